@@ -1,0 +1,58 @@
+/**
+ * A distributed lock for Deno, Node, Bun and edge workers: the Redlock algorithm over independent Redis
+ * servers, with a client that never waits for a server that hangs.
+ *
+ * @example Lock, work, release
+ * ```ts
+ * import { createRedlock } from "@hasp/redlock";
+ * import { startNodes } from "@hasp/redlock/testing";
+ *
+ * await using nodes = await startNodes(3); // or the addresses of your servers: "redis://10.0.0.1", …
+ * await using redlock = createRedlock(nodes.addresses);
+ *
+ * await redlock.using("invoice:42", { ttlMs: 10_000 }, async (lock) => {
+ *   // Pass lock.signal on: it aborts the moment exclusivity is no longer certain.
+ *   await Promise.resolve(lock.signal);
+ * });
+ * ```
+ *
+ * @module
+ */
+export { createRedlock, type CreateRedlockOptions } from "./src/create_redlock.ts";
+export {
+  LockHeldError,
+  LockLostError,
+  QuorumError,
+  RedlockError,
+  type RedlockErrorCode,
+  type RedlockErrorDetails,
+} from "./src/errors.ts";
+export type {
+  AcquiredEvent,
+  AttemptEvent,
+  DeniedEvent,
+  EventListener,
+  ExtendedEvent,
+  ExtendFailedEvent,
+  LostEvent,
+  NodeConnectedEvent,
+  NodeDisconnectedEvent,
+  RedlockEvent,
+  ReleasedEvent,
+  ReleaseFailedEvent,
+} from "./src/events.ts";
+export type { Inspection } from "./src/inspection.ts";
+export type { ExtendOptions, Lock } from "./src/lock.ts";
+export type { Ballot, KeyState, LockNode, Vote } from "./src/node.ts";
+export type { RedlockOptions } from "./src/options.ts";
+export {
+  type CommandOutcome,
+  ConnectionError,
+  ProtocolError,
+  RedisError,
+  type RedisErrorCode,
+  ReplyError,
+} from "./src/redis/errors.ts";
+export type { ClientOptions } from "./src/redis/client.ts";
+export { Redlock, type Routine } from "./src/redlock.ts";
+export type { Connect, ConnectTarget, TlsOptions, Transport } from "./src/transport/transport.ts";

@@ -1,0 +1,24 @@
+/**
+ * Delays between attempts.
+ *
+ * @module
+ */
+
+/**
+ * Exponential back-off with full jitter: anything from 0 up to `baseMs × 2^attempt`, but at most `maxMs`.
+ * Contenders that were denied together are spread out, and do not split the vote again.
+ *
+ * @param attempt How many attempts failed before this delay, from 0.
+ * @param baseMs The first limit, in milliseconds.
+ * @param maxMs The highest limit, in milliseconds.
+ * @param fraction A random number from 0 up to but not including 1.
+ * @returns Milliseconds.
+ */
+export function backoffMs(
+  attempt: number,
+  baseMs: number,
+  maxMs: number,
+  fraction: number,
+): number {
+  return Math.min(maxMs, baseMs * 2 ** attempt) * fraction;
+}

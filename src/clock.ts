@@ -1,0 +1,75 @@
+/**
+ * Time, behind an interface: the only module that touches the runtime's clocks and timers.
+ *
+ * Two clocks are read because each lies in its own way: the monotonic clock stands still while a machine
+ * is suspended, the wall clock is stepped by people and by NTP. Whoever needs to know how much time may
+ * have passed takes the greater of the two ({@linkcode elapsedMs}).
+ *
+ * @module
+ */
+
+/** A timer that was set on a {@linkcode Clock}; opaque to everybody else. */
+export type TimerHandle = unknown;
+
+/** Where the library takes time from; replaced by a simulated one in simulations. */
+export interface Clock {
+  /** Milliseconds since an arbitrary moment, with a fraction; never runs backwards. */
+  monotonicMs(): number;
+  /** Milliseconds since the Unix epoch by the machine's wall clock. */
+  wallMs(): number;
+  /** Calls `callback` once after `delayMs`; such a timer alone does not keep the process alive. */
+  setTimer(callback: () => void, delayMs: number): TimerHandle;
+  /** Forgets a timer; one that has fired already is ignored. */
+  clearTimer(timer: TimerHandle): void;
+  /** Says whether `timer` keeps the process alive, where the runtime can tell. */
+  keepAlive(timer: TimerHandle, alive: boolean): void;
+}
+
+/** A reading of both clocks at one moment. */
+export interface Instant {
+  /** The monotonic clock's milliseconds. */
+  readonly monotonicMs: number;
+  /** The wall clock's milliseconds. */
+  readonly wallMs: number;
+}
+
+/** The part of a timer object that Deno, Node and Bun share; workers hand out numbers instead. */
+interface Referable {
+  ref?(): void;
+  unref?(): void;
+}
+
+/** The clocks and timers of the runtime. */
+export const systemClock: Clock = {
+  monotonicMs: () => performance.now(),
+  wallMs: () => Date.now(),
+  setTimer(callback, delayMs) {
+    const timer = setTimeout(callback, delayMs) as Referable;
+    timer.unref?.();
+    return timer;
+  },
+  clearTimer: (timer) => clearTimeout(timer as number),
+  keepAlive(timer, alive) {
+    if (alive) (timer as Referable).ref?.();
+    else (timer as Referable).unref?.();
+  },
+};
+
+/**
+ * How much time may have passed since `start`, in milliseconds: the greater of what the two clocks say,
+ * and never negative.
+ *
+ * A machine that slept and a wall clock that was stepped ahead look the same here, and both count as time
+ * that has passed; a wall clock that was stepped back changes nothing.
+ *
+ * @param clock The clocks to read now.
+ * @param start Their reading at the start.
+ * @returns Milliseconds, at least 0.
+ */
+export function elapsedMs(clock: Clock, start: Instant): number {
+  return Math.max(
+    clock.monotonicMs() - start.monotonicMs,
+    clock.wallMs() - start.wallMs,
+    0,
+  );
+}

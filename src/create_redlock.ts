@@ -1,0 +1,91 @@
+/**
+ * The preset that most people call: a lock client for Redis servers, from their addresses.
+ *
+ * @module
+ */
+import { emit, type RedlockEvent } from "./events.ts";
+import type { RedlockOptions } from "./options.ts";
+import { parseAddress, type RedisAddress } from "./redis/address.ts";
+import { type ClientOptions, resolveClientOptions } from "./redis/client.ts";
+import { RedisNode } from "./redis_node.ts";
+import { NODES_MAX, type Redlock, redlockOn } from "./redlock.ts";
+import { TimerWheel } from "./timer_wheel.ts";
+
+/** Shortest silence after which a connection is made anew, in milliseconds. */
+const STALL_TIMEOUT_MS_MIN = 2_000;
+
+/** Options of the lock client and of its connections. */
+export interface CreateRedlockOptions
+  extends RedlockOptions, Omit<ClientOptions, "stallTimeoutMs"> {}
+
+/**
+ * Makes a lock client for independent Redis servers. Connections are made when they are first needed; servers
+ * that cannot be reached are no error here, as a quorum of them is enough.
+ *
+ * @param addresses The servers: `redis://[user[:password]@]host[:port][/db]`, `rediss://…` for TLS,
+ *   `redis+unix:///path/to.sock[?db=n]`. One, three or five independent masters; never replicas or the
+ *   shards of a cluster.
+ * @param options Defaults for every call, and how to connect.
+ * @returns The client; close it, or have `await using` close it.
+ * @throws {TypeError} If there is no address, one is malformed, or a server is listed twice (also under
+ *   another database number), or an option is unknown or of the wrong type. No message shows credentials.
+ * @throws {RangeError} If there are too many addresses or an option is out of range.
+ *
+ * @example Three nodes
+ * ```ts
+ * import { createRedlock } from "@hasp/redlock";
+ * import { startNodes } from "@hasp/redlock/testing";
+ *
+ * await using nodes = await startNodes(3);
+ * await using redlock = createRedlock(nodes.addresses, { ttlMs: 5_000 });
+ * const lock = await redlock.tryAcquire("cron:nightly");
+ * console.assert(lock !== undefined);
+ * await lock?.release();
+ * ```
+ */
+export function createRedlock(
+  addresses: readonly (string | URL)[],
+  options: CreateRedlockOptions = {},
+): Redlock {
+  const { connectTimeoutMs, tls, clientName, connect, ...lockOptions } = options;
+  const parsed = parseAddresses(addresses);
+  const stallTimeoutMs = Math.max(STALL_TIMEOUT_MS_MIN, 2 * (options.nodeTimeoutMs ?? 0));
+  const connection = resolveClientOptions({
+    connectTimeoutMs,
+    stallTimeoutMs,
+    tls,
+    clientName,
+    connect,
+  });
+  const tell = (event: RedlockEvent) => {
+    if (options.onEvent) emit(options.onEvent, event);
+  };
+  const observer = {
+    onConnected: (node: string) => tell({ type: "node-connected", node }),
+    onDisconnected: (node: string, error: Error) =>
+      tell({ type: "node-disconnected", node, error }),
+  };
+  const wheel = new TimerWheel();
+  const nodes = parsed.map((address) => new RedisNode(address, connection, wheel, observer));
+  return redlockOn(wheel, nodes, lockOptions);
+}
+
+function parseAddresses(addresses: readonly (string | URL)[]): RedisAddress[] {
+  if (!Array.isArray(addresses) || addresses.length === 0) {
+    throw new TypeError("Cannot create lock client as 'addresses' must name at least one server");
+  }
+  if (addresses.length > NODES_MAX) {
+    throw new RangeError(`Cannot create lock client as there must be at most ${NODES_MAX} nodes`);
+  }
+  const parsed = addresses.map(parseAddress);
+  const servers = new Set<string>();
+  for (const { server, name } of parsed) {
+    if (servers.has(server)) {
+      throw new TypeError(
+        `Cannot create lock client as server ${name} is listed twice: a vote of its own needs a server of its own`,
+      );
+    }
+    servers.add(server);
+  }
+  return parsed;
+}

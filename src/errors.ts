@@ -1,0 +1,83 @@
+/**
+ * The errors of the lock. What one node did wrong is a vote, not an error, until the quorum is decided.
+ *
+ * @module
+ */
+import type { Vote } from "./node.ts";
+
+/** The stable codes of {@linkcode RedlockError}. */
+export type RedlockErrorCode = "LOCK_HELD" | "NO_QUORUM" | "LOCK_LOST" | "CLOSED";
+
+/** What an error of the lock is about. */
+export interface RedlockErrorDetails {
+  /** The resources that were to be locked. */
+  resources: readonly string[];
+  /** What the nodes answered in the attempt that decided. */
+  votes?: readonly Vote[];
+  /** What led to it. */
+  cause?: unknown;
+}
+
+/** The base of the lock's errors, and itself the error of calls on a client that was closed (`CLOSED`). */
+export class RedlockError extends Error {
+  override readonly name: string = "RedlockError";
+  /** A stable name for programs to compare. */
+  readonly code: RedlockErrorCode = "CLOSED";
+  /** The resources that were to be locked. */
+  readonly resources: readonly string[];
+  /** What the nodes answered in the attempt that decided; empty where none was asked. */
+  readonly votes: readonly Vote[];
+
+  /**
+   * @param message What was attempted, on which resource, with which count.
+   * @param details What it is about.
+   */
+  constructor(message: string, details: RedlockErrorDetails) {
+    super(message, { cause: details.cause });
+    this.resources = details.resources;
+    this.votes = details.votes ?? [];
+  }
+}
+
+/** Others hold the resource, and the wait for it is over. */
+export class LockHeldError extends RedlockError {
+  override readonly name = "LockHeldError";
+  override readonly code = "LOCK_HELD";
+}
+
+/** Too few nodes answered to say anything: they failed, or did not answer in time. */
+export class QuorumError extends RedlockError {
+  override readonly name = "QuorumError";
+  override readonly code = "NO_QUORUM";
+}
+
+/** The lock is no longer certain; the reason of `lock.signal`. `cause` says why. */
+export class LockLostError extends RedlockError {
+  override readonly name = "LockLostError";
+  override readonly code = "LOCK_LOST";
+}
+
+/** `lock "a"` or `locks "a", "b"`, for messages. */
+export function lockName(resources: readonly string[]): string {
+  const names = resources.map((resource) => JSON.stringify(resource)).join(", ");
+  return `${resources.length === 1 ? "lock" : "locks"} ${names}`;
+}
+
+/** The errors of the nodes as one, or `undefined` where none of them gave any. */
+export function nodeErrors(votes: readonly Vote[]): AggregateError | undefined {
+  const failed = votes.filter((vote) => vote.error);
+  if (failed.length === 0) return undefined;
+  const summary = failed.map((vote) => `${vote.node}: ${vote.error!.message}`).join("; ");
+  return new AggregateError(failed.map((vote) => vote.error), summary);
+}
+
+/** How many of the nodes granted, and how many would have had to: the end of most messages. */
+export function voteCount(votes: readonly Vote[], quorum: number): string {
+  const count = (outcome: Vote["outcome"]) =>
+    votes.filter((vote) => vote.outcome === outcome).length;
+  const others = (["denied", "failed", "timed-out"] as const)
+    .filter((outcome) => count(outcome) > 0)
+    .map((outcome) => `, ${count(outcome)} ${outcome === "timed-out" ? "timed out" : outcome}`);
+  return `${count("granted")} of ${votes.length} nodes granted it${others.join("")}, ` +
+    `${quorum} are needed`;
+}

@@ -1,0 +1,108 @@
+/**
+ * Asking whether a resource is locked, without touching it.
+ *
+ * @module
+ */
+import { lockName, nodeErrors, QuorumError, voteCount } from "./errors.ts";
+import type { KeyState, LockNode, Vote } from "./node.ts";
+import type { Electorate } from "./quorum.ts";
+
+/** What a quorum of nodes says of a resource. */
+export interface Inspection {
+  /** Whether somebody holds it: one value stands on a quorum of nodes. */
+  readonly held: boolean;
+  /**
+   * For how long it is held at the most if nobody extends or releases it, in milliseconds: until there is no
+   * quorum of keys left. 0 where it is not held.
+   */
+  readonly remainingMs: number;
+  /** What each node would answer to an attempt now: `granted` where nothing stands in the way. */
+  readonly votes: readonly Vote[];
+}
+
+interface Answer {
+  readonly vote: Vote;
+  readonly state: KeyState | undefined;
+}
+
+/**
+ * Asks every node what stands under `key`.
+ *
+ * @param electorate Who is asked.
+ * @param resource What is asked about.
+ * @param key Its key.
+ * @param timeoutMs How long each node may take, in milliseconds.
+ * @throws {QuorumError} If those that answered cannot tell: then it is never reported as free.
+ */
+export async function inspect(
+  electorate: Electorate,
+  resource: string,
+  key: string,
+  timeoutMs: number,
+): Promise<Inspection> {
+  const { nodes, quorum } = electorate;
+  const answers = await Promise.all(nodes.map((node) => ask(electorate, node, key, timeoutMs)));
+  const votes = answers.map(({ vote }) => vote);
+  const answered = votes.filter(({ outcome }) => outcome === "granted" || outcome === "denied");
+  const most = mostAgreed(answers);
+  if (most.length >= quorum) {
+    // While the quorum-th longest of the keys lives, there is a quorum of them.
+    const remainingMs = most.sort((a, b) => b - a)[quorum - 1]!;
+    return { held: true, remainingMs, votes };
+  }
+  if (most.length + nodes.length - answered.length >= quorum) {
+    throw new QuorumError(
+      `Cannot inspect ${lockName([resource])}: ${voteCount(votes, quorum)}`,
+      { resources: [resource], votes, cause: nodeErrors(votes) },
+    );
+  }
+  return { held: false, remainingMs: 0, votes };
+}
+
+/** For how long each key of that value will live which stands on most nodes. */
+function mostAgreed(answers: readonly Answer[]): number[] {
+  const remainders = new Map<string, number[]>();
+  let most: number[] = [];
+  for (const { state } of answers) {
+    if (!state) continue;
+    const group = remainders.get(state.value) ?? [];
+    group.push(state.remainingMs);
+    remainders.set(state.value, group);
+    if (group.length > most.length) most = group;
+  }
+  return most;
+}
+
+/** Asks one node; never rejects. */
+function ask(
+  { wheel }: Electorate,
+  node: LockNode,
+  key: string,
+  timeoutMs: number,
+): Promise<Answer> {
+  const startMs = wheel.clock.monotonicMs();
+  return new Promise((resolve) => {
+    let settled = false;
+    const settle = (outcome: Vote["outcome"], state?: KeyState, error?: Error) => {
+      if (settled) return;
+      settled = true;
+      wheel.cancel(deadline);
+      wheel.release();
+      const elapsedMs = wheel.clock.monotonicMs() - startMs;
+      const vote = { node: node.name, outcome, elapsedMs };
+      resolve({ vote: error ? { ...vote, error } : vote, state });
+    };
+    wheel.hold();
+    const onDue = () => {
+      const dueMs = Math.max(startMs, node.readyAtMs ?? 0) + timeoutMs;
+      const leftMs = Math.min(dueMs - wheel.clock.monotonicMs(), timeoutMs);
+      if (leftMs <= 0) settle("timed-out");
+      else deadline = wheel.after(leftMs, onDue);
+    };
+    let deadline = wheel.after(timeoutMs, onDue);
+    node.inspect(key).then(
+      (state) => settle(state ? "denied" : "granted", state),
+      (error) => settle("failed", undefined, error),
+    );
+  });
+}

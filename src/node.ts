@@ -1,0 +1,83 @@
+/**
+ * The seam between the algorithm and the stores it asks: what a node must be able to do, and how it answers.
+ *
+ * @module
+ */
+
+/** What one node made of one command. */
+export interface Vote {
+  /** The node's name: its address without credentials. */
+  readonly node: string;
+  /**
+   * `granted`: it did as it was asked. `denied`: somebody else holds the resource, or the key is no longer
+   * ours. `failed`: it answered with an error or could not be reached. `timed-out`: no answer in time.
+   */
+  readonly outcome: "granted" | "denied" | "failed" | "timed-out";
+  /** From the start of the attempt to the answer, in milliseconds; for a missing one, to the end of waiting. */
+  readonly elapsedMs: number;
+  /** Why it failed. */
+  readonly error?: Error;
+}
+
+/** What the nodes are asked, and where each puts its answer. A seat is a node's place in the list of nodes. */
+export interface Ballot {
+  /** The keys: all of them, or none. */
+  readonly keys: readonly string[];
+  /** The value that proves who holds them. */
+  readonly value: string;
+  /** How long they are to live, in milliseconds. */
+  readonly ttlMs: number;
+  /**
+   * Whether the answer still matters. Once it is false, what could set a key must not be sent any more: a
+   * command that takes it back may be on its way.
+   */
+  readonly wanted: boolean;
+  /** One bit a seat: on which nodes a key of ours may stand. Set by a node when it sends what could set one. */
+  mayStand: number;
+  /** A place for what nodes of one kind can share, such as the encoded command. */
+  shared: unknown;
+  /** The node did as it was asked. */
+  grant(seat: number): void;
+  /** The key is held by another, or is not there. */
+  deny(seat: number): void;
+  /** The node could not tell. */
+  fail(seat: number, error: Error): void;
+}
+
+/** What stands under a key. */
+export interface KeyState {
+  /** The value of whoever holds it. */
+  readonly value: string;
+  /** For how long it will be there, in milliseconds; `Infinity` for a key that does not expire. */
+  readonly remainingMs: number;
+}
+
+/**
+ * One independent store of locks: one of the N nodes. Bring your own by implementing this interface.
+ *
+ * Each of the first three methods answers on the ballot, once, at any later time or within the call, and does not
+ * throw. What one node is asked takes effect in the order of the calls: a `release` undoes an `acquire` that
+ * was called before it even where neither was answered yet.
+ */
+export interface LockNode {
+  /** Names the node in votes, errors and events. No two nodes of a lock client share a name. */
+  readonly name: string;
+  /**
+   * Since when the node can be asked, on the monotonic clock: `Infinity` while its first connection is
+   * being made, which must end in bounded time. Left out: always.
+   */
+  readonly readyAtMs?: number;
+  /** Sets every key to the value for the TTL, if none of them is there. */
+  acquire(ballot: Ballot, seat: number): void;
+  /**
+   * Where every key holds the value, makes it live for the TTL from now, never for less than it would have,
+   * and grants. Where a key is missing and none is another's, sets it again and denies.
+   */
+  extend(ballot: Ballot, seat: number): void;
+  /** Deletes every key that holds the value; grants where all of them did. */
+  release(ballot: Ballot, seat: number): void;
+  /** What stands under one key, or `undefined` where nothing does. Rejects where the node cannot tell. */
+  inspect(key: string): Promise<KeyState | undefined>;
+  /** Gives up what the node holds open, in bounded time. */
+  close?(): Promise<void>;
+}

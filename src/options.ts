@@ -1,0 +1,265 @@
+/**
+ * Every option of the lock with its default and its limits, in one place.
+ *
+ * @module
+ */
+import { checkNotNegative, checkNumber, checkPositiveMs, rangeError } from "./checks.ts";
+import type { EventListener } from "./events.ts";
+import { validityMs } from "./validity.ts";
+
+/** Shortest TTL, in milliseconds. */
+export const TTL_MS_MIN = 10;
+/** Longest TTL, in milliseconds: one day. */
+export const TTL_MS_MAX = 86_400_000;
+/** Most resources of one lock: each is a key of one script that blocks its node while it runs. */
+export const RESOURCES_MAX = 1_000;
+/** The default of `nodeTimeoutMs` is the TTL divided by this, within the two limits below. */
+const NODE_TIMEOUT_DIVISOR = 20;
+const NODE_TIMEOUT_MS_MIN = 50;
+const NODE_TIMEOUT_MS_MAX = 1_000;
+
+/** Options of the lock client, each of which can be given anew with each call. `undefined` means the default. */
+export interface RedlockOptions {
+  /**
+   * How long the keys live on the nodes, in milliseconds: a crashed holder blocks the resource for so long. An
+   * integer from 10 to 86 400 000, greater than its own drift allowance.
+   *
+   * @default {30000}
+   */
+  ttlMs?: number;
+  /**
+   * Longest time that `acquire` waits for the lock, in milliseconds, from the call on; the last attempt may
+   * end one `nodeTimeoutMs` later. 0 makes one attempt, `Infinity` waits for ever.
+   *
+   * @default {10000}
+   */
+  waitMs?: number;
+  /**
+   * Ends the call: it rejects with the signal's reason, and what was set so far is taken back. In `using` it
+   * also aborts `lock.signal` while the routine runs.
+   */
+  signal?: AbortSignal;
+  /**
+   * Longest wait for one node's answer to one command, in milliseconds; more than 0.
+   *
+   * @default {ttlMs / 20, within 50 and 1000}
+   */
+  nodeTimeoutMs?: number;
+  /**
+   * By how much the clocks of nodes and clients may run apart, as a share of the TTL; from 0 up to but not
+   * including 1.
+   *
+   * @default {0.01}
+   */
+  driftFactor?: number;
+  /**
+   * The first delay between two attempts, in milliseconds; doubled each time, and drawn anew between 0 and
+   * itself ("full jitter"). Not negative.
+   *
+   * @default {100}
+   */
+  retryDelayMs?: number;
+  /**
+   * The longest delay between two attempts, in milliseconds, before the jitter. Not negative.
+   *
+   * @default {2000}
+   */
+  retryDelayMaxMs?: number;
+  /**
+   * Whether the lock is extended for as long as it is held.
+   *
+   * @default {false in acquire and tryAcquire, true in using}
+   */
+  autoExtend?: boolean;
+  /**
+   * How often one lock may be extended; after that it is lost when its validity ends. The Redis page asks for
+   * such a limit, as a holder that hangs would keep the resource for ever. An integer, or `Infinity`.
+   *
+   * @default {1000}
+   */
+  extensionsMax?: number;
+  /**
+   * What stands before the resource in the key's name. The key is nothing but this and the resource, so that
+   * other Redlock clients exclude this one and are excluded by it.
+   *
+   * @default {""}
+   */
+  keyPrefix?: string;
+  /** Told what happens. Contention is no error. A listener that throws changes nothing. */
+  onEvent?: EventListener;
+}
+
+/** The options after defaults and checks, and what follows from them. */
+export interface Settings {
+  readonly ttlMs: number;
+  readonly waitMs: number;
+  readonly signal: AbortSignal | undefined;
+  readonly nodeTimeoutMs: number;
+  readonly driftFactor: number;
+  readonly retryDelayMs: number;
+  readonly retryDelayMaxMs: number;
+  readonly autoExtend: boolean | undefined;
+  readonly extensionsMax: number;
+  readonly keyPrefix: string;
+  readonly onEvent: EventListener | undefined;
+  /** TTL less drift, in milliseconds. */
+  readonly validityMs: number;
+}
+
+const NAMES: { readonly [Name in keyof Required<RedlockOptions>]: true } = {
+  ttlMs: true,
+  waitMs: true,
+  signal: true,
+  nodeTimeoutMs: true,
+  driftFactor: true,
+  retryDelayMs: true,
+  retryDelayMaxMs: true,
+  autoExtend: true,
+  extensionsMax: true,
+  keyPrefix: true,
+  onEvent: true,
+};
+
+/**
+ * Fills in what `options` leaves out and checks the rest.
+ *
+ * @param attempt What cannot be done otherwise, for messages: `acquire lock`.
+ * @param options What the caller gave.
+ * @param base What the client was made with.
+ * @returns The settings of one call.
+ * @throws {TypeError} If an option is unknown or of the wrong type.
+ * @throws {RangeError} If an option is out of range.
+ */
+export function resolveOptions(
+  attempt: string,
+  options: RedlockOptions | undefined,
+  base?: RedlockOptions,
+): Settings {
+  if (options !== undefined) checkNames(attempt, options);
+  const given = options ?? base ?? {};
+  const inherited = base ?? {};
+  const {
+    ttlMs = inherited.ttlMs ?? 30_000,
+    waitMs = inherited.waitMs ?? 10_000,
+    signal = inherited.signal,
+    nodeTimeoutMs = inherited.nodeTimeoutMs ?? defaultNodeTimeoutMs(ttlMs),
+    driftFactor = inherited.driftFactor ?? 0.01,
+    retryDelayMs = inherited.retryDelayMs ?? 100,
+    retryDelayMaxMs = inherited.retryDelayMaxMs ?? 2_000,
+    autoExtend = inherited.autoExtend,
+    extensionsMax = inherited.extensionsMax ?? 1_000,
+    keyPrefix = inherited.keyPrefix ?? "",
+    onEvent = inherited.onEvent,
+  } = given;
+  checkTtlMs(attempt, ttlMs, driftFactor);
+  checkNotNegative(attempt, "waitMs", waitMs);
+  checkPositiveMs(attempt, "nodeTimeoutMs", nodeTimeoutMs);
+  checkNotNegative(attempt, "retryDelayMs", retryDelayMs);
+  checkNotNegative(attempt, "retryDelayMaxMs", retryDelayMaxMs);
+  checkNotNegative(attempt, "extensionsMax", extensionsMax);
+  if (extensionsMax !== Infinity && !Number.isSafeInteger(extensionsMax)) {
+    throw rangeError(attempt, "extensionsMax", "must be an integer or Infinity", extensionsMax);
+  }
+  checkType(attempt, "autoExtend", autoExtend, "boolean");
+  checkType(attempt, "keyPrefix", keyPrefix, "string");
+  checkType(attempt, "onEvent", onEvent, "function");
+  if (signal !== undefined && typeof signal?.addEventListener !== "function") {
+    throw new TypeError(`Cannot ${attempt} as 'signal' must be an AbortSignal`);
+  }
+  return {
+    ttlMs,
+    waitMs,
+    signal,
+    nodeTimeoutMs,
+    driftFactor,
+    retryDelayMs,
+    retryDelayMaxMs,
+    autoExtend,
+    extensionsMax,
+    keyPrefix,
+    onEvent,
+    validityMs: validityMs(ttlMs, driftFactor),
+  };
+}
+
+/**
+ * Checks a TTL together with the drift that is taken off it.
+ *
+ * @throws {TypeError} If one is no number.
+ * @throws {RangeError} If one is out of range, or nothing is left of the TTL.
+ */
+export function checkTtlMs(attempt: string, ttlMs: number, driftFactor: number): void {
+  checkNumber(attempt, "ttlMs", ttlMs);
+  checkNumber(attempt, "driftFactor", driftFactor);
+  if (!(driftFactor >= 0 && driftFactor < 1)) {
+    throw rangeError(attempt, "driftFactor", "must be at least 0 and less than 1", driftFactor);
+  }
+  if (!Number.isSafeInteger(ttlMs) || ttlMs <= 0) {
+    throw rangeError(attempt, "ttlMs", "must be a positive safe integer", ttlMs);
+  }
+  if (ttlMs < TTL_MS_MIN || ttlMs > TTL_MS_MAX) {
+    throw rangeError(attempt, "ttlMs", `must be from ${TTL_MS_MIN} to ${TTL_MS_MAX}`, ttlMs);
+  }
+  if (validityMs(ttlMs, driftFactor) <= 0) {
+    throw rangeError(attempt, "ttlMs", "must be greater than its own drift allowance", ttlMs);
+  }
+}
+
+/**
+ * The resources of a call as a list.
+ *
+ * @throws {TypeError} If there is none, one is empty or no well-formed string, or one is named twice.
+ * @throws {RangeError} If there are too many.
+ */
+export function checkResources(
+  attempt: string,
+  resource: string | readonly string[],
+): readonly string[] {
+  const resources = Array.isArray(resource) ? [...resource] : [resource];
+  if (resources.length === 0) throw new TypeError(`Cannot ${attempt} as no resource is named`);
+  if (resources.length > RESOURCES_MAX) {
+    throw rangeError(attempt, "resource", `must not name over ${RESOURCES_MAX}`, resources.length);
+  }
+  for (const name of resources) {
+    if (typeof name !== "string" || name === "") {
+      throw new TypeError(`Cannot ${attempt} as a resource must be a string that is not empty`);
+    }
+    if (!isWellFormed(name)) {
+      throw new TypeError(`Cannot ${attempt} as a resource has a lone surrogate`);
+    }
+  }
+  if (resources.length > 1 && new Set(resources).size < resources.length) {
+    throw new TypeError(`Cannot ${attempt} as a resource is named twice`);
+  }
+  return resources;
+}
+
+/** Two strings with different lone surrogates would be one key: UTF-8 has no place for either. */
+const LONE_SURROGATE = /\p{Surrogate}/u;
+
+function isWellFormed(text: string): boolean {
+  return !LONE_SURROGATE.test(text);
+}
+
+function defaultNodeTimeoutMs(ttlMs: number): number {
+  return Math.min(Math.max(ttlMs / NODE_TIMEOUT_DIVISOR, NODE_TIMEOUT_MS_MIN), NODE_TIMEOUT_MS_MAX);
+}
+
+function checkNames(attempt: string, options: RedlockOptions): void {
+  if (typeof options !== "object" || options === null) {
+    throw new TypeError(`Cannot ${attempt} as 'options' must be an object`);
+  }
+  for (const name in options) {
+    if (!(name in NAMES)) {
+      const known = Object.keys(NAMES).join(", ");
+      throw new TypeError(`Cannot ${attempt} as there is no option '${name}': there are ${known}`);
+    }
+  }
+}
+
+function checkType(attempt: string, name: string, value: unknown, type: string): void {
+  if (value === undefined || typeof value === type) return;
+  throw new TypeError(
+    `Cannot ${attempt} as '${name}' must be a ${type}: current type is '${typeof value}'`,
+  );
+}

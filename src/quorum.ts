@@ -1,0 +1,299 @@
+/**
+ * Asking all nodes at once and deciding as soon as a decision is possible.
+ *
+ * @module
+ */
+import type { Instant } from "./clock.ts";
+import type { Ballot, LockNode, Vote } from "./node.ts";
+import { Timed, type TimerWheel } from "./timer_wheel.ts";
+
+/** The smallest number of nodes of which any two sets share one: ⌊N/2⌋ + 1. */
+export function quorumSize(nodeCount: number): number {
+  return Math.floor(nodeCount / 2) + 1;
+}
+
+/** What can be said of a vote that may not be complete. */
+export type Decision = "open" | "granted" | "refused";
+
+/**
+ * Decides a vote: granted once a quorum granted, refused once no quorum can be reached any more.
+ *
+ * @param granted How many nodes granted.
+ * @param pending How many have not answered.
+ * @param quorum How many grants it takes.
+ * @returns The decision; never `"open"` once nothing is pending, for even numbers of nodes too.
+ */
+export function decide(granted: number, pending: number, quorum: number): Decision {
+  if (granted >= quorum) return "granted";
+  return granted + pending < quorum ? "refused" : "open";
+}
+
+/** The nodes, and what a round over them needs. */
+export interface Electorate {
+  /** The nodes, each in its seat. */
+  readonly nodes: readonly LockNode[];
+  /** How many of them must grant. */
+  readonly quorum: number;
+  /** Where deadlines wait. */
+  readonly wheel: TimerWheel;
+  /** Whether the client was closed. */
+  closed: boolean;
+}
+
+/** What one node is asked in a round. */
+export type Question = (node: LockNode, ballot: Ballot, seat: number) => void;
+
+/** The three questions; each is one constant function, so that asking makes no closure. */
+export const askToAcquire: Question = (node, ballot, seat) => node.acquire(ballot, seat);
+/** See {@linkcode askToAcquire}. */
+export const askToExtend: Question = (node, ballot, seat) => node.extend(ballot, seat);
+/** See {@linkcode askToAcquire}. */
+export const askToRelease: Question = (node, ballot, seat) => node.release(ballot, seat);
+
+const PENDING = 0, GRANTED = 1, DENIED = 2, FAILED = 3, TIMED_OUT = 4;
+const OUTCOMES = ["timed-out", "granted", "denied", "failed", "timed-out"] as const;
+
+/**
+ * One question to all nodes. It is its own ballot, its own deadline and its own starting time: a lock taken
+ * without contention allocates one of these and one promise.
+ */
+export class Round extends Timed implements Ballot, Instant {
+  readonly keys: readonly string[];
+  readonly value: string;
+  readonly ttlMs: number;
+  mayStand: number;
+  shared: unknown = undefined;
+  /** The monotonic clock when the round began, before the first byte was sent. */
+  readonly monotonicMs: number;
+  /** The wall clock at the same moment. */
+  readonly wallMs: number;
+  /** How many nodes granted. */
+  granted = 0;
+  /** How many denied. */
+  denied = 0;
+  /** How many failed or did not answer in time. */
+  failed = 0;
+  readonly #electorate: Electorate;
+  /** The round that won the lock which this one extends or releases. */
+  readonly #origin: Round | undefined;
+  #withdrawn = false;
+  readonly #outcomes: number[] = [];
+  readonly #elapsedMs: number[] = [];
+  #errors: Error[] | undefined = undefined;
+  #timeoutMs = 0;
+  #asking = false;
+  #settle: (() => void) | undefined = undefined;
+
+  /**
+   * @param electorate Who is asked.
+   * @param keys What about.
+   * @param value Whose they are.
+   * @param ttlMs For how long, in milliseconds.
+   * @param origin The round that won the lock, where this one extends or releases it.
+   */
+  constructor(
+    electorate: Electorate,
+    keys: readonly string[],
+    value: string,
+    ttlMs: number,
+    origin?: Round,
+  ) {
+    super();
+    this.#electorate = electorate;
+    this.keys = keys;
+    this.value = value;
+    this.ttlMs = ttlMs;
+    this.mayStand = origin?.mayStand ?? 0;
+    this.#origin = origin;
+    const { clock } = electorate.wheel;
+    this.monotonicMs = clock.monotonicMs();
+    this.wallMs = clock.wallMs();
+  }
+
+  /**
+   * Asks every node, all in this tick.
+   *
+   * @param question What each is asked.
+   * @param timeoutMs How long one node may take, in milliseconds, from now or from the end of its first connecting.
+   * @param signal Cuts the round short.
+   * @returns Once the round is decided, or was cut short. Never rejects.
+   */
+  ask(question: Question, timeoutMs: number, signal?: AbortSignal): Promise<void> {
+    const { nodes, wheel } = this.#electorate;
+    this.#timeoutMs = timeoutMs;
+    return new Promise((resolve) => {
+      this.#settle = signal ? stopOnAbort(this, signal, resolve) : resolve;
+      this.#asking = true;
+      wheel.hold();
+      for (let seat = 0; seat < nodes.length; seat++) {
+        this.#outcomes.push(PENDING);
+        this.#elapsedMs.push(0.5); // a fraction, so that the array holds plain doubles from the start
+      }
+      for (let seat = 0; seat < nodes.length; seat++) this.#askOne(question, nodes[seat], seat);
+      this.#asking = false;
+      this.#settleIfDecided();
+      if (this.decision === "open") wheel.schedule(this, this.monotonicMs + timeoutMs);
+    });
+  }
+
+  /** Whether an answer still matters: not once this round, or the lock it belongs to, is over. */
+  get wanted(): boolean {
+    return !this.#withdrawn && (this.#origin?.wanted ?? true);
+  }
+
+  /** From here on nothing may be sent that could set a key. */
+  withdraw(): void {
+    this.#withdrawn = true;
+  }
+
+  /** What can be said by now. */
+  get decision(): Decision {
+    const { nodes, quorum } = this.#electorate;
+    const pending = nodes.length - this.granted - this.denied - this.failed;
+    return decide(this.granted, pending, quorum);
+  }
+
+  /** Whether so many nodes gave no answer that the others are no quorum. */
+  get unanswered(): boolean {
+    return this.failed > this.#electorate.nodes.length - this.#electorate.quorum;
+  }
+
+  /** Whether so many nodes denied that the others are no quorum. */
+  get deniedByMajority(): boolean {
+    return this.denied > this.#electorate.nodes.length - this.#electorate.quorum;
+  }
+
+  /** What each node answered so far; one that still may reads `timed-out`. */
+  get votes(): readonly Vote[] {
+    const nowMs = this.#electorate.wheel.clock.monotonicMs();
+    return this.#outcomes.map((outcome, seat) => {
+      const node = this.#electorate.nodes[seat].name;
+      const elapsedMs = outcome === PENDING ? nowMs - this.monotonicMs : this.#elapsedMs[seat];
+      const error = this.#errors?.[seat];
+      return error
+        ? { node, outcome: OUTCOMES[outcome], elapsedMs, error }
+        : { node, outcome: OUTCOMES[outcome], elapsedMs };
+    });
+  }
+
+  grant(seat: number): void {
+    if (this.#cast(seat, GRANTED)) this.granted++;
+    this.#settleIfDecided();
+  }
+
+  deny(seat: number): void {
+    if (this.#cast(seat, DENIED)) this.denied++;
+    this.#settleIfDecided();
+  }
+
+  fail(seat: number, error: Error): void {
+    if (this.#cast(seat, FAILED)) {
+      this.failed++;
+      (this.#errors ??= [])[seat] = error;
+    }
+    this.#settleIfDecided();
+  }
+
+  /** Ends the waiting, whatever has come. */
+  stop(): void {
+    const settle = this.#settle;
+    if (!settle) return;
+    this.#settle = undefined;
+    this.#electorate.wheel.cancel(this);
+    this.#electorate.wheel.release();
+    settle();
+  }
+
+  /** The deadline: whoever had its time and did not answer is no longer waited for. */
+  override onDue(): void {
+    const { nodes, wheel } = this.#electorate;
+    const nowMs = wheel.clock.monotonicMs();
+    let nextMs = Infinity;
+    for (let seat = 0; seat < nodes.length; seat++) {
+      if (this.#outcomes[seat] !== PENDING) continue;
+      const dueMs = Math.max(this.monotonicMs, nodes[seat].readyAtMs ?? 0) + this.#timeoutMs;
+      if (dueMs <= nowMs) {
+        this.#outcomes[seat] = TIMED_OUT;
+        this.#elapsedMs[seat] = nowMs - this.monotonicMs;
+        this.failed++;
+      } else {
+        nextMs = Math.min(nextMs, dueMs, nowMs + this.#timeoutMs);
+      }
+    }
+    this.#settleIfDecided();
+    if (this.#settle) wheel.schedule(this, nextMs);
+  }
+
+  override onClosed(): void {
+    this.stop();
+  }
+
+  #askOne(question: Question, node: LockNode, seat: number): void {
+    try {
+      question(node, this, seat);
+    } catch (error) {
+      this.fail(seat, error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  /** Notes an answer; says whether it counts. An answer that comes late still does, in place of its time-out. */
+  #cast(seat: number, outcome: number): boolean {
+    const before = this.#outcomes[seat];
+    if (before === TIMED_OUT) this.failed--;
+    else if (before !== PENDING) return false;
+    this.#outcomes[seat] = outcome;
+    this.#elapsedMs[seat] = this.#electorate.wheel.clock.monotonicMs() - this.monotonicMs;
+    return true;
+  }
+
+  #settleIfDecided(): void {
+    if (this.#settle && !this.#asking && this.decision !== "open") this.stop();
+  }
+}
+
+/** Has `signal` stop the round, and returns what settles it: with the listener gone. */
+function stopOnAbort(round: Round, signal: AbortSignal, resolve: () => void): () => void {
+  const stop = () => round.stop();
+  signal.addEventListener("abort", stop, { once: true });
+  return () => {
+    signal.removeEventListener("abort", stop);
+    resolve();
+  };
+}
+
+/**
+ * Takes back what a round may have set: compare-and-delete on every node, after whatever was sent before.
+ * Nobody waits for the answers; a node that cannot be reached now is told when it is back.
+ */
+export function undo(electorate: Electorate, round: Round): void {
+  round.withdraw();
+  const ballot = new UndoBallot(round);
+  electorate.nodes.forEach((node, seat) => {
+    try {
+      node.release(ballot, seat);
+    } catch {
+      // The TTL takes over.
+    }
+  });
+}
+
+/** A ballot whose answers nobody reads. */
+class UndoBallot implements Ballot {
+  readonly keys: readonly string[];
+  readonly value: string;
+  readonly ttlMs: number;
+  readonly wanted = true;
+  mayStand: number;
+  shared: unknown = undefined;
+
+  constructor(round: Round) {
+    this.keys = round.keys;
+    this.value = round.value;
+    this.ttlMs = round.ttlMs;
+    this.mayStand = round.mayStand;
+  }
+
+  grant(): void {}
+  deny(): void {}
+  fail(): void {}
+}

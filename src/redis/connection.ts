@@ -1,0 +1,307 @@
+/**
+ * The *connection* to one server: made on first need, made again when it is lost, and never a place where
+ * commands pile up or are sent twice.
+ *
+ * ```
+ * new --submit--> connecting --greeted--> open --lost--> down --delay--> (connecting again, still down) --> open
+ * ```
+ *
+ * While the first connection is being made commands wait for it; whenever it is down later they fail at
+ * once. A command that was written keeps its place in the queue whatever its caller does, so that replies
+ * can never be handed to the wrong command.
+ *
+ * @module
+ */
+import type { Timed, TimerWheel } from "../timer_wheel.ts";
+import type { Connect, ConnectTarget, TlsOptions, Transport } from "../transport/transport.ts";
+import type { RedisAddress } from "./address.ts";
+import { CommandQueue, type ReplyReceiver } from "./command_queue.ts";
+import { encodeCommand, type EncodedCommand } from "./encoder.ts";
+import { ConnectionError, ReplyError } from "./errors.ts";
+import type { RawReply } from "./reply.ts";
+import { Wire, type WireOwner } from "./wire.ts";
+
+/** Commands that may wait for their replies; one more is refused. Commands that undo others may take as many again. */
+export const QUEUE_LENGTH_MAX = 16_384;
+/** First delay before connecting again, in milliseconds; doubled each time, with jitter down to its half. */
+const RECONNECT_DELAY_MS = 50;
+/** Longest delay before connecting again, in milliseconds. */
+const RECONNECT_DELAY_MAX_MS = 2_000;
+/** How long closing waits for replies that are due, in milliseconds, so that no undo is cut off on its way. */
+const CLOSE_GRACE_MS = 250;
+
+/** How a connection is made. */
+export interface ConnectionOptions {
+  /** Opens the stream. */
+  readonly connect: Connect;
+  /** Longest time for opening the stream and logging in, in milliseconds. */
+  readonly connectTimeoutMs: number;
+  /** Silence while replies are due, in milliseconds, after which the connection is made anew. */
+  readonly stallTimeoutMs: number;
+  /** TLS settings for `rediss://`. */
+  readonly tls: TlsOptions;
+  /** The name that the server's `CLIENT LIST` shows. */
+  readonly clientName: string | undefined;
+  /** Called when a connection is ready for commands. */
+  onConnected?(): void;
+  /** Called when a connection is lost or could not be made. */
+  onDisconnected?(error: ConnectionError): void;
+}
+
+type State = "new" | "connecting" | "open" | "down" | "closing" | "closed";
+
+/** A connection to one server that looks after itself. */
+export class Connection implements WireOwner, ReplyReceiver {
+  readonly #address: RedisAddress;
+  readonly #options: ConnectionOptions;
+  readonly #wheel: TimerWheel;
+  readonly #queue = new CommandQueue();
+  /** The commands that log in; only while there are any, replies are theirs. */
+  readonly #greeting = new CommandQueue();
+  #state: State = "new";
+  #wire: Wire | undefined = undefined;
+  #connecting: AbortController | undefined = undefined;
+  #connectTimer: Timed | undefined = undefined;
+  #retry: Timed | undefined = undefined;
+  #watch: Timed | undefined = undefined;
+  #quiet = false;
+  #failures = 0;
+  #readyAtMs = Infinity;
+  #downError: ConnectionError | undefined = undefined;
+  #onDrained: (() => void) | undefined = undefined;
+  #closing: Promise<void> | undefined = undefined;
+
+  constructor(address: RedisAddress, options: ConnectionOptions, wheel: TimerWheel) {
+    this.#address = address;
+    this.#options = options;
+    this.#wheel = wheel;
+  }
+
+  /** When the first connecting was over, by the monotonic clock; Infinity until then. */
+  get readyAtMs(): number {
+    return this.#readyAtMs;
+  }
+
+  /** Whether an ordinary command would be refused for want of room. */
+  get crowded(): boolean {
+    return this.#queue.length >= QUEUE_LENGTH_MAX;
+  }
+
+  /**
+   * Queues one command. The receiver is told exactly once what became of it, at once where it cannot be sent.
+   *
+   * @param command What {@linkcode encodeCommand} or its like returned.
+   * @param receiver Who is told.
+   * @param context Handed back to the receiver.
+   * @param tag Handed back to the receiver.
+   */
+  submit(command: EncodedCommand, receiver: ReplyReceiver, context: unknown, tag: number): void {
+    if (this.#state === "new") this.#connect();
+    if (this.#state !== "open" && this.#state !== "connecting") {
+      return receiver.onFailure(this.#downError ?? this.#error("is closed"), context, tag);
+    }
+    if (this.#queue.length >= 2 * QUEUE_LENGTH_MAX) {
+      return receiver.onFailure(this.crowdedError(), context, tag);
+    }
+    this.#queue.push(command, receiver, context, tag);
+    if (this.#state === "open") {
+      if (this.#queue.length === 1) this.#expectBytes();
+      this.#wire!.flush();
+    }
+  }
+
+  /** Takes back a command that is not written yet; says whether it was in time. */
+  withdraw(context: unknown): boolean {
+    return this.#queue.withdraw(context);
+  }
+
+  /** The error of a command for which there is no room. */
+  crowdedError(): ConnectionError {
+    return this.#error(`has ${this.#queue.length} commands waiting for replies already`);
+  }
+
+  /** Closes for good: waits a moment for replies that are due, then fails what is left. Idempotent. */
+  close(): Promise<void> {
+    return this.#closing ??= this.#close();
+  }
+
+  /** Part of {@linkcode WireOwner}. */
+  takeUnsent(): EncodedCommand {
+    return (this.#state === "connecting" || this.#state === "down" ? this.#greeting : this.#queue)
+      .takeUnsent();
+  }
+
+  /** Part of {@linkcode WireOwner}. */
+  onBytes(): void {
+    this.#quiet = false;
+    this.#failures = 0;
+  }
+
+  /** Part of {@linkcode WireOwner}; and of {@linkcode ReplyReceiver}, for the commands that log in. */
+  onReply(reply: RawReply, context?: unknown): void {
+    if (context === this.#greeting) return this.#onGreetingReply(reply);
+    const queue = this.#greeting.length > 0 ? this.#greeting : this.#queue;
+    if (!queue.settleFirst(reply)) this.#lose("sent a reply that nobody asked for");
+    else if (this.#onDrained && this.#queue.length === 0) this.#onDrained();
+  }
+
+  /** Part of {@linkcode WireOwner}. */
+  onLost(cause: unknown): void {
+    this.#lose("was lost", cause);
+  }
+
+  /** Part of {@linkcode ReplyReceiver}: what became of logging in is told by {@linkcode onLost}. */
+  onFailure(): void {}
+
+  async #connect(): Promise<void> {
+    if (this.#state === "new") this.#state = "connecting";
+    const { connect, connectTimeoutMs } = this.#options;
+    const controller = this.#connecting = new AbortController();
+    this.#connectTimer = this.#wheel.after(connectTimeoutMs, () => {
+      this.#lose("could not be made", new Error(`no answer within ${connectTimeoutMs} ms`));
+    });
+    try {
+      const transport = await connect(this.#target(), { signal: controller.signal });
+      if (controller.signal.aborted) transport.close();
+      else this.#greet(transport);
+    } catch (cause) {
+      if (!controller.signal.aborted) this.#lose("could not be made", cause);
+    }
+  }
+
+  #target(): ConnectTarget {
+    const { kind, hostname, port, path } = this.#address;
+    if (kind === "unix") return { kind, path };
+    return kind === "tcp"
+      ? { kind, hostname, port }
+      : { kind, hostname, port, tls: this.#options.tls };
+  }
+
+  /** Logs in before anything else is sent: a lock must not land in another database, or as another user. */
+  #greet(transport: Transport): void {
+    const { username, password, database } = this.#address;
+    const { clientName } = this.#options;
+    const commands: string[][] = [];
+    if (username !== undefined) commands.push(["AUTH", username, password ?? ""]);
+    else if (password !== undefined) commands.push(["AUTH", password]);
+    if (database !== 0) commands.push(["SELECT", String(database)]);
+    if (clientName !== undefined) commands.push(["CLIENT", "SETNAME", clientName]);
+    for (const command of commands) {
+      this.#greeting.push(encodeCommand(command), this, this.#greeting, 0);
+    }
+    this.#wire = new Wire(transport, this);
+    if (commands.length === 0) this.#opened();
+    else this.#wire.flush();
+  }
+
+  #onGreetingReply(reply: RawReply): void {
+    if (reply instanceof ReplyError) this.#lose("was refused", reply);
+    else if (this.#greeting.length === 0) this.#opened();
+  }
+
+  #opened(): void {
+    this.#connecting = undefined;
+    this.#endConnecting();
+    this.#state = "open";
+    this.#downError = undefined;
+    this.#options.onConnected?.();
+    if (this.#queue.length > 0) {
+      this.#expectBytes();
+      this.#wire!.flush();
+    }
+  }
+
+  #endConnecting(): void {
+    this.#connecting?.abort();
+    this.#connecting = undefined;
+    if (this.#connectTimer) this.#wheel.cancel(this.#connectTimer);
+    if (this.#readyAtMs === Infinity) this.#readyAtMs = this.#wheel.clock.monotonicMs();
+  }
+
+  /** Gives the connection up, fails what is queued, and plans the next one. */
+  #lose(what: string, cause?: unknown): void {
+    if (this.#state === "closed") return;
+    const closing = this.#state === "closing";
+    this.#teardown();
+    this.#state = closing ? "closed" : "down";
+    this.#downError = this.#error(what, cause);
+    const unknown = this.#error(what, cause, "unknown");
+    if (!closing) this.#planRetry();
+    this.#queue.failAll(unknown, this.#downError);
+    this.#onDrained?.();
+    this.#options.onDisconnected?.(this.#downError);
+  }
+
+  #teardown(): void {
+    this.#endConnecting();
+    if (this.#watch) this.#wheel.cancel(this.#watch);
+    this.#watch = undefined;
+    const wire = this.#wire;
+    this.#wire = undefined;
+    const error = this.#error("was lost");
+    this.#greeting.failAll(error, error);
+    wire?.close();
+  }
+
+  #planRetry(): void {
+    const delayMs = Math.min(RECONNECT_DELAY_MS * 2 ** this.#failures++, RECONNECT_DELAY_MAX_MS);
+    const jitteredMs = delayMs * (1 + this.#wheel.random.fraction()) / 2;
+    this.#retry = this.#wheel.after(jitteredMs, () => this.#connect());
+  }
+
+  /** Watches for silence. The watch is left in the wheel between commands, so that a command costs nothing. */
+  #expectBytes(): void {
+    this.#quiet = false;
+    if (!this.#watch && this.#options.stallTimeoutMs !== Infinity) this.#watchOnce();
+  }
+
+  #watchOnce(): void {
+    this.#watch = this.#wheel.after(this.#options.stallTimeoutMs / 2, () => {
+      this.#watch = undefined;
+      if (this.#queue.length === 0) return;
+      if (this.#quiet) return this.#lose(`was silent for ${this.#options.stallTimeoutMs} ms`);
+      this.#quiet = true;
+      this.#watchOnce();
+    });
+  }
+
+  async #close(): Promise<void> {
+    if (this.#retry) this.#wheel.cancel(this.#retry);
+    const wire = this.#wire;
+    if (this.#state === "open" && this.#queue.length > 0) {
+      this.#state = "closing";
+      await this.#within(CLOSE_GRACE_MS, new Promise((resolve) => this.#onDrained = resolve));
+    }
+    const error = this.#downError = this.#error("was closed");
+    this.#teardown();
+    this.#state = "closed";
+    this.#queue.failAll(this.#error("was closed", undefined, "unknown"), error);
+    if (wire) await this.#within(CLOSE_GRACE_MS, wire.close());
+  }
+
+  /** Waits for `promise`, but no longer than `limitMs`. */
+  #within(limitMs: number, promise: Promise<void>): Promise<void> {
+    return new Promise((resolve) => {
+      let settled = false;
+      const settle = () => {
+        if (settled) return;
+        settled = true;
+        this.#wheel.cancel(limit);
+        this.#wheel.release();
+        resolve();
+      };
+      this.#wheel.hold();
+      const limit = this.#wheel.after(limitMs, settle);
+      promise.then(settle, settle);
+    });
+  }
+
+  #error(
+    what: string,
+    cause?: unknown,
+    outcome: "not-sent" | "unknown" = "not-sent",
+  ): ConnectionError {
+    const address = this.#address.name;
+    return new ConnectionError(`Connection to ${address} ${what}`, { address, outcome, cause });
+  }
+}

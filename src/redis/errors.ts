@@ -1,0 +1,63 @@
+/**
+ * What can go wrong between this client and one server.
+ *
+ * @module
+ */
+
+/** The stable codes of {@linkcode RedisError}. */
+export type RedisErrorCode = "REPLY" | "PROTOCOL" | "CONNECTION";
+
+/** The base of every error of the Redis client. */
+export abstract class RedisError extends Error {
+  /** A stable name for programs to compare. */
+  abstract readonly code: RedisErrorCode;
+}
+
+/** Redis repeats a command it does not know, arguments and all; those may hold secrets and are cut off. */
+const ECHOED_ARGUMENTS = /,? with args beginning with:.*$/su;
+
+/** The server answered with an error: `-NOAUTH Authentication required.` and the like. */
+export class ReplyError extends RedisError {
+  override readonly name = "ReplyError";
+  override readonly code = "REPLY";
+  /** The first word of the server's text, such as `NOAUTH`, `WRONGTYPE` or `ERR`. */
+  readonly prefix: string;
+
+  /** @param text The server's text without the leading `-`. */
+  constructor(text: string) {
+    super(text.replace(ECHOED_ARGUMENTS, ""));
+    this.prefix = text.split(" ", 1)[0];
+  }
+}
+
+/** The bytes that came are no RESP2; the connection they came on is closed. */
+export class ProtocolError extends RedisError {
+  override readonly name = "ProtocolError";
+  override readonly code = "PROTOCOL";
+}
+
+/** What is known about a command whose connection failed. */
+export type CommandOutcome = "not-sent" | "unknown";
+
+/** The server could not be reached, did not accept us, or the connection ended. */
+export class ConnectionError extends RedisError {
+  override readonly name = "ConnectionError";
+  override readonly code = "CONNECTION";
+  /** The server's address without credentials. */
+  readonly address: string;
+  /** Whether the command may have been executed: `"not-sent"`, it was not; `"unknown"`, it may. */
+  readonly outcome: CommandOutcome;
+
+  /**
+   * @param message What was attempted.
+   * @param details The address without credentials, what is known of the command, and what caused it.
+   */
+  constructor(
+    message: string,
+    details: { address: string; outcome: CommandOutcome; cause?: unknown },
+  ) {
+    super(message, { cause: details.cause });
+    this.address = details.address;
+    this.outcome = details.outcome;
+  }
+}

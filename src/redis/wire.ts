@@ -1,0 +1,126 @@
+/**
+ * One open stream to one server: what is queued goes out, what comes in is parsed. No policy: whether and
+ * when to connect again is the *connection*'s business.
+ *
+ * @module
+ */
+import type { Transport } from "../transport/transport.ts";
+import { RespDecoder } from "./decoder.ts";
+import type { EncodedCommand } from "./encoder.ts";
+import type { RawReply } from "./reply.ts";
+
+/** Bytes read at once. */
+const READ_BUFFER_BYTES = 16 * 1024;
+/** Bytes of the write buffer at first; it grows to what one tick queues. */
+const WRITE_BUFFER_BYTES = 4 * 1024;
+
+const encoder = new TextEncoder();
+
+/** Who is behind a wire. */
+export interface WireOwner {
+  /** Everything that is to be written now; an empty piece where there is nothing. */
+  takeUnsent(): EncodedCommand;
+  /** Bytes came, whatever they hold. */
+  onBytes(): void;
+  /** A whole reply came. */
+  onReply(reply: RawReply): void;
+  /** The stream ended, broke, or carried no RESP2. Called once, and not after {@linkcode Wire.close}. */
+  onLost(cause: unknown): void;
+}
+
+/** An open stream, written to once a tick and read from without a pause. */
+export class Wire {
+  readonly #transport: Transport;
+  readonly #owner: WireOwner;
+  readonly #reading: Promise<void>;
+  #writing: Promise<void> = Promise.resolve();
+  #buffer: Uint8Array = new Uint8Array(WRITE_BUFFER_BYTES);
+  /** A flush is queued for the end of this tick, or a write is under way and will look for more. */
+  #flushing = false;
+  #open = true;
+
+  constructor(transport: Transport, owner: WireOwner) {
+    this.#transport = transport;
+    this.#owner = owner;
+    transport.unref?.();
+    this.#reading = this.#read();
+  }
+
+  /** Has what is queued written before this tick ends, with whatever else comes until then. */
+  flush(): void {
+    if (this.#flushing) return;
+    this.#flushing = true;
+    queueMicrotask(this.#startWriting);
+  }
+
+  /** Closes the stream; resolves once its last read and write have settled. */
+  async close(): Promise<void> {
+    if (this.#open) {
+      this.#open = false;
+      this.#transport.close();
+    }
+    await this.#reading;
+    await this.#writing;
+  }
+
+  readonly #startWriting = (): void => {
+    this.#writing = this.#write();
+  };
+
+  async #write(): Promise<void> {
+    try {
+      while (this.#open) {
+        let bytes = this.#encode(this.#owner.takeUnsent());
+        if (bytes.length === 0) break;
+        while (bytes.length > 0) {
+          const written = await this.#transport.write(bytes);
+          if (written === bytes.length) break;
+          bytes = bytes.subarray(written);
+        }
+      }
+    } catch (error) {
+      this.#lose(error);
+    }
+    this.#flushing = false;
+  }
+
+  async #read(): Promise<void> {
+    const decoder = new RespDecoder((reply) => {
+      if (this.#open) this.#owner.onReply(reply);
+    });
+    const buffer = new Uint8Array(READ_BUFFER_BYTES);
+    try {
+      while (this.#open) {
+        const count = await this.#transport.read(buffer);
+        if (count === null) throw new Error("the server closed the connection");
+        this.#owner.onBytes();
+        decoder.push(buffer, count);
+      }
+    } catch (error) {
+      this.#lose(error);
+    }
+  }
+
+  /** Text goes through one buffer that is used again: a write is over before the next begins. */
+  #encode(command: EncodedCommand): Uint8Array {
+    if (typeof command !== "string") return command;
+    if (this.#buffer.length < command.length) this.#growBuffer(command.length);
+    let { read, written } = encoder.encodeInto(command, this.#buffer);
+    if (read < command.length) {
+      this.#growBuffer(command.length * 3); // the most that UTF-8 can take
+      ({ read, written } = encoder.encodeInto(command, this.#buffer));
+    }
+    return this.#buffer.subarray(0, written);
+  }
+
+  #growBuffer(needed: number): void {
+    this.#buffer = new Uint8Array(2 ** Math.ceil(Math.log2(needed)));
+  }
+
+  #lose(cause: unknown): void {
+    if (!this.#open) return;
+    this.#open = false;
+    this.#transport.close();
+    this.#owner.onLost(cause);
+  }
+}

@@ -1,0 +1,216 @@
+/**
+ * A {@linkcode LockNode} on one Redis server, over the RESP2 client.
+ *
+ * @module
+ */
+import type { Ballot, KeyState, LockNode } from "./node.ts";
+import type { RedisAddress } from "./redis/address.ts";
+import type { ReplyReceiver } from "./redis/command_queue.ts";
+import { Connection, type ConnectionOptions } from "./redis/connection.ts";
+import { encodeBulk, encodeCommand, type EncodedCommand, encodeHead } from "./redis/encoder.ts";
+import {
+  type ConnectionError,
+  ProtocolError,
+  type RedisError,
+  ReplyError,
+} from "./redis/errors.ts";
+import type { RawReply } from "./redis/reply.ts";
+import { textReply } from "./redis/reply.ts";
+import { ACQUIRE_ALL, EXTEND, RELEASE, type Script } from "./scripts.ts";
+import type { TimerWheel } from "./timer_wheel.ts";
+
+/** Releases kept for a node that cannot be reached; the oldest is dropped for one more, and its TTL takes over. */
+const LEFTOVERS_MAX = 4_096;
+
+/** What a command was, in the low bits of its tag; the seat stands above them. */
+const ACQUIRE = 0, EXTEND_TAG = 1, RELEASE_TAG = 2, SCRIPT_SENT = 4, TAG_BITS = 3;
+const OPERATION_MASK = 3;
+
+const SET_HEAD = encodeHead(6, "SET");
+const SET_TAIL = "$2\r\nNX\r\n$2\r\nPX\r\n";
+const EXTEND_HEAD = encodeHead(6, "EVALSHA", EXTEND.sha1, "1");
+const RELEASE_HEAD = encodeHead(5, "EVALSHA", RELEASE.sha1, "1");
+
+/** A release that has not reached its node. */
+interface Leftover {
+  readonly keys: readonly string[];
+  readonly value: string;
+  /** When the key would be gone by itself, by the monotonic clock. */
+  readonly untilMs: number;
+}
+
+/** Events of the connection, for whoever made the node. */
+export interface NodeObserver {
+  /** The node can be asked. */
+  onConnected?(node: string): void;
+  /** It cannot. */
+  onDisconnected?(node: string, error: ConnectionError): void;
+}
+
+/** One Redis server as a node. */
+export class RedisNode implements LockNode, ReplyReceiver {
+  readonly name: string;
+  readonly #connection: Connection;
+  readonly #wheel: TimerWheel;
+  #leftovers: Leftover[] = [];
+
+  constructor(
+    address: RedisAddress,
+    options: ConnectionOptions,
+    wheel: TimerWheel,
+    observer: NodeObserver = {},
+  ) {
+    this.name = address.name;
+    this.#wheel = wheel;
+    this.#connection = new Connection(address, {
+      ...options,
+      onConnected: () => {
+        this.#sendLeftovers();
+        observer.onConnected?.(this.name);
+      },
+      onDisconnected: (error) => observer.onDisconnected?.(this.name, error),
+    }, wheel);
+  }
+
+  get readyAtMs(): number {
+    return this.#connection.readyAtMs;
+  }
+
+  acquire(ballot: Ballot, seat: number): void {
+    ballot.shared ??= encodeAcquire(ballot);
+    this.#submitSetting(ballot, seat, ACQUIRE);
+  }
+
+  extend(ballot: Ballot, seat: number): void {
+    ballot.shared ??= encodeExtend(ballot);
+    this.#submitSetting(ballot, seat, EXTEND_TAG);
+  }
+
+  release(ballot: Ballot, seat: number): void {
+    ballot.shared ??= encodeRelease(ballot);
+    const tag = seat << TAG_BITS | RELEASE_TAG;
+    this.#connection.submit(ballot.shared as EncodedCommand, this, ballot, tag);
+  }
+
+  inspect(key: string): Promise<KeyState | undefined> {
+    return new Promise((resolve, reject) => {
+      let value: RawReply = null;
+      const receiver: ReplyReceiver = {
+        onReply(reply, _context, last) {
+          if (reply instanceof ReplyError) reject(reply);
+          else if (!last) value = reply;
+          else resolve(keyState(value, reply));
+        },
+        onFailure: reject,
+      };
+      this.#connection.submit(encodeCommand(["GET", key]), receiver, undefined, 0);
+      this.#connection.submit(encodeCommand(["PTTL", key]), receiver, undefined, 1);
+    });
+  }
+
+  close(): Promise<void> {
+    return this.#connection.close();
+  }
+
+  /** Part of {@linkcode ReplyReceiver}. */
+  onReply(reply: RawReply, context: unknown, tag: number): void {
+    if (context === this) return; // a leftover: nobody waits for it
+    const ballot = context as Ballot;
+    const seat = tag >> TAG_BITS;
+    const operation = tag & OPERATION_MASK;
+    if (reply instanceof ReplyError) {
+      if (reply.prefix !== "NOSCRIPT" || tag & SCRIPT_SENT) ballot.fail(seat, reply);
+      else this.#sendScript(ballot, seat, operation, reply);
+    } else if (reply === 1 || reply === "OK") {
+      ballot.grant(seat);
+    } else if (reply === 0 || reply === null || reply === 2) {
+      ballot.deny(seat);
+    } else {
+      ballot.fail(seat, new ProtocolError(`Cannot read vote as ${this.name} sent another reply`));
+    }
+  }
+
+  /** Part of {@linkcode ReplyReceiver}. */
+  onFailure(error: RedisError, context: unknown, tag: number): void {
+    if (context === this) return;
+    const ballot = context as Ballot;
+    const seat = tag >> TAG_BITS;
+    if ((tag & OPERATION_MASK) === RELEASE_TAG) {
+      if (ballot.mayStand & 1 << seat) this.#keepLeftover(ballot);
+    } else if ((error as ConnectionError).outcome === "not-sent") {
+      ballot.mayStand &= ~(1 << seat);
+    }
+    ballot.fail(seat, error);
+  }
+
+  #submitSetting(ballot: Ballot, seat: number, operation: number): void {
+    const connection = this.#connection;
+    // Only what sets keys is refused here: there is always room for what takes them back.
+    if (connection.crowded) return ballot.fail(seat, connection.crowdedError());
+    ballot.mayStand |= 1 << seat;
+    connection.submit(ballot.shared as EncodedCommand, this, ballot, seat << TAG_BITS | operation);
+  }
+
+  /** The node does not know the script: sends it whole, unless what it sets would outlive its release. */
+  #sendScript(ballot: Ballot, seat: number, operation: number, reply: ReplyError): void {
+    if (!ballot.wanted && operation !== RELEASE_TAG) return ballot.fail(seat, reply);
+    const tag = seat << TAG_BITS | SCRIPT_SENT | operation;
+    this.#connection.submit(encodeScript(operation, ballot), this, ballot, tag);
+  }
+
+  #keepLeftover(ballot: Ballot): void {
+    if (this.#leftovers.length >= LEFTOVERS_MAX) this.#leftovers.shift();
+    const untilMs = this.#wheel.clock.monotonicMs() + ballot.ttlMs;
+    this.#leftovers.push({ keys: ballot.keys, value: ballot.value, untilMs });
+  }
+
+  #sendLeftovers(): void {
+    const leftovers = this.#leftovers;
+    this.#leftovers = [];
+    const nowMs = this.#wheel.clock.monotonicMs();
+    for (const leftover of leftovers) {
+      if (leftover.untilMs <= nowMs) continue;
+      const command = encodeEval(RELEASE, leftover.keys, [leftover.value]);
+      this.#connection.submit(command, this, this, 0);
+    }
+  }
+}
+
+function encodeAcquire({ keys, value, ttlMs }: Ballot): string {
+  if (keys.length === 1) {
+    const key = encodeBulk(keys[0]!);
+    return SET_HEAD + key + encodeBulk(value) + SET_TAIL + encodeBulk(String(ttlMs));
+  }
+  return encodeEvalSha(ACQUIRE_ALL, keys, [value, String(ttlMs)]);
+}
+
+function encodeExtend({ keys, value, ttlMs }: Ballot): string {
+  if (keys.length === 1) {
+    return EXTEND_HEAD + encodeBulk(keys[0]!) + encodeBulk(value) + encodeBulk(String(ttlMs));
+  }
+  return encodeEvalSha(EXTEND, keys, [value, String(ttlMs)]);
+}
+
+function encodeRelease({ keys, value }: Ballot): string {
+  if (keys.length === 1) return RELEASE_HEAD + encodeBulk(keys[0]!) + encodeBulk(value);
+  return encodeEvalSha(RELEASE, keys, [value]);
+}
+
+function encodeEvalSha(script: Script, keys: readonly string[], args: readonly string[]): string {
+  return encodeCommand(["EVALSHA", script.sha1, keys.length, ...keys, ...args]) as string;
+}
+
+function encodeEval(script: Script, keys: readonly string[], args: readonly string[]): string {
+  return encodeCommand(["EVAL", script.source, keys.length, ...keys, ...args]) as string;
+}
+
+function encodeScript(operation: number, { keys, value, ttlMs }: Ballot): string {
+  if (operation === RELEASE_TAG) return encodeEval(RELEASE, keys, [value]);
+  return encodeEval(operation === ACQUIRE ? ACQUIRE_ALL : EXTEND, keys, [value, String(ttlMs)]);
+}
+
+function keyState(value: RawReply, pttl: RawReply): KeyState | undefined {
+  const text = textReply(value);
+  if (typeof text !== "string" || pttl === -2) return undefined;
+  return { value: text, remainingMs: pttl === -1 ? Infinity : Number(pttl) };
+}

@@ -1,0 +1,257 @@
+/**
+ * The lock client: the algorithm over nodes of any kind, without a network of its own.
+ *
+ * @module
+ */
+import { Acquisition } from "./acquisition.ts";
+import { RedlockError } from "./errors.ts";
+import type { Hold } from "./hold.ts";
+import { inspect, type Inspection } from "./inspection.ts";
+import { Lock } from "./lock.ts";
+import type { LockNode } from "./node.ts";
+import { checkResources, type RedlockOptions, resolveOptions, type Settings } from "./options.ts";
+import { type Electorate, quorumSize } from "./quorum.ts";
+import { TimerWheel } from "./timer_wheel.ts";
+
+/** Most nodes of one client: their seats are the bits of one small integer. */
+export const NODES_MAX = 31;
+
+/** What runs while a lock is held. */
+export type Routine<T> = (lock: Lock) => Promise<T> | T;
+
+/**
+ * A client for distributed locks by the Redlock algorithm. {@linkcode createRedlock} makes one for Redis
+ * servers; this constructor takes nodes of any kind.
+ *
+ * @example A job that runs in one place at a time
+ * ```ts
+ * import { createRedlock } from "@hasp/redlock";
+ * import { startNodes } from "@hasp/redlock/testing";
+ *
+ * await using nodes = await startNodes(5);
+ * await using redlock = createRedlock(nodes.addresses);
+ * const sum = await redlock.using("report", { ttlMs: 10_000 }, async (lock) => {
+ *   lock.signal.throwIfAborted();
+ *   return await Promise.resolve(1 + 1);
+ * });
+ * console.assert(sum === 2);
+ * ```
+ */
+export class Redlock implements AsyncDisposable {
+  readonly #electorate: Electorate;
+  readonly #options: RedlockOptions;
+  readonly #defaults: Settings;
+  #closing: Promise<void> | undefined = undefined;
+
+  /**
+   * @param nodes The independent nodes that vote, at least one and at most 31.
+   * @param options Defaults for every call.
+   * @throws {TypeError} If there is no node, one is named twice or is none, or an option is unknown or of
+   *   the wrong type.
+   * @throws {RangeError} If there are too many nodes or an option is out of range.
+   */
+  constructor(nodes: readonly LockNode[], options?: RedlockOptions);
+  constructor(nodes: readonly LockNode[], options: RedlockOptions = {}, wheel = new TimerWheel()) {
+    checkNodes(nodes);
+    this.#options = { ...options };
+    this.#defaults = resolveOptions("create lock client", options);
+    const quorum = quorumSize(nodes.length);
+    this.#electorate = { nodes: [...nodes], quorum, wheel, closed: false };
+  }
+
+  /**
+   * Acquires a lock, waiting for it up to `waitMs`.
+   *
+   * @param resource What to lock; of several all or none are locked.
+   * @param options In place of the client's own.
+   * @returns The lock.
+   * @throws {LockHeldError} If others hold it when the wait is over.
+   * @throws {QuorumError} If too few nodes answered in the last attempt before the wait was over.
+   * @throws {RedlockError} If the client is closed (`CLOSED`).
+   * @throws {TypeError} If the resource is none, or an option is unknown or of the wrong type.
+   * @throws {RangeError} If an option is out of range.
+   */
+  async acquire(resource: string | readonly string[], options?: RedlockOptions): Promise<Lock> {
+    return new Lock(await this.#acquisition(resource, options, false).acquire());
+  }
+
+  /**
+   * Makes one attempt at a lock.
+   *
+   * @param resource What to lock; of several all or none are locked.
+   * @param options In place of the client's own; `waitMs` says nothing here.
+   * @returns The lock, or `undefined` where somebody else holds it.
+   * @throws {QuorumError} If too few nodes answered.
+   * @throws {RedlockError} If the client is closed (`CLOSED`).
+   * @throws {TypeError} If the resource is none, or an option is unknown or of the wrong type.
+   * @throws {RangeError} If an option is out of range.
+   */
+  async tryAcquire(
+    resource: string | readonly string[],
+    options?: RedlockOptions,
+  ): Promise<Lock | undefined> {
+    const acquisition = this.#acquisition(resource, options, false);
+    const hold = await acquisition.attempt();
+    if (hold) return new Lock(hold);
+    const refusal = acquisition.unanswered || this.#hears(options)
+      ? acquisition.refusal()
+      : undefined;
+    if (acquisition.unanswered) throw refusal;
+    return undefined;
+  }
+
+  /**
+   * Acquires a lock, runs a routine while extending the lock for as long as it takes, and releases it. The
+   * routine's own result or error always wins over a failing release.
+   *
+   * @param resource What to lock; of several all or none are locked.
+   * @param options In place of the client's own.
+   * @param routine What to do with the lock in hand; it should pass `lock.signal` on.
+   * @returns What the routine returned.
+   * @throws {LockLostError} If the lock was lost while the routine ran, and the routine ended well all the same.
+   * @throws {LockHeldError} If others hold it when the wait is over.
+   * @throws {QuorumError} If too few nodes answered in the last attempt before the wait was over.
+   * @throws Whatever the routine throws.
+   */
+  async using<T>(
+    resource: string | readonly string[],
+    options: RedlockOptions | undefined,
+    routine: Routine<T>,
+  ): Promise<T>;
+  /** Does the same with the client's own options. */
+  async using<T>(resource: string | readonly string[], routine: Routine<T>): Promise<T>;
+  async using<T>(
+    resource: string | readonly string[],
+    optionsOrRoutine: RedlockOptions | undefined | Routine<T>,
+    maybeRoutine?: Routine<T>,
+  ): Promise<T> {
+    const short = typeof optionsOrRoutine === "function";
+    const routine = short ? optionsOrRoutine : maybeRoutine;
+    const options = short ? undefined : optionsOrRoutine;
+    if (typeof routine !== "function") {
+      throw new TypeError("Cannot acquire lock as 'routine' must be a function");
+    }
+    const hold = await this.#acquisition(resource, options, true).acquire();
+    return await runUsing(hold, routine);
+  }
+
+  /**
+   * Asks a quorum whether a resource is locked, and for how long at the most.
+   *
+   * @param resource One resource.
+   * @param options In place of the client's own; `nodeTimeoutMs` and `keyPrefix` matter here.
+   * @throws {QuorumError} If too few nodes answered to tell: it is never reported as free then.
+   * @throws {RedlockError} If the client is closed (`CLOSED`).
+   * @throws {TypeError} If the resource is none.
+   */
+  async inspect(resource: string, options?: RedlockOptions): Promise<Inspection> {
+    const settings = this.#settings("inspect lock", options);
+    if (typeof resource !== "string") {
+      throw new TypeError("Cannot inspect lock as a resource must be a string that is not empty");
+    }
+    checkResources("inspect lock", resource);
+    if (this.#electorate.closed) {
+      throw new RedlockError(
+        `Cannot inspect lock ${JSON.stringify(resource)}: the client is closed`,
+        {
+          resources: [resource],
+        },
+      );
+    }
+    const key = settings.keyPrefix + resource;
+    return await inspect(this.#electorate, resource, key, settings.nodeTimeoutMs);
+  }
+
+  /**
+   * Closes the client. Calls that wait reject, locks that are held count as lost (their signals abort) and
+   * are released, and connections are closed once that has been sent. Settles in bounded time; idempotent.
+   */
+  close(): Promise<void> {
+    return this.#closing ??= this.#close();
+  }
+
+  /** Closes the client at the end of `await using`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #close(): Promise<void> {
+    const { nodes, wheel } = this.#electorate;
+    this.#electorate.closed = true;
+    wheel.announceClose();
+    // One turn of the event loop lets every call that was stopped send its clean-up before the nodes close.
+    await new Promise<void>((resolve) => {
+      wheel.hold();
+      wheel.after(0, resolve);
+    });
+    await Promise.allSettled(nodes.map((node) => node.close?.()));
+    wheel.release();
+    wheel.close();
+  }
+
+  #acquisition(
+    resource: string | readonly string[],
+    options: RedlockOptions | undefined,
+    autoExtend: boolean,
+  ): Acquisition {
+    const settings = this.#settings("acquire lock", options);
+    const resources = checkResources("acquire lock", resource);
+    return new Acquisition(this.#electorate, settings, resources, autoExtend);
+  }
+
+  #settings(attempt: string, options: RedlockOptions | undefined): Settings {
+    return options === undefined ? this.#defaults : resolveOptions(attempt, options, this.#options);
+  }
+
+  #hears(options: RedlockOptions | undefined): boolean {
+    return (options?.onEvent ?? this.#defaults.onEvent) !== undefined;
+  }
+}
+
+/** Makes a client whose time and randomness come from `wheel`, which its nodes may share. */
+export function redlockOn(
+  wheel: TimerWheel,
+  nodes: readonly LockNode[],
+  options: RedlockOptions,
+): Redlock {
+  const Constructor = Redlock as new (
+    nodes: readonly LockNode[],
+    options: RedlockOptions,
+    wheel: TimerWheel,
+  ) => Redlock;
+  return new Constructor(nodes, options, wheel);
+}
+
+/** Runs `routine` with the lock, and gives the lock back whatever comes of it. */
+async function runUsing<T>(hold: Hold, routine: Routine<T>): Promise<T> {
+  const { signal } = hold.settings;
+  const abort = () => hold.abort(signal!.reason);
+  signal?.addEventListener("abort", abort, { once: true });
+  try {
+    const result = await routine(new Lock(hold));
+    const lost = hold.lostError;
+    if (lost) throw lost;
+    return result;
+  } finally {
+    signal?.removeEventListener("abort", abort);
+    await hold.release().catch(() => {}); // an event has told; the TTL takes over
+  }
+}
+
+function checkNodes(nodes: readonly LockNode[]): void {
+  const attempt = "Cannot create lock client as";
+  if (!Array.isArray(nodes) || nodes.length === 0) {
+    throw new TypeError(`${attempt} 'nodes' must be an array of at least one node`);
+  }
+  if (nodes.length > NODES_MAX) {
+    throw new RangeError(`${attempt} there must be at most ${NODES_MAX} nodes`);
+  }
+  const names = new Set<string>();
+  for (const node of nodes) {
+    if (typeof node?.acquire !== "function" || typeof node.name !== "string") {
+      throw new TypeError(`${attempt} a node does not implement LockNode`);
+    }
+    if (names.has(node.name)) throw new TypeError(`${attempt} node ${node.name} is named twice`);
+    names.add(node.name);
+  }
+}

@@ -1,0 +1,110 @@
+/**
+ * Extending a lock: by its own timer, or because its holder asks.
+ *
+ * @module
+ */
+import { elapsedMs } from "./clock.ts";
+import { LockLostError, lockName } from "./errors.ts";
+import { emit } from "./events.ts";
+import type { Hold } from "./hold.ts";
+import { askToExtend, Round } from "./quorum.ts";
+import { validityMs } from "./validity.ts";
+import { pause } from "./waiter.ts";
+
+/** The share of the TTL after which a lock is extended. */
+export const EXTEND_AFTER_FACTOR = 1 / 3;
+/** The share of the TTL between a failed extension and the next try. */
+const RETRY_FACTOR = 1 / 15;
+/** The shortest such delay, in milliseconds, so that short TTLs don't spin. */
+const RETRY_MS_MIN = 2;
+
+/**
+ * One try at extending, bounded by `nodeTimeoutMs` and by what is left of the validity.
+ *
+ * Only nodes that still hold the lock's value count. A lock that is gone on a majority is lost, and never brought
+ * back; a try that merely failed leaves the old validity as it was.
+ *
+ * @param hold The lock.
+ * @param ttlMs Its new TTL, in milliseconds.
+ * @param signal Gives the try up.
+ * @returns Whether the lock has a new validity.
+ */
+async function tryExtend(hold: Hold, ttlMs: number, signal?: AbortSignal): Promise<boolean> {
+  const { electorate, settings, round: won } = hold;
+  const round = new Round(electorate, won.keys, won.value, ttlMs, won);
+  hold.doubt();
+  const timeoutMs = Math.min(settings.nodeTimeoutMs, hold.remainingMs());
+  const asked = round.ask(askToExtend, timeoutMs, signal);
+  won.mayStand |= round.mayStand;
+  await asked;
+  if (!hold.standing) return false;
+  const newValidityMs = validityMs(ttlMs, settings.driftFactor);
+  const extended = round.decision === "granted" && hold.held &&
+    newValidityMs > elapsedMs(electorate.wheel.clock, round);
+  if (extended) hold.prolong(round, newValidityMs);
+  report(hold, round, extended);
+  if (round.deniedByMajority) hold.lose(new Error("a majority of the nodes no longer holds it"));
+  return extended;
+}
+
+/**
+ * One extension by the lock's own timer.
+ *
+ * @param hold The lock.
+ * @returns When the next one is due, by the monotonic clock; Infinity for never.
+ */
+export async function renew(hold: Hold): Promise<number> {
+  const { settings: { ttlMs }, electorate: { wheel } } = hold;
+  if (exhausted(hold)) return Infinity;
+  const startMs = wheel.clock.monotonicMs();
+  if (await tryExtend(hold, ttlMs)) return startMs + ttlMs * EXTEND_AFTER_FACTOR;
+  return wheel.clock.monotonicMs() + retryDelayMs(ttlMs);
+}
+
+/**
+ * Extends because the holder asks; a failed try is repeated for as long as the lock is still valid.
+ *
+ * @param hold The lock.
+ * @param ttlMs Its new TTL, in milliseconds.
+ * @param signal Gives up; the lock stays as it is.
+ * @throws {LockLostError} If the lock is over before an extension succeeds, or may not be extended again.
+ */
+export async function extend(hold: Hold, ttlMs: number, signal?: AbortSignal): Promise<void> {
+  const { electorate: { wheel }, resources } = hold;
+  for (;;) {
+    signal?.throwIfAborted();
+    const cause = hold.lostError ?? (hold.held ? exhausted(hold) : new Error("it was released"));
+    if (cause instanceof LockLostError) throw cause;
+    if (cause) {
+      const message = `Cannot extend ${lockName(resources)}: ${cause.message}`;
+      throw new LockLostError(message, { resources, votes: hold.round.votes, cause });
+    }
+    if (await tryExtend(hold, ttlMs, signal)) return;
+    if (hold.held) {
+      await pause(wheel, Math.min(retryDelayMs(hold.settings.ttlMs), hold.remainingMs()), signal);
+    }
+  }
+}
+
+/** Why no further extension is allowed, if none is. */
+function exhausted(hold: Hold): Error | undefined {
+  const { extensions, settings: { extensionsMax } } = hold;
+  if (extensions < extensionsMax) return undefined;
+  return hold.extensionsEnded ??= new Error(
+    `it was extended ${extensions} times, the most that 'extensionsMax' allows`,
+  );
+}
+
+function retryDelayMs(ttlMs: number): number {
+  return Math.max(ttlMs * RETRY_FACTOR, RETRY_MS_MIN);
+}
+
+function report(hold: Hold, round: Round, extended: boolean): void {
+  const { settings: { onEvent }, resources, electorate, extensions } = hold;
+  if (!onEvent) return;
+  const { votes } = round;
+  const elapsed = elapsedMs(electorate.wheel.clock, round);
+  const times = { elapsedMs: elapsed, remainingMs: hold.remainingMs() };
+  if (extended) emit(onEvent, { type: "extended", resources, votes, extensions, ...times });
+  else emit(onEvent, { type: "extend-failed", resources, votes, ...times });
+}

@@ -1,0 +1,230 @@
+/**
+ * One timer for everything that waits: deadlines of rounds, ends of validity, reconnects.
+ *
+ * A runtime's timer costs more than a lock's own bookkeeping, so entries hang in a wheel of slots, linked
+ * in and out in constant time, and a single timer wakes up for the earliest of them.
+ *
+ * @module
+ */
+import { type Clock, systemClock, type TimerHandle } from "./clock.ts";
+import { type Random, systemRandom } from "./random.ts";
+
+/** Slots of the wheel, a power of two. */
+const SLOTS = 256;
+/** Milliseconds that one slot stands for. */
+const SLOT_MS = 8;
+/**
+ * Longest sleep of the one timer, in milliseconds, while there is any entry. It bounds how late a wheel
+ * notices that the machine was suspended or that the wall clock was stepped ahead.
+ */
+const HEARTBEAT_MS = 250;
+/** A lead of the wall clock over the monotonic one, gained between two wake-ups, that counts as a jump. */
+const JUMP_MS = 50;
+/** The slot of an entry that waits nowhere. */
+const NOWHERE = -1;
+/** The slot of an entry that was taken out because it is due, and was neither called nor cancelled yet. */
+const TAKEN = -2;
+
+/** Something that is due at a time. Its owner extends it, so that waiting allocates nothing. */
+export abstract class Timed {
+  /** When it is due, in milliseconds of the monotonic clock. Meaningful while `scheduled`. */
+  dueMs = 0;
+  /** @internal */ next: Timed | undefined = undefined;
+  /** @internal */ previous: Timed | undefined = undefined;
+  /** @internal The slot it hangs in, or one of the two marks above. */ slot = NOWHERE;
+
+  /** Whether it waits in a wheel. */
+  get scheduled(): boolean {
+    return this.slot >= 0;
+  }
+
+  /**
+   * Called once when it is due, and also when the clocks disagree about how much time has passed: then it
+   * may be early, and schedules itself anew.
+   */
+  abstract onDue(): void;
+
+  /** Called when the lock client closes, for entries that somebody waits for; others ignore it. */
+  onClosed(): void {}
+}
+
+/** A callback as an entry, for the rare waits that no object stands for. */
+class TimedCallback extends Timed {
+  readonly #callback: () => void;
+  readonly #wheel: TimerWheel;
+
+  constructor(wheel: TimerWheel, callback: () => void, dueMs: number) {
+    super();
+    this.#wheel = wheel;
+    this.#callback = callback;
+    this.dueMs = dueMs;
+  }
+
+  override onDue(): void {
+    if (this.#wheel.clock.monotonicMs() < this.dueMs) this.#wheel.schedule(this, this.dueMs);
+    else this.#callback();
+  }
+}
+
+/** The wheel, and with it what every part needs to know of its surroundings: clock and randomness. */
+export class TimerWheel {
+  /** Where time comes from. */
+  readonly clock: Clock;
+  /** Where randomness comes from. */
+  readonly random: Random;
+  readonly #slots: (Timed | undefined)[] = new Array(SLOTS).fill(undefined);
+  #size = 0;
+  #holds = 0;
+  #timer: TimerHandle = undefined;
+  #armed = false;
+  #wakeMs = 0;
+  #visitedTick = 0;
+  #leadMs = 0;
+
+  constructor(clock: Clock = systemClock, random: Random = systemRandom) {
+    this.clock = clock;
+    this.random = random;
+  }
+
+  /** How many entries wait. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Makes `entry` due at `dueMs` of the monotonic clock; one that waits already is moved. */
+  schedule(entry: Timed, dueMs: number): void {
+    if (entry.slot >= 0) this.#unlink(entry);
+    entry.dueMs = dueMs;
+    this.#link(entry);
+    if (!this.#armed || dueMs < this.#wakeMs) this.#arm(dueMs);
+  }
+
+  /** Takes `entry` out; one that does not wait is ignored. */
+  cancel(entry: Timed): void {
+    if (entry.slot >= 0) this.#unlink(entry);
+    else entry.slot = NOWHERE;
+  }
+
+  /** Calls `callback` once after `delayMs`, unless the returned entry is cancelled before. */
+  after(delayMs: number, callback: () => void): Timed {
+    const dueMs = this.clock.monotonicMs() + delayMs;
+    const entry = new TimedCallback(this, callback, dueMs);
+    this.schedule(entry, dueMs);
+    return entry;
+  }
+
+  /** A caller waits for something that has an entry here: until {@linkcode release}, stay alive. */
+  hold(): void {
+    if (this.#holds++ > 0) return;
+    if (this.#armed) this.clock.keepAlive(this.#timer, true);
+    else this.#arm(Infinity);
+  }
+
+  /** The counterpart of {@linkcode hold}. */
+  release(): void {
+    if (--this.#holds === 0 && this.#armed) this.clock.keepAlive(this.#timer, false);
+  }
+
+  /** Tells every entry that the client closes; each settles whoever waits for it. */
+  announceClose(): void {
+    for (const entry of this.#entries()) entry.onClosed();
+  }
+
+  /** Forgets every entry and the timer. */
+  close(): void {
+    if (this.#armed) this.clock.clearTimer(this.#timer);
+    this.#armed = false;
+    for (const entry of this.#entries()) this.#unlink(entry);
+  }
+
+  #entries(): Timed[] {
+    const entries: Timed[] = [];
+    for (const first of this.#slots) {
+      for (let entry = first; entry; entry = entry.next) entries.push(entry);
+    }
+    return entries;
+  }
+
+  #link(entry: Timed): void {
+    // An entry in the past hangs where the next visit begins, never in a slot that was just passed.
+    const tick = Math.max(Math.floor(entry.dueMs / SLOT_MS), this.#visitedTick);
+    const slot = tick & (SLOTS - 1);
+    const first = this.#slots[slot];
+    entry.slot = slot;
+    entry.previous = undefined;
+    entry.next = first;
+    if (first) first.previous = entry;
+    this.#slots[slot] = entry;
+    this.#size++;
+  }
+
+  #unlink(entry: Timed): void {
+    if (entry.previous) entry.previous.next = entry.next;
+    else this.#slots[entry.slot] = entry.next;
+    if (entry.next) entry.next.previous = entry.previous;
+    entry.slot = NOWHERE;
+    entry.next = entry.previous = undefined;
+    this.#size--;
+  }
+
+  #arm(dueMs: number): void {
+    const nowMs = this.clock.monotonicMs();
+    if (this.#armed) {
+      this.clock.clearTimer(this.#timer);
+    } else {
+      this.#leadMs = this.clock.wallMs() - nowMs;
+    }
+    this.#wakeMs = Math.min(dueMs, nowMs + HEARTBEAT_MS);
+    this.#timer = this.clock.setTimer(this.#wake, Math.max(Math.ceil(this.#wakeMs - nowMs), 0));
+    this.#armed = true;
+    if (this.#holds > 0) this.clock.keepAlive(this.#timer, true);
+  }
+
+  readonly #wake = (): void => {
+    this.#armed = false;
+    const nowMs = this.clock.monotonicMs();
+    const leadMs = this.clock.wallMs() - nowMs;
+    const jumped = leadMs - this.#leadMs > JUMP_MS;
+    this.#leadMs = leadMs;
+    for (const entry of this.#takeDue(nowMs, jumped)) {
+      if (entry.slot !== TAKEN) continue; // cancelled or moved by one before it
+      entry.slot = NOWHERE;
+      entry.onDue();
+    }
+    if (!this.#armed && (this.#size > 0 || this.#holds > 0)) this.#arm(this.#earliestMs(nowMs));
+  };
+
+  /** Unlinks and returns what is due at `nowMs`, or everything after a jump of the wall clock. */
+  #takeDue(nowMs: number, jumped: boolean): Timed[] {
+    const due: Timed[] = [];
+    const tick = Math.floor(nowMs / SLOT_MS);
+    const first = jumped ? tick - SLOTS + 1 : Math.max(this.#visitedTick, tick - SLOTS + 1);
+    for (let visited = first; visited <= tick; visited++) {
+      let entry = this.#slots[visited & (SLOTS - 1)];
+      while (entry) {
+        const next: Timed | undefined = entry.next;
+        if (jumped || entry.dueMs <= nowMs) {
+          this.#unlink(entry);
+          entry.slot = TAKEN;
+          due.push(entry);
+        }
+        entry = next;
+      }
+    }
+    this.#visitedTick = tick;
+    return due;
+  }
+
+  /** The earliest due time within a heartbeat from `nowMs`, or the heartbeat's end. */
+  #earliestMs(nowMs: number): number {
+    const tick = Math.floor(nowMs / SLOT_MS);
+    const heartbeatMs = nowMs + HEARTBEAT_MS;
+    for (let ahead = 0; ahead <= Math.ceil(HEARTBEAT_MS / SLOT_MS); ahead++) {
+      let earliestMs = Infinity;
+      let entry = this.#slots[(tick + ahead) & (SLOTS - 1)];
+      for (; entry; entry = entry.next) earliestMs = Math.min(earliestMs, entry.dueMs);
+      if (earliestMs < (tick + ahead + 1) * SLOT_MS) return earliestMs;
+    }
+    return heartbeatMs;
+  }
+}

@@ -1,0 +1,77 @@
+/**
+ * Streams over `Deno.connect`: the only module that names `Deno`.
+ *
+ * @module
+ */
+import type { Connect, ConnectTarget, Transport } from "./transport.ts";
+
+type TlsTarget = Extract<ConnectTarget, { kind: "tls" }>;
+
+/** Opens a stream in Deno: TCP without delay, TLS, or a Unix domain socket. */
+export const connect: Connect = async (target, { signal }) => {
+  signal.throwIfAborted();
+  switch (target.kind) {
+    case "tcp":
+      return await connectTcp(target.hostname, target.port, signal);
+    case "tls":
+      return await connectTls(target, signal);
+    case "unix":
+      return await abandonable(Deno.connect({ transport: "unix", path: target.path }), signal);
+  }
+};
+
+async function connectTcp(hostname: string, port: number, signal: AbortSignal) {
+  const stream = await Deno.connect({ hostname, port, signal });
+  stream.setNoDelay(true);
+  return stream;
+}
+
+async function connectTls(target: TlsTarget, signal: AbortSignal): Promise<Transport> {
+  const { hostname, port, tls } = target;
+  if (tls.cert !== undefined || tls.key !== undefined) {
+    if (tls.serverName !== undefined) {
+      // Deno's own TLS takes a client certificate only together with the host's name; its Node API takes both.
+      const node = await import("./node.ts");
+      return await node.connect(target, { signal });
+    }
+    const options = { hostname, port, caCerts: tls.caCerts, cert: tls.cert, key: tls.key };
+    return await handshaken(Deno.connectTls(options as Deno.ConnectTlsOptions), signal);
+  }
+  const stream = await connectTcp(hostname, port, signal);
+  const options = { hostname: tls.serverName ?? hostname, caCerts: tls.caCerts };
+  return await handshaken(Deno.startTls(stream, options), signal);
+}
+
+/** Waits for the handshake too, so that a certificate that is refused fails the connecting, not a command. */
+async function handshaken(
+  connecting: Promise<Deno.TlsConn>,
+  signal: AbortSignal,
+): Promise<Deno.TlsConn> {
+  const stream = await abandonable(connecting, signal);
+  const close = () => stream.close();
+  signal.addEventListener("abort", close, { once: true });
+  try {
+    await stream.handshake();
+    return stream;
+  } catch (error) {
+    if (!signal.aborted) stream.close();
+    throw signal.aborted ? signal.reason : error;
+  } finally {
+    signal.removeEventListener("abort", close);
+  }
+}
+
+/** For what knows no signal: rejects on abort, and closes the stream should it open after that. */
+function abandonable<Stream extends Transport>(
+  connecting: Promise<Stream>,
+  signal: AbortSignal,
+): Promise<Stream> {
+  return new Promise((resolve, reject) => {
+    const abandon = () => reject(signal.reason);
+    signal.addEventListener("abort", abandon, { once: true });
+    connecting.then((stream) => {
+      if (signal.aborted) stream.close();
+      resolve(stream);
+    }, reject).finally(() => signal.removeEventListener("abort", abandon));
+  });
+}

@@ -1,0 +1,140 @@
+/**
+ * Streams over `node:net` and `node:tls`, for Node and Bun: the only module that names `node:`.
+ *
+ * A plain socket reads into one buffer of its own (`onread`), which spares an allocation a chunk.
+ *
+ * @module
+ */
+import { connect as connectNet, type Socket } from "node:net";
+import { connect as connectTls, rootCertificates } from "node:tls";
+import type { Connect, ConnectTarget, Transport } from "./transport.ts";
+
+/** Size of the buffer that a socket reads into. */
+const READ_BUFFER_BYTES = 16 * 1024;
+
+/** Opens a stream in Node or Bun: TCP without delay, TLS, or a Unix domain socket. */
+export const connect: Connect = (target, { signal }) => {
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted();
+    const stream = new NodeTransport(target);
+    const abandon = () => {
+      stream.close();
+      reject(signal.reason);
+    };
+    signal.addEventListener("abort", abandon, { once: true });
+    stream.opened.then(() => resolve(stream), (error) => {
+      stream.close();
+      reject(error);
+    }).finally(() => signal.removeEventListener("abort", abandon));
+  });
+};
+
+/** A socket's events as reads and writes that can be awaited. */
+class NodeTransport implements Transport {
+  readonly opened: Promise<void>;
+  readonly #socket: Socket;
+  /** Bytes that came while nobody read; the socket is paused while there are any. */
+  #unread: Uint8Array | undefined = undefined;
+  #reader:
+    | { buffer: Uint8Array; resolve(count: number | null): void; reject(error: unknown): void }
+    | undefined;
+  #ended = false;
+  #error: unknown = undefined;
+
+  constructor(target: ConnectTarget) {
+    const onData = (count: number, buffer: Uint8Array) => this.#onData(buffer.subarray(0, count));
+    this.#socket = openSocket(target, onData);
+    if (target.kind === "tls") {
+      this.#socket.on("data", (chunk: Uint8Array) => {
+        if (!this.#onData(chunk)) this.#socket.pause();
+      });
+    }
+    this.opened = new Promise((resolve, reject) => {
+      this.#socket.once(target.kind === "tls" ? "secureConnect" : "connect", () => resolve());
+      this.#socket.on("error", (error: unknown) => {
+        this.#error = error;
+        reject(error);
+      });
+      this.#socket.on("end", () => this.#onEnd());
+      this.#socket.on("close", () => {
+        this.#onEnd();
+        reject(this.#error ?? new Error("the socket was closed"));
+      });
+    });
+    this.opened.catch(() => {}); // the connecting may have been given up before it failed
+  }
+
+  read(buffer: Uint8Array): Promise<number | null> {
+    if (this.#unread) {
+      const count = Math.min(this.#unread.length, buffer.length);
+      buffer.set(this.#unread.subarray(0, count));
+      this.#unread = count < this.#unread.length ? this.#unread.subarray(count) : undefined;
+      if (!this.#unread) this.#socket.resume();
+      return Promise.resolve(count);
+    }
+    if (this.#error) return Promise.reject(this.#error);
+    if (this.#ended) return Promise.resolve(null);
+    return new Promise((resolve, reject) => {
+      this.#reader = { buffer, resolve, reject };
+    });
+  }
+
+  write(bytes: Uint8Array): Promise<number> {
+    return new Promise((resolve, reject) => {
+      this.#socket.write(bytes, (error) => error ? reject(error) : resolve(bytes.length));
+    });
+  }
+
+  close(): void {
+    this.#socket.destroy();
+    this.#onEnd();
+  }
+
+  unref(): void {
+    this.#socket.unref();
+  }
+
+  /** Hands bytes to the reader; says whether the socket may go on reading. */
+  #onData(bytes: Uint8Array): boolean {
+    const reader = this.#reader;
+    const count = Math.min(bytes.length, reader?.buffer.length ?? 0);
+    if (reader) {
+      this.#reader = undefined;
+      reader.buffer.set(count < bytes.length ? bytes.subarray(0, count) : bytes);
+      reader.resolve(count);
+    }
+    // The socket's buffer is used again, so what nobody read yet is copied.
+    if (count < bytes.length) this.#unread = bytes.slice(count);
+    return this.#unread === undefined;
+  }
+
+  #onEnd(): void {
+    this.#ended = true;
+    const reader = this.#reader;
+    this.#reader = undefined;
+    if (this.#error) reader?.reject(this.#error);
+    else reader?.resolve(null);
+  }
+}
+
+function openSocket(
+  target: ConnectTarget,
+  callback: (count: number, buffer: Uint8Array) => boolean,
+): Socket {
+  if (target.kind === "tls") {
+    const { hostname, port, tls } = target;
+    const socket = connectTls({
+      host: hostname,
+      port,
+      ca: tls.caCerts && [...rootCertificates, ...tls.caCerts],
+      cert: tls.cert,
+      key: tls.key,
+      servername: tls.serverName,
+    });
+    return socket.setNoDelay(true);
+  }
+  const onread = { buffer: new Uint8Array(READ_BUFFER_BYTES), callback };
+  return target.kind === "unix"
+    ? connectNet({ path: target.path, onread })
+    : connectNet({ host: target.hostname, port: target.port, noDelay: true, onread });
+}

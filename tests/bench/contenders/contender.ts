@@ -1,0 +1,33 @@
+/**
+ * What the bench compares: one client library, or the floor under them all, behind one small interface.
+ *
+ * @module
+ */
+
+/** How long every contender's locks live: longer than any measurement. */
+export const TTL_MS = 30_000;
+
+/** A library under measurement. */
+export interface Contender {
+  /** Connects to all nodes; resolves once {@linkcode pair} may be called. */
+  open(urls: readonly string[]): Promise<void>;
+  /** Told before a measurement which resources it uses, for what can be computed ahead. */
+  prepare?(resources: readonly string[]): void;
+  /** Acquires one lock and releases it. */
+  pair(resource: string): Promise<void>;
+  /** Acquires one lock and resolves to its handle. */
+  hold(resource: string): Promise<unknown>;
+  /** Closes every connection, also where a node is gone. */
+  close(): Promise<void>;
+}
+
+/** Makes contenders by name; each loads its library only when it is asked for. */
+export const contenders: Record<string, () => Promise<Contender>> = {
+  floor: async () =>
+    "Deno" in globalThis
+      ? new (await import("./floor_deno.ts")).DenoFloor()
+      : new (await import("./floor_node.ts")).NodeFloor(),
+  ours: async () => new (await import("./ours.ts")).Ours(),
+  redlock4: async () => new (await import("./redlock4.ts")).Redlock4(),
+  redlock5: async () => new (await import("./redlock5.ts")).Redlock5(),
+};

@@ -1,0 +1,44 @@
+/**
+ * This library.
+ *
+ * @module
+ */
+
+import { type Contender, TTL_MS } from "./contender.ts";
+
+interface OurLock {
+  release(): Promise<boolean>;
+}
+
+interface OurRedlock {
+  tryAcquire(resource: string, options: { ttlMs: number }): Promise<OurLock | undefined>;
+  close(): Promise<void> | void;
+}
+
+/** {@linkcode Contender} of `mod.ts`. */
+export class Ours implements Contender {
+  #redlock?: OurRedlock;
+
+  async open(urls: readonly string[]): Promise<void> {
+    const entry = new URL("../../../mod.ts", import.meta.url).href;
+    const { createRedlock } = await import(entry) as {
+      createRedlock(urls: readonly string[]): OurRedlock;
+    };
+    // No waiting here: the first lock waits for connections still being made.
+    this.#redlock = createRedlock(urls);
+  }
+
+  async pair(resource: string): Promise<void> {
+    const lock = await this.#redlock!.tryAcquire(resource, { ttlMs: TTL_MS });
+    if (lock === undefined) throw new Error(`Lock "${resource}" is held`);
+    await lock.release();
+  }
+
+  async hold(resource: string): Promise<unknown> {
+    return await this.#redlock!.tryAcquire(resource, { ttlMs: TTL_MS });
+  }
+
+  async close(): Promise<void> {
+    await this.#redlock!.close();
+  }
+}

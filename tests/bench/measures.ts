@@ -1,0 +1,109 @@
+/**
+ * What a worker process can measure of the contender it holds. Runs in Deno, Node and Bun.
+ *
+ * @module
+ */
+
+import process from "node:process";
+import type { Contender } from "./contenders/contender.ts";
+import { percentile } from "./statistics.ts";
+
+/** How many resources the measurements go round: far more than are ever in flight. */
+const RESOURCES_MAX = 4_096;
+
+/** Figures by name. */
+export type Figures = Record<string, number>;
+
+/** A measurement: what it needs, given by the scenario, and the figures it makes. */
+export type Measure = (contender: Contender, params: Figures) => Promise<Figures>;
+
+/** Contenders take turns on the same servers: what one leaves behind must not deny another. */
+const ownName = crypto.randomUUID().slice(0, 4);
+const resources = Array.from({ length: RESOURCES_MAX }, (_, index) => `bench-${ownName}:${index}`);
+let next = 0;
+
+function nextResource(): string {
+  next = (next + 1) % RESOURCES_MAX;
+  return resources[next]!;
+}
+
+/** All measurements by name. */
+export const measures: Record<string, Measure> = { sequential, concurrent, pairs, memory };
+
+/** One pair at a time for `durationMs`: latency and the client's CPU time. */
+async function sequential(contender: Contender, params: Figures): Promise<Figures> {
+  contender.prepare?.(resources);
+  const samplesUs: number[] = [];
+  const endMs = performance.now() + params.durationMs!;
+  const cpu = process.cpuUsage();
+  for (let startMs = performance.now(); startMs < endMs;) {
+    await contender.pair(nextResource());
+    const nowMs = performance.now();
+    samplesUs.push((nowMs - startMs) * 1_000);
+    startMs = nowMs;
+  }
+  const { user, system } = process.cpuUsage(cpu);
+  return {
+    p50Us: percentile(samplesUs, 0.5),
+    p99Us: percentile(samplesUs, 0.99),
+    cpuUs: (user + system) / samplesUs.length,
+  };
+}
+
+/** `inFlight` pairs at any time for `durationMs`, each on a resource of its own. */
+async function concurrent(contender: Contender, params: Figures): Promise<Figures> {
+  contender.prepare?.(resources);
+  let pairs = 0;
+  const startMs = performance.now();
+  const endMs = startMs + params.durationMs!;
+  const cpu = process.cpuUsage();
+  const lane = async () => {
+    do {
+      await contender.pair(nextResource());
+      pairs++;
+    } while (performance.now() < endMs);
+  };
+  await Promise.all(Array.from({ length: params.inFlight! }, lane));
+  const { user, system } = process.cpuUsage(cpu);
+  return {
+    pairsPerS: pairs / (performance.now() - startMs) * 1_000,
+    cpuUs: (user + system) / pairs,
+  };
+}
+
+/** Exactly `count` pairs, one at a time, for what servers count. */
+async function pairs(contender: Contender, params: Figures): Promise<Figures> {
+  contender.prepare?.(resources);
+  for (let i = 0; i < params.count!; i++) await contender.pair(nextResource());
+  return {};
+}
+
+/** Holds `count` locks at once: heap kept by each. */
+async function memory(contender: Contender, params: Figures): Promise<Figures> {
+  contender.prepare?.([]);
+  const names = Array.from(
+    { length: params.count! },
+    (_, index) => `held:${params.round}:${index}`,
+  );
+  const held: unknown[] = new Array(names.length).fill(undefined);
+  for (let i = 0; i < 100; i++) await contender.pair(`warm:${i}`);
+  const before = await heapBytes();
+  for (let i = 0; i < names.length; i++) held[i] = await contender.hold(names[i]!);
+  const after = await heapBytes();
+  if (held.some((lock) => lock === undefined)) throw new Error("A lock was not won");
+  return { bytes: (after - before) / names.length };
+}
+
+async function heapBytes(): Promise<number> {
+  const { gc, Bun } = globalThis as {
+    gc?: () => void;
+    Bun?: { gc(sync: boolean): void };
+  };
+  // Collected twice, with a turn of the event loop between: what a finished turn still held is free then.
+  for (let i = 0; i < 2; i++) {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    if (Bun !== undefined) Bun.gc(true);
+    else gc?.();
+  }
+  return process.memoryUsage().heapUsed;
+}

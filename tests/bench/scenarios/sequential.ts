@@ -1,0 +1,53 @@
+/**
+ * One lock at a time: latency, the client's CPU time, and what is sent for a pair.
+ *
+ * @module
+ */
+
+import type { Figures } from "../measures.ts";
+import { Samples } from "../table.ts";
+import type { WorkerProcess } from "../worker_process.ts";
+import { type Bench, inRounds } from "./scenario.ts";
+
+/** How many pairs the servers' counters look at. */
+const COUNTED_PAIRS = 200;
+
+/** Measures acquire and release, one at a time. */
+export async function sequential(bench: Bench): Promise<void> {
+  const samples = new Samples();
+  await inRounds(
+    bench,
+    samples,
+    "sequential",
+    (worker) => worker.measure("sequential", { durationMs: bench.durationMs }),
+  );
+  samples.print("Acquire and release, one at a time (ratio to the floor)", [
+    { figure: "p50Us", title: "p50 µs", goal: "≤ 1.12" },
+    { figure: "p99Us", title: "p99 µs", goal: "≤ 1.4" },
+    { figure: "cpuUs", title: "client CPU µs", goal: "≤ 1.25" },
+  ]);
+  const counts = new Samples();
+  await inRounds({ ...bench, rounds: 1 }, counts, "commands", (worker) => count(bench, worker));
+  counts.print("Commands per pair, counted by the five servers, inside scripts too", [
+    { figure: "set", title: "set", digits: 2, absolute: true, goal: "5" },
+    { figure: "evalsha", title: "evalsha", digits: 2, absolute: true, goal: "5" },
+    { figure: "others", title: "others", digits: 2, absolute: true, goal: "0" },
+  ]);
+}
+
+async function count(bench: Bench, worker: WorkerProcess): Promise<Figures> {
+  for (const server of bench.servers) await server.resetCommandCounts();
+  await worker.measure("pairs", { count: COUNTED_PAIRS });
+  const figures: Figures = { set: 0, evalsha: 0, others: 0 };
+  for (const server of bench.servers) {
+    const counts = await server.commandCounts();
+    // Servers count what scripts call like what clients send: GET and DEL come with every release.
+    const ignored = ["config|resetstat", "info", "get", "del"];
+    for (const [name, calls] of Object.entries(counts)) {
+      if (ignored.includes(name)) continue;
+      const figure = name === "set" || name === "evalsha" ? name : "others";
+      figures[figure]! += calls / COUNTED_PAIRS;
+    }
+  }
+  return figures;
+}
