@@ -19,14 +19,14 @@ import { askToAcquire, type Electorate, Round, undo } from "./quorum.ts";
 import { PollingWaiter } from "./waiter.ts";
 
 /** One call for a lock: a series of attempts, each a round with a value of its own. */
-export class Acquisition implements Instant {
-  readonly monotonicMs: number;
-  readonly wallMs: number;
+export class Acquisition {
   readonly #electorate: Electorate;
   readonly #settings: Settings;
   readonly #resources: readonly string[];
   readonly #keys: readonly string[];
   readonly #autoExtend: boolean;
+  /** When the call began: with its first round. */
+  #start: Instant | undefined = undefined;
   #attempts = 0;
   #round!: Round;
 
@@ -42,8 +42,6 @@ export class Acquisition implements Instant {
     this.#resources = resources;
     this.#keys = keyPrefix === "" ? resources : resources.map((resource) => keyPrefix + resource);
     this.#autoExtend = settings.autoExtend ?? autoExtend;
-    this.monotonicMs = electorate.wheel.clock.monotonicMs();
-    this.wallMs = electorate.wheel.clock.wallMs();
   }
 
   /**
@@ -57,9 +55,10 @@ export class Acquisition implements Instant {
     const { wheel } = this.#electorate;
     let waiter: PollingWaiter | undefined;
     for (;;) {
-      const hold = await this.attempt();
+      await this.attempt();
+      const hold = this.conclude();
       if (hold) return hold;
-      const leftMs = waitMs - elapsedMs(wheel.clock, this);
+      const leftMs = waitMs - elapsedMs(wheel.clock, this.#start!);
       if (leftMs <= 0) throw this.refusal();
       waiter ??= new PollingWaiter(wheel, this.#settings);
       await waiter.wait(this.#attempts - 1, leftMs, signal);
@@ -67,27 +66,37 @@ export class Acquisition implements Instant {
   }
 
   /**
-   * One attempt.
+   * Asks all nodes for the lock, under a value of its own; {@linkcode conclude} says what came of it.
+   *
+   * @throws The signal's reason, or a {@linkcode RedlockError} where the client is closed.
+   */
+  attempt(): Promise<void> {
+    this.#throwIfEnded();
+    const { signal, ttlMs, nodeTimeoutMs, validityMs } = this.#settings;
+    const value = this.#electorate.wheel.random.value();
+    this.#attempts++;
+    this.#round = new Round(this.#electorate, this.#keys, value, ttlMs);
+    this.#start ??= this.#round;
+    return this.#round.ask(askToAcquire, Math.min(nodeTimeoutMs, validityMs), signal);
+  }
+
+  /**
+   * The lock, if the attempt won it and its validity is not over by now; else what was set is taken back.
    *
    * @returns The lock, or `undefined`: then nothing of it is left on the nodes, or will not be for long.
    * @throws The signal's reason, or a {@linkcode RedlockError} where the client is closed.
    */
-  async attempt(): Promise<Hold | undefined> {
-    const { signal, ttlMs, nodeTimeoutMs, validityMs } = this.#settings;
-    const electorate = this.#electorate;
-    const { wheel } = electorate;
-    this.#throwIfEnded();
-    this.#attempts++;
-    const round = this.#round = new Round(electorate, this.#keys, wheel.random.value(), ttlMs);
-    await round.ask(askToAcquire, Math.min(nodeTimeoutMs, validityMs), signal);
-    const remainingMs = validityMs - elapsedMs(wheel.clock, round);
-    const ended = electorate.closed || signal?.aborted;
+  conclude(): Hold | undefined {
+    const { signal, validityMs, onEvent } = this.#settings;
+    const round = this.#round;
+    const remainingMs = validityMs - elapsedMs(this.#electorate.wheel.clock, round);
+    const ended = this.#electorate.closed || signal?.aborted;
     const granted = round.decision === "granted" && remainingMs > 0 && !ended;
     const hold = granted
-      ? new Hold(electorate, this.#settings, this.#resources, round, this.#autoExtend)
+      ? new Hold(round, this.#settings, this.#resources, this.#autoExtend)
       : undefined;
-    if (!hold) undo(electorate, round);
-    if (this.#settings.onEvent) this.#report(granted, remainingMs);
+    if (!hold) undo(round);
+    if (onEvent) this.#report(granted, remainingMs);
     this.#throwIfEnded(hold);
     return hold;
   }
@@ -99,6 +108,7 @@ export class Acquisition implements Instant {
 
   /** Why there is no lock, as an error. */
   refusal(): LockHeldError | QuorumError {
+    const { nodes, quorum } = this.#electorate;
     const votes = this.#round.votes;
     const resources = this.#resources;
     const { unanswered } = this;
@@ -109,12 +119,12 @@ export class Acquisition implements Instant {
         reason: unanswered ? "no-quorum" : "held",
         votes,
         attempts: this.#attempts,
-        elapsedMs: elapsedMs(this.#electorate.wheel.clock, this),
+        elapsedMs: elapsedMs(this.#electorate.wheel.clock, this.#start!),
       });
     }
     const late = this.#round.decision === "granted" ? ", too late for its validity" : "";
     const message = `Cannot acquire ${lockName(resources)}: ${
-      voteCount(votes, this.#electorate.quorum)
+      voteCount(votes, nodes.length, quorum)
     }${late}`;
     const details = { resources, votes, cause: nodeErrors(votes) };
     return unanswered ? new QuorumError(message, details) : new LockHeldError(message, details);
@@ -149,7 +159,7 @@ export class Acquisition implements Instant {
       elapsedMs: attemptMs,
     });
     if (!granted) return;
-    const callMs = elapsedMs(clock, this);
+    const callMs = elapsedMs(clock, this.#start!);
     emit(onEvent, {
       type: "acquired",
       resources,

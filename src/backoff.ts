@@ -4,6 +4,9 @@
  * @module
  */
 
+/** Doublings after which any delay has long reached its limit, and before which no number overflows. */
+const DOUBLINGS_MAX = 32;
+
 /**
  * Exponential back-off with full jitter: anything from 0 up to `baseMs × 2^attempt`, but at most `maxMs`.
  * Contenders that were denied together are spread out, and do not split the vote again.
@@ -20,5 +23,5 @@ export function backoffMs(
   maxMs: number,
   fraction: number,
 ): number {
-  return Math.min(maxMs, baseMs * 2 ** attempt) * fraction;
+  return Math.min(maxMs, baseMs * 2 ** Math.min(attempt, DOUBLINGS_MAX)) * fraction;
 }

@@ -9,11 +9,13 @@
  * @param name The option.
  * @param value Its value.
  * @throws {TypeError} If it is no number.
- * @throws {RangeError} If it is NaN, zero or negative. `Infinity` is let through.
+ * @throws {RangeError} If it is NaN, infinite, zero or negative.
  */
 export function checkPositiveMs(attempt: string, name: string, value: number): void {
   checkNumber(attempt, name, value);
-  if (!(value > 0)) throw rangeError(attempt, name, "must be more than 0", value);
+  if (!(value > 0 && value < Infinity)) {
+    throw rangeError(attempt, name, "must be a finite number more than 0", value);
+  }
 }
 
 /**
@@ -39,6 +41,20 @@ export function checkNumber(attempt: string, name: string, value: unknown): void
   throw new TypeError(
     `Cannot ${attempt} as '${name}' must be a number: current type is '${typeof value}'`,
   );
+}
+
+/**
+ * @param attempt What cannot be done otherwise.
+ * @param name The option.
+ * @param value Its value.
+ * @throws {TypeError} If it is no number.
+ * @throws {RangeError} If it is NaN, infinite or negative.
+ */
+export function checkFiniteMs(attempt: string, name: string, value: number): void {
+  checkNumber(attempt, name, value);
+  if (!(value >= 0 && value < Infinity)) {
+    throw rangeError(attempt, name, "must be a finite number and not negative", value);
+  }
 }
 
 /** The error of a number that is out of range. */

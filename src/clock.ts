@@ -67,9 +67,10 @@ export const systemClock: Clock = {
  * @returns Milliseconds, at least 0.
  */
 export function elapsedMs(clock: Clock, start: Instant): number {
-  return Math.max(
-    clock.monotonicMs() - start.monotonicMs,
-    clock.wallMs() - start.wallMs,
-    0,
-  );
+  return elapsedBetweenMs(start, clock.monotonicMs(), clock.wallMs());
+}
+
+/** The same for a later reading that was taken already. */
+export function elapsedBetweenMs(start: Instant, monotonicMs: number, wallMs: number): number {
+  return Math.max(monotonicMs - start.monotonicMs, wallMs - start.wallMs, 0);
 }

@@ -4,7 +4,7 @@
  * @module
  */
 import { emit, type RedlockEvent } from "./events.ts";
-import type { RedlockOptions } from "./options.ts";
+import { type RedlockOptions, resolveOptions } from "./options.ts";
 import { parseAddress, type RedisAddress } from "./redis/address.ts";
 import { type ClientOptions, resolveClientOptions } from "./redis/client.ts";
 import { RedisNode } from "./redis_node.ts";
@@ -49,7 +49,8 @@ export function createRedlock(
 ): Redlock {
   const { connectTimeoutMs, tls, clientName, connect, ...lockOptions } = options;
   const parsed = parseAddresses(addresses);
-  const stallTimeoutMs = Math.max(STALL_TIMEOUT_MS_MIN, 2 * (options.nodeTimeoutMs ?? 0));
+  const { nodeTimeoutMs } = resolveOptions("create lock client", lockOptions);
+  const stallTimeoutMs = Math.max(STALL_TIMEOUT_MS_MIN, 2 * nodeTimeoutMs);
   const connection = resolveClientOptions({
     connectTimeoutMs,
     stallTimeoutMs,

@@ -72,12 +72,12 @@ export function nodeErrors(votes: readonly Vote[]): AggregateError | undefined {
 }
 
 /** How many of the nodes granted, and how many would have had to: the end of most messages. */
-export function voteCount(votes: readonly Vote[], quorum: number): string {
+export function voteCount(votes: readonly Vote[], nodeCount: number, quorum: number): string {
   const count = (outcome: Vote["outcome"]) =>
     votes.filter((vote) => vote.outcome === outcome).length;
   const others = (["denied", "failed", "timed-out"] as const)
     .filter((outcome) => count(outcome) > 0)
     .map((outcome) => `, ${count(outcome)} ${outcome === "timed-out" ? "timed out" : outcome}`);
-  return `${count("granted")} of ${votes.length} nodes granted it${others.join("")}, ` +
+  return `${count("granted")} of ${nodeCount} nodes granted it${others.join("")}, ` +
     `${quorum} are needed`;
 }

@@ -3,12 +3,12 @@
  *
  * @module
  */
-import { elapsedMs, type Instant } from "./clock.ts";
+import { elapsedBetweenMs, elapsedMs, type Instant } from "./clock.ts";
 import { LockLostError, lockName, nodeErrors, QuorumError, voteCount } from "./errors.ts";
 import { emit } from "./events.ts";
 import type { Settings } from "./options.ts";
-import { askToRelease, type Electorate, Round, undo } from "./quorum.ts";
-import { EXTEND_AFTER_FACTOR, renew } from "./renewal.ts";
+import { askToRelease, type Electorate, type Round, undo } from "./quorum.ts";
+import { Renewal } from "./renewal.ts";
 import { Timed } from "./timer_wheel.ts";
 import { expiryMarginMs } from "./validity.ts";
 
@@ -17,45 +17,48 @@ import { expiryMarginMs } from "./validity.ts";
  * the end of the validity. Whatever the network does, the end comes by the clock.
  */
 export class Hold extends Timed {
-  readonly electorate: Electorate;
   readonly settings: Settings;
   readonly resources: readonly string[];
   /** The round that won it. */
   readonly round: Round;
   /** How often it was extended. */
   extensions = 0;
-  /** Why no further extension is tried, once none is. */
-  extensionsEnded: Error | undefined = undefined;
-  #state: "held" | "lost" | "released" = "held";
+  /** How it ended: released, or lost for a reason. */
+  #end: "released" | LockLostError | undefined = undefined;
   /** From when the validity counts, and how long it is. */
   #since: Instant;
   #validityMs: number;
-  #extendAtMs: number;
-  #extending = false;
   /** An extension was sent of which no quorum is known: some keys may outlive the validity. */
   #inDoubt = false;
+  readonly #renewal: Renewal | undefined;
   #controller: AbortController | undefined = undefined;
-  #reason: unknown = undefined;
   #released: Promise<boolean> | undefined = undefined;
 
+  /**
+   * @param round The round that won the lock.
+   * @param settings The settings of the call.
+   * @param resources What is locked.
+   * @param autoExtend Whether to extend it for as long as it is held.
+   */
   constructor(
-    electorate: Electorate,
+    round: Round,
     settings: Settings,
     resources: readonly string[],
-    round: Round,
     autoExtend: boolean,
   ) {
     super();
-    this.electorate = electorate;
     this.settings = settings;
     this.resources = resources;
     this.round = round;
     this.#since = round;
     this.#validityMs = settings.validityMs;
-    this.#extendAtMs = autoExtend
-      ? round.monotonicMs + settings.ttlMs * EXTEND_AFTER_FACTOR
-      : Infinity;
-    this.#schedule();
+    this.#renewal = autoExtend ? new Renewal(this) : undefined;
+    this.schedule();
+  }
+
+  /** Who granted it. */
+  get electorate(): Electorate {
+    return this.round.electorate;
   }
 
   /** Whether the lock is certain at this moment, by the clock. */
@@ -65,12 +68,12 @@ export class Hold extends Timed {
 
   /** Whether it was neither released nor given up as lost. */
   get standing(): boolean {
-    return this.#state === "held";
+    return this.#end === undefined;
   }
 
   /** What is left of the validity at this moment, in milliseconds; 0 once it is over. */
   remainingMs(): number {
-    if (this.#state !== "held") return 0;
+    if (this.#end) return 0;
     return Math.max(this.#validityMs - elapsedMs(this.electorate.wheel.clock, this.#since), 0);
   }
 
@@ -78,7 +81,7 @@ export class Hold extends Timed {
   get signal(): AbortSignal {
     if (!this.#controller) {
       this.#controller = new AbortController();
-      if (this.#reason !== undefined) this.#controller.abort(this.#reason);
+      if (this.#end instanceof LockLostError) this.#controller.abort(this.#end);
     }
     return this.#controller.signal;
   }
@@ -86,14 +89,13 @@ export class Hold extends Timed {
   /** Why the lock was lost, or `undefined` where it was not. */
   get lostError(): LockLostError | undefined {
     // A lock whose time is over is lost, even where a busy event loop has kept the timer from saying so.
-    if (this.#state === "held" && !this.held) this.#runOut();
-    return this.#state === "lost" ? this.#reason as LockLostError : undefined;
+    if (!this.#end && !this.held) this.#runOut();
+    return this.#end instanceof LockLostError ? this.#end : undefined;
   }
 
   /** Aborts the signal for a reason of the caller's; the lock itself stands. */
   abort(reason: unknown): void {
-    this.#reason ??= reason;
-    this.#controller?.abort(reason);
+    (this.#controller ??= new AbortController()).abort(reason);
   }
 
   /** An extension is on its way. */
@@ -108,7 +110,7 @@ export class Hold extends Timed {
     if (validityMs - elapsedMs(this.electorate.wheel.clock, since) <= this.remainingMs()) return;
     this.#since = since;
     this.#validityMs = validityMs;
-    this.#schedule();
+    this.schedule();
   }
 
   /**
@@ -117,15 +119,15 @@ export class Hold extends Timed {
    * allowance as a margin.
    */
   lose(cause: unknown, ranOut = false): void {
-    if (this.#state !== "held") return;
-    this.#end("lost");
+    if (this.#end) return;
     const message = `Cannot keep ${lockName(this.resources)}: ${
       cause instanceof Error ? cause.message : cause
     }`;
     const details = { resources: this.resources, votes: this.round.votes, cause };
-    const error = this.#reason = new LockLostError(message, details);
+    const error = this.#end = new LockLostError(message, details);
+    this.electorate.wheel.cancel(this);
     this.round.withdraw();
-    if (!ranOut || this.#inDoubt) undo(this.electorate, this.round);
+    if (!ranOut || this.#inDoubt) undo(this.round);
     this.#controller?.abort(error);
     this.#emitLost(cause);
   }
@@ -136,85 +138,69 @@ export class Hold extends Timed {
   }
 
   override onDue(): void {
-    const { clock } = this.electorate.wheel;
-    if (this.remainingMs() <= expiryMarginMs(this.#validityMs)) {
-      this.#runOut();
-    } else {
-      if (!this.#extending && clock.monotonicMs() >= this.#extendAtMs) this.#extend();
-      this.#schedule();
-    }
+    if (this.remainingMs() <= expiryMarginMs(this.#validityMs)) return this.#runOut();
+    this.#renewal?.extendIfDue();
+    this.schedule();
   }
 
-  override onClosed(): void {
+  override onClosed(): boolean {
     this.lose(new Error("the lock client was closed"));
+    return true;
   }
 
   #runOut(): void {
-    this.lose(this.extensionsEnded ?? new Error("its validity has ended"), true);
+    this.lose(this.#renewal?.ended ?? new Error("its validity has ended"), true);
   }
 
-  #schedule(): void {
-    if (this.#state !== "held") return;
+  /** Goes into the wheel, for the end of the validity or for the next extension, whichever is first. */
+  schedule(): void {
+    if (this.#end) return;
     const { wheel } = this.electorate;
-    const endMs = wheel.clock.monotonicMs() + this.remainingMs() -
-      expiryMarginMs(this.#validityMs);
-    wheel.schedule(this, this.#extending ? endMs : Math.min(endMs, this.#extendAtMs));
-  }
-
-  async #extend(): Promise<void> {
-    this.#extending = true;
-    const nextMs = await renew(this);
-    this.#extending = false;
-    this.#extendAtMs = nextMs;
-    this.#schedule();
+    const nowMs = wheel.clock.monotonicMs();
+    const elapsed = elapsedBetweenMs(this.#since, nowMs, wheel.clock.wallMs());
+    const endMs = nowMs + this.#validityMs - elapsed - expiryMarginMs(this.#validityMs);
+    wheel.schedule(this, Math.min(endMs, this.#renewal?.dueMs ?? Infinity));
   }
 
   async #release(): Promise<boolean> {
     const ranOut = !this.held;
     const { electorate, settings, resources } = this;
-    this.#end("released");
+    this.#end ??= "released";
+    electorate.wheel.cancel(this);
     this.round.withdraw();
-    const round = new Round(
-      electorate,
-      this.round.keys,
-      this.round.value,
-      settings.ttlMs,
-      this.round,
-    );
+    const round = this.round.follow();
     await round.ask(askToRelease, settings.nodeTimeoutMs);
+    if (round.unanswered && !ranOut) throw this.#releaseFailed(round);
     const confirmed = round.decision === "granted" ||
       !round.unanswered && !round.deniedByMajority && !ranOut;
-    const elapsed = elapsedMs(electorate.wheel.clock, round);
-    if (round.unanswered && !ranOut) throw this.#releaseFailed(round, elapsed);
     if (settings.onEvent) {
       emit(settings.onEvent, {
         type: "released",
         resources,
         votes: round.votes,
         confirmed,
-        elapsedMs: elapsed,
+        elapsedMs: elapsedMs(electorate.wheel.clock, round),
         heldMs: elapsedMs(electorate.wheel.clock, this.round),
       });
     }
     return confirmed;
   }
 
-  #releaseFailed(round: Round, elapsedMs: number): QuorumError {
+  #releaseFailed(round: Round): QuorumError {
     const { resources, settings, electorate } = this;
     const { votes } = round;
     const error = new QuorumError(
-      `Cannot release ${lockName(resources)}: ${voteCount(votes, electorate.quorum)}`,
+      `Cannot release ${lockName(resources)}: ${
+        voteCount(votes, electorate.nodes.length, electorate.quorum)
+      }`,
       { resources, votes, cause: nodeErrors(votes) },
     );
     if (settings.onEvent) {
-      emit(settings.onEvent, { type: "release-failed", resources, votes, error, elapsedMs });
+      const elapsed = elapsedMs(electorate.wheel.clock, round);
+      const type = "release-failed";
+      emit(settings.onEvent, { type, resources, votes, error, elapsedMs: elapsed });
     }
     return error;
-  }
-
-  #end(state: "lost" | "released"): void {
-    if (this.#state === "held") this.#state = state;
-    this.electorate.wheel.cancel(this);
   }
 
   #emitLost(cause: unknown): void {

@@ -52,7 +52,7 @@ export async function inspect(
   }
   if (most.length + nodes.length - answered.length >= quorum) {
     throw new QuorumError(
-      `Cannot inspect ${lockName([resource])}: ${voteCount(votes, quorum)}`,
+      `Cannot inspect ${lockName([resource])}: ${voteCount(votes, nodes.length, quorum)}`,
       { resources: [resource], votes, cause: nodeErrors(votes) },
     );
   }
@@ -92,15 +92,16 @@ function ask(
       const vote = { node: node.name, outcome, elapsedMs };
       resolve({ vote: error ? { ...vote, error } : vote, state });
     };
-    wheel.hold();
+    const onClosed = () => settle("failed", undefined, new Error("the lock client was closed"));
     const onDue = () => {
       const dueMs = Math.max(startMs, node.readyAtMs ?? 0) + timeoutMs;
       const leftMs = Math.min(dueMs - wheel.clock.monotonicMs(), timeoutMs);
       if (leftMs <= 0) settle("timed-out");
-      else deadline = wheel.after(leftMs, onDue);
+      else deadline = wheel.after(leftMs, onDue, onClosed);
     };
-    let deadline = wheel.after(timeoutMs, onDue);
-    node.inspect(key).then(
+    wheel.hold();
+    let deadline = wheel.after(timeoutMs, onDue, onClosed);
+    new Promise<KeyState | undefined>((answer) => answer(node.inspect(key))).then(
       (state) => settle(state ? "denied" : "granted", state),
       (error) => settle("failed", undefined, error),
     );

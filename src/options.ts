@@ -3,7 +3,13 @@
  *
  * @module
  */
-import { checkNotNegative, checkNumber, checkPositiveMs, rangeError } from "./checks.ts";
+import {
+  checkFiniteMs,
+  checkNotNegative,
+  checkNumber,
+  checkPositiveMs,
+  rangeError,
+} from "./checks.ts";
 import type { EventListener } from "./events.ts";
 import { validityMs } from "./validity.ts";
 
@@ -40,7 +46,7 @@ export interface RedlockOptions {
    */
   signal?: AbortSignal;
   /**
-   * Longest wait for one node's answer to one command, in milliseconds; more than 0.
+   * Longest wait for one node's answer to one command, in milliseconds; more than 0 and finite.
    *
    * @default {ttlMs / 20, within 50 and 1000}
    */
@@ -54,13 +60,13 @@ export interface RedlockOptions {
   driftFactor?: number;
   /**
    * The first delay between two attempts, in milliseconds; doubled each time, and drawn anew between 0 and
-   * itself ("full jitter"). Not negative.
+   * itself ("full jitter"). Not negative, finite.
    *
    * @default {100}
    */
   retryDelayMs?: number;
   /**
-   * The longest delay between two attempts, in milliseconds, before the jitter. Not negative.
+   * The longest delay between two attempts, in milliseconds, before the jitter. Not negative, finite.
    *
    * @default {2000}
    */
@@ -154,8 +160,8 @@ export function resolveOptions(
   checkTtlMs(attempt, ttlMs, driftFactor);
   checkNotNegative(attempt, "waitMs", waitMs);
   checkPositiveMs(attempt, "nodeTimeoutMs", nodeTimeoutMs);
-  checkNotNegative(attempt, "retryDelayMs", retryDelayMs);
-  checkNotNegative(attempt, "retryDelayMaxMs", retryDelayMaxMs);
+  checkFiniteMs(attempt, "retryDelayMs", retryDelayMs);
+  checkFiniteMs(attempt, "retryDelayMaxMs", retryDelayMaxMs);
   checkNotNegative(attempt, "extensionsMax", extensionsMax);
   if (extensionsMax !== Infinity && !Number.isSafeInteger(extensionsMax)) {
     throw rangeError(attempt, "extensionsMax", "must be an integer or Infinity", extensionsMax);
@@ -250,7 +256,7 @@ function checkNames(attempt: string, options: RedlockOptions): void {
     throw new TypeError(`Cannot ${attempt} as 'options' must be an object`);
   }
   for (const name in options) {
-    if (!(name in NAMES)) {
+    if (!Object.hasOwn(NAMES, name)) {
       const known = Object.keys(NAMES).join(", ");
       throw new TypeError(`Cannot ${attempt} as there is no option '${name}': there are ${known}`);
     }

@@ -50,8 +50,12 @@ export const askToExtend: Question = (node, ballot, seat) => node.extend(ballot,
 /** See {@linkcode askToAcquire}. */
 export const askToRelease: Question = (node, ballot, seat) => node.release(ballot, seat);
 
-const PENDING = 0, GRANTED = 1, DENIED = 2, FAILED = 3, TIMED_OUT = 4;
-const OUTCOMES = ["timed-out", "granted", "denied", "failed", "timed-out"] as const;
+/**
+ * What a node answered and when, in one number, so that a lock keeps one small array: microseconds since the
+ * round began, times 8, plus one of these.
+ */
+const PENDING = 0, GRANTED = 1, DENIED = 2, FAILED = 3, TIMED_OUT = 4, OUTCOMES_MAX = 8;
+const OUTCOMES = [undefined, "granted", "denied", "failed", "timed-out"] as const;
 
 /**
  * One question to all nodes. It is its own ballot, its own deadline and its own starting time: a lock taken
@@ -60,7 +64,7 @@ const OUTCOMES = ["timed-out", "granted", "denied", "failed", "timed-out"] as co
 export class Round extends Timed implements Ballot, Instant {
   readonly keys: readonly string[];
   readonly value: string;
-  readonly ttlMs: number;
+  ttlMs: number;
   mayStand: number;
   shared: unknown = undefined;
   /** The monotonic clock when the round began, before the first byte was sent. */
@@ -73,15 +77,14 @@ export class Round extends Timed implements Ballot, Instant {
   denied = 0;
   /** How many failed or did not answer in time. */
   failed = 0;
-  readonly #electorate: Electorate;
+  /** Who is asked. */
+  readonly electorate: Electorate;
   /** The round that won the lock which this one extends or releases. */
   readonly #origin: Round | undefined;
   #withdrawn = false;
-  readonly #outcomes: number[] = [];
-  readonly #elapsedMs: number[] = [];
+  readonly #answers: number[];
   #errors: Error[] | undefined = undefined;
   #timeoutMs = 0;
-  #asking = false;
   #settle: (() => void) | undefined = undefined;
 
   /**
@@ -99,15 +102,21 @@ export class Round extends Timed implements Ballot, Instant {
     origin?: Round,
   ) {
     super();
-    this.#electorate = electorate;
+    this.electorate = electorate;
     this.keys = keys;
     this.value = value;
     this.ttlMs = ttlMs;
     this.mayStand = origin?.mayStand ?? 0;
     this.#origin = origin;
+    this.#answers = new Array(electorate.nodes.length).fill(PENDING);
     const { clock } = electorate.wheel;
     this.monotonicMs = clock.monotonicMs();
     this.wallMs = clock.wallMs();
+  }
+
+  /** A round about the lock that this one won. */
+  follow(ttlMs = this.ttlMs): Round {
+    return new Round(this.electorate, this.keys, this.value, ttlMs, this);
   }
 
   /**
@@ -119,20 +128,16 @@ export class Round extends Timed implements Ballot, Instant {
    * @returns Once the round is decided, or was cut short. Never rejects.
    */
   ask(question: Question, timeoutMs: number, signal?: AbortSignal): Promise<void> {
-    const { nodes, wheel } = this.#electorate;
+    const { nodes, wheel } = this.electorate;
     this.#timeoutMs = timeoutMs;
     return new Promise((resolve) => {
-      this.#settle = signal ? stopOnAbort(this, signal, resolve) : resolve;
-      this.#asking = true;
-      wheel.hold();
-      for (let seat = 0; seat < nodes.length; seat++) {
-        this.#outcomes.push(PENDING);
-        this.#elapsedMs.push(0.5); // a fraction, so that the array holds plain doubles from the start
-      }
+      // Nothing is decided before all were asked: what an early failure takes back must come after what it undoes.
       for (let seat = 0; seat < nodes.length; seat++) this.#askOne(question, nodes[seat], seat);
-      this.#asking = false;
-      this.#settleIfDecided();
-      if (this.decision === "open") wheel.schedule(this, this.monotonicMs + timeoutMs);
+      this.shared = undefined; // the encoded command is on its way, and need not live as long as the lock
+      if (this.decision !== "open" || signal?.aborted) return resolve();
+      this.#settle = signal ? stopOnAbort(this, signal, resolve) : resolve;
+      wheel.schedule(this, this.monotonicMs + timeoutMs);
+      wheel.hold();
     });
   }
 
@@ -148,32 +153,33 @@ export class Round extends Timed implements Ballot, Instant {
 
   /** What can be said by now. */
   get decision(): Decision {
-    const { nodes, quorum } = this.#electorate;
+    const { nodes, quorum } = this.electorate;
     const pending = nodes.length - this.granted - this.denied - this.failed;
     return decide(this.granted, pending, quorum);
   }
 
   /** Whether so many nodes gave no answer that the others are no quorum. */
   get unanswered(): boolean {
-    return this.failed > this.#electorate.nodes.length - this.#electorate.quorum;
+    return this.failed > this.electorate.nodes.length - this.electorate.quorum;
   }
 
   /** Whether so many nodes denied that the others are no quorum. */
   get deniedByMajority(): boolean {
-    return this.denied > this.#electorate.nodes.length - this.#electorate.quorum;
+    return this.denied > this.electorate.nodes.length - this.electorate.quorum;
   }
 
-  /** What each node answered so far; one that still may reads `timed-out`. */
+  /** What the nodes have answered so far; one that has neither answered nor had its time yet is left out. */
   get votes(): readonly Vote[] {
-    const nowMs = this.#electorate.wheel.clock.monotonicMs();
-    return this.#outcomes.map((outcome, seat) => {
-      const node = this.#electorate.nodes[seat].name;
-      const elapsedMs = outcome === PENDING ? nowMs - this.monotonicMs : this.#elapsedMs[seat];
+    const votes: Vote[] = [];
+    this.electorate.nodes.forEach(({ name: node }, seat) => {
+      const answer = this.#answers[seat];
+      const outcome = OUTCOMES[answer % OUTCOMES_MAX];
+      if (!outcome) return;
+      const elapsedMs = Math.floor(answer / OUTCOMES_MAX) / 1_000;
       const error = this.#errors?.[seat];
-      return error
-        ? { node, outcome: OUTCOMES[outcome], elapsedMs, error }
-        : { node, outcome: OUTCOMES[outcome], elapsedMs };
+      votes.push(error ? { node, outcome, elapsedMs, error } : { node, outcome, elapsedMs });
     });
+    return votes;
   }
 
   grant(seat: number): void {
@@ -199,22 +205,21 @@ export class Round extends Timed implements Ballot, Instant {
     const settle = this.#settle;
     if (!settle) return;
     this.#settle = undefined;
-    this.#electorate.wheel.cancel(this);
-    this.#electorate.wheel.release();
+    this.electorate.wheel.cancel(this);
+    this.electorate.wheel.release();
     settle();
   }
 
   /** The deadline: whoever had its time and did not answer is no longer waited for. */
   override onDue(): void {
-    const { nodes, wheel } = this.#electorate;
+    const { nodes, wheel } = this.electorate;
     const nowMs = wheel.clock.monotonicMs();
     let nextMs = Infinity;
     for (let seat = 0; seat < nodes.length; seat++) {
-      if (this.#outcomes[seat] !== PENDING) continue;
+      if (this.#answers[seat] !== PENDING) continue;
       const dueMs = Math.max(this.monotonicMs, nodes[seat].readyAtMs ?? 0) + this.#timeoutMs;
       if (dueMs <= nowMs) {
-        this.#outcomes[seat] = TIMED_OUT;
-        this.#elapsedMs[seat] = nowMs - this.monotonicMs;
+        this.#note(seat, TIMED_OUT, nowMs);
         this.failed++;
       } else {
         nextMs = Math.min(nextMs, dueMs, nowMs + this.#timeoutMs);
@@ -224,8 +229,9 @@ export class Round extends Timed implements Ballot, Instant {
     if (this.#settle) wheel.schedule(this, nextMs);
   }
 
-  override onClosed(): void {
+  override onClosed(): boolean {
     this.stop();
+    return true;
   }
 
   #askOne(question: Question, node: LockNode, seat: number): void {
@@ -238,16 +244,20 @@ export class Round extends Timed implements Ballot, Instant {
 
   /** Notes an answer; says whether it counts. An answer that comes late still does, in place of its time-out. */
   #cast(seat: number, outcome: number): boolean {
-    const before = this.#outcomes[seat];
+    const before = this.#answers[seat] % OUTCOMES_MAX;
     if (before === TIMED_OUT) this.failed--;
     else if (before !== PENDING) return false;
-    this.#outcomes[seat] = outcome;
-    this.#elapsedMs[seat] = this.#electorate.wheel.clock.monotonicMs() - this.monotonicMs;
+    this.#note(seat, outcome, this.electorate.wheel.clock.monotonicMs());
     return true;
   }
 
+  #note(seat: number, outcome: number, nowMs: number): void {
+    const elapsedUs = Math.round((nowMs - this.monotonicMs) * 1_000);
+    this.#answers[seat] = elapsedUs * OUTCOMES_MAX + outcome;
+  }
+
   #settleIfDecided(): void {
-    if (this.#settle && !this.#asking && this.decision !== "open") this.stop();
+    if (this.#settle && this.decision !== "open") this.stop();
   }
 }
 
@@ -265,10 +275,10 @@ function stopOnAbort(round: Round, signal: AbortSignal, resolve: () => void): ()
  * Takes back what a round may have set: compare-and-delete on every node, after whatever was sent before.
  * Nobody waits for the answers; a node that cannot be reached now is told when it is back.
  */
-export function undo(electorate: Electorate, round: Round): void {
+export function undo(round: Round): void {
   round.withdraw();
   const ballot = new UndoBallot(round);
-  electorate.nodes.forEach((node, seat) => {
+  round.electorate.nodes.forEach((node, seat) => {
     try {
       node.release(ballot, seat);
     } catch {

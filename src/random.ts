@@ -17,8 +17,10 @@ export interface Random {
   fraction(): number;
 }
 
-const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
+/** Character codes of the hexadecimal digits. */
+const DIGITS = Array.from("0123456789abcdef", (digit) => digit.charCodeAt(0));
 const pool = new Uint8Array(VALUE_BYTES * VALUES_POOLED);
+const codes: number[] = new Array(VALUE_BYTES * 2).fill(0);
 let used = pool.length;
 
 function value(): string {
@@ -26,9 +28,12 @@ function value(): string {
     crypto.getRandomValues(pool);
     used = 0;
   }
-  let hex = "";
-  for (const end = used + VALUE_BYTES; used < end; used++) hex += HEX[pool[used]];
-  return hex;
+  for (let index = 0; index < VALUE_BYTES; index++) {
+    const byte = pool[used++];
+    codes[2 * index] = DIGITS[byte >> 4];
+    codes[2 * index + 1] = DIGITS[byte & 15];
+  }
+  return String.fromCharCode(...codes); // one flat string: forty joined pieces would weigh ten times as much
 }
 
 /** The runtime's cryptographic generator for values; jitter needs none of its strength. */

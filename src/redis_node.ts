@@ -7,7 +7,13 @@ import type { Ballot, KeyState, LockNode } from "./node.ts";
 import type { RedisAddress } from "./redis/address.ts";
 import type { ReplyReceiver } from "./redis/command_queue.ts";
 import { Connection, type ConnectionOptions } from "./redis/connection.ts";
-import { encodeBulk, encodeCommand, type EncodedCommand, encodeHead } from "./redis/encoder.ts";
+import {
+  bytesMax,
+  CommandWriter,
+  encodeCommand,
+  encodeConstant,
+  encodeHead,
+} from "./redis/encoder.ts";
 import {
   type ConnectionError,
   ProtocolError,
@@ -27,7 +33,7 @@ const ACQUIRE = 0, EXTEND_TAG = 1, RELEASE_TAG = 2, SCRIPT_SENT = 4, TAG_BITS = 
 const OPERATION_MASK = 3;
 
 const SET_HEAD = encodeHead(6, "SET");
-const SET_TAIL = "$2\r\nNX\r\n$2\r\nPX\r\n";
+const SET_TAIL = encodeConstant("$2\r\nNX\r\n$2\r\nPX\r\n");
 const EXTEND_HEAD = encodeHead(6, "EVALSHA", EXTEND.sha1, "1");
 const RELEASE_HEAD = encodeHead(5, "EVALSHA", RELEASE.sha1, "1");
 
@@ -89,7 +95,7 @@ export class RedisNode implements LockNode, ReplyReceiver {
   release(ballot: Ballot, seat: number): void {
     ballot.shared ??= encodeRelease(ballot);
     const tag = seat << TAG_BITS | RELEASE_TAG;
-    this.#connection.submit(ballot.shared as EncodedCommand, this, ballot, tag);
+    this.#connection.submit(ballot.shared as Uint8Array, this, ballot, tag);
   }
 
   inspect(key: string): Promise<KeyState | undefined> {
@@ -148,7 +154,7 @@ export class RedisNode implements LockNode, ReplyReceiver {
     // Only what sets keys is refused here: there is always room for what takes them back.
     if (connection.crowded) return ballot.fail(seat, connection.crowdedError());
     ballot.mayStand |= 1 << seat;
-    connection.submit(ballot.shared as EncodedCommand, this, ballot, seat << TAG_BITS | operation);
+    connection.submit(ballot.shared as Uint8Array, this, ballot, seat << TAG_BITS | operation);
   }
 
   /** The node does not know the script: sends it whole, unless what it sets would outlive its release. */
@@ -176,35 +182,41 @@ export class RedisNode implements LockNode, ReplyReceiver {
   }
 }
 
-function encodeAcquire({ keys, value, ttlMs }: Ballot): string {
-  if (keys.length === 1) {
-    const key = encodeBulk(keys[0]!);
-    return SET_HEAD + key + encodeBulk(value) + SET_TAIL + encodeBulk(String(ttlMs));
-  }
-  return encodeEvalSha(ACQUIRE_ALL, keys, [value, String(ttlMs)]);
+/** Room for the constant parts, the value and the TTL of any command about a single key. */
+const SINGLE_KEY_BYTES = 256;
+
+function encodeAcquire({ keys, value, ttlMs }: Ballot): Uint8Array {
+  if (keys.length > 1) return encodeEvalSha(ACQUIRE_ALL, keys, [value, String(ttlMs)]);
+  return singleKey(keys[0], SET_HEAD).text(value).constant(SET_TAIL).text(String(ttlMs)).end();
 }
 
-function encodeExtend({ keys, value, ttlMs }: Ballot): string {
-  if (keys.length === 1) {
-    return EXTEND_HEAD + encodeBulk(keys[0]!) + encodeBulk(value) + encodeBulk(String(ttlMs));
-  }
-  return encodeEvalSha(EXTEND, keys, [value, String(ttlMs)]);
+function encodeExtend({ keys, value, ttlMs }: Ballot): Uint8Array {
+  if (keys.length > 1) return encodeEvalSha(EXTEND, keys, [value, String(ttlMs)]);
+  return singleKey(keys[0], EXTEND_HEAD).text(value).text(String(ttlMs)).end();
 }
 
-function encodeRelease({ keys, value }: Ballot): string {
-  if (keys.length === 1) return RELEASE_HEAD + encodeBulk(keys[0]!) + encodeBulk(value);
-  return encodeEvalSha(RELEASE, keys, [value]);
+function encodeRelease({ keys, value }: Ballot): Uint8Array {
+  if (keys.length > 1) return encodeEvalSha(RELEASE, keys, [value]);
+  return singleKey(keys[0], RELEASE_HEAD).text(value).end();
 }
 
-function encodeEvalSha(script: Script, keys: readonly string[], args: readonly string[]): string {
-  return encodeCommand(["EVALSHA", script.sha1, keys.length, ...keys, ...args]) as string;
+function singleKey(key: string, head: Uint8Array): CommandWriter {
+  return new CommandWriter(bytesMax(key) + SINGLE_KEY_BYTES).constant(head).text(key);
 }
 
-function encodeEval(script: Script, keys: readonly string[], args: readonly string[]): string {
-  return encodeCommand(["EVAL", script.source, keys.length, ...keys, ...args]) as string;
+function encodeEvalSha(
+  script: Script,
+  keys: readonly string[],
+  args: readonly string[],
+): Uint8Array {
+  return encodeCommand(["EVALSHA", script.sha1, keys.length, ...keys, ...args]);
 }
 
-function encodeScript(operation: number, { keys, value, ttlMs }: Ballot): string {
+function encodeEval(script: Script, keys: readonly string[], args: readonly string[]): Uint8Array {
+  return encodeCommand(["EVAL", script.source, keys.length, ...keys, ...args]);
+}
+
+function encodeScript(operation: number, { keys, value, ttlMs }: Ballot): Uint8Array {
   if (operation === RELEASE_TAG) return encodeEval(RELEASE, keys, [value]);
   return encodeEval(operation === ACQUIRE ? ACQUIRE_ALL : EXTEND, keys, [value, String(ttlMs)]);
 }

@@ -41,6 +41,9 @@ export class Redlock implements AsyncDisposable {
   readonly #electorate: Electorate;
   readonly #options: RedlockOptions;
   readonly #defaults: Settings;
+  /** The options of the last call and what they came to: most callers pass the same ones each time. */
+  #lastOptions: RedlockOptions = {};
+  #lastSettings: Settings;
   #closing: Promise<void> | undefined = undefined;
 
   /**
@@ -54,7 +57,7 @@ export class Redlock implements AsyncDisposable {
   constructor(nodes: readonly LockNode[], options: RedlockOptions = {}, wheel = new TimerWheel()) {
     checkNodes(nodes);
     this.#options = { ...options };
-    this.#defaults = resolveOptions("create lock client", options);
+    this.#defaults = this.#lastSettings = resolveOptions("create lock client", options);
     const quorum = quorumSize(nodes.length);
     this.#electorate = { nodes: [...nodes], quorum, wheel, closed: false };
   }
@@ -91,7 +94,8 @@ export class Redlock implements AsyncDisposable {
     options?: RedlockOptions,
   ): Promise<Lock | undefined> {
     const acquisition = this.#acquisition(resource, options, false);
-    const hold = await acquisition.attempt();
+    await acquisition.attempt();
+    const hold = acquisition.conclude();
     if (hold) return new Lock(hold);
     const refusal = acquisition.unanswered || this.#hears(options)
       ? acquisition.refusal()
@@ -178,12 +182,11 @@ export class Redlock implements AsyncDisposable {
   async #close(): Promise<void> {
     const { nodes, wheel } = this.#electorate;
     this.#electorate.closed = true;
-    wheel.announceClose();
+    wheel.hold();
     // One turn of the event loop lets every call that was stopped send its clean-up before the nodes close.
-    await new Promise<void>((resolve) => {
-      wheel.hold();
-      wheel.after(0, resolve);
-    });
+    if (wheel.announceClose()) {
+      await new Promise<void>((resolve) => void wheel.after(0, resolve));
+    }
     await Promise.allSettled(nodes.map((node) => node.close?.()));
     wheel.release();
     wheel.close();
@@ -226,6 +229,7 @@ export function redlockOn(
 async function runUsing<T>(hold: Hold, routine: Routine<T>): Promise<T> {
   const { signal } = hold.settings;
   const abort = () => hold.abort(signal!.reason);
+  if (signal?.aborted) abort();
   signal?.addEventListener("abort", abort, { once: true });
   try {
     const result = await routine(new Lock(hold));
@@ -236,6 +240,16 @@ async function runUsing<T>(hold: Hold, routine: Routine<T>): Promise<T> {
     signal?.removeEventListener("abort", abort);
     await hold.release().catch(() => {}); // an event has told; the TTL takes over
   }
+}
+
+/** Whether two sets of options hold the same, name by name. */
+function sameOptions(one: RedlockOptions, other: RedlockOptions): boolean {
+  if (typeof one !== "object" || one === null) return false;
+  for (const name in one) {
+    if (one[name as keyof RedlockOptions] !== other[name as keyof RedlockOptions]) return false;
+  }
+  for (const name in other) if (!(name in one)) return false;
+  return true;
 }
 
 function checkNodes(nodes: readonly LockNode[]): void {

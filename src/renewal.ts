@@ -7,12 +7,12 @@ import { elapsedMs } from "./clock.ts";
 import { LockLostError, lockName } from "./errors.ts";
 import { emit } from "./events.ts";
 import type { Hold } from "./hold.ts";
-import { askToExtend, Round } from "./quorum.ts";
+import { askToExtend, type Round } from "./quorum.ts";
 import { validityMs } from "./validity.ts";
 import { pause } from "./waiter.ts";
 
 /** The share of the TTL after which a lock is extended. */
-export const EXTEND_AFTER_FACTOR = 1 / 3;
+const EXTEND_AFTER_FACTOR = 1 / 3;
 /** The share of the TTL between a failed extension and the next try. */
 const RETRY_FACTOR = 1 / 15;
 /** The shortest such delay, in milliseconds, so that short TTLs don't spin. */
@@ -31,11 +31,13 @@ const RETRY_MS_MIN = 2;
  */
 async function tryExtend(hold: Hold, ttlMs: number, signal?: AbortSignal): Promise<boolean> {
   const { electorate, settings, round: won } = hold;
-  const round = new Round(electorate, won.keys, won.value, ttlMs, won);
+  const round = won.follow(ttlMs);
   hold.doubt();
   const timeoutMs = Math.min(settings.nodeTimeoutMs, hold.remainingMs());
   const asked = round.ask(askToExtend, timeoutMs, signal);
+  // From here on keys may stand where none did, and for longer.
   won.mayStand |= round.mayStand;
+  won.ttlMs = Math.max(won.ttlMs, ttlMs);
   await asked;
   if (!hold.standing) return false;
   const newValidityMs = validityMs(ttlMs, settings.driftFactor);
@@ -47,18 +49,42 @@ async function tryExtend(hold: Hold, ttlMs: number, signal?: AbortSignal): Promi
   return extended;
 }
 
-/**
- * One extension by the lock's own timer.
- *
- * @param hold The lock.
- * @returns When the next one is due, by the monotonic clock; Infinity for never.
- */
-export async function renew(hold: Hold): Promise<number> {
-  const { settings: { ttlMs }, electorate: { wheel } } = hold;
-  if (exhausted(hold)) return Infinity;
-  const startMs = wheel.clock.monotonicMs();
-  if (await tryExtend(hold, ttlMs)) return startMs + ttlMs * EXTEND_AFTER_FACTOR;
-  return wheel.clock.monotonicMs() + retryDelayMs(ttlMs);
+/** Extends a lock by its own timer, for as long as it is held. */
+export class Renewal {
+  readonly #hold: Hold;
+  #extending = false;
+  #nextMs: number;
+  /** Why no further extension is tried, once none is. */
+  ended: Error | undefined = undefined;
+
+  constructor(hold: Hold) {
+    this.#hold = hold;
+    this.#nextMs = hold.round.monotonicMs + hold.settings.ttlMs * EXTEND_AFTER_FACTOR;
+  }
+
+  /** When the next try is due, by the monotonic clock; Infinity while one is under way, and once none is left. */
+  get dueMs(): number {
+    return this.#extending || this.ended ? Infinity : this.#nextMs;
+  }
+
+  /** Begins a try, if one is due. */
+  extendIfDue(): void {
+    if (this.dueMs > this.#hold.electorate.wheel.clock.monotonicMs()) return;
+    this.ended = exhausted(this.#hold);
+    if (!this.ended) this.#extend();
+  }
+
+  async #extend(): Promise<void> {
+    const { settings: { ttlMs }, electorate: { wheel: { clock } } } = this.#hold;
+    const startMs = clock.monotonicMs();
+    this.#extending = true;
+    const extended = await tryExtend(this.#hold, ttlMs);
+    this.#extending = false;
+    this.#nextMs = extended
+      ? startMs + ttlMs * EXTEND_AFTER_FACTOR
+      : clock.monotonicMs() + retryDelayMs(ttlMs);
+    this.#hold.schedule();
+  }
 }
 
 /**
@@ -90,9 +116,7 @@ export async function extend(hold: Hold, ttlMs: number, signal?: AbortSignal): P
 function exhausted(hold: Hold): Error | undefined {
   const { extensions, settings: { extensionsMax } } = hold;
   if (extensions < extensionsMax) return undefined;
-  return hold.extensionsEnded ??= new Error(
-    `it was extended ${extensions} times, the most that 'extensionsMax' allows`,
-  );
+  return new Error(`it was extended ${extensions} times, the most that 'extensionsMax' allows`);
 }
 
 function retryDelayMs(ttlMs: number): number {

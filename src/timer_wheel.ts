@@ -19,7 +19,7 @@ const SLOT_MS = 8;
  */
 const HEARTBEAT_MS = 250;
 /** A lead of the wall clock over the monotonic one, gained between two wake-ups, that counts as a jump. */
-const JUMP_MS = 50;
+const JUMP_MS = 2;
 /** The slot of an entry that waits nowhere. */
 const NOWHERE = -1;
 /** The slot of an entry that was taken out because it is due, and was neither called nor cancelled yet. */
@@ -44,25 +44,34 @@ export abstract class Timed {
    */
   abstract onDue(): void;
 
-  /** Called when the lock client closes, for entries that somebody waits for; others ignore it. */
-  onClosed(): void {}
+  /** Called when the lock client closes; says whether somebody waited for this entry, and was told. */
+  onClosed(): boolean {
+    return false;
+  }
 }
 
 /** A callback as an entry, for the rare waits that no object stands for. */
 class TimedCallback extends Timed {
   readonly #callback: () => void;
+  readonly #closed: (() => void) | undefined;
   readonly #wheel: TimerWheel;
 
-  constructor(wheel: TimerWheel, callback: () => void, dueMs: number) {
+  constructor(wheel: TimerWheel, callback: () => void, dueMs: number, closed?: () => void) {
     super();
     this.#wheel = wheel;
     this.#callback = callback;
+    this.#closed = closed;
     this.dueMs = dueMs;
   }
 
   override onDue(): void {
     if (this.#wheel.clock.monotonicMs() < this.dueMs) this.#wheel.schedule(this, this.dueMs);
     else this.#callback();
+  }
+
+  override onClosed(): boolean {
+    this.#closed?.();
+    return this.#closed !== undefined;
   }
 }
 
@@ -77,6 +86,9 @@ export class TimerWheel {
   #holds = 0;
   #timer: TimerHandle = undefined;
   #armed = false;
+  #closed = false;
+  /** What a wake-up took out and has not called yet. */
+  #due: Timed[] = [];
   #wakeMs = 0;
   #visitedTick = 0;
   #leadMs = 0;
@@ -105,10 +117,13 @@ export class TimerWheel {
     else entry.slot = NOWHERE;
   }
 
-  /** Calls `callback` once after `delayMs`, unless the returned entry is cancelled before. */
-  after(delayMs: number, callback: () => void): Timed {
+  /**
+   * Calls `callback` once after `delayMs`, or `closed` if the client closes before; neither if the returned
+   * entry is cancelled.
+   */
+  after(delayMs: number, callback: () => void, closed?: () => void): Timed {
     const dueMs = this.clock.monotonicMs() + delayMs;
-    const entry = new TimedCallback(this, callback, dueMs);
+    const entry = new TimedCallback(this, callback, dueMs, closed);
     this.schedule(entry, dueMs);
     return entry;
   }
@@ -117,7 +132,7 @@ export class TimerWheel {
   hold(): void {
     if (this.#holds++ > 0) return;
     if (this.#armed) this.clock.keepAlive(this.#timer, true);
-    else this.#arm(Infinity);
+    else if (!this.#closed) this.#arm(Infinity);
   }
 
   /** The counterpart of {@linkcode hold}. */
@@ -125,16 +140,20 @@ export class TimerWheel {
     if (--this.#holds === 0 && this.#armed) this.clock.keepAlive(this.#timer, false);
   }
 
-  /** Tells every entry that the client closes; each settles whoever waits for it. */
-  announceClose(): void {
-    for (const entry of this.#entries()) entry.onClosed();
+  /** Tells every entry that the client closes; says whether anybody waited for one of them. */
+  announceClose(): boolean {
+    let waited = false;
+    for (const entry of this.#entries()) waited = entry.onClosed() || waited;
+    return waited;
   }
 
   /** Forgets every entry and the timer. */
   close(): void {
+    this.#closed = true;
     if (this.#armed) this.clock.clearTimer(this.#timer);
     this.#armed = false;
     for (const entry of this.#entries()) this.#unlink(entry);
+    for (const entry of this.#due) this.cancel(entry);
   }
 
   #entries(): Timed[] {
@@ -186,11 +205,13 @@ export class TimerWheel {
     const leadMs = this.clock.wallMs() - nowMs;
     const jumped = leadMs - this.#leadMs > JUMP_MS;
     this.#leadMs = leadMs;
-    for (const entry of this.#takeDue(nowMs, jumped)) {
+    this.#due = this.#takeDue(nowMs, jumped);
+    for (const entry of this.#due) {
       if (entry.slot !== TAKEN) continue; // cancelled or moved by one before it
       entry.slot = NOWHERE;
       entry.onDue();
     }
+    this.#due = [];
     if (!this.#armed && (this.#size > 0 || this.#holds > 0)) this.#arm(this.#earliestMs(nowMs));
   };
 

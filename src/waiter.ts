@@ -79,7 +79,8 @@ class Pause extends Timed {
     else this.end();
   }
 
-  override onClosed(): void {
+  override onClosed(): boolean {
     this.end();
+    return true;
   }
 }

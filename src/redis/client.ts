@@ -59,7 +59,9 @@ export function resolveClientOptions(options: ClientOptions = {}): ConnectionOpt
     connect = connectDefault,
   } = options;
   checkPositiveMs("connect to Redis", "connectTimeoutMs", connectTimeoutMs);
-  checkPositiveMs("connect to Redis", "stallTimeoutMs", stallTimeoutMs);
+  if (stallTimeoutMs !== Infinity) {
+    checkPositiveMs("connect to Redis", "stallTimeoutMs", stallTimeoutMs);
+  }
   if (typeof tls !== "object" || tls === null) {
     throw new TypeError("Cannot connect to Redis as 'tls' must be an object");
   }

@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { concatenate, type EncodedCommand } from "./encoder.ts";
+import { joinCommands } from "./encoder.ts";
 import type { RedisError } from "./errors.ts";
 import type { RawReply } from "./reply.ts";
 
@@ -22,7 +22,7 @@ export interface ReplyReceiver {
 }
 
 interface Slot {
-  command: EncodedCommand;
+  command: Uint8Array | undefined;
   receiver: ReplyReceiver | undefined;
   context: unknown;
   tag: number;
@@ -49,7 +49,7 @@ export class CommandQueue {
   }
 
   /** Puts a command at the end. */
-  push(command: EncodedCommand, receiver: ReplyReceiver, context: unknown, tag: number): void {
+  push(command: Uint8Array, receiver: ReplyReceiver, context: unknown, tag: number): void {
     if (this.#length === this.#slots.length) this.#grow();
     const slot = this.#slot(this.#length++);
     slot.command = command;
@@ -58,21 +58,12 @@ export class CommandQueue {
     slot.tag = tag;
   }
 
-  /** Everything that is to be written, as one piece; counts as written from here on. */
-  takeUnsent(): EncodedCommand {
-    let text = "";
-    let binary: EncodedCommand[] | undefined;
-    for (; this.#sent < this.#length; this.#sent++) {
-      const slot = this.#slot(this.#sent);
-      if (typeof slot.command === "string") {
-        text += slot.command;
-      } else {
-        (binary ??= []).push(text, slot.command);
-        text = "";
-      }
-      slot.command = "";
-    }
-    return binary ? concatenate([...binary, text]) : text;
+  /** Everything that is to be written, as one piece; counts as written from here on. There must be something. */
+  takeUnsent(): Uint8Array {
+    if (this.unsent === 1) return takeCommand(this.#slot(this.#sent++));
+    const commands: Uint8Array[] = [];
+    while (this.#sent < this.#length) commands.push(takeCommand(this.#slot(this.#sent++)));
+    return joinCommands(commands);
   }
 
   /** Hands `reply` to the first command; says whether there was one that waited for it. */
@@ -131,15 +122,21 @@ export class CommandQueue {
 
 function emptySlots(count: number): Slot[] {
   return Array.from({ length: count }, () => ({
-    command: "",
+    command: undefined,
     receiver: undefined,
     context: undefined,
     tag: 0,
   }));
 }
 
+function takeCommand(slot: Slot): Uint8Array {
+  const command = slot.command!;
+  slot.command = undefined;
+  return command;
+}
+
 function clearSlot(slot: Slot): void {
-  slot.command = "";
+  slot.command = undefined;
   slot.receiver = undefined;
   slot.context = undefined;
 }

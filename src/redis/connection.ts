@@ -16,7 +16,7 @@ import type { Timed, TimerWheel } from "../timer_wheel.ts";
 import type { Connect, ConnectTarget, TlsOptions, Transport } from "../transport/transport.ts";
 import type { RedisAddress } from "./address.ts";
 import { CommandQueue, type ReplyReceiver } from "./command_queue.ts";
-import { encodeCommand, type EncodedCommand } from "./encoder.ts";
+import { encodeCommand } from "./encoder.ts";
 import { ConnectionError, ReplyError } from "./errors.ts";
 import type { RawReply } from "./reply.ts";
 import { Wire, type WireOwner } from "./wire.ts";
@@ -27,6 +27,8 @@ export const QUEUE_LENGTH_MAX = 16_384;
 const RECONNECT_DELAY_MS = 50;
 /** Longest delay before connecting again, in milliseconds. */
 const RECONNECT_DELAY_MAX_MS = 2_000;
+/** How often silence is looked for within `stallTimeoutMs`. */
+const WATCH_TICKS = 2;
 /** How long closing waits for replies that are due, in milliseconds, so that no undo is cut off on its way. */
 const CLOSE_GRACE_MS = 250;
 
@@ -64,7 +66,7 @@ export class Connection implements WireOwner, ReplyReceiver {
   #connectTimer: Timed | undefined = undefined;
   #retry: Timed | undefined = undefined;
   #watch: Timed | undefined = undefined;
-  #quiet = false;
+  #quietTicks = 0;
   #failures = 0;
   #readyAtMs = Infinity;
   #downError: ConnectionError | undefined = undefined;
@@ -95,7 +97,7 @@ export class Connection implements WireOwner, ReplyReceiver {
    * @param context Handed back to the receiver.
    * @param tag Handed back to the receiver.
    */
-  submit(command: EncodedCommand, receiver: ReplyReceiver, context: unknown, tag: number): void {
+  submit(command: Uint8Array, receiver: ReplyReceiver, context: unknown, tag: number): void {
     if (this.#state === "new") this.#connect();
     if (this.#state !== "open" && this.#state !== "connecting") {
       return receiver.onFailure(this.#downError ?? this.#error("is closed"), context, tag);
@@ -126,21 +128,22 @@ export class Connection implements WireOwner, ReplyReceiver {
   }
 
   /** Part of {@linkcode WireOwner}. */
-  takeUnsent(): EncodedCommand {
-    return (this.#state === "connecting" || this.#state === "down" ? this.#greeting : this.#queue)
-      .takeUnsent();
+  takeUnsent(): Uint8Array | undefined {
+    const greeting = this.#state === "connecting" || this.#state === "down";
+    const queue = greeting ? this.#greeting : this.#queue;
+    return queue.unsent > 0 ? queue.takeUnsent() : undefined;
   }
 
   /** Part of {@linkcode WireOwner}. */
   onBytes(): void {
-    this.#quiet = false;
-    this.#failures = 0;
+    this.#quietTicks = 0;
   }
 
   /** Part of {@linkcode WireOwner}; and of {@linkcode ReplyReceiver}, for the commands that log in. */
   onReply(reply: RawReply, context?: unknown): void {
     if (context === this.#greeting) return this.#onGreetingReply(reply);
     const queue = this.#greeting.length > 0 ? this.#greeting : this.#queue;
+    if (queue === this.#queue) this.#failures = 0; // a server that serves is worth connecting to at once
     if (!queue.settleFirst(reply)) this.#lose("sent a reply that nobody asked for");
     else if (this.#onDrained && this.#queue.length === 0) this.#onDrained();
   }
@@ -251,16 +254,19 @@ export class Connection implements WireOwner, ReplyReceiver {
 
   /** Watches for silence. The watch is left in the wheel between commands, so that a command costs nothing. */
   #expectBytes(): void {
-    this.#quiet = false;
+    this.#quietTicks = 0;
     if (!this.#watch && this.#options.stallTimeoutMs !== Infinity) this.#watchOnce();
   }
 
   #watchOnce(): void {
-    this.#watch = this.#wheel.after(this.#options.stallTimeoutMs / 2, () => {
+    const { stallTimeoutMs } = this.#options;
+    this.#watch = this.#wheel.after(stallTimeoutMs / WATCH_TICKS, () => {
       this.#watch = undefined;
       if (this.#queue.length === 0) return;
-      if (this.#quiet) return this.#lose(`was silent for ${this.#options.stallTimeoutMs} ms`);
-      this.#quiet = true;
+      // The first tick after a silence began may come at once, so one more is waited for.
+      if (++this.#quietTicks > WATCH_TICKS) {
+        return this.#lose(`was silent for ${stallTimeoutMs} ms`);
+      }
       this.#watchOnce();
     });
   }

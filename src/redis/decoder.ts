@@ -41,7 +41,7 @@ interface OpenArray {
 /** An incremental parser of one server's replies. */
 export class RespDecoder {
   readonly #onReply: (reply: RawReply) => void;
-  readonly #text = new TextDecoder();
+  readonly #text = new TextDecoder("utf-8", { ignoreBOM: true });
   /** The beginning of a line whose end has not come. */
   #line: Uint8Array = new Uint8Array(64);
   #lineLength = 0;
@@ -101,7 +101,7 @@ export class RespDecoder {
 
   #keepLine(chunk: Uint8Array, from: number, end: number): void {
     const needed = this.#lineLength + end - from;
-    if (needed > LINE_BYTES_MAX) this.#fail(`a line is longer than ${LINE_BYTES_MAX} bytes`);
+    if (needed > LINE_BYTES_MAX + 1) this.#fail(`a line is longer than ${LINE_BYTES_MAX} bytes`);
     if (needed > this.#line.length) {
       const grown = new Uint8Array(Math.max(needed, this.#line.length * 2));
       grown.set(this.#line.subarray(0, this.#lineLength));

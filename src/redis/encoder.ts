@@ -1,9 +1,9 @@
 /**
  * From a *command* to the bytes of RESP2.
  *
- * A command that consists of text stays a JavaScript string until it is written: strings are cheap to join,
- * so that all commands of one tick become one string, one encoding and one write per node. Only a command
- * with a binary argument is encoded to bytes at once. Lengths always count bytes of UTF-8.
+ * Commands are laid one behind another into slabs of memory, and one encoded command is a view of its place there.
+ * The same view goes to every node; and what a tick queues lies side by side, so that it goes out as one view
+ * more often than not, without being copied. Lengths count bytes of UTF-8.
  *
  * @module
  */
@@ -11,51 +11,160 @@
 /** What may stand in a command. Numbers must be safe integers. */
 export type CommandArgument = string | number | bigint | Uint8Array;
 
-/** One encoded command: text still to be turned into UTF-8, or bytes. */
-export type EncodedCommand = string | Uint8Array;
+/** Bytes of one slab; a longer command gets one of its own. */
+const SLAB_BYTES = 64 * 1024;
+/** Bytes that the head of a bulk string or of an array takes at the most: `$`, ten digits, CR LF. */
+const HEAD_BYTES_MAX = 13;
+
+const CR = 13, LF = 10, ASTERISK = 42, DOLLAR = 36, ZERO = 48;
 
 const encoder = new TextEncoder();
+let slab = new Uint8Array(SLAB_BYTES);
+let used = 0;
 
-/** How many bytes of UTF-8 `text` takes; a lone surrogate counts as U+FFFD, which is what gets written. */
-export function utf8Length(text: string): number {
-  for (let index = 0; index < text.length; index++) {
-    if (text.charCodeAt(index) > 0x7f) return encoder.encode(text).length;
-  }
-  return text.length;
-}
-
-/** One argument as a bulk string: `$<bytes>\r\n<text>\r\n`. */
-export function encodeBulk(text: string): string {
-  return `$${utf8Length(text)}\r\n${text}\r\n`;
+/** Bytes that never change: the constant parts of a command, encoded once. */
+export function encodeConstant(text: string): Uint8Array {
+  return encoder.encode(text);
 }
 
 /** The constant head of a command of `length` arguments that begins with `words`. */
-export function encodeHead(length: number, ...words: string[]): string {
-  return `*${length}\r\n${words.map(encodeBulk).join("")}`;
+export function encodeHead(length: number, ...words: string[]): Uint8Array {
+  const bulks = words.map((word) => `$${encoder.encode(word).length}\r\n${word}\r\n`);
+  return encodeConstant(`*${length}\r\n${bulks.join("")}`);
 }
 
 /**
  * Encodes one command.
  *
  * @param command The command's name and its arguments.
- * @returns Text where every argument is text or a number, else bytes.
+ * @returns Its bytes, which nobody may change.
  * @throws {TypeError} If the command is empty or an argument is of another type.
  * @throws {RangeError} If a number is not a safe integer.
  */
-export function encodeCommand(command: readonly CommandArgument[]): EncodedCommand {
+export function encodeCommand(command: readonly CommandArgument[]): Uint8Array {
   if (!Array.isArray(command) || command.length === 0) {
     throw new TypeError("Cannot encode command as it must be an array of at least one argument");
   }
-  const parts: EncodedCommand[] = [`*${command.length}\r\n`];
-  for (const argument of command) {
-    if (argument instanceof Uint8Array) parts.push(`$${argument.length}\r\n`, argument, "\r\n");
-    else parts.push(encodeBulk(argumentText(argument)));
+  const args = command.map(checkArgument);
+  const writer = new CommandWriter(args.reduce((total, argument) => total + bytesMax(argument), 0));
+  writer.length(ASTERISK, args.length);
+  for (const argument of args) {
+    if (typeof argument === "string") writer.text(argument);
+    else writer.bytes(argument);
   }
-  return parts.every((part) => typeof part === "string") ? parts.join("") : concatenate(parts);
+  return writer.end();
 }
 
-function argumentText(argument: unknown): string {
-  if (typeof argument === "string") return argument;
+/** Lays one command into a slab, part by part, in room that was reserved for the whole of it. */
+export class CommandWriter {
+  readonly #slab: Uint8Array<ArrayBuffer>;
+  readonly #start: number;
+  #at: number;
+
+  /** @param bytesMax How many bytes the command takes at the most. */
+  constructor(bytesMax: number) {
+    const room = bytesMax + HEAD_BYTES_MAX;
+    if (room > slab.length - used) {
+      slab = new Uint8Array(Math.max(SLAB_BYTES, room));
+      used = 0;
+    }
+    this.#slab = slab;
+    this.#start = this.#at = used;
+  }
+
+  /** A part that was encoded before. */
+  constant(part: Uint8Array): this {
+    this.#slab.set(part, this.#at);
+    this.#at += part.length;
+    return this;
+  }
+
+  /** The line that tells a length: `$5` or `*3`. */
+  length(mark: number, length: number): this {
+    const digits = digitCount(length);
+    this.#slab[this.#at] = mark;
+    for (let digit = digits, rest = length; digit > 0; digit--, rest = Math.floor(rest / 10)) {
+      this.#slab[this.#at + digit] = ZERO + rest % 10;
+    }
+    this.#at += 1 + digits;
+    return this.#endLine();
+  }
+
+  /** One text as a bulk string. */
+  text(text: string): this {
+    const before = this.#at;
+    this.length(DOLLAR, text.length);
+    const slab = this.#slab;
+    let at = this.#at;
+    for (let index = 0; index < text.length; index++) {
+      const unit = text.charCodeAt(index);
+      if (unit > 0x7f) {
+        this.#at = before;
+        return this.bytes(encoder.encode(text));
+      }
+      slab[at++] = unit;
+    }
+    this.#at = at;
+    return this.#endLine();
+  }
+
+  /** Bytes as a bulk string. */
+  bytes(bytes: Uint8Array): this {
+    return this.length(DOLLAR, bytes.length).constant(bytes).#endLine();
+  }
+
+  /** The whole command. */
+  end(): Uint8Array {
+    used = this.#at;
+    return this.#slab.subarray(this.#start, this.#at);
+  }
+
+  #endLine(): this {
+    this.#slab[this.#at++] = CR;
+    this.#slab[this.#at++] = LF;
+    return this;
+  }
+}
+
+/** How many bytes an argument takes at the most, with what stands around it. */
+export function bytesMax(argument: string | Uint8Array): number {
+  return argument.length * (typeof argument === "string" ? 3 : 1) + HEAD_BYTES_MAX + 2;
+}
+
+/**
+ * Joins encoded commands into one run of bytes: without a copy where they lie side by side.
+ *
+ * @param commands At least one.
+ */
+export function joinCommands(commands: readonly Uint8Array[]): Uint8Array {
+  const [first] = commands;
+  if (commands.length === 1) return first;
+  let end = first.byteOffset;
+  for (const command of commands) {
+    if (command.buffer !== first.buffer || command.byteOffset !== end) return copyOf(commands);
+    end += command.length;
+  }
+  return new Uint8Array(first.buffer, first.byteOffset, end - first.byteOffset);
+}
+
+function copyOf(commands: readonly Uint8Array[]): Uint8Array {
+  const bytes = new Uint8Array(commands.reduce((total, { length }) => total + length, 0));
+  let offset = 0;
+  for (const command of commands) {
+    bytes.set(command, offset);
+    offset += command.length;
+  }
+  return bytes;
+}
+
+function digitCount(number: number): number {
+  let count = 1;
+  for (let rest = number; rest >= 10; rest = Math.floor(rest / 10)) count++;
+  return count;
+}
+
+function checkArgument(argument: unknown): string | Uint8Array {
+  if (typeof argument === "string" || argument instanceof Uint8Array) return argument;
   if (typeof argument === "bigint") return String(argument);
   if (typeof argument !== "number") {
     throw new TypeError(
@@ -70,16 +179,4 @@ function argumentText(argument: unknown): string {
     );
   }
   return String(argument);
-}
-
-/** Joins encoded parts into one run of bytes. */
-export function concatenate(parts: readonly EncodedCommand[]): Uint8Array<ArrayBuffer> {
-  const encoded = parts.map((part) => typeof part === "string" ? encoder.encode(part) : part);
-  const bytes = new Uint8Array(encoded.reduce((total, part) => total + part.length, 0));
-  let offset = 0;
-  for (const part of encoded) {
-    bytes.set(part, offset);
-    offset += part.length;
-  }
-  return bytes;
 }

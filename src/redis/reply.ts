@@ -14,7 +14,7 @@ export type RawReply = string | number | bigint | Uint8Array | null | ReplyError
 /** A reply with its bulk strings read as UTF-8 text, which is what most callers want. */
 export type Reply = string | number | bigint | null | ReplyError | Reply[];
 
-const decoder = new TextDecoder();
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /** Reads every bulk string inside `reply` as UTF-8. */
 export function textReply(reply: RawReply): Reply {

@@ -6,20 +6,15 @@
  */
 import type { Transport } from "../transport/transport.ts";
 import { RespDecoder } from "./decoder.ts";
-import type { EncodedCommand } from "./encoder.ts";
 import type { RawReply } from "./reply.ts";
 
 /** Bytes read at once. */
 const READ_BUFFER_BYTES = 16 * 1024;
-/** Bytes of the write buffer at first; it grows to what one tick queues. */
-const WRITE_BUFFER_BYTES = 4 * 1024;
-
-const encoder = new TextEncoder();
 
 /** Who is behind a wire. */
 export interface WireOwner {
-  /** Everything that is to be written now; an empty piece where there is nothing. */
-  takeUnsent(): EncodedCommand;
+  /** Everything that is to be written now, or `undefined` where there is nothing. */
+  takeUnsent(): Uint8Array | undefined;
   /** Bytes came, whatever they hold. */
   onBytes(): void;
   /** A whole reply came. */
@@ -34,7 +29,6 @@ export class Wire {
   readonly #owner: WireOwner;
   readonly #reading: Promise<void>;
   #writing: Promise<void> = Promise.resolve();
-  #buffer: Uint8Array = new Uint8Array(WRITE_BUFFER_BYTES);
   /** A flush is queued for the end of this tick, or a write is under way and will look for more. */
   #flushing = false;
   #open = true;
@@ -70,9 +64,9 @@ export class Wire {
   async #write(): Promise<void> {
     try {
       while (this.#open) {
-        let bytes = this.#encode(this.#owner.takeUnsent());
-        if (bytes.length === 0) break;
-        while (bytes.length > 0) {
+        let bytes = this.#owner.takeUnsent();
+        if (!bytes) break;
+        for (;;) {
           const written = await this.#transport.write(bytes);
           if (written === bytes.length) break;
           bytes = bytes.subarray(written);
@@ -99,22 +93,6 @@ export class Wire {
     } catch (error) {
       this.#lose(error);
     }
-  }
-
-  /** Text goes through one buffer that is used again: a write is over before the next begins. */
-  #encode(command: EncodedCommand): Uint8Array {
-    if (typeof command !== "string") return command;
-    if (this.#buffer.length < command.length) this.#growBuffer(command.length);
-    let { read, written } = encoder.encodeInto(command, this.#buffer);
-    if (read < command.length) {
-      this.#growBuffer(command.length * 3); // the most that UTF-8 can take
-      ({ read, written } = encoder.encodeInto(command, this.#buffer));
-    }
-    return this.#buffer.subarray(0, written);
-  }
-
-  #growBuffer(needed: number): void {
-    this.#buffer = new Uint8Array(2 ** Math.ceil(Math.log2(needed)));
   }
 
   #lose(cause: unknown): void {
