@@ -34,12 +34,14 @@ export type {
   EventListener,
   ExtendedEvent,
   ExtendFailedEvent,
+  LockEvent,
   LostEvent,
   NodeConnectedEvent,
   NodeDisconnectedEvent,
   RedlockEvent,
   ReleasedEvent,
   ReleaseFailedEvent,
+  VoteEvent,
 } from "./src/events.ts";
 export type { Inspection } from "./src/inspection.ts";
 export type { ExtendOptions, Lock } from "./src/lock.ts";

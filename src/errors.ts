@@ -20,6 +20,7 @@ export interface RedlockErrorDetails {
 
 /** The base of the lock's errors, and itself the error of calls on a client that was closed (`CLOSED`). */
 export class RedlockError extends Error {
+  /** The name of the class. */
   override readonly name: string = "RedlockError";
   /** A stable name for programs to compare. */
   readonly code: RedlockErrorCode = "CLOSED";
@@ -29,6 +30,8 @@ export class RedlockError extends Error {
   readonly votes: readonly Vote[];
 
   /**
+   * Makes the error.
+   *
    * @param message What was attempted, on which resource, with which count.
    * @param details What it is about.
    */
@@ -41,19 +44,25 @@ export class RedlockError extends Error {
 
 /** Others hold the resource, and the wait for it is over. */
 export class LockHeldError extends RedlockError {
+  /** The name of the class. */
   override readonly name = "LockHeldError";
+  /** A stable name for programs to compare. */
   override readonly code = "LOCK_HELD";
 }
 
 /** Too few nodes answered to say anything: they failed, or did not answer in time. */
 export class QuorumError extends RedlockError {
+  /** The name of the class. */
   override readonly name = "QuorumError";
+  /** A stable name for programs to compare. */
   override readonly code = "NO_QUORUM";
 }
 
 /** The lock is no longer certain; the reason of `lock.signal`. `cause` says why. */
 export class LockLostError extends RedlockError {
+  /** The name of the class. */
   override readonly name = "LockLostError";
+  /** A stable name for programs to compare. */
   override readonly code = "LOCK_LOST";
 }
 

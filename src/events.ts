@@ -5,103 +5,99 @@
  */
 import type { Vote } from "./node.ts";
 
-/** One attempt at a lock is over, whatever came of it. */
-export interface AttemptEvent {
-  readonly type: "attempt";
+/** What every event about a lock has. */
+export interface LockEvent {
+  /** What is, was or should have been locked. */
   readonly resources: readonly string[];
+}
+
+/** What every event about a round of votes has. */
+export interface VoteEvent extends LockEvent {
+  /** What the nodes had answered when the event was told. */
+  readonly votes: readonly Vote[];
+  /** How long it took, in milliseconds. For `acquired` and `denied` that is from the call on. */
+  readonly elapsedMs: number;
+}
+
+/** One attempt at a lock is over, whatever came of it. */
+export interface AttemptEvent extends VoteEvent {
+  /** What tells it from other events. */
+  readonly type: "attempt";
   /** Which attempt of this call it was, from 1. */
   readonly attempt: number;
   /** Whether it won the lock. */
   readonly granted: boolean;
-  readonly votes: readonly Vote[];
-  /** How long the attempt took, in milliseconds. */
-  readonly elapsedMs: number;
 }
 
 /** A lock was acquired. */
-export interface AcquiredEvent {
+export interface AcquiredEvent extends VoteEvent {
+  /** What tells it from other events. */
   readonly type: "acquired";
-  readonly resources: readonly string[];
-  readonly votes: readonly Vote[];
   /** How many attempts it took. */
   readonly attempts: number;
-  /** From the call to the lock, in milliseconds. */
-  readonly elapsedMs: number;
   /** What was left of the validity, in milliseconds. */
   readonly remainingMs: number;
 }
 
-/** A call ended without a lock, because others hold it or because too few nodes answered. */
-export interface DeniedEvent {
+/** A call ended without a lock. */
+export interface DeniedEvent extends VoteEvent {
+  /** What tells it from other events. */
   readonly type: "denied";
-  readonly resources: readonly string[];
+  /** Whether others hold it, or too few nodes answered. */
   readonly reason: "held" | "no-quorum";
-  readonly votes: readonly Vote[];
   /** How many attempts were made. */
   readonly attempts: number;
-  /** From the call to its end, in milliseconds. */
-  readonly elapsedMs: number;
 }
 
 /** A lock was extended. */
-export interface ExtendedEvent {
+export interface ExtendedEvent extends VoteEvent {
+  /** What tells it from other events. */
   readonly type: "extended";
-  readonly resources: readonly string[];
-  readonly votes: readonly Vote[];
   /** How many extensions the lock has had. */
   readonly extensions: number;
-  /** How long it took, in milliseconds. */
-  readonly elapsedMs: number;
   /** The new validity that was left, in milliseconds. */
   readonly remainingMs: number;
 }
 
-/** One try at extending a lock failed; the lock stands, and there will be another try. */
-export interface ExtendFailedEvent {
+/** One try at extending a lock failed; there will be another while the lock is valid. */
+export interface ExtendFailedEvent extends VoteEvent {
+  /** What tells it from other events. */
   readonly type: "extend-failed";
-  readonly resources: readonly string[];
-  readonly votes: readonly Vote[];
-  /** How long it took, in milliseconds. */
-  readonly elapsedMs: number;
   /** What was left of the old validity, in milliseconds. */
   readonly remainingMs: number;
 }
 
 /** A lock is no longer certain, though it was not released. */
-export interface LostEvent {
+export interface LostEvent extends LockEvent {
+  /** What tells it from other events. */
   readonly type: "lost";
-  readonly resources: readonly string[];
   /** Why. */
-  readonly cause: unknown;
+  readonly cause: Error;
   /** How long the lock was held, in milliseconds. */
   readonly heldMs: number;
 }
 
 /** A lock was released. */
-export interface ReleasedEvent {
+export interface ReleasedEvent extends VoteEvent {
+  /** What tells it from other events. */
   readonly type: "released";
-  readonly resources: readonly string[];
-  readonly votes: readonly Vote[];
   /** `false` where it was gone already. */
   readonly confirmed: boolean;
-  /** How long the release took, in milliseconds. */
-  readonly elapsedMs: number;
   /** How long the lock was held, in milliseconds. */
   readonly heldMs: number;
 }
 
 /** A release could not be confirmed: the TTL takes over. */
-export interface ReleaseFailedEvent {
+export interface ReleaseFailedEvent extends VoteEvent {
+  /** What tells it from other events. */
   readonly type: "release-failed";
-  readonly resources: readonly string[];
-  readonly votes: readonly Vote[];
+  /** What the caller of `release` was told. */
   readonly error: Error;
-  /** How long it took, in milliseconds. */
-  readonly elapsedMs: number;
 }
 
 /** A node can be asked: its connection was made. */
 export interface NodeConnectedEvent {
+  /** What tells it from other events. */
   readonly type: "node-connected";
   /** The node's address without credentials. */
   readonly node: string;
@@ -109,9 +105,11 @@ export interface NodeConnectedEvent {
 
 /** A node cannot be asked: its connection was lost, or could not be made. */
 export interface NodeDisconnectedEvent {
+  /** What tells it from other events. */
   readonly type: "node-disconnected";
   /** The node's address without credentials. */
   readonly node: string;
+  /** Why. */
   readonly error: Error;
 }
 

@@ -28,8 +28,8 @@ export class Hold extends Timed {
   /** From when the validity counts, and how long it is. */
   #since: Instant;
   #validityMs: number;
-  /** An extension was sent of which no quorum is known: some keys may outlive the validity. */
-  #inDoubt = false;
+  /** The last extension, while no quorum of it is known: some keys may outlive the validity. */
+  #doubtful: Round | undefined = undefined;
   readonly #renewal: Renewal | undefined;
   #controller: AbortController | undefined = undefined;
   #released: Promise<boolean> | undefined = undefined;
@@ -99,14 +99,14 @@ export class Hold extends Timed {
   }
 
   /** An extension is on its way. */
-  doubt(): void {
-    this.#inDoubt = true;
+  doubt(extension: Round): void {
+    this.#doubtful = extension;
   }
 
   /** A new validity, unless the old one reaches further. */
   prolong(since: Instant, validityMs: number): void {
     this.extensions++;
-    this.#inDoubt = false;
+    this.#doubtful = undefined;
     if (validityMs - elapsedMs(this.electorate.wheel.clock, since) <= this.remainingMs()) return;
     this.#since = since;
     this.#validityMs = validityMs;
@@ -118,16 +118,15 @@ export class Hold extends Timed {
    * ran out leaves its keys to their TTL, which is about to end them: whoever still works unaware keeps the drift
    * allowance as a margin.
    */
-  lose(cause: unknown, ranOut = false): void {
+  lose(cause: Error, ranOut = false): void {
     if (this.#end) return;
-    const message = `Cannot keep ${lockName(this.resources)}: ${
-      cause instanceof Error ? cause.message : cause
-    }`;
-    const details = { resources: this.resources, votes: this.round.votes, cause };
+    const message = `Cannot keep ${lockName(this.resources)}: ${cause.message}`;
+    const { votes } = this.#doubtful ?? this.round;
+    const details = { resources: this.resources, votes, cause };
     const error = this.#end = new LockLostError(message, details);
     this.electorate.wheel.cancel(this);
     this.round.withdraw();
-    if (!ranOut || this.#inDoubt) undo(this.round);
+    if (!ranOut || this.#doubtful) undo(this.round);
     this.#controller?.abort(error);
     this.#emitLost(cause);
   }
@@ -149,7 +148,16 @@ export class Hold extends Timed {
   }
 
   #runOut(): void {
-    this.lose(this.#renewal?.ended ?? new Error("its validity has ended"), true);
+    this.lose(this.#renewal?.ended ?? this.#whyRanOut(), true);
+  }
+
+  #whyRanOut(): Error {
+    if (!this.#doubtful) return new Error("its validity has ended");
+    const { votes } = this.#doubtful;
+    const { nodes, quorum } = this.electorate;
+    const count = voteCount(votes, nodes.length, quorum);
+    const cause = nodeErrors(votes);
+    return new Error(`its validity has ended, as the last extension failed: ${count}`, { cause });
   }
 
   /** Goes into the wheel, for the end of the validity or for the next extension, whichever is first. */
@@ -203,7 +211,7 @@ export class Hold extends Timed {
     return error;
   }
 
-  #emitLost(cause: unknown): void {
+  #emitLost(cause: Error): void {
     const { onEvent } = this.settings;
     if (!onEvent) return;
     const heldMs = elapsedMs(this.electorate.wheel.clock, this.round);

@@ -36,10 +36,20 @@ export interface Ballot {
   mayStand: number;
   /** A place for what nodes of one kind can share, such as the encoded command. */
   shared: unknown;
-  /** The node did as it was asked. */
-  grant(seat: number): void;
-  /** The key is held by another, or is not there. */
-  deny(seat: number): void;
+  /**
+   * The node did as it was asked.
+   *
+   * @param seat The node's seat.
+   * @param atMs When its answer came, by the monotonic clock; this moment unless given.
+   */
+  grant(seat: number, atMs?: number): void;
+  /**
+   * The key is held by another, or is not there.
+   *
+   * @param seat The node's seat.
+   * @param atMs When its answer came, by the monotonic clock; this moment unless given.
+   */
+  deny(seat: number, atMs?: number): void;
   /** The node could not tell. */
   fail(seat: number, error: Error): void;
 }

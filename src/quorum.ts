@@ -182,13 +182,13 @@ export class Round extends Timed implements Ballot, Instant {
     return votes;
   }
 
-  grant(seat: number): void {
-    if (this.#cast(seat, GRANTED)) this.granted++;
+  grant(seat: number, atMs?: number): void {
+    if (this.#cast(seat, GRANTED, atMs)) this.granted++;
     this.#settleIfDecided();
   }
 
-  deny(seat: number): void {
-    if (this.#cast(seat, DENIED)) this.denied++;
+  deny(seat: number, atMs?: number): void {
+    if (this.#cast(seat, DENIED, atMs)) this.denied++;
     this.#settleIfDecided();
   }
 
@@ -243,11 +243,11 @@ export class Round extends Timed implements Ballot, Instant {
   }
 
   /** Notes an answer; says whether it counts. An answer that comes late still does, in place of its time-out. */
-  #cast(seat: number, outcome: number): boolean {
+  #cast(seat: number, outcome: number, atMs?: number): boolean {
     const before = this.#answers[seat] % OUTCOMES_MAX;
     if (before === TIMED_OUT) this.failed--;
     else if (before !== PENDING) return false;
-    this.#note(seat, outcome, this.electorate.wheel.clock.monotonicMs());
+    this.#note(seat, outcome, atMs ?? this.electorate.wheel.clock.monotonicMs());
     return true;
   }
 

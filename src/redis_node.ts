@@ -128,9 +128,9 @@ export class RedisNode implements LockNode, ReplyReceiver {
       if (reply.prefix !== "NOSCRIPT" || tag & SCRIPT_SENT) ballot.fail(seat, reply);
       else this.#sendScript(ballot, seat, operation, reply);
     } else if (reply === 1 || reply === "OK") {
-      ballot.grant(seat);
+      ballot.grant(seat, this.#connection.receivedAtMs);
     } else if (reply === 0 || reply === null || reply === 2) {
-      ballot.deny(seat);
+      ballot.deny(seat, this.#connection.receivedAtMs);
     } else {
       ballot.fail(seat, new ProtocolError(`Cannot read vote as ${this.name} sent another reply`));
     }

@@ -47,6 +47,8 @@ export class Redlock implements AsyncDisposable {
   #closing: Promise<void> | undefined = undefined;
 
   /**
+   * Makes a client of nodes that are there already.
+   *
    * @param nodes The independent nodes that vote, at least one and at most 31.
    * @param options Defaults for every call.
    * @throws {TypeError} If there is no node, one is named twice or is none, or an option is unknown or of
@@ -203,7 +205,12 @@ export class Redlock implements AsyncDisposable {
   }
 
   #settings(attempt: string, options: RedlockOptions | undefined): Settings {
-    return options === undefined ? this.#defaults : resolveOptions(attempt, options, this.#options);
+    if (options === undefined) return this.#defaults;
+    if (!sameOptions(options, this.#lastOptions)) {
+      this.#lastSettings = resolveOptions(attempt, options, this.#options);
+      this.#lastOptions = { ...options };
+    }
+    return this.#lastSettings;
   }
 
   #hears(options: RedlockOptions | undefined): boolean {

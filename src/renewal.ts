@@ -32,7 +32,7 @@ const RETRY_MS_MIN = 2;
 async function tryExtend(hold: Hold, ttlMs: number, signal?: AbortSignal): Promise<boolean> {
   const { electorate, settings, round: won } = hold;
   const round = won.follow(ttlMs);
-  hold.doubt();
+  hold.doubt(round);
   const timeoutMs = Math.min(settings.nodeTimeoutMs, hold.remainingMs());
   const asked = round.ask(askToExtend, timeoutMs, signal);
   // From here on keys may stand where none did, and for longer.

@@ -69,6 +69,7 @@ export class Connection implements WireOwner, ReplyReceiver {
   #quietTicks = 0;
   #failures = 0;
   #readyAtMs = Infinity;
+  #receivedAtMs = 0;
   #downError: ConnectionError | undefined = undefined;
   #onDrained: (() => void) | undefined = undefined;
   #closing: Promise<void> | undefined = undefined;
@@ -82,6 +83,11 @@ export class Connection implements WireOwner, ReplyReceiver {
   /** When the first connecting was over, by the monotonic clock; Infinity until then. */
   get readyAtMs(): number {
     return this.#readyAtMs;
+  }
+
+  /** When bytes came last, by the monotonic clock: one reading serves all replies that came with them. */
+  get receivedAtMs(): number {
+    return this.#receivedAtMs;
   }
 
   /** Whether an ordinary command would be refused for want of room. */
@@ -137,6 +143,7 @@ export class Connection implements WireOwner, ReplyReceiver {
   /** Part of {@linkcode WireOwner}. */
   onBytes(): void {
     this.#quietTicks = 0;
+    this.#receivedAtMs = this.#wheel.clock.monotonicMs();
   }
 
   /** Part of {@linkcode WireOwner}; and of {@linkcode ReplyReceiver}, for the commands that log in. */

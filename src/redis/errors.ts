@@ -18,12 +18,18 @@ const ECHOED_ARGUMENTS = /,? with args beginning with:.*$/su;
 
 /** The server answered with an error: `-NOAUTH Authentication required.` and the like. */
 export class ReplyError extends RedisError {
+  /** The name of the class. */
   override readonly name = "ReplyError";
+  /** A stable name for programs to compare. */
   override readonly code = "REPLY";
   /** The first word of the server's text, such as `NOAUTH`, `WRONGTYPE` or `ERR`. */
   readonly prefix: string;
 
-  /** @param text The server's text without the leading `-`. */
+  /**
+   * Makes the error.
+   *
+   * @param text The server's text without the leading `-`.
+   */
   constructor(text: string) {
     super(text.replace(ECHOED_ARGUMENTS, ""));
     this.prefix = text.split(" ", 1)[0];
@@ -32,7 +38,9 @@ export class ReplyError extends RedisError {
 
 /** The bytes that came are no RESP2; the connection they came on is closed. */
 export class ProtocolError extends RedisError {
+  /** The name of the class. */
   override readonly name = "ProtocolError";
+  /** A stable name for programs to compare. */
   override readonly code = "PROTOCOL";
 }
 
@@ -41,7 +49,9 @@ export type CommandOutcome = "not-sent" | "unknown";
 
 /** The server could not be reached, did not accept us, or the connection ended. */
 export class ConnectionError extends RedisError {
+  /** The name of the class. */
   override readonly name = "ConnectionError";
+  /** A stable name for programs to compare. */
   override readonly code = "CONNECTION";
   /** The server's address without credentials. */
   readonly address: string;
@@ -49,6 +59,8 @@ export class ConnectionError extends RedisError {
   readonly outcome: CommandOutcome;
 
   /**
+   * Makes the error.
+   *
    * @param message What was attempted.
    * @param details The address without credentials, what is known of the command, and what caused it.
    */

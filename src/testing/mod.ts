@@ -1,0 +1,24 @@
+/**
+ * Nodes for tests: Redis servers in memory, inside the process or on the network of this machine, so that code
+ * which locks can be tested without Redis.
+ *
+ * @example Test code that locks
+ * ```ts
+ * import { createRedlock } from "@hasp/redlock";
+ * import { startNodes } from "@hasp/redlock/testing";
+ *
+ * await using nodes = await startNodes(3);
+ * await using redlock = createRedlock(nodes.addresses);
+ * const total = await redlock.using("invoice:42", async (lock) => {
+ *   lock.signal.throwIfAborted();
+ *   return await Promise.resolve(42);
+ * });
+ * console.assert(total === 42);
+ * ```
+ *
+ * @module
+ */
+export type { Clock, TimerHandle } from "../clock.ts";
+export { MemoryRedis, type MemoryRedisOptions, type MemorySession } from "./memory_redis.ts";
+export { startNodes, type TestNodes } from "./start_nodes.ts";
+export type { Connect, ConnectTarget, TlsOptions, Transport } from "../transport/transport.ts";

@@ -1,0 +1,59 @@
+/**
+ * Byte strings, and the server's side of RESP2 written in them.
+ *
+ * A *byte string* is a JavaScript string whose every character stands for one byte (latin1): safe for any
+ * value, and comparable and usable as a key of a `Map`, which bytes are not.
+ *
+ * @module
+ */
+
+const encoder = new TextEncoder();
+
+/** A command that a server refuses, with the text it answers, without the leading `-`. */
+export class CommandError extends Error {
+  override readonly name = "CommandError";
+}
+
+/** The bytes as a byte string. */
+export function toByteString(bytes: Uint8Array): string {
+  let text = "";
+  for (const byte of bytes) text += String.fromCharCode(byte);
+  return text;
+}
+
+/** The UTF-8 of `text` as a byte string. */
+export function utf8ByteString(text: string): string {
+  return toByteString(encoder.encode(text));
+}
+
+/** The bytes that a byte string stands for. */
+export function fromByteString(text: string): Uint8Array {
+  const bytes = new Uint8Array(text.length);
+  for (let index = 0; index < text.length; index++) bytes[index] = text.charCodeAt(index);
+  return bytes;
+}
+
+/** `+text`. */
+export function simple(text: string): string {
+  return `+${text}\r\n`;
+}
+
+/** `-text`; line ends inside become spaces, as they would end the reply. */
+export function failure(text: string): string {
+  return `-${text.replace(/[\r\n]/gu, " ")}\r\n`;
+}
+
+/** `:number`. */
+export function integer(number: number | bigint): string {
+  return `:${number}\r\n`;
+}
+
+/** A bulk string, or the null bulk string. */
+export function bulk(text: string | undefined): string {
+  return text === undefined ? "$-1\r\n" : `$${text.length}\r\n${text}\r\n`;
+}
+
+/** An array of encoded replies. */
+export function array(replies: readonly string[]): string {
+  return `*${replies.length}\r\n${replies.join("")}`;
+}
