@@ -33,13 +33,14 @@ export interface CreateRedlockOptions
  *
  * @example Three nodes
  * ```ts
+ * import { assert } from "@std/assert";
  * import { createRedlock } from "@hasp/redlock";
  * import { startNodes } from "@hasp/redlock/testing";
  *
  * await using nodes = await startNodes(3);
  * await using redlock = createRedlock(nodes.addresses, { ttlMs: 5_000 });
  * const lock = await redlock.tryAcquire("cron:nightly");
- * console.assert(lock !== undefined);
+ * assert(lock !== undefined);
  * await lock?.release();
  * ```
  */

@@ -157,7 +157,7 @@ export class Hold extends Timed {
     const { nodes, quorum } = this.electorate;
     const count = voteCount(votes, nodes.length, quorum);
     const cause = nodeErrors(votes);
-    return new Error(`its validity has ended, as the last extension failed: ${count}`, { cause });
+    return new Error(`its validity has ended before an extension succeeded: ${count}`, { cause });
   }
 
   /** Goes into the wheel, for the end of the validity or for the next extension, whichever is first. */

@@ -27,6 +27,7 @@ export interface ExtendOptions {
  *
  * @example Released at the end of the block
  * ```ts
+ * import { assert } from "@std/assert";
  * import { createRedlock } from "@hasp/redlock";
  * import { startNodes } from "@hasp/redlock/testing";
  *
@@ -34,9 +35,9 @@ export interface ExtendOptions {
  * await using redlock = createRedlock(nodes.addresses);
  * {
  *   await using lock = await redlock.acquire("invoice:42");
- *   console.assert(lock.held && lock.remainingMs() > 0);
+ *   assert(lock.held && lock.remainingMs() > 0);
  * }
- * console.assert(!(await redlock.inspect("invoice:42")).held);
+ * assert(!(await redlock.inspect("invoice:42")).held);
  * ```
  */
 export class Lock implements AsyncDisposable {

@@ -28,8 +28,13 @@ import type { TimerWheel } from "./timer_wheel.ts";
 /** Releases kept for a node that cannot be reached; the oldest is dropped for one more, and its TTL takes over. */
 const LEFTOVERS_MAX = 4_096;
 
+/** How long a release waits, in milliseconds, for a server that said that it is busy. */
+const LEFTOVER_DELAY_MS = 500;
+/** What a server says that will serve later: it loads its data, or a script runs. */
+const BUSY_PREFIXES: readonly string[] = ["LOADING", "BUSY"];
+
 /** What a command was, in the low bits of its tag; the seat stands above them. */
-const ACQUIRE = 0, EXTEND_TAG = 1, RELEASE_TAG = 2, SCRIPT_SENT = 4, TAG_BITS = 3;
+const ACQUIRE = 0, EXTEND_TAG = 1, RELEASE_TAG = 2, LEFTOVER = 3, SCRIPT_SENT = 4, TAG_BITS = 3;
 const OPERATION_MASK = 3;
 
 const SET_HEAD = encodeHead(6, "SET");
@@ -120,14 +125,12 @@ export class RedisNode implements LockNode, ReplyReceiver {
 
   /** Part of {@linkcode ReplyReceiver}. */
   onReply(reply: RawReply, context: unknown, tag: number): void {
-    if (context === this) return; // a leftover: nobody waits for it
+    const operation = tag & OPERATION_MASK;
+    if (reply instanceof ReplyError) return this.#onErrorReply(reply, context, tag);
+    if (operation === LEFTOVER) return; // it is gone, and nobody waits to hear of it
     const ballot = context as Ballot;
     const seat = tag >> TAG_BITS;
-    const operation = tag & OPERATION_MASK;
-    if (reply instanceof ReplyError) {
-      if (reply.prefix !== "NOSCRIPT" || tag & SCRIPT_SENT) ballot.fail(seat, reply);
-      else this.#sendScript(ballot, seat, operation, reply);
-    } else if (reply === 1 || reply === "OK") {
+    if (reply === 1 || reply === "OK") {
       ballot.grant(seat, this.#connection.receivedAtMs);
     } else if (reply === 0 || reply === null || reply === 2) {
       ballot.deny(seat, this.#connection.receivedAtMs);
@@ -138,11 +141,12 @@ export class RedisNode implements LockNode, ReplyReceiver {
 
   /** Part of {@linkcode ReplyReceiver}. */
   onFailure(error: RedisError, context: unknown, tag: number): void {
-    if (context === this) return;
+    const operation = tag & OPERATION_MASK;
+    if (operation === LEFTOVER) return this.#keepLeftover(context as Leftover);
     const ballot = context as Ballot;
     const seat = tag >> TAG_BITS;
-    if ((tag & OPERATION_MASK) === RELEASE_TAG) {
-      if (ballot.mayStand & 1 << seat) this.#keepLeftover(ballot);
+    if (operation === RELEASE_TAG) {
+      this.#keepRelease(ballot, seat);
     } else if ((error as ConnectionError).outcome === "not-sent") {
       ballot.mayStand &= ~(1 << seat);
     }
@@ -157,6 +161,22 @@ export class RedisNode implements LockNode, ReplyReceiver {
     connection.submit(ballot.shared as Uint8Array, this, ballot, seat << TAG_BITS | operation);
   }
 
+  #onErrorReply(reply: ReplyError, context: unknown, tag: number): void {
+    const operation = tag & OPERATION_MASK;
+    const busy = BUSY_PREFIXES.includes(reply.prefix);
+    if (operation === LEFTOVER) {
+      if (busy) this.#keepForLater(context as Leftover);
+      return;
+    }
+    const ballot = context as Ballot;
+    const seat = tag >> TAG_BITS;
+    if (reply.prefix === "NOSCRIPT" && !(tag & SCRIPT_SENT)) {
+      return this.#sendScript(ballot, seat, operation, reply);
+    }
+    if (operation === RELEASE_TAG && busy) this.#keepForLater(this.#leftoverOf(ballot));
+    ballot.fail(seat, reply);
+  }
+
   /** The node does not know the script: sends it whole, unless what it sets would outlive its release. */
   #sendScript(ballot: Ballot, seat: number, operation: number, reply: ReplyError): void {
     if (!ballot.wanted && operation !== RELEASE_TAG) return ballot.fail(seat, reply);
@@ -164,10 +184,25 @@ export class RedisNode implements LockNode, ReplyReceiver {
     this.#connection.submit(encodeScript(operation, ballot), this, ballot, tag);
   }
 
-  #keepLeftover(ballot: Ballot): void {
+  /** A release that did not reach the node is sent when it is back, if there can be anything to release. */
+  #keepRelease(ballot: Ballot, seat: number): void {
+    if (ballot.mayStand & 1 << seat) this.#keepLeftover(this.#leftoverOf(ballot));
+  }
+
+  #leftoverOf({ keys, value, ttlMs }: Ballot): Leftover {
+    return { keys, value, untilMs: this.#wheel.clock.monotonicMs() + ttlMs };
+  }
+
+  #keepLeftover(leftover: Leftover): void {
     if (this.#leftovers.length >= LEFTOVERS_MAX) this.#leftovers.shift();
-    const untilMs = this.#wheel.clock.monotonicMs() + ballot.ttlMs;
-    this.#leftovers.push({ keys: ballot.keys, value: ballot.value, untilMs });
+    this.#leftovers.push(leftover);
+  }
+
+  #keepForLater(leftover: Leftover): void {
+    if (this.#leftovers.length === 0) {
+      this.#wheel.after(LEFTOVER_DELAY_MS, () => this.#sendLeftovers());
+    }
+    this.#keepLeftover(leftover);
   }
 
   #sendLeftovers(): void {
@@ -177,7 +212,7 @@ export class RedisNode implements LockNode, ReplyReceiver {
     for (const leftover of leftovers) {
       if (leftover.untilMs <= nowMs) continue;
       const command = encodeEval(RELEASE, leftover.keys, [leftover.value]);
-      this.#connection.submit(command, this, this, 0);
+      this.#connection.submit(command, this, leftover, LEFTOVER);
     }
   }
 }

@@ -25,6 +25,7 @@ export type Routine<T> = (lock: Lock) => Promise<T> | T;
  *
  * @example A job that runs in one place at a time
  * ```ts
+ * import { assert } from "@std/assert";
  * import { createRedlock } from "@hasp/redlock";
  * import { startNodes } from "@hasp/redlock/testing";
  *
@@ -34,7 +35,7 @@ export type Routine<T> = (lock: Lock) => Promise<T> | T;
  *   lock.signal.throwIfAborted();
  *   return await Promise.resolve(1 + 1);
  * });
- * console.assert(sum === 2);
+ * assert(sum === 2);
  * ```
  */
 export class Redlock implements AsyncDisposable {

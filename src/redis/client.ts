@@ -100,6 +100,7 @@ const receiver: ReplyReceiver = {
  *
  * @example Two commands in one round trip
  * ```ts
+ * import { assert } from "@std/assert";
  * import { connect } from "@hasp/redlock/redis";
  * import { startNodes } from "@hasp/redlock/testing";
  *
@@ -109,7 +110,7 @@ const receiver: ReplyReceiver = {
  *   client.send(["SET", "greeting", "hello"]),
  *   client.send(["GET", "greeting"]),
  * ]);
- * console.assert(value === "hello");
+ * assert(value === "hello");
  * ```
  */
 export class RedisClient implements AsyncDisposable {

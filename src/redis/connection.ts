@@ -315,6 +315,11 @@ export class Connection implements WireOwner, ReplyReceiver {
     outcome: "not-sent" | "unknown" = "not-sent",
   ): ConnectionError {
     const address = this.#address.name;
-    return new ConnectionError(`Connection to ${address} ${what}`, { address, outcome, cause });
+    const why = cause instanceof Error ? `: ${cause.message}` : "";
+    return new ConnectionError(`Connection to ${address} ${what}${why}`, {
+      address,
+      outcome,
+      cause,
+    });
   }
 }

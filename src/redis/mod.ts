@@ -7,13 +7,14 @@
  *
  * @example Set a key and read it back
  * ```ts
+ * import { assert } from "@std/assert";
  * import { connect } from "@hasp/redlock/redis";
  * import { startNodes } from "@hasp/redlock/testing";
  *
  * await using nodes = await startNodes(1);
  * await using client = await connect(nodes.addresses[0]);
  * await client.send(["SET", "answer", 42]);
- * console.assert(await client.send(["GET", "answer"]) === "42");
+ * assert(await client.send(["GET", "answer"]) === "42");
  * ```
  *
  * @module

@@ -48,6 +48,7 @@ export interface MemorySession {
  *
  * @example Three nodes without any socket
  * ```ts
+ * import { assert } from "@std/assert";
  * import { createRedlock } from "@hasp/redlock";
  * import { type Connect } from "@hasp/redlock/redis";
  * import { MemoryRedis } from "@hasp/redlock/testing";
@@ -60,7 +61,7 @@ export interface MemorySession {
  * };
  * await using redlock = createRedlock(hosts.map((host) => `redis://${host}`), { connect });
  * await using lock = await redlock.acquire("invoice:42");
- * console.assert(lock.held);
+ * assert(lock.held);
  * ```
  */
 export class MemoryRedis {

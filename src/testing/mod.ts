@@ -4,6 +4,7 @@
  *
  * @example Test code that locks
  * ```ts
+ * import { assert } from "@std/assert";
  * import { createRedlock } from "@hasp/redlock";
  * import { startNodes } from "@hasp/redlock/testing";
  *
@@ -13,7 +14,7 @@
  *   lock.signal.throwIfAborted();
  *   return await Promise.resolve(42);
  * });
- * console.assert(total === 42);
+ * assert(total === 42);
  * ```
  *
  * @module

@@ -23,14 +23,15 @@ export interface TestNodes extends AsyncDisposable {
  *
  * @example A lock excludes a second one
  * ```ts
+ * import { assert } from "@std/assert";
  * import { createRedlock } from "@hasp/redlock";
  * import { startNodes } from "@hasp/redlock/testing";
  *
  * await using nodes = await startNodes(3);
  * await using redlock = createRedlock(nodes.addresses);
  * await using lock = await redlock.acquire("invoice:42");
- * console.assert(lock.held);
- * console.assert(await redlock.tryAcquire("invoice:42") === undefined);
+ * assert(lock.held);
+ * assert(await redlock.tryAcquire("invoice:42") === undefined);
  * ```
  *
  * @param count How many, from 1 to 31.

@@ -8,15 +8,22 @@
  */
 import type { Connect } from "./transport.ts";
 
-let chosen: Promise<Connect> | undefined;
+/** The transport itself, never the promise of it: a worker must not wait for what another request began. */
+let chosen: Connect | undefined;
 
 /** Opens a stream with what this runtime offers. */
 export const connect: Connect = async (target, options) => {
-  chosen ??= load();
-  return await (await chosen)(target, options);
+  const connect = chosen ??= await load();
+  return await connect(target, options);
 };
 
 async function load(): Promise<Connect> {
-  const module = "Deno" in globalThis ? await import("./deno.ts") : await import("./node.ts");
+  // Workers are told by their name, as they can be given an imitation of Node.
+  const { navigator } = globalThis as { navigator?: { userAgent?: string } };
+  const module = navigator?.userAgent === "Cloudflare-Workers"
+    ? await import("./workers.ts")
+    : "Deno" in globalThis
+    ? await import("./deno.ts")
+    : await import("./node.ts");
   return module.connect;
 }

@@ -1,5 +1,5 @@
 /**
- * Streams over `node:net` and `node:tls`, for Node and Bun: the only module that names `node:`.
+ * Streams over `node:net` and `node:tls`, for Node and Bun: with `node_listener.ts` the only modules that name `node:`.
  *
  * A plain socket reads into one buffer of its own (`onread`), which spares an allocation a chunk.
  *

@@ -1,0 +1,140 @@
+/**
+ * Streams over `cloudflare:sockets`, for Cloudflare Workers: the only module that names `cloudflare:`.
+ *
+ * A worker may use a stream only within the request that opened it, so a lock client is made in each request
+ * and closed at its end. Certificates are checked against the authorities that the platform trusts, and no
+ * others can be named.
+ *
+ * @module
+ */
+import type { Connect, ConnectTarget, Transport } from "./transport.ts";
+
+/** The part of the platform's socket that is used here. */
+interface Socket {
+  readonly readable: ReadableStream<Uint8Array>;
+  readonly writable: WritableStream<Uint8Array>;
+  readonly opened: Promise<unknown>;
+  readonly closed: Promise<unknown>;
+  close(): Promise<void>;
+  startTls(options: { expectedServerHostname: string }): Socket;
+}
+
+/** The part of `cloudflare:sockets` that is used here. */
+interface Sockets {
+  connect(
+    address: { hostname: string; port: number },
+    options: { secureTransport: "off" | "on" | "starttls" },
+  ): Socket;
+}
+
+type TcpTarget = Exclude<ConnectTarget, { kind: "unix" }>;
+
+/** Opens a stream in a worker: TCP, or TLS with the authorities that the platform trusts. */
+export const connect: Connect = async (target, { signal }) => {
+  signal.throwIfAborted();
+  const reachable = checkTarget(target);
+  const sockets = await loadSockets();
+  signal.throwIfAborted();
+  const socket = openSocket(sockets, reachable);
+  const stream = new WorkersTransport(socket);
+  let abandon: (() => void) | undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    abandon = () => reject(signal.reason);
+    signal.addEventListener("abort", abandon, { once: true });
+  });
+  try {
+    await Promise.race([socket.opened, aborted]);
+    return stream;
+  } catch (error) {
+    stream.close();
+    throw error;
+  } finally {
+    signal.removeEventListener("abort", abandon!);
+  }
+};
+
+/** The target, if a worker can reach its like. */
+function checkTarget(target: ConnectTarget): TcpTarget {
+  if (target.kind === "unix") {
+    throw new TypeError("Cannot connect to a Unix domain socket as workers have none");
+  }
+  if (target.kind === "tls") {
+    for (const name of ["caCerts", "cert", "key"] as const) {
+      if (target.tls[name] === undefined) continue;
+      throw new TypeError(
+        `Cannot connect over TLS as the sockets of workers take no 'tls.${name}': ` +
+          "they trust the platform's authorities, and show no certificate of their own",
+      );
+    }
+  }
+  return target;
+}
+
+/** The platform's module; looked for at the first connection, as a bundle may also run elsewhere. */
+async function loadSockets(): Promise<Sockets> {
+  try {
+    // @ts-ignore: only the platform itself has this module, and its types
+    return await import("cloudflare:sockets");
+  } catch (cause) {
+    throw new Error("Cannot connect as this runtime has no 'cloudflare:sockets'", { cause });
+  }
+}
+
+function openSocket(sockets: Sockets, target: TcpTarget): Socket {
+  const { hostname, port } = target;
+  const address = { hostname: hostname.includes(":") ? `[${hostname}]` : hostname, port };
+  if (target.kind === "tcp") return sockets.connect(address, { secureTransport: "off" });
+  const { serverName } = target.tls;
+  if (serverName === undefined) return sockets.connect(address, { secureTransport: "on" });
+  const socket = sockets.connect(address, { secureTransport: "starttls" });
+  ignoreFailure(socket.opened);
+  ignoreFailure(socket.closed);
+  return socket.startTls({ expectedServerHostname: serverName });
+}
+
+/** Web streams as reads into a buffer of the caller's, and writes. */
+class WorkersTransport implements Transport {
+  readonly #socket: Socket;
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
+  readonly #writer: WritableStreamDefaultWriter<Uint8Array>;
+  /** What is left of a chunk that was longer than the caller's buffer. */
+  #unread: Uint8Array | undefined = undefined;
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+    this.#reader = socket.readable.getReader();
+    this.#writer = socket.writable.getWriter();
+    // Whoever reads or writes is told of a failure; these tell of the same one again.
+    for (const end of [socket.opened, socket.closed, this.#reader.closed, this.#writer.closed]) {
+      ignoreFailure(end);
+    }
+  }
+
+  async read(buffer: Uint8Array): Promise<number | null> {
+    let bytes = this.#unread;
+    while (!bytes || bytes.length === 0) {
+      const { value, done } = await this.#reader.read();
+      if (done) return null;
+      bytes = value;
+    }
+    const count = Math.min(bytes.length, buffer.length);
+    buffer.set(bytes.subarray(0, count));
+    this.#unread = count < bytes.length ? bytes.subarray(count) : undefined;
+    return count;
+  }
+
+  async write(bytes: Uint8Array): Promise<number> {
+    await this.#writer.write(bytes);
+    return bytes.length;
+  }
+
+  close(): void {
+    ignoreFailure(this.#reader.cancel());
+    ignoreFailure(this.#writer.abort());
+    ignoreFailure(this.#socket.close());
+  }
+}
+
+function ignoreFailure(promise: Promise<unknown>): void {
+  promise.catch(() => {});
+}
