@@ -54,7 +54,13 @@ const PARTS: readonly Part[] = [
     description: "documentation of the public API",
     args: ["doc", "--lint", ...entryPoints()],
   },
-  testPart("examples", "code in doc comments and README", ["--doc", "mod.ts", "src", "README.md"]),
+  testPart("examples", "code in doc comments and README", [
+    "--doc",
+    "--allow-net=127.0.0.1",
+    "mod.ts",
+    "src",
+    "README.md",
+  ]),
   testPart("unit", "tests without permissions", ["--allow-read=.", "tests/unit"]),
   {
     ...testPart("integration", "tests on real Redis servers", ["-A", "tests/integration"]),

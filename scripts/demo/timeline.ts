@@ -1,0 +1,87 @@
+/**
+ * What happened when: which worker was inside, which node was out, and what there is to tell of it.
+ *
+ * @module
+ */
+
+/** What a worker or a node is at a time. */
+export type State = "idle" | "waiting" | "inside" | "up" | "killed" | "hung";
+
+/** A row of the timeline is in one state from here to the next change. */
+interface Change {
+  readonly atMs: number;
+  readonly state: State;
+}
+
+/** Something worth a line of its own. */
+export interface Note {
+  /** Milliseconds from the start. */
+  readonly atMs: number;
+  readonly text: string;
+}
+
+/** A record of one run. Times are milliseconds of the wall clock, which all processes share. */
+export class Timeline {
+  readonly startMs: number = Date.now();
+  /** What is worth telling, in order. */
+  readonly notes: Note[] = [];
+  /** How often the counter was written. */
+  writes = 0;
+  readonly #rows = new Map<string, Change[]>();
+  #endMs: number | undefined = undefined;
+
+  /** How long it lasts by now, or lasted, in milliseconds. */
+  get lengthMs(): number {
+    return (this.#endMs ?? Date.now()) - this.startMs;
+  }
+
+  /** From now on it grows no longer. */
+  end(): void {
+    this.#endMs = Date.now();
+  }
+
+  /** A row is in `state` from `atMs` on. */
+  change(row: string, state: State, atMs: number = Date.now()): void {
+    const changes = this.#rows.get(row) ?? [];
+    changes.push({ atMs: Math.max(atMs - this.startMs, 0), state });
+    this.#rows.set(row, changes);
+  }
+
+  /** Notes something down. */
+  note(text: string): void {
+    this.notes.push({ atMs: this.lengthMs, text });
+  }
+
+  /** Who is inside by what was reported so far. */
+  inside(): string[] {
+    return [...this.#rows].filter(([, changes]) => changes.at(-1)!.state === "inside")
+      .map(([row]) => row);
+  }
+
+  /** The state of a row in the middle of a stretch of time. */
+  stateWithin(row: string, fromMs: number, toMs: number): State {
+    const middleMs = (fromMs + toMs) / 2;
+    let state: State = "idle";
+    for (const change of this.#rows.get(row) ?? []) {
+      if (change.atMs > middleMs) break;
+      state = change.state;
+    }
+    return state;
+  }
+
+  /** The most rows that were ever inside at one time. */
+  insideAtOnce(): number {
+    const steps: { atMs: number; step: number }[] = [];
+    for (const changes of this.#rows.values()) {
+      let inside = false;
+      for (const { atMs, state } of changes) {
+        if (inside !== (state === "inside")) steps.push({ atMs, step: inside ? -1 : 1 });
+        inside = state === "inside";
+      }
+    }
+    steps.sort((a, b) => a.atMs - b.atMs || a.step - b.step); // who leaves makes room first
+    let now = 0, most = 0;
+    for (const { step } of steps) most = Math.max(most, now += step);
+    return most;
+  }
+}
