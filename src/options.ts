@@ -148,7 +148,7 @@ export function resolveOptions(
     ttlMs = inherited.ttlMs ?? 30_000,
     waitMs = inherited.waitMs ?? 10_000,
     signal = inherited.signal,
-    nodeTimeoutMs = inherited.nodeTimeoutMs ?? defaultNodeTimeoutMs(ttlMs),
+    nodeTimeoutMs: givenNodeTimeoutMs = inherited.nodeTimeoutMs,
     driftFactor = inherited.driftFactor ?? 0.01,
     retryDelayMs = inherited.retryDelayMs ?? 100,
     retryDelayMaxMs = inherited.retryDelayMaxMs ?? 2_000,
@@ -158,6 +158,7 @@ export function resolveOptions(
     onEvent = inherited.onEvent,
   } = given;
   checkTtlMs(attempt, ttlMs, driftFactor);
+  const nodeTimeoutMs = givenNodeTimeoutMs ?? defaultNodeTimeoutMs(ttlMs);
   checkNotNegative(attempt, "waitMs", waitMs);
   checkPositiveMs(attempt, "nodeTimeoutMs", nodeTimeoutMs);
   checkFiniteMs(attempt, "retryDelayMs", retryDelayMs);
