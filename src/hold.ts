@@ -28,8 +28,10 @@ export class Hold extends Timed {
   /** From when the validity counts, and how long it is. */
   #since: Instant;
   #validityMs: number;
-  /** The last extension, while no quorum of it is known: some keys may outlive the validity. */
-  #doubtful: Round | undefined = undefined;
+  /** The last extension, while it has not succeeded. */
+  #failing: Round | undefined = undefined;
+  /** Whether an extension may have reached some nodes whose keys then outlive the validity. */
+  #mayOutlive = false;
   readonly #renewal: Renewal | undefined;
   #controller: AbortController | undefined = undefined;
   #released: Promise<boolean> | undefined = undefined;
@@ -100,15 +102,19 @@ export class Hold extends Timed {
 
   /** An extension is on its way. */
   doubt(extension: Round): void {
-    this.#doubtful = extension;
+    this.#failing = extension;
+    this.#mayOutlive = true;
   }
 
-  /** A new validity, unless the old one reaches further. */
-  prolong(since: Instant, validityMs: number): void {
+  /** A new validity from an extension that succeeded, unless the old one reaches further. */
+  prolong(extension: Round, validityMs: number): void {
     this.extensions++;
-    this.#doubtful = undefined;
-    if (validityMs - elapsedMs(this.electorate.wheel.clock, since) <= this.remainingMs()) return;
-    this.#since = since;
+    this.#failing = undefined;
+    // A longer one that was given up before may have reached some nodes all the same.
+    if (extension.ttlMs >= this.round.ttlMs) this.#mayOutlive = false;
+    const { clock } = this.electorate.wheel;
+    if (validityMs - elapsedMs(clock, extension) <= this.remainingMs()) return;
+    this.#since = extension;
     this.#validityMs = validityMs;
     this.schedule();
   }
@@ -116,17 +122,17 @@ export class Hold extends Timed {
   /**
    * Gives the lock up as lost: the signal aborts, and keys that would live on are taken back. A lock that merely
    * ran out leaves its keys to their TTL, which is about to end them: whoever still works unaware keeps the drift
-   * allowance as a margin.
+   * allowance as a margin. Only nodes that have yet to answer are told: they may set the key later.
    */
   lose(cause: Error, ranOut = false): void {
     if (this.#end) return;
     const message = `Cannot keep ${lockName(this.resources)}: ${cause.message}`;
-    const { votes } = this.#doubtful ?? this.round;
+    const { votes } = this.#failing ?? this.round;
     const details = { resources: this.resources, votes, cause };
     const error = this.#end = new LockLostError(message, details);
     this.electorate.wheel.cancel(this);
     this.round.withdraw();
-    if (!ranOut || this.#doubtful) undo(this.round);
+    undo(this.round, ranOut && !this.#mayOutlive);
     this.#controller?.abort(error);
     this.#emitLost(cause);
   }
@@ -152,8 +158,8 @@ export class Hold extends Timed {
   }
 
   #whyRanOut(): Error {
-    if (!this.#doubtful) return new Error("its validity has ended");
-    const { votes } = this.#doubtful;
+    if (!this.#failing) return new Error("its validity has ended");
+    const { votes } = this.#failing;
     const { nodes, quorum } = this.electorate;
     const count = voteCount(votes, nodes.length, quorum);
     const cause = nodeErrors(votes);

@@ -158,7 +158,9 @@ export function resolveOptions(
     onEvent = inherited.onEvent,
   } = given;
   checkTtlMs(attempt, ttlMs, driftFactor);
-  const nodeTimeoutMs = givenNodeTimeoutMs ?? defaultNodeTimeoutMs(ttlMs);
+  const nodeTimeoutMs = givenNodeTimeoutMs === undefined
+    ? defaultNodeTimeoutMs(ttlMs)
+    : givenNodeTimeoutMs;
   checkNotNegative(attempt, "waitMs", waitMs);
   checkPositiveMs(attempt, "nodeTimeoutMs", nodeTimeoutMs);
   checkFiniteMs(attempt, "retryDelayMs", retryDelayMs);

@@ -151,6 +151,12 @@ export class Round extends Timed implements Ballot, Instant {
     this.#withdrawn = true;
   }
 
+  /** Whether the node in this seat granted or denied. */
+  answeredBy(seat: number): boolean {
+    const outcome = this.#answers[seat] % OUTCOMES_MAX;
+    return outcome === GRANTED || outcome === DENIED;
+  }
+
   /** What can be said by now. */
   get decision(): Decision {
     const { nodes, quorum } = this.electorate;
@@ -252,7 +258,7 @@ export class Round extends Timed implements Ballot, Instant {
   }
 
   #note(seat: number, outcome: number, nowMs: number): void {
-    const elapsedUs = Math.round((nowMs - this.monotonicMs) * 1_000);
+    const elapsedUs = Math.max(Math.round((nowMs - this.monotonicMs) * 1_000), 0);
     this.#answers[seat] = elapsedUs * OUTCOMES_MAX + outcome;
   }
 
@@ -274,11 +280,15 @@ function stopOnAbort(round: Round, signal: AbortSignal, resolve: () => void): ()
 /**
  * Takes back what a round may have set: compare-and-delete on every node, after whatever was sent before.
  * Nobody waits for the answers; a node that cannot be reached now is told when it is back.
+ *
+ * @param round The round that set it.
+ * @param unansweredOnly Whether to ask only the nodes that have not said what became of it.
  */
-export function undo(round: Round): void {
+export function undo(round: Round, unansweredOnly = false): void {
   round.withdraw();
   const ballot = new UndoBallot(round);
   round.electorate.nodes.forEach((node, seat) => {
+    if (unansweredOnly && round.answeredBy(seat)) return;
     try {
       node.release(ballot, seat);
     } catch {

@@ -190,7 +190,7 @@ export class Redlock implements AsyncDisposable {
     if (wheel.announceClose()) {
       await new Promise<void>((resolve) => void wheel.after(0, resolve));
     }
-    await Promise.allSettled(nodes.map((node) => node.close?.()));
+    await Promise.allSettled(nodes.map(async (node) => await node.close?.()));
     wheel.release();
     wheel.close();
   }

@@ -87,6 +87,7 @@ export class TimerWheel {
   #timer: TimerHandle = undefined;
   #armed = false;
   #closed = false;
+  #waking = false;
   /** What a wake-up took out and has not called yet. */
   #due: Timed[] = [];
   #wakeMs = 0;
@@ -108,6 +109,7 @@ export class TimerWheel {
     if (entry.slot >= 0) this.#unlink(entry);
     entry.dueMs = dueMs;
     this.#link(entry);
+    if (this.#waking) return; // armed at its end, for the earliest of all
     if (!this.#armed || dueMs < this.#wakeMs) this.#arm(dueMs);
   }
 
@@ -132,7 +134,7 @@ export class TimerWheel {
   hold(): void {
     if (this.#holds++ > 0) return;
     if (this.#armed) this.clock.keepAlive(this.#timer, true);
-    else if (!this.#closed) this.#arm(Infinity);
+    else if (!this.#closed && !this.#waking) this.#arm(Infinity);
   }
 
   /** The counterpart of {@linkcode hold}. */
@@ -150,8 +152,7 @@ export class TimerWheel {
   /** Forgets every entry and the timer. */
   close(): void {
     this.#closed = true;
-    if (this.#armed) this.clock.clearTimer(this.#timer);
-    this.#armed = false;
+    this.#disarm();
     for (const entry of this.#entries()) this.#unlink(entry);
     for (const entry of this.#due) this.cancel(entry);
   }
@@ -183,7 +184,12 @@ export class TimerWheel {
     if (entry.next) entry.next.previous = entry.previous;
     entry.slot = NOWHERE;
     entry.next = entry.previous = undefined;
-    this.#size--;
+    if (--this.#size === 0 && this.#closed) this.#disarm();
+  }
+
+  #disarm(): void {
+    if (this.#armed) this.clock.clearTimer(this.#timer);
+    this.#armed = false;
   }
 
   #arm(dueMs: number): void {
@@ -205,6 +211,7 @@ export class TimerWheel {
     const leadMs = this.clock.wallMs() - nowMs;
     const jumped = leadMs - this.#leadMs > JUMP_MS;
     this.#leadMs = leadMs;
+    this.#waking = true;
     this.#due = this.#takeDue(nowMs, jumped);
     for (const entry of this.#due) {
       if (entry.slot !== TAKEN) continue; // cancelled or moved by one before it
@@ -212,7 +219,8 @@ export class TimerWheel {
       entry.onDue();
     }
     this.#due = [];
-    if (!this.#armed && (this.#size > 0 || this.#holds > 0)) this.#arm(this.#earliestMs(nowMs));
+    this.#waking = false;
+    if (this.#size > 0 || this.#holds > 0 && !this.#closed) this.#arm(this.#earliestMs(nowMs));
   };
 
   /** Unlinks and returns what is due at `nowMs`, or everything after a jump of the wall clock. */

@@ -53,6 +53,12 @@ export const connect: Connect = async (target, { signal }) => {
   }
 };
 
+/** Takes the place of `listen` in `node_listener.ts`, and says that there is none. */
+export function listen(): Promise<never> {
+  const message = "Cannot listen as workers have no such sockets: pass 'connect' of a MemoryRedis";
+  return Promise.reject(new TypeError(message));
+}
+
 /** The target, if a worker can reach its like. */
 function checkTarget(target: ConnectTarget): TcpTarget {
   if (target.kind === "unix") {
