@@ -131,7 +131,6 @@ export class Hold extends Timed {
     const details = { resources: this.resources, votes, cause };
     const error = this.#end = new LockLostError(message, details);
     this.electorate.wheel.cancel(this);
-    this.round.withdraw();
     undo(this.round, ranOut && !this.#mayOutlive);
     this.#controller?.abort(error);
     this.#emitLost(cause);

@@ -2,6 +2,7 @@ import { assert, assertEquals } from "@std/assert";
 
 const readme = await Deno.readTextFile(new URL("../../README.md", import.meta.url));
 const root = new URL("../../", import.meta.url);
+const config = JSON.parse(await Deno.readTextFile(new URL("deno.json", root)));
 
 /** The TypeScript examples, each with the line that it begins at. */
 function examples(): { line: number; code: string }[] {
@@ -22,6 +23,7 @@ async function output(code: string): Promise<string[]> {
     const imports = {
       "@hasp/redlock": new URL("mod.ts", root).href,
       "@hasp/redlock/testing": new URL("src/testing/mod.ts", root).href,
+      "@opentelemetry/api": config.imports["@opentelemetry/api"],
     };
     await Deno.writeTextFile(`${folder}/deno.json`, JSON.stringify({ imports }));
     await Deno.writeTextFile(`${folder}/example.ts`, code);
