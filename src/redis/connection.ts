@@ -46,7 +46,7 @@ export interface ConnectionOptions {
   readonly clientName: string | undefined;
   /** Called when a connection is ready for commands. */
   onConnected?(): void;
-  /** Called when a connection is lost or could not be made. */
+  /** Called when a connection is lost or the first one could not be made; not for each further try. */
   onDisconnected?(error: ConnectionError): void;
 }
 
@@ -232,6 +232,7 @@ export class Connection implements WireOwner, ReplyReceiver {
   #lose(what: string, cause?: unknown): void {
     if (this.#state === "closed") return;
     const closing = this.#state === "closing";
+    const down = this.#state === "down";
     this.#teardown();
     this.#state = closing ? "closed" : "down";
     this.#downError = this.#error(what, cause);
@@ -239,7 +240,7 @@ export class Connection implements WireOwner, ReplyReceiver {
     if (!closing) this.#planRetry();
     this.#queue.failAll(unknown, this.#downError);
     this.#onDrained?.();
-    this.#options.onDisconnected?.(this.#downError);
+    if (!down) this.#options.onDisconnected?.(this.#downError);
   }
 
   #teardown(): void {

@@ -49,10 +49,7 @@ export class Wire {
 
   /** Closes the stream; resolves once its last read and write have settled. */
   async close(): Promise<void> {
-    if (this.#open) {
-      this.#open = false;
-      this.#transport.close();
-    }
+    if (this.#open) this.#closeTransport();
     await this.#reading;
     await this.#writing;
   }
@@ -97,8 +94,16 @@ export class Wire {
 
   #lose(cause: unknown): void {
     if (!this.#open) return;
-    this.#open = false;
-    this.#transport.close();
+    this.#closeTransport();
     this.#owner.onLost(cause);
+  }
+
+  #closeTransport(): void {
+    this.#open = false;
+    try {
+      this.#transport.close();
+    } catch {
+      // It is closed already, or as good as that: nothing is read from it or written to it any more.
+    }
   }
 }

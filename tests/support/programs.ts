@@ -1,0 +1,162 @@
+/**
+ * Programs of `./programs` as processes of their own, in the runtimes that the library supports.
+ *
+ * @module
+ */
+
+import { fileURLToPath } from "node:url";
+import { findRuntime, type Runtime } from "../../scripts/find_runtimes.ts";
+
+/** How a program ended and what it wrote. */
+export interface ProgramResult {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** One runtime, or why there is none. */
+export interface FoundRuntime {
+  readonly name: Runtime;
+  /** The executable; undefined where there is none. */
+  readonly path?: string;
+  /** Why there is none. */
+  readonly missing?: string;
+}
+
+/** Finds all runtimes; one that cannot be had is told with the reason, on the standard error too. */
+export function findRuntimes(): Promise<FoundRuntime[]> {
+  return Promise.all((["deno", "node", "bun"] as const).map(async (name) => {
+    try {
+      return { name, path: await findRuntime(name) };
+    } catch (error) {
+      const missing = (error as Error).message;
+      console.error(`Skipping tests: ${missing}`);
+      return { name, missing };
+    }
+  }));
+}
+
+/** What one runtime needs on its command line; Deno gets the network and nothing else. */
+const FLAGS: Record<Runtime, readonly string[]> = {
+  deno: ["run", "--no-prompt", "--no-config", "--no-check", "--allow-net=127.0.0.1"],
+  node: ["--disable-warning=ExperimentalWarning", "--disable-warning=MODULE_TYPELESS_PACKAGE_JSON"],
+  bun: ["run"],
+};
+
+/** Options of {@linkcode startProgram}. */
+export interface ProgramOptions {
+  /** Where it runs. @default {this Deno} */
+  runtime?: FoundRuntime;
+  /** Further arguments of the runtime, before the program. */
+  flags?: readonly string[];
+}
+
+/** Starts a program of `./programs`; it is killed at the end of the block if it still runs. */
+export function startProgram(
+  name: string,
+  args: readonly string[],
+  options: ProgramOptions = {},
+): Program {
+  const { runtime = { name: "deno", path: Deno.execPath() }, flags = [] } = options;
+  const file = fileURLToPath(new URL(`./programs/${name}`, import.meta.url));
+  const child = new Deno.Command(runtime.path!, {
+    args: [...FLAGS[runtime.name], ...flags, file, ...args],
+    stdin: "piped",
+    stdout: "piped",
+    stderr: "piped",
+    env: { NO_COLOR: "1" },
+  }).spawn();
+  return new Program(name, child);
+}
+
+/** A running program. Made by {@linkcode startProgram}. */
+export class Program implements AsyncDisposable {
+  readonly #name: string;
+  readonly #child: Deno.ChildProcess;
+  readonly #stdin: WritableStreamDefaultWriter<Uint8Array<ArrayBuffer>>;
+  readonly #ended: Promise<void>;
+  #stdout = "";
+  #stderr = "";
+  #isOver = false;
+  #onOutput: () => void = () => {};
+
+  /** Tests call {@linkcode startProgram} instead. */
+  constructor(name: string, child: Deno.ChildProcess) {
+    this.#name = name;
+    this.#child = child;
+    this.#stdin = child.stdin.getWriter();
+    this.#ended = Promise.all([
+      this.#collect(child.stdout, (text) => this.#stdout += text),
+      this.#collect(child.stderr, (text) => this.#stderr += text),
+      child.status,
+    ]).then(() => {
+      this.#isOver = true;
+      this.#onOutput();
+    });
+  }
+
+  /** Whether the process has ended. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** Process id. */
+  get pid(): number {
+    return this.#child.pid;
+  }
+
+  /** Resolves once the program has written a whole line that is `line`. @throws {Error} If it ends before. */
+  async line(line: string): Promise<void> {
+    while (!this.#stdout.split("\n").slice(0, -1).includes(line)) {
+      if (this.#isOver) throw new Error(`${this.#name} ended without "${line}": ${this.#said()}`);
+      await new Promise<void>((resolve) => this.#onOutput = resolve);
+    }
+  }
+
+  /** Writes one line to the program's standard input. */
+  async write(line: string): Promise<void> {
+    await this.#stdin.write(new TextEncoder().encode(`${line}\n`));
+  }
+
+  /** Resolves once the process has ended. @throws {Error} If it does not within `limitMs`: it is killed. */
+  async end(limitMs: number): Promise<ProgramResult> {
+    let late = false;
+    const timer = setTimeout(() => {
+      late = true;
+      this.#child.kill("SIGKILL");
+    }, limitMs);
+    await this.#ended;
+    clearTimeout(timer);
+    if (late) throw new Error(`${this.#name} ran for longer than ${limitMs} ms: ${this.#said()}`);
+    const { code } = await this.#child.status;
+    return { code, stdout: this.#stdout, stderr: this.#stderr };
+  }
+
+  /** Kills the process if it still runs. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.#isOver) {
+      try {
+        this.#child.kill("SIGKILL");
+      } catch {
+        // It ended by itself in this very moment.
+      }
+    }
+    await this.#ended;
+    await this.#stdin.abort().catch(() => {});
+  }
+
+  #said(): string {
+    return JSON.stringify({ stdout: this.#stdout, stderr: this.#stderr });
+  }
+
+  async #collect(
+    stream: ReadableStream<Uint8Array>,
+    take: (text: string) => void,
+  ): Promise<void> {
+    const decoder = new TextDecoder();
+    for await (const chunk of stream) {
+      take(decoder.decode(chunk, { stream: true }));
+      this.#onOutput();
+    }
+  }
+}
