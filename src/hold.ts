@@ -28,8 +28,10 @@ export class Hold extends Timed {
   /** From when the validity counts, and how long it is. */
   #since: Instant;
   #validityMs: number;
-  /** The last extension, while it has not succeeded. */
-  #failing: Round | undefined = undefined;
+  /** The last round about this lock: the one that won it, or the last extension. */
+  #latest: Round;
+  /** Whether the last extension has not succeeded, or not yet. */
+  #failing = false;
   /** Whether an extension may have reached some nodes whose keys then outlive the validity. */
   #mayOutlive = false;
   readonly #renewal: Renewal | undefined;
@@ -52,7 +54,7 @@ export class Hold extends Timed {
     this.settings = settings;
     this.resources = resources;
     this.round = round;
-    this.#since = round;
+    this.#since = this.#latest = round;
     this.#validityMs = settings.validityMs;
     this.#renewal = autoExtend ? new Renewal(this) : undefined;
     this.schedule();
@@ -102,14 +104,14 @@ export class Hold extends Timed {
 
   /** An extension is on its way. */
   doubt(extension: Round): void {
-    this.#failing = extension;
-    this.#mayOutlive = true;
+    this.#latest = extension;
+    this.#failing = this.#mayOutlive = true;
   }
 
   /** A new validity from an extension that succeeded, unless the old one reaches further. */
   prolong(extension: Round, validityMs: number): void {
     this.extensions++;
-    this.#failing = undefined;
+    if (extension === this.#latest) this.#failing = false;
     // A longer one that was given up before may have reached some nodes all the same.
     if (extension.ttlMs >= this.round.ttlMs) this.#mayOutlive = false;
     const { clock } = this.electorate.wheel;
@@ -127,11 +129,11 @@ export class Hold extends Timed {
   lose(cause: Error, ranOut = false): void {
     if (this.#end) return;
     const message = `Cannot keep ${lockName(this.resources)}: ${cause.message}`;
-    const { votes } = this.#failing ?? this.round;
+    const { votes } = this.#failing ? this.#latest : this.round;
     const details = { resources: this.resources, votes, cause };
     const error = this.#end = new LockLostError(message, details);
     this.electorate.wheel.cancel(this);
-    undo(this.round, ranOut && !this.#mayOutlive);
+    undo(this.round, ranOut && !this.#mayOutlive ? this.#latest : undefined);
     this.#controller?.abort(error);
     this.#emitLost(cause);
   }
@@ -158,7 +160,7 @@ export class Hold extends Timed {
 
   #whyRanOut(): Error {
     if (!this.#failing) return new Error("its validity has ended");
-    const { votes } = this.#failing;
+    const { votes } = this.#latest;
     const { nodes, quorum } = this.electorate;
     const count = voteCount(votes, nodes.length, quorum);
     const cause = nodeErrors(votes);

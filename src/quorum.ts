@@ -282,13 +282,14 @@ function stopOnAbort(round: Round, signal: AbortSignal, resolve: () => void): ()
  * Nobody waits for the answers; a node that cannot be reached now is told when it is back.
  *
  * @param round The round that set it.
- * @param unansweredOnly Whether to ask only the nodes that have not said what became of it.
+ * @param latest The last round about the same lock, to spare the nodes that have answered it: what they were
+ *   asked before, they have done.
  */
-export function undo(round: Round, unansweredOnly = false): void {
+export function undo(round: Round, latest?: Round): void {
   round.withdraw();
   const ballot = new UndoBallot(round);
   round.electorate.nodes.forEach((node, seat) => {
-    if (unansweredOnly && round.answeredBy(seat)) return;
+    if (latest?.answeredBy(seat)) return;
     try {
       node.release(ballot, seat);
     } catch {

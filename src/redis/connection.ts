@@ -70,6 +70,7 @@ export class Connection implements WireOwner, ReplyReceiver {
   #failures = 0;
   #readyAtMs = Infinity;
   #receivedAtMs = 0;
+  #delivering = false;
   #downError: ConnectionError | undefined = undefined;
   #onDrained: (() => void) | undefined = undefined;
   #closing: Promise<void> | undefined = undefined;
@@ -105,14 +106,16 @@ export class Connection implements WireOwner, ReplyReceiver {
    */
   submit(command: Uint8Array, receiver: ReplyReceiver, context: unknown, tag: number): void {
     if (this.#state === "new") this.#connect();
-    if (this.#state !== "open" && this.#state !== "connecting") {
+    // A reply that came while closing may call for one more command: a script that the server does not know.
+    const open = this.#state === "open" || this.#state === "closing" && this.#delivering;
+    if (!open && this.#state !== "connecting") {
       return receiver.onFailure(this.#downError ?? this.#error("is closed"), context, tag);
     }
     if (this.#queue.length >= 2 * QUEUE_LENGTH_MAX) {
       return receiver.onFailure(this.crowdedError(), context, tag);
     }
     this.#queue.push(command, receiver, context, tag);
-    if (this.#state === "open") {
+    if (open) {
       if (this.#queue.length === 1) this.#expectBytes();
       this.#wire!.flush();
     }
@@ -151,7 +154,10 @@ export class Connection implements WireOwner, ReplyReceiver {
     if (context === this.#greeting) return this.#onGreetingReply(reply);
     const queue = this.#greeting.length > 0 ? this.#greeting : this.#queue;
     if (queue === this.#queue) this.#failures = 0; // a server that serves is worth connecting to at once
-    if (!queue.settleFirst(reply)) this.#lose("sent a reply that nobody asked for");
+    this.#delivering = true;
+    const expected = queue.settleFirst(reply);
+    this.#delivering = false;
+    if (!expected) this.#lose("sent a reply that nobody asked for");
     else if (this.#onDrained && this.#queue.length === 0) this.#onDrained();
   }
 

@@ -135,9 +135,10 @@ class WorkersTransport implements Transport {
   }
 
   close(): void {
+    // In this order: a stream that is aborted first keeps the connection, one that is not keeps a stuck write.
     ignoreFailure(this.#reader.cancel());
-    ignoreFailure(this.#writer.abort());
     ignoreFailure(this.#socket.close());
+    ignoreFailure(this.#writer.abort());
   }
 }
 

@@ -1,0 +1,282 @@
+import {
+  assert,
+  assertEquals,
+  assertGreater,
+  assertLessOrEqual,
+  assertMatch,
+  assertNotEquals,
+  assertRejects,
+  assertThrows,
+} from "@std/assert";
+import { createRedlock, type RedlockOptions } from "../../mod.ts";
+import { eventually } from "../support/eventually.ts";
+import { onAll, shareServers, startProxies, warmUp } from "../support/shared_servers.ts";
+
+const shared = shareServers(5);
+
+/** What a server counts for a test's own commands. */
+const OWN_COMMANDS = ["config|resetstat", "info"];
+
+for (const count of [1, 2, 3, 4, 5]) {
+  Deno.test(`acquire() sets the value on all of ${count} nodes, and release() deletes it`, async () => {
+    await using servers = shared.lend(count);
+    await using redlock = createRedlock(servers.urls);
+    const lock = await redlock.acquire("free");
+    await eventually(async () =>
+      assertEquals(await onAll(servers, "GET", "free"), Array(count).fill(lock.value))
+    );
+    assertEquals(await lock.release(), true);
+    await eventually(async () =>
+      assertEquals(await onAll(servers, "EXISTS", "free"), Array(count).fill(0))
+    );
+  });
+}
+
+Deno.test("acquire() sets keys that expire at the TTL", async () => {
+  await using servers = shared.lend();
+  await using redlock = createRedlock(servers.urls, { ttlMs: 20_000 });
+  await using _lock = await redlock.acquire("expiring");
+  await eventually(async () => {
+    for (const pttl of await onAll(servers, "PTTL", "expiring")) {
+      assertGreater(Number(pttl), 10_000);
+      assertLessOrEqual(Number(pttl), 20_000);
+    }
+  });
+});
+
+Deno.test("acquire() and release() cost each node one SET and one EVALSHA", async () => {
+  await using servers = shared.lend();
+  await using redlock = createRedlock(servers.urls);
+  await warmUp(redlock, servers);
+  await Promise.all(servers.map((server) => server.resetCommandCounts()));
+  await (await redlock.acquire("counted")).release();
+  await redlock.close();
+  for (const server of servers) {
+    const counts = Object.entries(await server.commandCounts())
+      .filter(([name]) => !OWN_COMMANDS.includes(name));
+    // GET and DEL are the script's own.
+    assertEquals(Object.fromEntries(counts), { set: 1, evalsha: 1, get: 1, del: 1 });
+  }
+});
+
+Deno.test("acquire() gives a lock that is held, with the votes that won it", async () => {
+  await using servers = shared.lend();
+  await using redlock = createRedlock(servers.urls, { ttlMs: 10_000 });
+  await using lock = await redlock.acquire("described");
+  assertEquals(lock.resources, ["described"]);
+  assertEquals(lock.held, true);
+  assertGreater(lock.remainingMs(), 5_000);
+  assertLessOrEqual(lock.remainingMs(), 10_000 - 100 - 2);
+  assertEquals(lock.extensions, 0);
+  assertEquals(lock.signal.aborted, false);
+  await eventually(() =>
+    assertEquals(
+      lock.votes.map(({ node, outcome }) => `${node} ${outcome}`),
+      servers.urls.map((url) => `${url} granted`),
+    )
+  );
+});
+
+Deno.test("acquire() draws a fresh value of 40 hexadecimal digits each time", async () => {
+  await using servers = shared.lend();
+  await using redlock = createRedlock(servers.urls);
+  await using first = await redlock.acquire("first");
+  await using second = await redlock.acquire("second");
+  assertMatch(first.value, /^[0-9a-f]{40}$/);
+  assertMatch(second.value, /^[0-9a-f]{40}$/);
+  assertNotEquals(first.value, second.value);
+});
+
+Deno.test("acquire() names the key keyPrefix and resource, and nothing else", async () => {
+  await using servers = shared.lend();
+  await using redlock = createRedlock(servers.urls, { keyPrefix: "locks:" });
+  await using lock = await redlock.acquire("Größe {1}\r\n");
+  await eventually(async () =>
+    assertEquals(
+      await onAll(servers, "GET", "locks:Größe {1}\r\n"),
+      Array(5).fill(lock.value),
+    )
+  );
+  assertEquals(lock.resources, ["Größe {1}\r\n"]);
+});
+
+Deno.test("tryAcquire() takes a free resource", async () => {
+  await using servers = shared.lend();
+  await using redlock = createRedlock(servers.urls);
+  const lock = await redlock.tryAcquire("tried");
+  assertEquals(lock?.held, true);
+  assertEquals(await lock?.release(), true);
+});
+
+Deno.test("acquire() locks several resources with one value on every node", async () => {
+  await using servers = shared.lend();
+  await using redlock = createRedlock(servers.urls);
+  const lock = await redlock.acquire(["from", "to"]);
+  for (const key of ["from", "to"]) {
+    await eventually(async () =>
+      assertEquals(await onAll(servers, "GET", key), Array(5).fill(lock.value))
+    );
+  }
+  assertEquals(lock.resources, ["from", "to"]);
+  assertEquals(await lock.release(), true);
+  await eventually(async () =>
+    assertEquals(await onAll(servers, "EXISTS", "from", "to"), [0, 0, 0, 0, 0])
+  );
+});
+
+Deno.test("Lock releases at the end of await using", async () => {
+  await using servers = shared.lend();
+  await using redlock = createRedlock(servers.urls);
+  {
+    await using lock = await redlock.acquire("scoped");
+    assertEquals(lock.held, true);
+  }
+  await eventually(async () =>
+    assertEquals(await onAll(servers, "EXISTS", "scoped"), [0, 0, 0, 0, 0])
+  );
+});
+
+Deno.test("inspect() tells a held resource, and for how long, from a free one", async () => {
+  await using servers = shared.lend();
+  await using redlock = createRedlock(servers.urls, { ttlMs: 20_000 });
+  const lock = await redlock.acquire("inspected");
+  const held = await redlock.inspect("inspected");
+  assertEquals(held.held, true);
+  assertGreater(held.remainingMs, 10_000);
+  assertLessOrEqual(held.remainingMs, 20_000);
+  await lock.release();
+  await eventually(async () =>
+    assertEquals(await onAll(servers, "EXISTS", "inspected"), [0, 0, 0, 0, 0])
+  );
+  const { held: stillHeld, remainingMs, votes } = await redlock.inspect("inspected");
+  assertEquals([stillHeld, remainingMs], [false, 0]);
+  assertEquals(votes.map(({ outcome }) => outcome), Array(5).fill("granted"));
+});
+
+Deno.test("inspect() does not count keys of different values as one lock", async () => {
+  await using servers = shared.lend(3);
+  await using redlock = createRedlock(servers.urls);
+  for (const [index, server] of servers.entries()) {
+    await server.command("SET", "split", `contender ${index}`, "PX", 60_000);
+  }
+  const { held, votes } = await redlock.inspect("split");
+  assertEquals(held, false);
+  assertEquals(votes.map(({ outcome }) => outcome), ["denied", "denied", "denied"]);
+});
+
+Deno.test("acquire() uses the database of the address, also after a reconnect", async () => {
+  await using servers = shared.lend(1);
+  await using proxies = startProxies(servers);
+  await using redlock = createRedlock([`${proxies.urls[0]}/3`]);
+  const keysOf = async (database: number) => {
+    const keyspace = String(await servers[0].command("INFO", "keyspace"));
+    return Number(keyspace.match(new RegExp(`^db${database}:keys=(\\d+)`, "m"))?.[1] ?? 0);
+  };
+  await using _first = await redlock.acquire("before");
+  assertEquals([await keysOf(0), await keysOf(3)], [0, 1]);
+  proxies[0].cut();
+  await using _second = await redlock.acquire("after");
+  assertEquals([await keysOf(0), await keysOf(3)], [0, 2]);
+});
+
+Deno.test("acquire() works again after SCRIPT FLUSH, and so does release()", async () => {
+  await using servers = shared.lend();
+  await using redlock = createRedlock(servers.urls);
+  await (await redlock.acquire(["loaded 1", "loaded 2"])).release();
+  await onAll(servers, "SCRIPT", "FLUSH");
+  const lock = await redlock.acquire(["flushed 1", "flushed 2"]);
+  await onAll(servers, "SCRIPT", "FLUSH");
+  assertEquals(await lock.release(), true);
+  await eventually(async () =>
+    assertEquals(await onAll(servers, "EXISTS", "flushed 1", "flushed 2"), [0, 0, 0, 0, 0])
+  );
+});
+
+const BAD_RESOURCES: [string, string | string[], string][] = [
+  ["no resource", [], "Cannot acquire lock as no resource is named"],
+  ["a duplicate", ["a", "b", "a"], "Cannot acquire lock as a resource is named twice"],
+  [
+    "an empty string",
+    "",
+    "Cannot acquire lock as a resource must be a string that is not empty",
+  ],
+  [
+    "an empty string among others",
+    ["a", ""],
+    "Cannot acquire lock as a resource must be a string that is not empty",
+  ],
+];
+
+for (const [what, resource, message] of BAD_RESOURCES) {
+  Deno.test(`acquire() rejects ${what} and sends nothing`, async () => {
+    await using servers = shared.lend(1);
+    await using redlock = createRedlock(servers.urls);
+    await servers[0].resetCommandCounts();
+    const error = await assertRejects(() => redlock.acquire(resource), TypeError);
+    assertEquals(error.message, message);
+    const counts = await servers[0].commandCounts();
+    assertEquals([counts.set, counts.evalsha, counts.eval], [undefined, undefined, undefined]);
+  });
+}
+
+const BAD_OPTIONS: [RedlockOptions, string][] = [
+  [
+    { ttlMs: 0 },
+    "Cannot acquire lock as 'ttlMs' must be a positive safe integer: current value is 0",
+  ],
+  [
+    { ttlMs: -1 },
+    "Cannot acquire lock as 'ttlMs' must be a positive safe integer: current value is -1",
+  ],
+  [
+    { ttlMs: NaN },
+    "Cannot acquire lock as 'ttlMs' must be a positive safe integer: current value is NaN",
+  ],
+  [
+    { ttlMs: 1.5 },
+    "Cannot acquire lock as 'ttlMs' must be a positive safe integer: current value is 1.5",
+  ],
+  [
+    { ttlMs: 2 ** 53 },
+    "Cannot acquire lock as 'ttlMs' must be a positive safe integer: current value is 9007199254740992",
+  ],
+  [
+    { ttlMs: 10, driftFactor: 0.9 },
+    "Cannot acquire lock as 'ttlMs' must be greater than its own drift allowance: current value is 10",
+  ],
+];
+
+for (const [options, message] of BAD_OPTIONS) {
+  Deno.test(`acquire() rejects ${Deno.inspect(options)}`, async () => {
+    await using servers = shared.lend(1);
+    await using redlock = createRedlock(servers.urls);
+    const error = await assertRejects(() => redlock.acquire("unset", options), RangeError);
+    assertEquals(error.message, message);
+  });
+}
+
+Deno.test("acquire() takes an option that is undefined for its default", async () => {
+  await using servers = shared.lend(1);
+  await using redlock = createRedlock(servers.urls, { ttlMs: 20_000 });
+  await using lock = await redlock.acquire("default", { ttlMs: undefined, waitMs: undefined });
+  assertGreater(lock.remainingMs(), 10_000);
+});
+
+Deno.test("createRedlock() has no option to set the quorum below the majority", () => {
+  const options = { quorum: 1 } as RedlockOptions;
+  const error = assertThrows(() => createRedlock(["redis://127.0.0.1"], options), TypeError);
+  assertMatch(
+    error.message,
+    /^Cannot create lock client as there is no option 'quorum': there are ttlMs, waitMs, /,
+  );
+});
+
+Deno.test("createRedlock() refuses the same server listed twice, also as another database", async () => {
+  await using servers = shared.lend(1);
+  const [url] = servers.urls;
+  for (const again of [url, `${url}/1`, url.replace("127.0.0.1", "user:secret@127.0.0.1")]) {
+    const error = assertThrows(() => createRedlock([url, again]), TypeError);
+    assertMatch(error.message, /^Cannot create lock client as server redis:\S+ is listed twice: /);
+    assert(!error.message.includes("secret"));
+  }
+});

@@ -1,0 +1,328 @@
+import { assertEquals, assertLess, assertMatch, assertRejects } from "@std/assert";
+import { deadline } from "@std/async/deadline";
+import {
+  createRedlock,
+  type Lock,
+  LockHeldError,
+  LockLostError,
+  type RedlockEvent,
+} from "../../mod.ts";
+import { abortedAt, eventually } from "../support/eventually.ts";
+import { type RedisServer, startServers } from "../support/servers.ts";
+import {
+  holdByAnother,
+  onAll,
+  type ProxyGroup,
+  shareServers,
+  startProxies,
+  warmUp,
+} from "../support/shared_servers.ts";
+
+const shared = shareServers(5);
+
+/** What a noisy machine may add to a time. */
+const SLACK_MS = 700;
+
+/** A drift allowance that leaves a noisy machine room between the end of the validity and the TTL. */
+const AMPLE_DRIFT = 0.25;
+
+Deno.test("using() resolves to what the routine returns, with the lock held while it runs and gone after it", async () => {
+  await using servers = shared.lend();
+  await using redlock = createRedlock(servers.urls);
+  let lock: Lock | undefined;
+  const result = await redlock.using("job", { ttlMs: 20_000 }, async (given) => {
+    lock = given;
+    assertEquals([given.held, given.resources], [true, ["job"]]);
+    await eventually(async () =>
+      assertEquals(await onAll(servers, "GET", "job"), Array(5).fill(given.value))
+    );
+    return 42;
+  });
+  assertEquals(result, 42);
+  assertEquals([lock!.held, lock!.signal.aborted], [false, false]);
+  await eventually(async () =>
+    assertEquals(await onAll(servers, "EXISTS", "job"), [0, 0, 0, 0, 0])
+  );
+});
+
+Deno.test("using() takes a routine that is not async, and no options", async () => {
+  await using servers = shared.lend(1);
+  await using redlock = createRedlock(servers.urls);
+  assertEquals(await redlock.using("plain", (lock) => lock.held), true);
+  assertEquals(await redlock.using("plain", undefined, () => undefined), undefined);
+});
+
+Deno.test("using() extends the lock for as long as the routine runs", async () => {
+  await using servers = shared.lend();
+  await using redlock = createRedlock(servers.urls);
+  await redlock.using("long", { ttlMs: 300 }, async (lock) => {
+    await eventually(() => lock.extensions >= 5 || lock.signal.aborted);
+    assertEquals([lock.held, lock.signal.reason], [true, undefined]);
+  });
+  await redlock.close();
+  assertEquals(await onAll(servers, "EXISTS", "long"), [0, 0, 0, 0, 0]);
+});
+
+Deno.test("using() does not extend where autoExtend is false", async () => {
+  await using servers = shared.lend(3);
+  await using redlock = createRedlock(servers.urls);
+  const error = await assertRejects(
+    () =>
+      redlock.using("short", { ttlMs: 300, autoExtend: false }, async (lock) => {
+        await abortedAt(lock.signal);
+        assertEquals(lock.extensions, 0);
+      }),
+    LockLostError,
+  );
+  assertEquals(error.message, 'Cannot keep lock "short": its validity has ended');
+});
+
+Deno.test("using() rejects with what the routine throws, and releases", async () => {
+  await using servers = shared.lend();
+  await using redlock = createRedlock(servers.urls);
+  const own = new Error("the routine's own");
+  const error = await assertRejects(() =>
+    redlock.using("failing", () => {
+      throw own;
+    })
+  );
+  assertEquals(error, own);
+  await eventually(async () =>
+    assertEquals(await onAll(servers, "EXISTS", "failing"), [0, 0, 0, 0, 0])
+  );
+});
+
+Deno.test("using() does not run the routine where it gets no lock", async () => {
+  await using servers = shared.lend(3);
+  await using redlock = createRedlock(servers.urls, { waitMs: 0 });
+  await holdByAnother(servers, "held");
+  let ran = false;
+  await assertRejects(
+    () =>
+      redlock.using("held", () => {
+        ran = true;
+      }),
+    LockHeldError,
+  );
+  assertEquals(ran, false);
+});
+
+Deno.test("using() refuses a routine that is no function", async () => {
+  await using servers = shared.lend(1);
+  await using redlock = createRedlock(servers.urls);
+  const routine = undefined as unknown as () => void;
+  const error = await assertRejects(() => redlock.using("none", {}, routine), TypeError);
+  assertEquals(error.message, "Cannot acquire lock as 'routine' must be a function");
+});
+
+for (const outcome of ["result", "error"]) {
+  Deno.test(`using() gives the routine's ${outcome} where the release fails`, async () => {
+    await using servers = shared.lend();
+    await using redlock = createRedlock(servers.urls, { ttlMs: 20_000, nodeTimeoutMs: 200 });
+    const own = new Error("the routine's own");
+    const settled = deadline(
+      redlock.using("unreleased", async () => {
+        await Promise.all(servers.slice(0, 3).map((server) => server.pause()));
+        if (outcome === "error") throw own;
+        return "done";
+      }),
+      200 + SLACK_MS,
+    );
+    if (outcome === "error") assertEquals(await assertRejects(() => settled), own);
+    else assertEquals(await settled, "done");
+  });
+}
+
+/** What takes the majority from a lock that `using` extends. */
+const LOSSES: [string, (servers: readonly RedisServer[], proxies: ProxyGroup) => unknown][] = [
+  ["hung", (servers) => Promise.all(servers.slice(0, 3).map((server) => server.pause()))],
+  ["killed", (servers) => Promise.all(servers.slice(0, 3).map((server) => server.kill()))],
+  ["partitioned away", (_servers, proxies) => {
+    for (const proxy of proxies.slice(0, 3)) proxy.stall();
+  }],
+  ["half open", (_servers, proxies) => {
+    for (const proxy of proxies.slice(0, 3)) proxy.halfOpen();
+  }],
+  ["stolen", (servers) => holdByAnother(servers.slice(0, 3), "lost")],
+  ["flushed", (servers) => onAll(servers.slice(0, 3), "FLUSHALL")],
+];
+
+for (const [what, strike] of LOSSES) {
+  Deno.test(`using() aborts lock.signal before the TTL with the majority ${what}, and rejects though the routine resolves`, async () => {
+    await using servers = await startServers(5);
+    await using proxies = startProxies(servers);
+    await using redlock = createRedlock(proxies.urls, { driftFactor: AMPLE_DRIFT });
+    await warmUp(redlock, servers);
+    const startMs = performance.now();
+    let abortMs = Infinity;
+    const error = await assertRejects(
+      () =>
+        deadline(
+          redlock.using("lost", { ttlMs: 900 }, async (lock) => {
+            const aborted = abortedAt(lock.signal);
+            await eventually(async () =>
+              assertEquals(await onAll(servers, "GET", "lost"), Array(5).fill(lock.value))
+            );
+            await strike(servers, proxies);
+            abortMs = await aborted;
+            assertEquals([lock.held, lock.remainingMs()], [false, 0]);
+          }),
+          900 + 50 + SLACK_MS,
+        ),
+      LockLostError,
+    );
+    assertLess(abortMs, startMs + 900);
+    assertMatch(
+      error.message,
+      what === "stolen" || what === "flushed"
+        ? /^Cannot keep lock "lost": a majority of the nodes no longer holds it$/
+        : /^Cannot keep lock "lost": its validity has ended before an extension succeeded: [012] of 5 nodes granted it(, [123] (failed|timed out))?, 3 are needed$/,
+    );
+    if (what === "stolen") {
+      assertEquals(await onAll(servers.slice(0, 3), "GET", "lost"), Array(3).fill("another"));
+    }
+  });
+}
+
+Deno.test("using() gives the routine's own error where the lock was lost too", async () => {
+  await using servers = shared.lend();
+  await using redlock = createRedlock(servers.urls);
+  const own = new Error("the routine's own");
+  const error = await assertRejects(() =>
+    redlock.using("lost", { ttlMs: 300 }, async (lock) => {
+      await onAll(servers, "FLUSHALL");
+      await abortedAt(lock.signal);
+      throw own;
+    })
+  );
+  assertEquals(error, own);
+});
+
+Deno.test("using() gives lock.signal's reason where the routine passes it on", async () => {
+  await using servers = shared.lend();
+  await using redlock = createRedlock(servers.urls);
+  const error = await assertRejects(
+    () =>
+      redlock.using("lost", { ttlMs: 300 }, async (lock) => {
+        await onAll(servers, "FLUSHALL");
+        await abortedAt(lock.signal);
+        lock.signal.throwIfAborted();
+      }),
+    LockLostError,
+  );
+  assertEquals(
+    error.message,
+    'Cannot keep lock "lost": a majority of the nodes no longer holds it',
+  );
+});
+
+Deno.test("using() tells a routine that blocked the event loop past the TTL that its lock is lost", async () => {
+  await using servers = shared.lend(3);
+  await using redlock = createRedlock(servers.urls);
+  await assertRejects(
+    () =>
+      redlock.using("blocked", { ttlMs: 200 }, (lock) => {
+        const endMs = performance.now() + 250;
+        while (performance.now() < endMs);
+        assertEquals([lock.held, lock.remainingMs()], [false, 0]);
+      }),
+    LockLostError,
+    'Cannot keep lock "blocked": its validity has ended',
+  );
+});
+
+Deno.test("using() passes an abort of its signal on to the routine, whose result wins", async () => {
+  await using servers = shared.lend(3);
+  await using redlock = createRedlock(servers.urls);
+  const controller = new AbortController();
+  const reason = new Error("stop");
+  const result = await redlock.using("stopped", { signal: controller.signal }, async (lock) => {
+    const aborted = abortedAt(lock.signal);
+    controller.abort(reason);
+    await aborted;
+    assertEquals(lock.signal.reason, reason);
+    assertEquals(lock.held, true); // the lock itself stands until the routine is over
+    return "stopped in good order";
+  });
+  assertEquals(result, "stopped in good order");
+  await eventually(async () => assertEquals(await onAll(servers, "EXISTS", "stopped"), [0, 0, 0]));
+});
+
+for (const turns of [0, 1, 2, 3, 4, 5]) {
+  Deno.test(`using() does not overlook an abort ${turns} microtasks after the lock was won`, async () => {
+    await using servers = shared.lend(3);
+    await using redlock = createRedlock(servers.urls);
+    const controller = new AbortController();
+    const { signal } = controller;
+    const reason = new Error("stop");
+    const abortIn = (left: number) => {
+      if (left === 0) controller.abort(reason);
+      else queueMicrotask(() => abortIn(left - 1));
+    };
+    const onEvent = ({ type }: RedlockEvent) => {
+      if (type === "acquired") abortIn(turns);
+    };
+    let seen: unknown;
+    const error = await redlock.using("stopped", { signal, onEvent }, async (lock) => {
+      await eventually(() => signal.aborted);
+      seen = lock.signal.reason;
+    }).catch((error) => error);
+    // Either the routine did not run, or it was told.
+    assertEquals(seen ?? error, reason);
+  });
+}
+
+Deno.test("using() with a signal that has aborted does not run the routine", async () => {
+  await using servers = shared.lend(1);
+  await using redlock = createRedlock(servers.urls);
+  const reason = new Error("stop");
+  const error = await assertRejects(() =>
+    redlock.using("never", { signal: AbortSignal.abort(reason) }, () => {
+      throw new Error("must not run");
+    })
+  );
+  assertEquals(error, reason);
+});
+
+Deno.test("no call leaves a listener on a signal that lives on", async () => {
+  await using servers = shared.lend(3);
+  await using redlock = createRedlock(servers.urls, { retryDelayMs: 5, retryDelayMaxMs: 10 });
+  const { signal } = new AbortController();
+  let listeners = 0;
+  const { addEventListener, removeEventListener } = signal;
+  signal.addEventListener = (...args: Parameters<typeof addEventListener>) => {
+    listeners++;
+    addEventListener.apply(signal, args);
+  };
+  signal.removeEventListener = (...args: Parameters<typeof removeEventListener>) => {
+    listeners--;
+    removeEventListener.apply(signal, args);
+  };
+  await redlock.using("used", { signal }, (lock) => lock.extend({ signal }));
+  await (await redlock.acquire("acquired", { signal })).release();
+  await holdByAnother(servers, "held");
+  await assertRejects(() => redlock.acquire("held", { signal, waitMs: 60 }), LockHeldError);
+  assertEquals(await redlock.tryAcquire("held", { signal }), undefined);
+  assertEquals(listeners, 0);
+});
+
+Deno.test("using() is ended by close(): lock.signal aborts, the key goes, and the call rejects", async () => {
+  await using servers = shared.lend();
+  await using redlock = createRedlock(servers.urls, { ttlMs: 60_000 });
+  let closing: Promise<void> | undefined;
+  const error = await assertRejects(
+    () =>
+      deadline(
+        redlock.using("closed", async (lock) => {
+          const aborted = abortedAt(lock.signal);
+          closing = redlock.close();
+          await aborted;
+        }),
+        500 + SLACK_MS,
+      ),
+    LockLostError,
+  );
+  await closing;
+  assertEquals(error.message, 'Cannot keep lock "closed": the lock client was closed');
+  assertEquals(await onAll(servers, "EXISTS", "closed"), [0, 0, 0, 0, 0]);
+});
