@@ -67,11 +67,7 @@ const PARTS: readonly Part[] = [
     needsRedis: true,
   },
   {
-    ...testPart("simulation", "seeded simulations", [
-      "--allow-read=.",
-      "--allow-env",
-      "tests/simulation",
-    ]),
+    ...testPart("simulation", "seeded simulations", ["-A", "tests/simulation"]),
     onlyWith: "tests/simulation",
   },
   {
