@@ -23,7 +23,7 @@ import {
 import type { RawReply } from "./redis/reply.ts";
 import { textReply } from "./redis/reply.ts";
 import { ACQUIRE_ALL, EXTEND, RELEASE, type Script } from "./scripts.ts";
-import type { TimerWheel } from "./timer_wheel.ts";
+import type { Timed, TimerWheel } from "./timer_wheel.ts";
 
 /** Releases kept for a node that cannot be reached; the oldest is dropped for one more, and its TTL takes over. */
 const LEFTOVERS_MAX = 4_096;
@@ -64,6 +64,7 @@ export class RedisNode implements LockNode, ReplyReceiver {
   readonly #connection: Connection;
   readonly #wheel: TimerWheel;
   #leftovers: Leftover[] = [];
+  #leftoverTimer: Timed | undefined = undefined;
 
   constructor(
     address: RedisAddress,
@@ -104,13 +105,17 @@ export class RedisNode implements LockNode, ReplyReceiver {
   }
 
   inspect(key: string): Promise<KeyState | undefined> {
+    const { name } = this;
     return new Promise((resolve, reject) => {
       let value: RawReply = null;
       const receiver: ReplyReceiver = {
         onReply(reply, _context, last) {
-          if (reply instanceof ReplyError) reject(reply);
-          else if (!last) value = reply;
-          else resolve(keyState(value, reply));
+          if (reply instanceof ReplyError) return reject(reply);
+          if (!last) return void (value = reply);
+          const state = keyState(value, reply);
+          if (state === null) {
+            reject(new ProtocolError(`Cannot inspect as ${name} sent another reply`));
+          } else resolve(state);
         },
         onFailure: reject,
       };
@@ -165,7 +170,7 @@ export class RedisNode implements LockNode, ReplyReceiver {
     const operation = tag & OPERATION_MASK;
     const busy = BUSY_PREFIXES.includes(reply.prefix);
     if (operation === LEFTOVER) {
-      if (busy) this.#keepForLater(context as Leftover);
+      if (busy) this.#keepLeftover(context as Leftover);
       return;
     }
     const ballot = context as Ballot;
@@ -173,7 +178,7 @@ export class RedisNode implements LockNode, ReplyReceiver {
     if (reply.prefix === "NOSCRIPT" && !(tag & SCRIPT_SENT)) {
       return this.#sendScript(ballot, seat, operation, reply);
     }
-    if (operation === RELEASE_TAG && busy) this.#keepForLater(this.#leftoverOf(ballot));
+    if (operation === RELEASE_TAG && busy) this.#keepLeftover(this.#leftoverOf(ballot));
     ballot.fail(seat, reply);
   }
 
@@ -196,16 +201,15 @@ export class RedisNode implements LockNode, ReplyReceiver {
   #keepLeftover(leftover: Leftover): void {
     if (this.#leftovers.length >= LEFTOVERS_MAX) this.#leftovers.shift();
     this.#leftovers.push(leftover);
-  }
-
-  #keepForLater(leftover: Leftover): void {
-    if (this.#leftovers.length === 0) {
-      this.#wheel.after(LEFTOVER_DELAY_MS, () => this.#sendLeftovers());
+    // Where the connection is down its return is waited for, else some time.
+    if (this.#connection.open) {
+      this.#leftoverTimer ??= this.#wheel.after(LEFTOVER_DELAY_MS, () => this.#sendLeftovers());
     }
-    this.#keepLeftover(leftover);
   }
 
   #sendLeftovers(): void {
+    if (this.#leftoverTimer) this.#wheel.cancel(this.#leftoverTimer);
+    this.#leftoverTimer = undefined;
     const leftovers = this.#leftovers;
     this.#leftovers = [];
     const nowMs = this.#wheel.clock.monotonicMs();
@@ -256,8 +260,10 @@ function encodeScript(operation: number, { keys, value, ttlMs }: Ballot): Uint8A
   return encodeEval(operation === ACQUIRE ? ACQUIRE_ALL : EXTEND, keys, [value, String(ttlMs)]);
 }
 
-function keyState(value: RawReply, pttl: RawReply): KeyState | undefined {
-  const text = textReply(value);
-  if (typeof text !== "string" || pttl === -2) return undefined;
-  return { value: text, remainingMs: pttl === -1 ? Infinity : Number(pttl) };
+/** What the replies to `GET` and `PTTL` say of a key; `null` where they are no replies to these. */
+function keyState(value: RawReply, pttl: RawReply): KeyState | undefined | null {
+  if (typeof pttl !== "number") return null;
+  if (value === null || pttl === -2) return undefined;
+  if (!(value instanceof Uint8Array)) return null;
+  return { value: textReply(value) as string, remainingMs: pttl === -1 ? Infinity : pttl };
 }

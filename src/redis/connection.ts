@@ -91,6 +91,11 @@ export class Connection implements WireOwner, ReplyReceiver {
     return this.#receivedAtMs;
   }
 
+  /** Whether commands are sent at once. */
+  get open(): boolean {
+    return this.#state === "open";
+  }
+
   /** Whether an ordinary command would be refused for want of room. */
   get crowded(): boolean {
     return this.#queue.length >= QUEUE_LENGTH_MAX;

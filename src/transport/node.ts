@@ -5,18 +5,18 @@
  *
  * @module
  */
-import { connect as connectNet, type Socket } from "node:net";
-import { connect as connectTls, rootCertificates } from "node:tls";
+import type { Socket } from "node:net";
 import type { Connect, ConnectTarget, Transport } from "./transport.ts";
 
 /** Size of the buffer that a socket reads into. */
 const READ_BUFFER_BYTES = 16 * 1024;
 
 /** Opens a stream in Node or Bun: TCP without delay, TLS, or a Unix domain socket. */
-export const connect: Connect = (target, { signal }) => {
-  return new Promise((resolve, reject) => {
+export const connect: Connect = async (target, { signal }) => {
+  const open = await opener(target);
+  return await new Promise((resolve, reject) => {
     signal.throwIfAborted();
-    const stream = new NodeTransport(target);
+    const stream = new NodeTransport(target, open);
     const abandon = () => {
       stream.close();
       reject(signal.reason);
@@ -41,9 +41,8 @@ class NodeTransport implements Transport {
   #ended = false;
   #error: unknown = undefined;
 
-  constructor(target: ConnectTarget) {
-    const onData = (count: number, buffer: Uint8Array) => this.#onData(buffer.subarray(0, count));
-    this.#socket = openSocket(target, onData);
+  constructor(target: ConnectTarget, open: Opener) {
+    this.#socket = open((count, buffer) => this.#onData(buffer.subarray(0, count)));
     if (target.kind === "tls") {
       this.#socket.on("data", (chunk: Uint8Array) => {
         if (!this.#onData(chunk)) this.#socket.pause();
@@ -117,24 +116,27 @@ class NodeTransport implements Transport {
   }
 }
 
-function openSocket(
-  target: ConnectTarget,
-  callback: (count: number, buffer: Uint8Array) => boolean,
-): Socket {
-  if (target.kind === "tls") {
-    const { hostname, port, tls } = target;
-    const socket = connectTls({
-      host: hostname,
-      port,
-      ca: tls.caCerts && [...rootCertificates, ...tls.caCerts],
-      cert: tls.cert,
-      key: tls.key,
-      servername: tls.serverName,
-    });
-    return socket.setNoDelay(true);
-  }
-  const onread = { buffer: new Uint8Array(READ_BUFFER_BYTES), callback };
-  return target.kind === "unix"
-    ? connectNet({ path: target.path, onread })
-    : connectNet({ host: target.hostname, port: target.port, noDelay: true, onread });
+/** Opens a socket that hands each chunk to `callback`, and pauses where that says so. */
+type Opener = (callback: (count: number, buffer: Uint8Array) => boolean) => Socket;
+
+/**
+ * How to open a socket to `target`. The modules are imported here, not above: a process without TLS need not load
+ * it, and a bundle for another runtime need not have them.
+ */
+async function opener(target: ConnectTarget): Promise<Opener> {
+  if (target.kind === "tls") return await tlsOpener(target);
+  const { connect } = await import("node:net");
+  return (callback) => {
+    const onread = { buffer: new Uint8Array(READ_BUFFER_BYTES), callback };
+    return target.kind === "unix"
+      ? connect({ path: target.path, onread })
+      : connect({ host: target.hostname, port: target.port, noDelay: true, onread });
+  };
+}
+
+async function tlsOpener(target: Extract<ConnectTarget, { kind: "tls" }>): Promise<Opener> {
+  const { connect, rootCertificates } = await import("node:tls");
+  const { hostname: host, port, tls: { caCerts, cert, key, serverName: servername } } = target;
+  const ca = caCerts && [...rootCertificates, ...caCerts];
+  return () => connect({ host, port, ca, cert, key, servername }).setNoDelay(true);
 }

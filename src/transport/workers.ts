@@ -105,6 +105,8 @@ class WorkersTransport implements Transport {
   readonly #writer: WritableStreamDefaultWriter<Uint8Array>;
   /** What is left of a chunk that was longer than the caller's buffer. */
   #unread: Uint8Array | undefined = undefined;
+  /** How many writes are under way. */
+  #writes = 0;
 
   constructor(socket: Socket) {
     this.#socket = socket;
@@ -130,15 +132,20 @@ class WorkersTransport implements Transport {
   }
 
   async write(bytes: Uint8Array): Promise<number> {
-    await this.#writer.write(bytes);
+    this.#writes++;
+    try {
+      await this.#writer.write(bytes);
+    } finally {
+      this.#writes--;
+    }
     return bytes.length;
   }
 
   close(): void {
-    // In this order: a stream that is aborted first keeps the connection, one that is not keeps a stuck write.
     ignoreFailure(this.#reader.cancel());
     ignoreFailure(this.#socket.close());
-    ignoreFailure(this.#writer.abort());
+    // Closing waits for a write that is stuck; and an abort without one would keep the connection open.
+    if (this.#writes > 0) ignoreFailure(this.#writer.abort());
   }
 }
 

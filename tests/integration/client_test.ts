@@ -1,0 +1,335 @@
+import {
+  assert,
+  assertEquals,
+  assertFalse,
+  assertInstanceOf,
+  assertLess,
+  assertMatch,
+  assertRejects,
+} from "@std/assert";
+import { createRedlock, QuorumError, type Redlock, type RedlockEvent } from "../../mod.ts";
+import { connect, ConnectionError, RedisClient, ReplyError } from "../../src/redis/mod.ts";
+import { eventually } from "../support/eventually.ts";
+import { startProxy } from "../support/proxy.ts";
+import { onAll, shareServers } from "../support/shared_servers.ts";
+import { randomPort, type RedisServer, startServer, startServers } from "../support/servers.ts";
+
+const shared = shareServers(3);
+
+/** A name that no resolver is asked about, as a label may have 63 characters. */
+const NO_HOST = `${"a".repeat(64)}.invalid`;
+
+Deno.test("connect() rejects for a host that cannot be resolved", async () => {
+  const error = await assertRejects(() => connect(`redis://${NO_HOST}:6379`), ConnectionError);
+  assertEquals(
+    error.message,
+    `Connection to redis://${NO_HOST}:6379 could not be made: ${(error.cause as Error).message}`,
+  );
+  assertInstanceOf(error.cause, Error);
+});
+
+Deno.test("connect() rejects for a port that refuses", async () => {
+  const address = `redis://127.0.0.1:${randomPort()}`;
+  const error = await assertRejects(() => connect(address), ConnectionError);
+  assertEquals(
+    error.message,
+    `Connection to ${address} could not be made: ${(error.cause as Error).message}`,
+  );
+  assertInstanceOf(error.cause, Deno.errors.ConnectionRefused);
+  assertEquals([error.address, error.outcome], [address, "not-sent"]);
+});
+
+Deno.test("connect() rejects after connectTimeoutMs where nobody answers the login", async () => {
+  await using server = await startServer();
+  await server.pause();
+  const connecting = connect(server.url, { clientName: "late", connectTimeoutMs: 150 });
+  const error = await assertRejects(() => connecting, ConnectionError);
+  assertEquals(
+    error.message,
+    `Connection to ${server.url} could not be made: ${(error.cause as Error).message}`,
+  );
+  assertEquals((error.cause as Error).message, "no answer within 150 ms");
+});
+
+Deno.test("connect() rejects for a wrong password, and shows neither it nor the right one", async () => {
+  await using server = await startServer({ password: "right-password" });
+  const address = `redis://:wrong-password@127.0.0.1:${server.port}`;
+  const error = await assertRejects(() => connect(address), ConnectionError);
+  assertEquals(
+    error.message,
+    `Connection to redis://127.0.0.1:${server.port} was refused: ${(error.cause as Error).message}`,
+  );
+  assertInstanceOf(error.cause, ReplyError);
+  assertEquals(error.cause.prefix, "WRONGPASS");
+  assertFalse(Deno.inspect(error).includes("password@"));
+  assertFalse(Deno.inspect(error).includes("right-password"));
+  assertFalse(Deno.inspect(error).includes("wrong-password"));
+});
+
+Deno.test("new RedisClient() does not connect before the first command", async () => {
+  await using proxy = startProxy({ port: randomPort() });
+  const client = new RedisClient(proxy.url);
+  await client.close();
+  assertEquals(proxy.acceptedTotal, 0);
+});
+
+Deno.test("commands of the first tick wait for the connection", async () => {
+  await using servers = shared.lend(1);
+  await using client = new RedisClient(servers.urls[0]!);
+  const replies = await Promise.all([client.send(["PING"]), client.send(["ECHO", "hello"])]);
+  assertEquals(replies, ["PONG", "hello"]);
+});
+
+Deno.test("close() settles while the connection is being made, and so does the command", async () => {
+  await using servers = shared.lend(1);
+  await using proxy = startProxy(servers[0]!);
+  proxy.stallReplies();
+  const client = new RedisClient(proxy.url, { clientName: "closed" });
+  const sent = assertRejects(() => client.send(["PING"]), ConnectionError, "was closed");
+  await client.close();
+  assertEquals((await sent).outcome, "not-sent");
+});
+
+/** What keeps a node from being used from the start. */
+interface Trouble {
+  readonly what: string;
+  start(): Promise<{ url: string } & Partial<AsyncDisposable>>;
+  /** Why such a node's vote has failed. */
+  readonly cause: RegExp;
+}
+
+const TROUBLES: readonly Trouble[] = [
+  {
+    what: "names that cannot be resolved",
+    start: () => Promise.resolve({ url: `redis://${crypto.randomUUID()}${NO_HOST}` }),
+    cause: /could not be made: .*(address|lookup)/,
+  },
+  {
+    what: "ports that refuse",
+    start: () => Promise.resolve({ url: `redis://127.0.0.1:${randomPort()}` }),
+    cause: /could not be made: Connection refused/,
+  },
+  {
+    what: "servers that speak no TLS",
+    start: async () => {
+      const server = await startServer();
+      return {
+        url: `rediss://127.0.0.1:${server.port}`,
+        [Symbol.asyncDispose]: () => server.stop(),
+      };
+    },
+    cause: /could not be made: /,
+  },
+  {
+    what: "servers that refuse the password",
+    start: async () => {
+      const server = await startServer({ password: "right-password" });
+      return {
+        url: `redis://:wrong-password@127.0.0.1:${server.port}`,
+        [Symbol.asyncDispose]: () => server.stop(),
+      };
+    },
+    cause: /was refused: WRONGPASS/,
+  },
+];
+
+for (const { what, start, cause } of TROUBLES) {
+  Deno.test(`the lock works with two of five nodes being ${what}`, async () => {
+    await using servers = shared.lend(3);
+    await using troubles = await startAll(2, start);
+    await using redlock = createRedlock([...troubles.urls, ...servers.urls], { ttlMs: 20_000 });
+    await assertLockWorks(redlock);
+  });
+
+  Deno.test(`acquire() rejects with three of five nodes being ${what}`, async () => {
+    await using servers = shared.lend(2);
+    await using troubles = await startAll(3, start);
+    await using redlock = createRedlock([...troubles.urls, ...servers.urls], {
+      waitMs: 0,
+      connectTimeoutMs: 400,
+    });
+    const error = await assertRejects(() => redlock.acquire("invoice:42"), QuorumError);
+    // Three failures decide it, whether or not the others have answered by then.
+    assertMatch(
+      error.message,
+      /^Cannot acquire lock "invoice:42": [012] of 5 nodes granted it, 3 failed, 3 are needed$/,
+    );
+    const failed = error.votes.filter(({ outcome }) => outcome === "failed");
+    assertEquals(failed.length, 3);
+    for (const { error: failure } of failed) {
+      assertInstanceOf(failure, ConnectionError);
+      assertMatch(`${failure.message}: ${(failure.cause as Error).message}`, cause);
+    }
+    assertFalse(/right-password|wrong-password/.test(Deno.inspect(error, { depth: 9 })));
+    await eventually(async () => {
+      assertEquals(await onAll(servers, "EXISTS", "invoice:42"), [0, 0]); // what was granted is taken back
+    });
+  });
+}
+
+/** What may befall a node later. */
+const STROKES: Record<string, (server: RedisServer) => Promise<unknown>> = {
+  "die": (server) => server.kill(),
+  "hang": (server) => server.pause(),
+  "drop all connections": (server) => server.command("CLIENT", "KILL", "TYPE", "normal"),
+  "ask for another password": async (server) => {
+    await server.command("CONFIG", "SET", "requirepass", "another-password");
+    await using admin = await connect(`redis://:another-password@127.0.0.1:${server.port}`);
+    await admin.send(["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
+  },
+  "restart without their data": (server) => server.restart(),
+};
+
+for (const [what, strike] of Object.entries(STROKES)) {
+  Deno.test(`the lock works, and one that is held goes on, when two of five nodes ${what}`, async () => {
+    await using servers = await startServers(5);
+    await using redlock = createRedlock(servers.urls, { ttlMs: 20_000 });
+    await assertLockWorks(redlock);
+    const lock = await redlock.acquire("held meanwhile");
+    await eventually(() => assertEquals(lock.votes.length, 5));
+    await Promise.all(servers.slice(0, 2).map(strike));
+    await assertLockWorks(redlock);
+    await lock.extend();
+    assert(lock.held);
+    assert(await lock.release());
+  });
+}
+
+async function startAll(count: number, start: Trouble["start"]) {
+  const started = await Promise.all(Array.from({ length: count }, start));
+  return {
+    urls: started.map(({ url }) => url),
+    async [Symbol.asyncDispose]() {
+      await Promise.all(started.map((trouble) => trouble[Symbol.asyncDispose]?.()));
+    },
+  };
+}
+
+async function assertLockWorks(redlock: Redlock): Promise<void> {
+  const lock = await redlock.acquire("invoice:42", { waitMs: 0 });
+  assert(lock.held);
+  assertEquals(await redlock.tryAcquire("invoice:42"), undefined);
+  await lock.extend();
+  assertEquals(lock.extensions, 1);
+  assertEquals(await lock.release(), true);
+  const several = await redlock.acquire(["invoice:42", "invoice:43"], { waitMs: 0 });
+  assertEquals(await several.release(), true);
+}
+
+Deno.test("a node that was down at the start votes once it is there", async () => {
+  await using servers = await startServers(3);
+  await servers[2].kill();
+  const connected: string[] = [];
+  const onEvent = (event: RedlockEvent) => {
+    if (event.type === "node-connected") connected.push(event.node);
+  };
+  await using redlock = createRedlock(servers.urls, { onEvent });
+  await (await redlock.acquire("before")).release();
+  await servers[2].start();
+  await eventually(() => connected.includes(servers.urls[2]!));
+  await using lock = await redlock.acquire("after");
+  await eventually(async () => {
+    assertEquals(await servers[2].command("GET", "after"), lock.value);
+  });
+});
+
+Deno.test("a node whose password is changed back votes again", async () => {
+  await using servers = await startServers(3);
+  const events: RedlockEvent[] = [];
+  await using redlock = createRedlock(
+    servers.urls.map((url) => url.replace("//", "//:first@")),
+    { onEvent: (event) => events.push(event) },
+  );
+  // Without a password of its own a server refuses the login, which names one.
+  const error = await assertRejects(() => redlock.acquire("job", { waitMs: 0 }), QuorumError);
+  assertMatch(
+    error.message,
+    /^Cannot acquire lock "job": 0 of 3 nodes granted it, [23] failed, 2 are needed$/,
+  );
+  await onAll(servers, "CONFIG", "SET", "requirepass", "first");
+  await eventually(() => {
+    assertEquals(events.filter(({ type }) => type === "node-connected").length, 3);
+  });
+  const lock = await redlock.acquire("job", { waitMs: 0 });
+  assert(await lock.release());
+});
+
+Deno.test("a node whose first connection hangs costs connectTimeoutMs at most, and nothing where the others decide", async () => {
+  await using servers = shared.lend(2);
+  await using hung = await startServer();
+  await hung.pause();
+  await using redlock = createRedlock([hung.url, ...servers.urls], {
+    ttlMs: 60_000,
+    nodeTimeoutMs: 20_000,
+    connectTimeoutMs: 20_000,
+    clientName: "login-hangs",
+  });
+  const startMs = performance.now();
+  const lock = await redlock.acquire("job");
+  assert(await lock.release());
+  assertLess(performance.now() - startMs, 10_000);
+});
+
+for (const resource of ["one", ["one", "two", "three"]]) {
+  const what = typeof resource === "string" ? "one resource" : "several resources";
+
+  Deno.test(`acquire(), extend() and release() of ${what} work after SCRIPT FLUSH each`, async () => {
+    await using servers = shared.lend();
+    await using redlock = createRedlock(servers.urls);
+    await onAll(servers, "SCRIPT", "FLUSH");
+    await Promise.all(servers.map((server) => server.resetCommandCounts()));
+    const lock = await redlock.acquire(resource, { waitMs: 0 });
+    await onAll(servers, "SCRIPT", "FLUSH");
+    await lock.extend();
+    assertEquals(lock.extensions, 1);
+    await onAll(servers, "SCRIPT", "FLUSH");
+    assertEquals(await lock.release(), true);
+    await eventually(async () => assertEquals(await onAll(servers, "DBSIZE"), [0, 0, 0]));
+    // Each script was called by name first and sent whole once: no attempt was repeated for it.
+    const scripts = what === "one resource" ? 2 : 3;
+    for (const server of servers) {
+      const { evalsha, eval: sent } = await server.commandCounts();
+      assertEquals({ evalsha, sent }, { evalsha: scripts, sent: scripts });
+    }
+  });
+
+  Deno.test(`an attempt at ${what} that fails after SCRIPT FLUSH leaves no key`, async () => {
+    await using servers = shared.lend();
+    await using redlock = createRedlock(servers.urls);
+    await onAll(servers.slice(0, 2), "SET", "one", "another's");
+    await onAll(servers, "SCRIPT", "FLUSH");
+    assertEquals(await redlock.tryAcquire(resource), undefined);
+    await eventually(async () => {
+      assertEquals(await onAll(servers, "GET", "one"), ["another's", "another's", null]);
+      assertEquals(await onAll(servers, "DBSIZE"), [1, 1, 0]);
+    });
+  });
+}
+
+Deno.test("one error reply does not spoil a node: the next acquisition has its vote", async () => {
+  await using servers = shared.lend();
+  await using redlock = createRedlock(servers.urls);
+  await onAll(servers, "CONFIG", "SET", "min-replicas-to-write", 1);
+  const error = await assertRejects(() => redlock.acquire("job", { waitMs: 0 }), QuorumError);
+  assertEquals(
+    error.votes.map(({ error }) => (error as ReplyError | undefined)?.prefix).slice(0, 2),
+    ["NOREPLICAS", "NOREPLICAS"],
+  );
+  await onAll(servers, "CONFIG", "SET", "min-replicas-to-write", 0);
+  await using lock = await redlock.acquire("job", { waitMs: 0 });
+  await eventually(() => {
+    assertEquals(lock.votes.map(({ outcome }) => outcome), ["granted", "granted", "granted"]);
+  });
+});
+
+Deno.test("a client of a lock keeps one connection to each node, whatever is asked of it", async () => {
+  await using servers = shared.lend(1);
+  await using proxy = startProxy(servers[0]!);
+  await using redlock = createRedlock([proxy.url]);
+  await Promise.all(Array.from({ length: 200 }, async (_, index) => {
+    const lock = await redlock.acquire(`job:${index}`);
+    await lock.extend();
+    await lock.release();
+  }));
+  assertEquals(proxy.acceptedTotal, 1);
+});

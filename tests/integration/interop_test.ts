@@ -1,0 +1,194 @@
+import { assert, assertEquals, assertGreaterOrEqual, assertRejects } from "@std/assert";
+import { createRedlock, LockHeldError } from "../../mod.ts";
+import { eventually } from "../support/eventually.ts";
+import { openPeer, type Peer, type PeerName } from "../support/peers.ts";
+import { onAll, shareServers } from "../support/shared_servers.ts";
+
+const shared = shareServers(5);
+
+/** A TTL that no test outlives. */
+const LONG_MS = 60_000;
+/** A TTL that tests wait for. */
+const SHORT_MS = 400;
+
+for (const name of ["redlock4", "redlock5"] as const) {
+  test(name, "its lock excludes ours until it is released", async (peer, redlock) => {
+    const theirs = (await peer.tryAcquire(["job"], LONG_MS))!;
+    assertEquals(await redlock.tryAcquire("job"), undefined);
+    const error = await assertRejects(() => redlock.acquire("job", { waitMs: 0 }), LockHeldError);
+    assert(error.votes.filter(({ outcome }) => outcome === "denied").length >= 3);
+    assertEquals((await redlock.inspect("job")).held, true);
+    await theirs.release();
+    const ours = await redlock.acquire("job", { waitMs: 0 });
+    assert(await ours.release());
+  });
+
+  test(name, "our lock excludes its until it is released", async (peer, redlock) => {
+    const ours = await redlock.acquire("job", { ttlMs: LONG_MS });
+    assertEquals(await peer.tryAcquire(["job"], LONG_MS), undefined);
+    assert(ours.held);
+    assert(await ours.release());
+    // A release settles at a quorum: the last nodes may still be at it.
+    await eventually(async () => assertEquals(await onAll(shared.lend(), "DBSIZE"), ZEROS));
+    const theirs = (await peer.tryAcquire(["job"], LONG_MS))!;
+    await theirs.release();
+  });
+
+  test(name, "our waiting acquire() gets the lock once it releases", async (peer, redlock) => {
+    const theirs = (await peer.tryAcquire(["job"], LONG_MS))!;
+    const waiting = redlock.acquire("job", { waitMs: 20_000 });
+    await eventually(async () => {
+      const counts = await shared.lend()[0]!.commandCounts();
+      return counts.set! > 1 || counts.evalsha! > 1; // ours has been denied at least once
+    });
+    await theirs.release();
+    const ours = await waiting;
+    assert(await ours.release());
+  });
+
+  test(name, "ours gets the lock when its has run out, and not before", async (peer, redlock) => {
+    const startMs = performance.now();
+    assert(await peer.tryAcquire(["job"], SHORT_MS));
+    const ours = await redlock.acquire("job", { waitMs: 20_000 });
+    assertGreaterOrEqual(performance.now() - startMs, SHORT_MS - 1);
+    assert(await ours.release());
+  });
+
+  test(name, "it gets the lock when ours has run out, and not before", async (peer, redlock) => {
+    const startMs = performance.now();
+    const ours = await redlock.acquire("job", { ttlMs: SHORT_MS });
+    let theirs;
+    while (!theirs) theirs = await peer.tryAcquire(["job"], LONG_MS);
+    assertGreaterOrEqual(performance.now() - startMs, SHORT_MS - 1);
+    assertEquals(ours.held, false);
+    assertEquals(await ours.release(), false);
+    await theirs.release();
+  });
+
+  test(name, "our late release does not delete its lock", async (peer, redlock) => {
+    const ours = await redlock.acquire("job", { ttlMs: SHORT_MS });
+    await eventually(async () => assertEquals(await onAll(shared.lend(), "DBSIZE"), ZEROS));
+    const theirs = (await peer.tryAcquire(["job"], LONG_MS))!;
+    const values = await onAll(shared.lend(), "GET", "job");
+    assertEquals(await ours.release(), false);
+    // The next command on the same connections is answered after whatever the release did.
+    assertEquals((await redlock.inspect("job")).votes.length, 5);
+    assertEquals(await onAll(shared.lend(), "GET", "job"), values);
+    assertEquals(values.includes(ours.value), false);
+    await theirs.release();
+  });
+
+  test(name, "its late release does not delete our lock", async (peer, redlock) => {
+    const theirs = (await peer.tryAcquire(["job"], SHORT_MS))!;
+    await eventually(async () => assertEquals(await onAll(shared.lend(), "DBSIZE"), ZEROS));
+    const ours = await redlock.acquire("job", { ttlMs: LONG_MS });
+    await theirs.release().catch(() => {}); // what it makes of a lock that ran out is its own affair
+    await eventually(async () => {
+      assertEquals(await onAll(shared.lend(), "GET", "job"), FIVE.map(() => ours.value));
+    });
+    assert(ours.held);
+    assert(await ours.release());
+  });
+
+  test(name, "our denied attempts leave its keys as they are", async (peer, redlock) => {
+    const theirs = (await peer.tryAcquire(["job"], LONG_MS))!;
+    const before = await onAll(shared.lend(), "GET", "job");
+    await assertRejects(() => redlock.acquire("job", { waitMs: 300 }), LockHeldError);
+    await assertRejects(() => redlock.acquire(["job", "other"], { waitMs: 0 }), LockHeldError);
+    assertEquals(await onAll(shared.lend(), "GET", "job"), before);
+    await theirs.release();
+  });
+
+  test(name, "its denied attempts leave our keys as they are", async (peer, redlock) => {
+    const ours = await redlock.acquire("job", { ttlMs: LONG_MS });
+    for (let tried = 0; tried < 5; tried++) await peer.tryAcquire(["job"], LONG_MS);
+    const values = await onAll(shared.lend(), "GET", "job");
+    assertEquals(values, FIVE.map(() => ours.value));
+    await ours.extend();
+    assert(await ours.release());
+  });
+
+  test(name, "several resources exclude each other both ways", async (peer, redlock) => {
+    const theirs = (await peer.tryAcquire(["first", "second"], LONG_MS))!;
+    assertEquals(await redlock.tryAcquire("second"), undefined);
+    assertEquals(await redlock.tryAcquire(["second", "third"]), undefined);
+    await theirs.release();
+    const ours = await redlock.acquire(["third", "second"], { waitMs: 0 });
+    assertEquals(await peer.tryAcquire(["second"], LONG_MS), undefined);
+    assertEquals(await peer.tryAcquire(["first", "third"], LONG_MS), undefined);
+    assert(await ours.release());
+  });
+
+  test(name, "a lock that it extends goes on excluding ours", async (peer, redlock) => {
+    const theirs = (await peer.tryAcquire(["job"], 2_000))!;
+    const extended = await theirs.extend(LONG_MS);
+    const { held, remainingMs } = await redlock.inspect("job");
+    assert(held && remainingMs > 30_000);
+    await extended.release();
+  });
+
+  test(name, "a lock that we extend goes on excluding its", async (peer, redlock) => {
+    const ours = await redlock.acquire("job", { ttlMs: SHORT_MS, autoExtend: true });
+    const enough = performance.now() + 3 * SHORT_MS;
+    while (performance.now() < enough) {
+      assertEquals(await peer.tryAcquire(["job"], LONG_MS), undefined);
+    }
+    assert(ours.held);
+    assert(await ours.release());
+  });
+
+  test(name, "of a mixed crowd one at a time is inside", async (peer, redlock) => {
+    let inside = 0;
+    let entries = 0;
+    const work = async () => {
+      assertEquals(++inside, 1);
+      await new Promise((resolve) => setTimeout(resolve, 1));
+      inside--;
+      entries++;
+    };
+    const ours = async () => {
+      await redlock.using("job", { ttlMs: 5_000, waitMs: 30_000, retryDelayMs: 5 }, work);
+    };
+    const theirs = async () => {
+      let lock;
+      while (!lock) {
+        lock = await peer.tryAcquire(["job"], 5_000);
+        if (!lock) await new Promise((resolve) => setTimeout(resolve, 10 * Math.random()));
+      }
+      await work();
+      await lock.release();
+    };
+    await Promise.all(FIVE.flatMap(() => [ours(), theirs(), ours(), theirs()]));
+    assertEquals(entries, 20);
+  });
+}
+
+// redlock4 is left out: with a hung node it never settles.
+test("redlock5", "with a hung node it and ours still exclude each other", async (peer, redlock) => {
+  await shared.lend()[4]!.pause();
+  const theirs = (await peer.tryAcquire(["job"], LONG_MS))!;
+  assertEquals(await redlock.tryAcquire("job"), undefined);
+  await theirs.release();
+  const ours = await redlock.acquire("job", { waitMs: 20_000 });
+  assertEquals(await peer.tryAcquire(["job"], LONG_MS), undefined);
+  shared.lend()[4]!.resume();
+  assert(await ours.release());
+});
+
+const FIVE = [0, 1, 2, 3, 4];
+const ZEROS = [0, 0, 0, 0, 0];
+
+type Redlock = ReturnType<typeof createRedlock>;
+
+function test(
+  name: PeerName,
+  sentence: string,
+  fn: (peer: Peer, redlock: Redlock) => Promise<void>,
+): void {
+  Deno.test(`${name}: ${sentence}`, async () => {
+    await using servers = shared.lend();
+    await using peer = await openPeer(name, servers.urls);
+    await using redlock = createRedlock(servers.urls, { ttlMs: 20_000 });
+    await fn(peer, redlock);
+  });
+}

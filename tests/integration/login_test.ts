@@ -1,0 +1,240 @@
+import { assert, assertEquals, assertFalse, assertInstanceOf, assertRejects } from "@std/assert";
+import { createRedlock, QuorumError } from "../../mod.ts";
+import { connect, ConnectionError, ReplyError } from "../../src/redis/mod.ts";
+import { eventually } from "../support/eventually.ts";
+import { onAll } from "../support/shared_servers.ts";
+import { type RedisServer, startServer, startServers } from "../support/servers.ts";
+
+/** Every character that means something in a URL, in RESP or to a shell, and some beyond ASCII. */
+const PASSWORD = "p@ss:w/o?r#d%41&+=$-1*2ß🔑";
+const USER = "al:ice@home/1%ü";
+
+Deno.test("a password with characters that are special in URLs logs in", async () => {
+  await using server = await startServer({ password: PASSWORD });
+  await using client = await connect(server.url);
+  assertEquals(await client.send(["ACL", "WHOAMI"]), "default");
+});
+
+Deno.test("the lock works on nodes that want a password", async () => {
+  await using servers = await startServers(3, { password: PASSWORD });
+  await using redlock = createRedlock(servers.urls);
+  await assertLocks(redlock, servers, "invoice:42");
+});
+
+Deno.test("a wrong password is refused with the server's reason and without the password", async () => {
+  await using server = await startServer({ password: PASSWORD });
+  const address = `redis://:wrong%20one@127.0.0.1:${server.port}`;
+  const error = await assertRejects(() => connect(address), ConnectionError);
+  assertEquals(
+    error.message,
+    `Connection to redis://127.0.0.1:${server.port} was refused: ${(error.cause as Error).message}`,
+  );
+  assertInstanceOf(error.cause, ReplyError);
+  assertEquals(
+    error.cause.message,
+    "WRONGPASS invalid username-password pair or user is disabled.",
+  );
+  assertShowsNone(error, ["wrong one", "wrong%20one", PASSWORD, encodeURIComponent(PASSWORD)]);
+});
+
+Deno.test("a missing password is refused with the server's reason", async () => {
+  await using server = await startServer({ password: PASSWORD });
+  const address = `redis://127.0.0.1:${server.port}`;
+  const error = await assertRejects(() => connect(address), ReplyError);
+  assertEquals([error.prefix, error.message], ["NOAUTH", "NOAUTH Authentication required."]);
+});
+
+Deno.test("a password that the server does not ask for is refused with the server's reason", async () => {
+  await using server = await startServer();
+  const address = `redis://:surplus@127.0.0.1:${server.port}`;
+  const error = await assertRejects(() => connect(address), ConnectionError);
+  assertInstanceOf(error.cause, ReplyError);
+  assertEquals(error.cause.prefix, "ERR");
+  assertShowsNone(error, ["surplus"]);
+});
+
+Deno.test("acquire() with a wrong password on every node rejects and shows no credentials", async () => {
+  await using servers = await startServers(3, { password: PASSWORD });
+  const addresses = servers.map(({ port }) => `redis://mallory:wrong-one@127.0.0.1:${port}`);
+  const shown: string[] = [];
+  await using redlock = createRedlock(addresses, {
+    waitMs: 300,
+    onEvent: (event) => shown.push(Deno.inspect(event, { depth: 9 })),
+  });
+  const error = await assertRejects(() => redlock.acquire("invoice:42"), QuorumError);
+  assertShowsNone(error, ["mallory", "wrong-one"]);
+  assert(shown.some((event) => event.includes("WRONGPASS")));
+  assertFalse(shown.some((event) => event.includes("wrong-one") || event.includes("mallory")));
+});
+
+Deno.test("an ACL user with percent-encoded name and password logs in", async () => {
+  const users = [`${USER} on >${PASSWORD} ~* &* +@all`];
+  await using server = await startServer({ users });
+  const login = `${encodeURIComponent(USER)}:${encodeURIComponent(PASSWORD)}`;
+  await using client = await connect(`redis://${login}@127.0.0.1:${server.port}`);
+  assertEquals(await client.send(["ACL", "WHOAMI"]), USER);
+});
+
+Deno.test("an ACL user without a password logs in", async () => {
+  await using server = await startServer({ users: ["guest on nopass ~* &* +@all"] });
+  await using client = await connect(`redis://guest@127.0.0.1:${server.port}`);
+  assertEquals(await client.send(["ACL", "WHOAMI"]), "guest");
+});
+
+Deno.test("an ACL user that is switched off is refused", async () => {
+  await using server = await startServer({ users: ["alice off >secret ~* &* +@all"] });
+  const address = `redis://alice:secret@127.0.0.1:${server.port}`;
+  const error = await assertRejects(() => connect(address), ConnectionError, "was refused");
+  assertEquals((error.cause as ReplyError).prefix, "WRONGPASS");
+  assertShowsNone(error, ["alice", "secret"]);
+});
+
+Deno.test("a URL object with credentials logs in like its text", async () => {
+  await using server = await startServer({ users: ["alice on >secret ~* &* +@all"] });
+  await using client = await connect(new URL(`redis://alice:secret@127.0.0.1:${server.port}`));
+  assertEquals(await client.send(["ACL", "WHOAMI"]), "alice");
+  assertEquals(client.address, `redis://127.0.0.1:${server.port}`);
+});
+
+Deno.test("the lock works for an ACL user with its keys and few commands, and not beyond them", async () => {
+  const commands = "+set +get +del +exists +pttl +pexpire +eval +evalsha";
+  const users = [`locker on >secret ~lock:* &hasp:* ${commands}`];
+  await using servers = await startServers(3, { users });
+  const addresses = servers.map(({ port }) => `redis://locker:secret@127.0.0.1:${port}`);
+  await using redlock = createRedlock(addresses, { keyPrefix: "lock:", waitMs: 0 });
+  await assertLocks(redlock, servers, "invoice:42", "lock:invoice:42");
+  assertEquals((await redlock.inspect("invoice:42")).held, false);
+
+  const beyond = redlock.acquire("invoice:42", { keyPrefix: "other:" });
+  const error = await assertRejects(() => beyond, QuorumError);
+  for (const { outcome, error: reason } of error.votes.filter((vote) => vote.error)) {
+    assertEquals([outcome, (reason as ReplyError).prefix], ["failed", "NOPERM"]);
+  }
+  assertShowsNone(error, ["locker", "secret"]);
+});
+
+Deno.test("a lock that its ACL user may take but not give back is released by its TTL, and disposal throws nothing", async () => {
+  await using servers = await startServers(3, { users: ["taker on >secret ~* &* +set"] });
+  const addresses = servers.map(({ port }) => `redis://taker:secret@127.0.0.1:${port}`);
+  await using redlock = createRedlock(addresses, { ttlMs: 500 });
+  {
+    await using lock = await redlock.acquire("invoice:42");
+    assert(lock.held);
+    const error = await assertRejects(() => lock.release(), QuorumError);
+    assert(
+      error.message.startsWith('Cannot release lock "invoice:42": 0 of 3 nodes granted it, '),
+    );
+    const failure = error.votes.find((vote) => vote.error)!.error;
+    assertInstanceOf(failure, ReplyError);
+    assertEquals(failure.prefix, "NOPERM");
+  }
+  await using next = await redlock.acquire("invoice:42", { waitMs: 10_000 });
+  assert(next.held);
+});
+
+Deno.test("database 3 of an address gets the lock, and no other database", async () => {
+  await using servers = await startServers(3);
+  await using redlock = createRedlock(servers.urls.map((url) => `${url}/3`));
+  await using lock = await redlock.acquire("invoice:42");
+  await eventually(() => assertKeyspace(servers, { db3: 1 }));
+  await lock.extend();
+  await assertKeyspace(servers, { db3: 1 });
+  assert(await lock.release());
+  await eventually(() => assertKeyspace(servers, {}));
+});
+
+Deno.test("database 3 is selected again after a reconnect, before anything else is sent", async () => {
+  await using servers = await startServers(3);
+  const downs = new Set<string>();
+  const ups: string[] = [];
+  await using redlock = createRedlock(servers.urls.map((url) => `${url}/3`), {
+    onEvent(event) {
+      if (event.type === "node-disconnected") downs.add(event.node);
+      if (event.type === "node-connected" && downs.has(event.node)) ups.push(event.node);
+    },
+  });
+  const before = await redlock.acquire("before");
+  await eventually(() => assertEquals(before.votes.length, 3)); // all connections are there to be killed
+  await before.release();
+  await onAll(servers, "CLIENT", "KILL", "TYPE", "normal");
+  await eventually(() => assertEquals(ups.length, 3));
+  await using _lock = await redlock.acquire("after");
+  await eventually(() => assertKeyspace(servers, { db3: 1 }));
+});
+
+Deno.test("locks in different databases do not exclude each other", async () => {
+  await using servers = await startServers(3);
+  await using zero = createRedlock(servers.urls);
+  await using one = createRedlock(servers.urls.map((url) => `${url}/1`));
+  await using _zeroth = await zero.acquire("invoice:42", { waitMs: 0 });
+  await using _first = await one.acquire("invoice:42", { waitMs: 0 });
+});
+
+Deno.test("a database out of range is refused, and no lock lands in another", async () => {
+  await using servers = await startServers(3);
+  await using redlock = createRedlock(servers.urls.map((url) => `${url}/99`));
+  const error = await assertRejects(() => redlock.acquire("job", { waitMs: 200 }), QuorumError);
+  const failure = error.votes.find((vote) => vote.error)!.error;
+  assertInstanceOf(failure, ConnectionError);
+  assertEquals(
+    failure.message,
+    `Connection to ${failure.address} was refused: ${(failure.cause as Error).message}`,
+  );
+  assertEquals((failure.cause as Error).message, "ERR DB index is out of range");
+  await assertKeyspace(servers, {});
+  for (const server of servers) assertEquals((await server.commandCounts()).set, undefined);
+});
+
+Deno.test("clientName is what CLIENT LIST shows, also after a reconnect", async () => {
+  await using server = await startServer();
+  await using client = await connect(server.url, { clientName: "billing-7" });
+  const names = async () => {
+    const list = String(await server.command("CLIENT", "LIST"));
+    return [...list.matchAll(/ name=(\S+)/g)].map(([, name]) => name);
+  };
+  assertEquals(await names(), ["billing-7"]);
+  await server.command("CLIENT", "KILL", "TYPE", "normal");
+  await eventually(async () => await client.send(["PING"]) === "PONG");
+  assertEquals(await names(), ["billing-7"]);
+});
+
+Deno.test("password, database and name go together", async () => {
+  await using server = await startServer({ password: PASSWORD });
+  await using client = await connect(`${server.url}/5`, { clientName: "all-of-them" });
+  const info = String(await client.send(["CLIENT", "INFO"]));
+  assert(info.includes(" name=all-of-them ") && info.includes(" db=5 "), info);
+});
+
+async function assertLocks(
+  redlock: ReturnType<typeof createRedlock>,
+  servers: readonly RedisServer[],
+  resource: string,
+  key = resource,
+): Promise<void> {
+  const lock = await redlock.acquire(resource, { waitMs: 0 });
+  await eventually(async () => {
+    assertEquals(await onAll(servers, "GET", key), servers.map(() => lock.value));
+  });
+  await lock.extend();
+  assertEquals(await redlock.tryAcquire(resource), undefined);
+  const several = await redlock.acquire(["several", "of them"], { waitMs: 0 });
+  await several.extend();
+  assert(await several.release());
+  assert(await lock.release());
+}
+
+/** How many keys each database has, on every server. */
+async function assertKeyspace(
+  servers: readonly RedisServer[],
+  expected: Record<string, number>,
+): Promise<void> {
+  for (const text of await onAll(servers, "INFO", "keyspace")) {
+    const keys = [...String(text).matchAll(/^(db\d+):keys=(\d+)/gm)];
+    assertEquals(Object.fromEntries(keys.map(([, db, count]) => [db, Number(count)])), expected);
+  }
+}
+
+function assertShowsNone(error: Error, secrets: readonly string[]): void {
+  const shown = Deno.inspect(error, { depth: 9, strAbbreviateSize: Infinity }) + error.stack;
+  for (const secret of secrets) assertFalse(shown.includes(secret), `shows ${secret}`);
+}

@@ -1,0 +1,99 @@
+import { assert, assertEquals, assertInstanceOf, assertRejects } from "@std/assert";
+import { createRedlock } from "../../mod.ts";
+import { connect, ConnectionError } from "../../src/redis/mod.ts";
+import { eventually } from "../support/eventually.ts";
+import { onAll } from "../support/shared_servers.ts";
+import { startServer, startServers } from "../support/servers.ts";
+
+Deno.test("connect() reaches a server by its socket", async () => {
+  await using server = await startServer({ unixSocket: true });
+  await using client = await connect(`redis+unix://${server.socketPath}`);
+  assertEquals(client.address, `redis+unix://${server.socketPath}`);
+  const info = String(await client.send(["CLIENT", "INFO"]));
+  assert(info.includes(`addr=${server.socketPath}:0 `), info);
+});
+
+Deno.test("connect() to a socket carries values that one read does not hold", async () => {
+  await using server = await startServer({ unixSocket: true });
+  await using client = await connect(`redis+unix://${server.socketPath}`);
+  const text = "ü\r\n".repeat(250_000);
+  assertEquals(await client.send(["SET", "key", text]), "OK");
+  assert(await client.send(["GET", "key"]) === text);
+});
+
+Deno.test("connect() selects the database that 'db' names", async () => {
+  await using server = await startServer({ unixSocket: true });
+  await using client = await connect(`redis+unix://${server.socketPath}?db=4`);
+  await client.send(["SET", "key", "value"]);
+  const keyspace = String(await server.command("INFO", "keyspace"));
+  assert(keyspace.includes("db4:keys=1") && !keyspace.includes("db0"), keyspace);
+});
+
+Deno.test("connect() finds a socket whose path is percent-encoded", async () => {
+  const folder = await Deno.makeTempDir({ prefix: "so ck%ets-ü-" });
+  try {
+    const path = `${folder}/the socket?#.sock`;
+    await using server = await startServer({ config: [`unixsocket "${path}"`] });
+    const encoded = path.split("/").map(encodeURIComponent).join("/");
+    await using client = await connect(`redis+unix://${encoded}`);
+    assertEquals(await client.send(["CONFIG", "GET", "port"]), ["port", String(server.port)]);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});
+
+Deno.test("connect() logs in over a socket", async () => {
+  await using server = await startServer({ unixSocket: true, password: "p@ss word" });
+  // The host part of such an address is empty, and a URL without a host has no place for a password.
+  const error = await assertRejects(
+    () => connect(`redis+unix://${server.socketPath}`),
+    Error,
+  );
+  assertEquals(error.message, "NOAUTH Authentication required.");
+});
+
+Deno.test("connect() rejects where there is no socket", async () => {
+  await using server = await startServer({ unixSocket: true });
+  const address = `redis+unix://${server.socketPath}.missing`;
+  const error = await assertRejects(() => connect(address), ConnectionError);
+  assertEquals(
+    error.message,
+    `Connection to ${address} could not be made: ${(error.cause as Error).message}`,
+  );
+  assertInstanceOf(error.cause, Deno.errors.NotFound);
+});
+
+Deno.test("a lost socket is connected to again once the server is back", async () => {
+  await using server = await startServer({ unixSocket: true });
+  await using client = await connect(`redis+unix://${server.socketPath}`);
+  await server.kill();
+  await assertRejects(() => client.send(["PING"]), ConnectionError);
+  await server.start();
+  await eventually(async () => await client.send(["PING"]) === "PONG");
+});
+
+Deno.test("the lock works over three sockets, in the databases that they name", async () => {
+  await using servers = await startServers(3, { unixSocket: true });
+  const addresses = servers.map(({ socketPath }) => `redis+unix://${socketPath}?db=2`);
+  await using redlock = createRedlock(addresses);
+  const lock = await redlock.acquire("invoice:42");
+  await eventually(async () => {
+    const keyspaces = await onAll(servers, "INFO", "keyspace");
+    assert(keyspaces.every((text) => /db2:keys=1/.test(String(text))));
+  });
+  assertEquals(await redlock.tryAcquire("invoice:42"), undefined);
+  await lock.extend();
+  assert(await lock.release());
+});
+
+Deno.test("the lock works over a socket and two ports with the socket's server hung", async () => {
+  await using servers = await startServers(3, { unixSocket: true });
+  const [first, ...others] = servers.urls;
+  const addresses = [`redis+unix://${servers[0].socketPath}`, ...others];
+  await using redlock = createRedlock(addresses);
+  assert(first !== addresses[0]);
+  await (await redlock.acquire("before")).release();
+  await servers[0].pause();
+  const lock = await redlock.acquire("during");
+  assert(await lock.release());
+});
