@@ -66,6 +66,11 @@ export class LockLostError extends RedlockError {
   override readonly code = "LOCK_LOST";
 }
 
+/** What was thrown, as an error: other people's nodes may throw anything. */
+export function toError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
+}
+
 /** `lock "a"` or `locks "a", "b"`, for messages. */
 export function lockName(resources: readonly string[]): string {
   const names = resources.map((resource) => JSON.stringify(resource)).join(", ");

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { lockName, nodeErrors, QuorumError, voteCount } from "./errors.ts";
+import { lockName, nodeErrors, QuorumError, toError, voteCount } from "./errors.ts";
 import type { KeyState, LockNode, Vote } from "./node.ts";
 import type { Electorate } from "./quorum.ts";
 
@@ -103,7 +103,7 @@ function ask(
     let deadline = wheel.after(timeoutMs, onDue, onClosed);
     new Promise<KeyState | undefined>((answer) => answer(node.inspect(key))).then(
       (state) => settle(state ? "denied" : "granted", state),
-      (error) => settle("failed", undefined, error),
+      (error) => settle("failed", undefined, toError(error)),
     );
   });
 }

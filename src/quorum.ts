@@ -5,6 +5,7 @@
  */
 import type { Instant } from "./clock.ts";
 import type { Ballot, LockNode, Vote } from "./node.ts";
+import { toError } from "./errors.ts";
 import { Timed, type TimerWheel } from "./timer_wheel.ts";
 
 /** The smallest number of nodes of which any two sets share one: ⌊N/2⌋ + 1. */
@@ -244,7 +245,7 @@ export class Round extends Timed implements Ballot, Instant {
     try {
       question(node, this, seat);
     } catch (error) {
-      this.fail(seat, error instanceof Error ? error : new Error(String(error)));
+      this.fail(seat, toError(error));
     }
   }
 

@@ -18,7 +18,7 @@ const SLOT_MS = 8;
  * notices that the machine was suspended or that the wall clock was stepped ahead.
  */
 const HEARTBEAT_MS = 250;
-/** A lead of the wall clock over the monotonic one, gained between two wake-ups, that counts as a jump. */
+/** A lead of the wall clock over the monotonic one, in milliseconds, that has entries look at the time anew. */
 const JUMP_MS = 2;
 /** The slot of an entry that waits nowhere. */
 const NOWHERE = -1;
@@ -196,7 +196,7 @@ export class TimerWheel {
     const nowMs = this.clock.monotonicMs();
     if (this.#armed) {
       this.clock.clearTimer(this.#timer);
-    } else {
+    } else if (!this.#waking) {
       this.#leadMs = this.clock.wallMs() - nowMs;
     }
     this.#wakeMs = Math.min(dueMs, nowMs + HEARTBEAT_MS);
@@ -210,7 +210,8 @@ export class TimerWheel {
     const nowMs = this.clock.monotonicMs();
     const leadMs = this.clock.wallMs() - nowMs;
     const jumped = leadMs - this.#leadMs > JUMP_MS;
-    this.#leadMs = leadMs;
+    // A slow lead adds up until it counts; a wall clock that falls back only starts the count anew.
+    if (jumped || leadMs < this.#leadMs) this.#leadMs = leadMs;
     this.#waking = true;
     this.#due = this.#takeDue(nowMs, jumped);
     for (const entry of this.#due) {
@@ -219,8 +220,8 @@ export class TimerWheel {
       entry.onDue();
     }
     this.#due = [];
-    this.#waking = false;
     if (this.#size > 0 || this.#holds > 0 && !this.#closed) this.#arm(this.#earliestMs(nowMs));
+    this.#waking = false;
   };
 
   /** Unlinks and returns what is due at `nowMs`, or everything after a jump of the wall clock. */

@@ -83,6 +83,7 @@ export class Wire {
     try {
       while (this.#open) {
         const count = await this.#transport.read(buffer);
+        if (!this.#open) break;
         if (count === null) throw new Error("the server closed the connection");
         this.#owner.onBytes();
         decoder.push(buffer, count);
