@@ -1,4 +1,4 @@
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 
 const readme = await Deno.readTextFile(new URL("../../README.md", import.meta.url));
 const root = new URL("../../", import.meta.url);
@@ -42,5 +42,15 @@ async function output(code: string): Promise<string[]> {
 for (const { line, code } of examples()) {
   Deno.test(`README example in line ${line} prints what it says, pasted into an empty folder`, async () => {
     assertEquals(await output(code), promisedOutput(code));
+  });
+}
+
+const examplesFolder = new URL("tests/runtime/examples/", root);
+
+for await (const { name } of Deno.readDir(examplesFolder)) {
+  Deno.test(`README shows ${name} as the runtime suite runs it`, async () => {
+    const example = await Deno.readTextFile(new URL(name, examplesFolder));
+    const [, code] = example.split(/^ \*\/\n\n/mu);
+    assertStringIncludes(readme, example.slice(example.indexOf(code)));
   });
 }

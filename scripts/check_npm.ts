@@ -1,0 +1,179 @@
+/**
+ * Builds the npm package, packs it, installs it as a user would, and checks what came of it. `--sizes` lists the
+ * modules by weight too.
+ *
+ * @module
+ */
+
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { type Consumer, startConsumer } from "./package/consumer.ts";
+import { filesIn } from "./package/finish.ts";
+import { CODE_FOLDER, readConfig } from "./package/manifest.ts";
+import { checkBundles, weighModules } from "./package/sizes.ts";
+import { measureStart } from "./package/start.ts";
+import { findTool, nodePath, succeed } from "./package/tools.ts";
+import { checkTypes } from "./package/types.ts";
+
+/** What the tarball may hold; anything else fails. */
+const ALLOWED_FILES = [
+  /^(package\.json|README\.md|LICENSE)$/,
+  /^esm\/mod\.js$/,
+  /^esm\/src\/(redis|testing)\/mod\.js$/,
+  /^esm\/src\/transport\/(default_npm|node|node_listener|workers)\.js$/,
+  /^esm\/src\/shared-\w+\.js$/,
+  /^esm\/([a-z_]+\/)*[a-z_]+\.d\.ts$/,
+];
+
+/** The most that the code may weigh, and the declarations, in bytes; what people read is beside that. */
+const CODE_BYTES_MAX = 150_000;
+const DECLARATION_BYTES_MAX = 85_000;
+
+/** Where the runtimes' own names may stand. */
+const TRANSPORTS = /^src\/transport\//;
+
+/** The runtimes' own names. */
+const RUNTIME_NAMES = /\bDeno\.|["']Deno["']|["'](?:node|cloudflare):/;
+
+/** Imports every entry point both ways and takes a lock with what it finds. */
+const LOADING = `
+import { createRequire } from "node:module";
+const require = createRequire(import.meta.url);
+const [main, redis, testing] = await Promise.all(
+  ["", "/redis", "/testing"].map((path) => import("@hasp/redlock" + path)),
+);
+if (process.features.require_module) {
+  if (require("@hasp/redlock").createRedlock !== main.createRedlock) throw new Error("two copies");
+  for (const path of ["/redis", "/testing"]) require("@hasp/redlock" + path);
+}
+require("@hasp/redlock/package.json");
+const server = new testing.MemoryRedis();
+const redlock = main.createRedlock(["redis://a"], { connect: server.connect });
+const lock = await redlock.acquire("resource");
+if (!(await lock.release())) throw new Error("not released");
+await lock[Symbol.asyncDispose]();
+await redlock.close();
+console.log(process.version, process.features.require_module ? "import and require" : "import", redis.connect.name);
+`;
+
+/** A check: returns what is worth telling, or throws. */
+type Check = (consumer: Consumer) => Promise<string>;
+
+const CHECKS: readonly [name: string, check: Check][] = [
+  ["files of the tarball", checkFiles],
+  ["package.json", checkManifest],
+  ["runtimes' names in transports only", checkNames],
+  ["publint", checkPublint],
+  ["are the types wrong", checkAttw],
+  ["loads in Node", checkLoading],
+  ["types compile", checkTypes],
+  ["bundles", checkBundles],
+  ["cold start in Node", measureStart],
+];
+
+function checkFiles({ tarball }: Consumer): Promise<string> {
+  const weightOf = (end: string) =>
+    tarball.files.filter(({ path }) => path.endsWith(end)).reduce((sum, { size }) => sum + size, 0);
+  for (const { path } of tarball.files) {
+    if (!ALLOWED_FILES.some((pattern) => pattern.test(path))) {
+      throw new Error(`${path} has no place in the package`);
+    }
+  }
+  const [code, declarations] = [weightOf(".js"), weightOf(".d.ts")];
+  if (code > CODE_BYTES_MAX) throw new Error(`the code has ${code} bytes`);
+  if (declarations > DECLARATION_BYTES_MAX) {
+    throw new Error(`the declarations have ${declarations} bytes`);
+  }
+  return Promise.resolve(
+    `${tarball.files.length} files, ${tarball.unpackedSize} bytes (code ${code}, declarations ` +
+      `${declarations}, README ${weightOf("README.md")}), packed ${tarball.size}`,
+  );
+}
+
+async function checkManifest({ built }: Consumer): Promise<string> {
+  const manifest = JSON.parse(await Deno.readTextFile(join(built, "package.json")));
+  for (const name of Object.keys(manifest)) {
+    if (/dependencies$/i.test(name) || name === "scripts") throw new Error(`it has ${name}`);
+  }
+  const config = await readConfig();
+  if (manifest.version !== config.version) throw new Error("its version is not deno.json's");
+  for (const [subPath, target] of Object.entries(manifest.exports)) {
+    if (typeof target !== "string" && Object.keys(target as object).join() !== "types,default") {
+      throw new Error(`the conditions of ${subPath} are not types, default`);
+    }
+  }
+  return `${manifest.name}@${manifest.version}, no dependencies`;
+}
+
+async function checkNames({ built }: Consumer): Promise<string> {
+  const code = join(built, CODE_FOLDER);
+  const modules = (await filesIn(code)).filter((path) => path.endsWith(".js"));
+  for (const path of modules) {
+    const text = await Deno.readTextFile(join(code, path));
+    const [name] = text.match(RUNTIME_NAMES) ?? [];
+    if (name !== undefined && !(TRANSPORTS.test(path) && !name.includes("Deno"))) {
+      throw new Error(`${path} names ${name}`);
+    }
+  }
+  return `${modules.length} modules`;
+}
+
+async function checkPublint({ built }: Consumer): Promise<string> {
+  await succeed(await findTool("check", "publint"), ["run", built, "--strict"]);
+  return "strict";
+}
+
+async function checkAttw({ tarballPath }: Consumer): Promise<string> {
+  await succeed(await findTool("check", "attw"), [
+    tarballPath,
+    "--profile",
+    "esm-only",
+    "--no-emoji",
+  ]);
+  return "esm-only";
+}
+
+async function checkLoading({ folder }: Consumer): Promise<string> {
+  await Deno.writeTextFile(join(folder, "loading.mjs"), LOADING);
+  const said: string[] = [];
+  for (const set of ["node20", "node22", "node26"] as const) {
+    const line = await succeed(await nodePath(set), [
+      "--disable-warning=ExperimentalWarning",
+      "loading.mjs",
+    ], {
+      cwd: folder,
+    });
+    said.push(line.trim());
+  }
+  return said.join("; ");
+}
+
+/** Prints which module weighs how much. */
+async function printModules(consumer: Consumer): Promise<void> {
+  console.log("\nminified      gzip  module");
+  for (const { path, minified, gzip } of await weighModules(consumer)) {
+    console.log(`${String(minified).padStart(8)}  ${String(gzip).padStart(8)}  ${path}`);
+  }
+}
+
+async function main(): Promise<number> {
+  const { values: { sizes } } = parseArgs({
+    args: Deno.args,
+    options: { sizes: { type: "boolean", default: false } },
+  });
+  let failed = 0;
+  await using consumer = await startConsumer();
+  for (const [name, check] of CHECKS) {
+    try {
+      console.log(`ok      ${name}: ${await check(consumer)}`);
+    } catch (error) {
+      failed++;
+      console.log(`FAILED  ${name}: ${error instanceof Error ? error.message : error}`);
+    }
+  }
+  if (sizes) await printModules(consumer);
+  console.log(`\n${CHECKS.length - failed} passed, ${failed} failed`);
+  return failed > 0 ? 1 : 0;
+}
+
+if (import.meta.main) Deno.exitCode = await main();

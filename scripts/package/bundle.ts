@@ -1,0 +1,46 @@
+/**
+ * Bundles by esbuild, as users of the npm package would make them.
+ *
+ * @module
+ */
+
+import { findTool, succeed } from "./tools.ts";
+
+/** What a bundle is for. */
+export type Platform = "node" | "workers";
+
+/** How to bundle for a platform: what its own tools pass to esbuild. */
+const FLAGS: Record<Platform, readonly string[]> = {
+  node: ["--platform=node", "--target=node20"],
+  workers: [
+    ...["--platform=browser", "--conditions=workerd,worker,browser", "--target=es2022"],
+    ...["--external:cloudflare:*", "--external:node:*"],
+  ],
+};
+
+/** Options of {@linkcode bundle}. */
+export interface BundleOptions {
+  readonly platform: Platform;
+  /** The `node_modules` with the npm package; without it the bundle imports the package by name. */
+  readonly packages?: string;
+  readonly minify?: boolean;
+  /** Where to write which module weighs how much. */
+  readonly metafile?: string;
+}
+
+/** Bundles `entry` into `outfile`; fails on a warning too. */
+export async function bundle(
+  entry: string,
+  outfile: string,
+  options: BundleOptions,
+): Promise<void> {
+  const said = await succeed(await findTool("build", "esbuild"), [
+    entry,
+    ...["--bundle", "--format=esm", "--log-level=warning", `--outfile=${outfile}`],
+    ...FLAGS[options.platform],
+    ...(options.packages === undefined ? ["--packages=external"] : []),
+    ...(options.minify ? ["--minify"] : []),
+    ...(options.metafile === undefined ? [] : [`--metafile=${options.metafile}`]),
+  ], { env: { NODE_PATH: options.packages ?? "" } });
+  if (said.trim() !== "") throw new Error(`esbuild warns:\n${said}`);
+}

@@ -1,0 +1,152 @@
+/**
+ * From the source to JavaScript and declarations: through dnt, or through TypeScript itself where dnt cannot be
+ * had. Both write the same tree into `esm`: the entry points, and what they import under the paths it has here.
+ *
+ * @module
+ */
+
+import { dirname, join, posix, relative } from "node:path";
+import {
+  CODE_FOLDER,
+  type Config,
+  MAPPINGS,
+  packageJson,
+  TARGET,
+  TRANSPORT_MODULE,
+} from "./manifest.ts";
+import { findTool, findTools, ROOT, succeed } from "./tools.ts";
+
+/** The tool of the field; named here only, and imported when it is used, as it comes from JSR. */
+const DNT = "jsr:@deno/dnt@0.43.2";
+
+/** How long loading dnt may take before it counts as out of reach, in milliseconds. */
+const DNT_WITHIN_MS = 30_000;
+
+/** Versions of the declarations that the source is checked against. */
+const NODE_TYPES = "@types/node";
+const NODE_TYPES_VERSION = "20.19.43";
+
+/**
+ * dnt knows no import of `cloudflare:`, so it is shown a module that need not exist, and told that this is the name
+ * of a package.
+ */
+const SOCKETS = "cloudflare:sockets";
+const SOCKETS_STAND_IN = "./cloudflare_sockets.ts";
+
+/** The part of dnt that is used. */
+export interface Dnt {
+  build(options: Record<string, unknown>): Promise<void>;
+}
+
+/**
+ * Loads dnt.
+ *
+ * @throws {Error} If it cannot be had.
+ */
+export async function loadDnt(): Promise<Dnt> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const error = new Error(`no answer within ${DNT_WITHIN_MS} ms`);
+    timer = setTimeout(() => reject(error), DNT_WITHIN_MS);
+  });
+  try {
+    return await Promise.race([import(DNT) as Promise<Dnt>, late]);
+  } catch (cause) {
+    throw new Error(`dnt cannot be had, as ${DNT} does not load`, { cause });
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Emits through dnt into `folder`. */
+export async function emitThroughDnt(dnt: Dnt, config: Config, folder: string): Promise<void> {
+  const importMap = await Deno.makeTempFile({ suffix: ".json" });
+  const standIn = join(ROOT, SOCKETS_STAND_IN);
+  await Deno.writeTextFile(
+    importMap,
+    JSON.stringify({ imports: { [SOCKETS]: new URL(`file://${standIn}`) } }),
+  );
+  try {
+    await dnt.build({
+      cwd: ROOT,
+      outDir: folder,
+      entryPoints: [
+        ...Object.entries(config.exports).map(([name, path]) => ({ name, path })),
+        // Reached by name through the package's imports, so it is no entry point of the final package.json.
+        { name: "./transport", path: `./${TRANSPORT_MODULE.replace(/\.js$/, ".ts")}` },
+      ],
+      importMap,
+      mappings: { ...MAPPINGS, [SOCKETS_STAND_IN]: { name: SOCKETS } },
+      shims: {},
+      polyfills: false,
+      scriptModule: false,
+      declaration: "inline",
+      typeCheck: "single",
+      test: false,
+      skipSourceOutput: true,
+      package: {
+        ...packageJson(config),
+        devDependencies: { [NODE_TYPES]: NODE_TYPES_VERSION },
+      },
+      compilerOptions: { target: TARGET, lib: [TARGET], skipLibCheck: true },
+    });
+  } finally {
+    await Deno.remove(importMap);
+  }
+}
+
+/** Emits through TypeScript into `folder`. */
+export async function emitThroughTsc(config: Config, folder: string): Promise<void> {
+  const [tsc, tools] = [await findTool("build", "tsc"), await findTools("build")];
+  const work = await Deno.makeTempDir({ dir: join(ROOT, ".cache"), prefix: "npm-source-" });
+  try {
+    await copyMapped(work, "mod.ts");
+    for (const path of await sourcesIn("src")) await copyMapped(work, path);
+    const tsconfig = {
+      compilerOptions: {
+        target: TARGET,
+        lib: [TARGET],
+        module: "nodenext",
+        rootDir: work,
+        outDir: join(folder, CODE_FOLDER),
+        declaration: true,
+        rewriteRelativeImportExtensions: true,
+        strict: true,
+        verbatimModuleSyntax: true,
+        skipLibCheck: true,
+        typeRoots: [join(tools, "@types")],
+        types: ["node"],
+      },
+      files: [...Object.values(config.exports), TRANSPORT_MODULE.replace(/\.js$/, ".ts")],
+    };
+    await Deno.writeTextFile(join(work, "tsconfig.json"), JSON.stringify(tsconfig));
+    await Deno.writeTextFile(join(work, "package.json"), '{"type":"module"}');
+    await succeed(tsc, ["-p", work]);
+  } finally {
+    await Deno.remove(work, { recursive: true });
+  }
+}
+
+/** Every module in a folder, as a path from the project's folder. */
+async function sourcesIn(folder: string): Promise<string[]> {
+  const found: string[] = [];
+  for await (const { name, isDirectory } of Deno.readDir(join(ROOT, folder))) {
+    const path = posix.join(folder, name);
+    if (isDirectory) found.push(...await sourcesIn(path));
+    else if (name.endsWith(".ts")) found.push(path);
+  }
+  return found;
+}
+
+/** Copies one module, with its imports led to what stands in for them: what dnt does with `mappings`. */
+async function copyMapped(work: string, path: string): Promise<void> {
+  const text = await Deno.readTextFile(join(ROOT, path));
+  const mapped = text.replaceAll(/(from |import\()"(\.[^"]+)"/g, (whole, before, specifier) => {
+    const to = MAPPINGS[`./${posix.join(posix.dirname(path), specifier)}`];
+    if (to === undefined) return whole;
+    const from = relative(posix.dirname(path), to);
+    return `${before}"${from.startsWith(".") ? from : `./${from}`}"`;
+  });
+  await Deno.mkdir(dirname(join(work, path)), { recursive: true });
+  await Deno.writeTextFile(join(work, path), mapped);
+}

@@ -1,0 +1,116 @@
+/**
+ * What is done to the emitted code whichever way it was emitted: after this both ways have written the same files.
+ *
+ * @module
+ */
+
+import { join, posix } from "node:path";
+import { CODE_FOLDER, type Config, NAMED_MODULES, packageJson, TARGET } from "./manifest.ts";
+import { findTool, ROOT, succeed } from "./tools.ts";
+
+/** What dnt leaves. A package.json beside the code would hide `sideEffects` and `imports` of the real one. */
+const LEFTOVERS = [
+  `${CODE_FOLDER}/package.json`,
+  ".npmignore",
+  "node_modules",
+  "package-lock.json",
+];
+
+/** For people; copied as they are. */
+const PAPERS = ["README.md", "LICENSE"];
+
+/** Modules that stay files of their own, as the package's `imports` choose between them. */
+const TRANSPORTS = /^src\/transport\/(?!transport\.js)/;
+
+/** An import or export of a file beside this one, or the type of one. */
+const RELATIVE_IMPORT = /\b(from |import |import\()"(\.[^"]+)"/g;
+
+/** Finishes the package in `folder`. */
+export async function finish(config: Config, folder: string): Promise<void> {
+  for (const left of LEFTOVERS) {
+    await Deno.remove(join(folder, left), { recursive: true }).catch(() => {});
+  }
+  const code = join(folder, CODE_FOLDER);
+  await pruneDeclarations(code, Object.values(config.exports));
+  for (const path of await filesIn(code)) await mapImports(code, path);
+  await joinModules(code, Object.values(config.exports));
+  const manifest = JSON.stringify(packageJson(config), undefined, 2) + "\n";
+  await Deno.writeTextFile(join(folder, "package.json"), manifest);
+  for (const name of PAPERS) {
+    await Deno.copyFile(join(ROOT, name), join(folder, name)).catch((error) => {
+      if (!(error instanceof Deno.errors.NotFound)) throw error;
+      console.log(`There is no ${name}: the package goes without`);
+    });
+  }
+}
+
+/** Every file below a folder, as paths from there. */
+export async function filesIn(folder: string): Promise<string[]> {
+  const found: string[] = [];
+  for await (const { name, isDirectory } of Deno.readDir(folder)) {
+    if (!isDirectory) found.push(name);
+    else for (const path of await filesIn(join(folder, name))) found.push(`${name}/${path}`);
+  }
+  return found.sort();
+}
+
+/**
+ * Joins the modules into one file for each entry point and transport, and one for each part that several share: Node
+ * starts in less time with few files than with many. Comments go; editors show those of the declarations.
+ */
+async function joinModules(code: string, entryPoints: readonly string[]): Promise<void> {
+  const modules = (await filesIn(code)).filter((path) => path.endsWith(".js"));
+  const entries = [
+    ...entryPoints.map((path) => posix.normalize(path).replace(/\.ts$/, ".js")),
+    ...modules.filter((path) => TRANSPORTS.test(path)),
+  ];
+  const joined = await Deno.makeTempDir({ dir: join(ROOT, ".cache"), prefix: "npm-joined-" });
+  try {
+    await succeed(await findTool("build", "esbuild"), [
+      ...entries.map((path) => join(code, path)),
+      ...["--bundle", "--splitting", "--format=esm", "--platform=neutral", `--target=${TARGET}`],
+      ...[`--outbase=${code}`, `--outdir=${joined}`, "--chunk-names=src/shared-[hash]"],
+      ...["--log-level=warning", "--external:node:*", "--external:cloudflare:*"],
+      ...Object.values(NAMED_MODULES).map((name) => `--external:${name}`),
+    ]);
+    for (const path of modules) await Deno.remove(join(code, path));
+    for (const path of await filesIn(joined)) {
+      await Deno.rename(join(joined, path), join(code, path));
+    }
+  } finally {
+    await Deno.remove(joined, { recursive: true });
+  }
+}
+
+/** Removes the declarations that no entry point leads to. */
+async function pruneDeclarations(code: string, entryPoints: readonly string[]): Promise<void> {
+  const reached = new Set<string>();
+  const pending = entryPoints.map((path) => declarationOf(posix.normalize(path)));
+  for (let path = pending.pop(); path !== undefined; path = pending.pop()) {
+    if (reached.has(path)) continue;
+    reached.add(path);
+    const text = await Deno.readTextFile(join(code, path));
+    for (const [, , specifier = ""] of text.matchAll(RELATIVE_IMPORT)) {
+      pending.push(declarationOf(posix.join(posix.dirname(path), specifier)));
+    }
+  }
+  for (const path of await filesIn(code)) {
+    if (path.endsWith(".d.ts") && !reached.has(path)) await Deno.remove(join(code, path));
+  }
+}
+
+function declarationOf(path: string): string {
+  return path.replace(/\.[jt]s$/, ".d.ts");
+}
+
+/** Has modules import by name what the package's `imports` lead to, and declarations name modules as they are now. */
+async function mapImports(code: string, path: string): Promise<void> {
+  const text = await Deno.readTextFile(join(code, path));
+  const mapped = text.replaceAll(RELATIVE_IMPORT, (_, before: string, specifier: string) => {
+    const module = posix.join(posix.dirname(path), specifier);
+    const name = NAMED_MODULES[module];
+    if (name !== undefined && path.endsWith(".js")) return `${before}"${name}"`;
+    return `${before}"${path.endsWith(".d.ts") ? specifier.replace(/\.ts$/, ".js") : specifier}"`;
+  });
+  if (mapped !== text) await Deno.writeTextFile(join(code, path), mapped);
+}

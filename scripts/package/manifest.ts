@@ -1,0 +1,95 @@
+/**
+ * The npm package's `package.json`, and what of the source goes where in it.
+ *
+ * @module
+ */
+
+import { join } from "node:path";
+import { ROOT } from "./tools.ts";
+
+/** Where the source is. */
+export const REPOSITORY = "https://github.com/hasp-lock/redlock";
+
+/**
+ * Modules that stand in for others in the package: the transports of Node and of workers are there, Deno's own is
+ * not. Paths from the project's folder.
+ */
+export const MAPPINGS: Readonly<Record<string, string>> = {
+  "./src/transport/default.ts": "./src/transport/default_npm.ts",
+};
+
+/** What chooses a transport at run time. */
+export const TRANSPORT_MODULE = "src/transport/default_npm.js";
+
+/**
+ * Modules that the package itself imports by a name, which Node and bundlers look up in its `imports`. So a bundle for
+ * workers holds no import of `node:`, which it could not load, and a bundle for Node none of `cloudflare:`.
+ */
+export const NAMED_MODULES: Readonly<Record<string, string>> = {
+  [TRANSPORT_MODULE]: "#transport",
+  "src/transport/node_listener.js": "#listener",
+};
+
+/** The folder of the code inside the package, as dnt names it. */
+export const CODE_FOLDER = "esm";
+
+/** What the code is compiled to: Node 20 runs it as it is. */
+export const TARGET = "ES2022";
+
+/** The part of `deno.json` that counts here. */
+export interface Config {
+  readonly name: string;
+  readonly version: string;
+  readonly license: string;
+  readonly exports: Readonly<Record<string, string>>;
+}
+
+/** Reads `deno.json`, where name, version and entry points are kept. */
+export async function readConfig(): Promise<Config> {
+  return JSON.parse(await Deno.readTextFile(join(ROOT, "deno.json")));
+}
+
+/** Makes the whole `package.json`. */
+export function packageJson({ name, version, license, exports }: Config): Record<string, unknown> {
+  const code = (path: string) => `./${CODE_FOLDER}/${path}`;
+  const entries = Object.entries(exports).map(([subPath, source]) => {
+    const built = code(source.replace(/^\.\//, "").replace(/\.ts$/, ""));
+    return [subPath, { types: `${built}.d.ts`, default: `${built}.js` }];
+  });
+  return {
+    name,
+    version,
+    description: "A distributed lock over independent Redis servers: Redlock with its own client",
+    keywords: [
+      "redlock",
+      "redis",
+      "valkey",
+      "lock",
+      "mutex",
+      "distributed",
+      "deno",
+      "bun",
+      "workers",
+    ],
+    homepage: `${REPOSITORY}#readme`,
+    repository: { type: "git", url: `git+${REPOSITORY}.git` },
+    bugs: { url: `${REPOSITORY}/issues` },
+    license,
+    type: "module",
+    sideEffects: false,
+    engines: { node: ">=20" },
+    exports: { ...Object.fromEntries(entries), "./package.json": "./package.json" },
+    imports: {
+      "#transport": {
+        workerd: code("src/transport/workers.js"),
+        node: code("src/transport/node.js"),
+        default: code(TRANSPORT_MODULE),
+      },
+      "#listener": {
+        workerd: code("src/transport/workers.js"),
+        default: code("src/transport/node_listener.js"),
+      },
+    },
+    files: [CODE_FOLDER],
+  };
+}

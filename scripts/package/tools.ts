@@ -1,0 +1,152 @@
+/**
+ * The tools and runtimes that the npm package is built and checked with: pinned, fetched from npm on first use into
+ * the project's ignored folder `.cache/npm-tools`, one folder a set.
+ *
+ * @module
+ */
+
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** The project's folder. */
+export const ROOT: string = join(dirname(fileURLToPath(import.meta.url)), "..", "..");
+
+/** How long one set may take to install, in milliseconds. */
+const INSTALL_WITHIN_MS = 180_000;
+
+/** What is installed together, each at an exact version. */
+const SETS = {
+  build: ["typescript@5.9.3", "@types/node@20.19.43", "esbuild@0.28.2"],
+  check: [
+    "publint@0.3.25",
+    "@arethetypeswrong/cli@0.18.5",
+    "typescript_oldest@npm:typescript@5.4.5",
+    "typescript_newest@npm:typescript@7.0.2",
+    "@types/node@20.19.43",
+  ],
+  peers: ["redlock@5.0.0-beta.2", "ioredis@5.11.1"],
+  workerd: ["miniflare@4.20260730.0"],
+  node20: ["node@20.20.2"],
+  node22: ["node@22.23.3"],
+  node26: ["node@26.10.0"],
+  bun: ["bun@1.4.5"],
+} as const;
+
+/** The name of a set. */
+export type ToolSet = keyof typeof SETS;
+
+/** Written last into a set's folder: what is in it. */
+const STAMP = "installed.json";
+
+/**
+ * Installs a set, if it is not there yet. Any number of processes may call this at the same time: a folder becomes
+ * visible only when it is complete.
+ *
+ * @param set Which one.
+ * @returns The absolute path of its `node_modules`.
+ * @throws {Error} If npm could not install it; the message says why.
+ */
+export async function findTools(set: ToolSet): Promise<string> {
+  const cache = join(ROOT, ".cache", "npm-tools");
+  const folder = join(cache, set);
+  if (await isComplete(folder, set)) return join(folder, "node_modules");
+  await Deno.mkdir(cache, { recursive: true });
+  const work = await Deno.makeTempDir({ dir: cache, prefix: `${set}-` });
+  try {
+    await install(work, set);
+    await moveIntoPlace(work, folder, set);
+  } finally {
+    await Deno.remove(work, { recursive: true }).catch(() => {});
+  }
+  return join(folder, "node_modules");
+}
+
+/** The path of an executable of a set. */
+export async function findTool(set: ToolSet, name: string): Promise<string> {
+  return join(await findTools(set), ".bin", name);
+}
+
+async function isComplete(folder: string, set: ToolSet): Promise<boolean> {
+  const installed = await Deno.readTextFile(join(folder, STAMP)).catch(() => "");
+  return installed === JSON.stringify(SETS[set]);
+}
+
+async function install(folder: string, set: ToolSet): Promise<void> {
+  await Deno.writeTextFile(join(folder, "package.json"), '{"private":true}');
+  const { success, stderr } = await new Deno.Command("npm", {
+    args: [
+      ...["install", "--prefix", folder, "--silent", "--no-audit", "--no-fund", "--save-exact"],
+      ...["--fetch-retries=1", ...SETS[set]],
+    ],
+    cwd: folder,
+    stdin: "null",
+    signal: AbortSignal.timeout(INSTALL_WITHIN_MS),
+  }).output();
+  if (!success) {
+    const said = new TextDecoder().decode(stderr).trim();
+    throw new Error(`npm could not install ${SETS[set].join(", ")}: ${said}`);
+  }
+  await Deno.writeTextFile(join(folder, STAMP), JSON.stringify(SETS[set]));
+}
+
+/** Moves `work` to `folder`, where another process may have put the same in the meantime. */
+async function moveIntoPlace(work: string, folder: string, set: ToolSet): Promise<void> {
+  try {
+    await Deno.rename(work, folder);
+  } catch {
+    if (await isComplete(folder, set)) return;
+    await Deno.remove(folder, { recursive: true }).catch(() => {});
+    await Deno.rename(work, folder);
+  }
+}
+
+/**
+ * The Node on `PATH` where it is of that release, else one from npm.
+ *
+ * @param set `node20` and its like.
+ */
+export async function nodePath(set: ToolSet): Promise<string> {
+  const { output } = await run("node", ["--version"]).catch(() => ({ output: "" }));
+  if (output.startsWith(`v${set.replace("node", "")}.`)) return "node";
+  return join(await findTools(set), "node", "bin", "node");
+}
+
+/** What a program printed, and whether it ended well. */
+export interface Ran {
+  readonly success: boolean;
+  /** Standard output, then standard error. */
+  readonly output: string;
+}
+
+/** Runs a program to its end. */
+export async function run(
+  command: string,
+  args: readonly string[],
+  options: { cwd?: string; env?: Record<string, string>; withinMs?: number } = {},
+): Promise<Ran> {
+  const { withinMs = 60_000, ...rest } = options;
+  const { success, stdout, stderr } = await new Deno.Command(command, {
+    args: [...args],
+    ...rest,
+    stdin: "null",
+    signal: AbortSignal.timeout(withinMs),
+  }).output();
+  const decoder = new TextDecoder();
+  return { success, output: decoder.decode(stdout) + decoder.decode(stderr) };
+}
+
+/**
+ * Runs a program that must end well.
+ *
+ * @returns What it printed.
+ * @throws {Error} If it does not.
+ */
+export async function succeed(
+  command: string,
+  args: readonly string[],
+  options?: { cwd?: string; env?: Record<string, string>; withinMs?: number },
+): Promise<string> {
+  const { success, output } = await run(command, args, options);
+  if (!success) throw new Error(`${command} ${args.join(" ")} failed:\n${output.trim()}`);
+  return output;
+}

@@ -1,0 +1,85 @@
+/**
+ * Whether the package's declarations compile in other people's projects.
+ *
+ * @module
+ */
+
+import { join } from "node:path";
+import type { Consumer } from "./consumer.ts";
+import { findTools, succeed } from "./tools.ts";
+
+/** Uses every entry point, and what needs the newest declarations of a standard library. */
+const PROGRAM = `
+import { createRedlock, LockHeldError, type Lock, type RedlockEvent, type Vote } from "@hasp/redlock";
+import { connect, type Connect, type Reply } from "@hasp/redlock/redis";
+import { MemoryRedis } from "@hasp/redlock/testing";
+
+export async function main(addresses: readonly (string | URL)[], signal: AbortSignal): Promise<void> {
+  const server = new MemoryRedis();
+  const own: Connect = server.connect;
+  const onEvent = (event: RedlockEvent) => void event.type;
+  await using redlock = createRedlock(addresses, { connect: own, onEvent });
+  const result: number = await redlock.using("a", { ttlMs: 1_000, signal }, async (lock: Lock) => {
+    lock.signal.throwIfAborted();
+    return 1;
+  });
+  await using lock = await redlock.acquire(["a", "b"]);
+  const votes: readonly Vote[] = lock.votes;
+  await using client = await connect("redis://localhost");
+  const reply: Reply = await client.send(["GET", "a", 1, new Uint8Array(1)]);
+  const error: unknown = [result, votes, reply];
+  if (error instanceof LockHeldError) throw new TypeError(error.code);
+}
+`;
+
+/** The compilers: the oldest that is supported, and the newest. */
+const COMPILERS = ["typescript_oldest", "typescript_newest"];
+
+const RESOLUTIONS = [
+  { module: "node16", moduleResolution: "node16" },
+  { module: "esnext", moduleResolution: "bundler" },
+];
+
+/** Where AsyncDisposable, AbortSignal and URL come from. */
+const SURROUNDINGS = {
+  "@types/node": { lib: ["es2022"], types: ["node"] },
+  "no @types/node": { lib: ["es2022", "esnext.disposable", "dom"], types: [] },
+};
+
+/**
+ * Compiles a program against the installed package, with every compiler, resolution and surroundings.
+ *
+ * @returns What was compiled.
+ * @throws {Error} If one of them finds fault; the message holds its words.
+ */
+export async function checkTypes(consumer: Consumer): Promise<string> {
+  const tools = await findTools("check");
+  const folder = join(consumer.folder, "types");
+  await Deno.mkdir(folder);
+  await Deno.writeTextFile(join(folder, "program.ts"), PROGRAM);
+  const compiled: string[] = [];
+  for (const compiler of COMPILERS) {
+    const tsc = join(tools, compiler, "bin", "tsc");
+    for (const resolution of RESOLUTIONS) {
+      for (const [name, surroundings] of Object.entries(SURROUNDINGS)) {
+        const tsconfig = {
+          compilerOptions: {
+            ...resolution,
+            ...surroundings,
+            target: "es2022",
+            strict: true,
+            exactOptionalPropertyTypes: true,
+            skipLibCheck: false,
+            noEmit: true,
+            typeRoots: [join(tools, "@types")],
+          },
+          files: ["program.ts"],
+        };
+        await Deno.writeTextFile(join(folder, "tsconfig.json"), JSON.stringify(tsconfig));
+        await succeed(tsc, ["-p", folder]);
+        compiled.push(`${compiler}, ${resolution.moduleResolution}, ${name}`);
+      }
+    }
+  }
+  return `${compiled.length} combinations`;
+}

@@ -1,0 +1,122 @@
+/**
+ * Runs each example where it belongs, and sees it do what it says.
+ *
+ * @module
+ */
+
+import { createRedlock } from "../../mod.ts";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { bundle } from "../../scripts/package/bundle.ts";
+import type { Consumer } from "../../scripts/package/consumer.ts";
+import { nodePath } from "../../scripts/package/tools.ts";
+import { type Outcome, runCases } from "./context.ts";
+import { exclusive } from "./examples/http_statuses.ts";
+import { expect, expectSame } from "./expect.ts";
+import { startProgram, startWorker } from "./processes.ts";
+import { bundleWorker, bunPath } from "./runtimes.ts";
+import type { World } from "./world.ts";
+
+const EXAMPLES = fileURLToPath(new URL("./examples", import.meta.url));
+
+/** How many ask for the same job at once. */
+const REQUESTS = 5;
+
+/** Runs every example. */
+export async function runExamples(consumer: Consumer, world: World): Promise<Outcome[]> {
+  const outcomes: Outcome[] = [];
+  const env = { REDIS_NODES: world.urls.join(",") };
+  await runCases((test) => {
+    test("deno_deploy.ts does a job once", () => runDenoDeploy(env));
+    test("cloudflare_worker.ts does a job once", () => runWorker(consumer, world, env));
+    test("node_cron.ts does a job once", () => runNodeCron(consumer, env));
+    test("bun_server.ts does a job once", () => runBunServer(consumer, env));
+    test("http_statuses.ts answers 200, 409 and 503", () => runHttpStatuses(world));
+  }, (outcome) => outcomes.push(outcome));
+  return outcomes;
+}
+
+async function runDenoDeploy(env: Record<string, string>): Promise<void> {
+  await using server = startProgram(Deno.execPath(), [
+    ...["serve", "--no-prompt", "--no-check", "--allow-net=127.0.0.1", "--allow-env=REDIS_NODES"],
+    ...["--host=127.0.0.1", "--port=0", join(EXAMPLES, "deno_deploy.ts")],
+  ], { env, heard: "stderr" });
+  await expectOneDoes(await addressIn(server.nextLine()), "deno");
+}
+
+async function runBunServer(consumer: Consumer, env: Record<string, string>): Promise<void> {
+  const script = await bundleExample(consumer, "bun_server");
+  const bun = await bunPath();
+  await using server = startProgram(bun, [script], { env: { ...env, PORT: "0" } });
+  await expectOneDoes(await addressIn(server.nextLine()), "bun");
+}
+
+async function runWorker(
+  consumer: Consumer,
+  world: World,
+  bindings: Record<string, string>,
+): Promise<void> {
+  const script = await bundleWorker(consumer, join(EXAMPLES, "cloudflare_worker.ts"));
+  const node = await nodePath("node22");
+  await using worker = await startWorker(node, script, bindings, world.authorityFile);
+  const path = `/jobs/${crypto.randomUUID()}`;
+  const responses = await worker.send({ path, times: REQUESTS });
+  expectStatuses(responses.map(({ status }) => status));
+}
+
+async function runNodeCron(consumer: Consumer, env: Record<string, string>): Promise<void> {
+  const script = await bundleExample(consumer, "node_cron");
+  const node = await nodePath("node20");
+  const name = crypto.randomUUID();
+  const said = await Promise.all([1, 2, 3].map(async () => {
+    await using program = startProgram(node, [script, name], { env });
+    const line = await program.nextLine();
+    expectSame((await program.end()).code, 0, "exit status");
+    return line;
+  }));
+  expectSame(said.sort().join(), "done elsewhere,done elsewhere,done here", "what they say");
+}
+
+async function runHttpStatuses({ urls, deadUrls }: World): Promise<void> {
+  await using redlock = createRedlock(urls);
+  const handler = exclusive(redlock, () => Promise.resolve(new Response("done")));
+  const request = () => new Request(`http://localhost/${crypto.randomUUID()}`);
+  expectSame((await handler(request())).status, 200, "the status of a free resource");
+  const held = request();
+  {
+    await using lock = await redlock.acquire(new URL(held.url).pathname);
+    expect(lock.held, "not held");
+    expectSame((await handler(held)).status, 409, "the status of a held resource");
+  }
+  await using lonely = createRedlock([...deadUrls, ...urls.slice(0, 2)]);
+  const unable = exclusive(lonely, () => Promise.resolve(new Response("done")));
+  expectSame((await unable(request())).status, 503, "the status without a quorum");
+}
+
+/** Bundles an example beside the installed package, which it imports by its name. */
+async function bundleExample(consumer: Consumer, name: string): Promise<string> {
+  const script = join(consumer.folder, `${name}.js`);
+  await bundle(join(EXAMPLES, `${name}.ts`), script, { platform: "node" });
+  return script;
+}
+
+/** The address in the line by which a server says that it listens. */
+async function addressIn(line: Promise<string>): Promise<string> {
+  const [address] = (await line).match(/http:\/\/[\d.:]+/) ?? [];
+  if (address === undefined) throw new Error(`no address in "${await line}"`);
+  return address;
+}
+
+async function expectOneDoes(address: string, name: string): Promise<void> {
+  const url = `${address}/jobs/${name}-${crypto.randomUUID()}`;
+  const statuses = await Promise.all(Array.from({ length: REQUESTS }, async () => {
+    const response = await fetch(url, { method: "POST" });
+    await response.body?.cancel();
+    return response.status;
+  }));
+  expectStatuses(statuses);
+}
+
+function expectStatuses(statuses: number[]): void {
+  expectSame(statuses.sort().join(), "200,200,200,200,201", "the statuses");
+}

@@ -1,0 +1,35 @@
+/**
+ * A server in Bun: `POST /jobs/42` does the job once, however many requests and servers ask for it.
+ *
+ * @module
+ */
+
+import { createRedlock } from "@hasp/redlock";
+import { connect } from "@hasp/redlock/redis";
+import process from "node:process";
+import { once, sendInvoice } from "./once.ts";
+
+/** The part of Bun's own API that is used. */
+declare const Bun: {
+  serve(options: {
+    hostname: string;
+    port: number;
+    fetch(request: Request): Promise<Response>;
+  }): { readonly url: URL };
+};
+
+const nodes = process.env.REDIS_NODES!.split(",");
+const redlock = createRedlock(nodes);
+const store = await connect(nodes[0]!);
+
+const server = Bun.serve({
+  hostname: "127.0.0.1",
+  port: Number(process.env.PORT ?? 3000),
+  /** Answers 201 where this request did the job, 200 where it was done already. */
+  async fetch(request) {
+    const id = new URL(request.url).pathname;
+    const done = await once(redlock, store, id, sendInvoice);
+    return Response.json({ id, done }, { status: done ? 201 : 200 });
+  },
+});
+console.log(`Listening on ${server.url}`);

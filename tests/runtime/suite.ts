@@ -1,0 +1,345 @@
+/**
+ * How the library behaves, the same on every runtime. Where a runtime lacks something the same case expects it
+ * to say so.
+ *
+ * @module
+ */
+
+import type { Lock, Redlock, Vote } from "../../mod.ts";
+import type { Context, Library, Register } from "./context.ts";
+import { expect, expectSame, rejectionOf, sleep } from "./expect.ts";
+
+/** Registers every case. */
+export function suite(test: Register, library: Library, context: Context): void {
+  const resource = (name: string) => `${context.prefix}:${name}`;
+  registerLocking(test, library, context, resource);
+  registerHolding(test, library, context, resource);
+  registerClosing(test, library, context, resource);
+  registerFaults(test, library, context, resource);
+  registerConnecting(test, library, context, resource);
+}
+
+type Name = (name: string) => string;
+
+function registerLocking(
+  test: Register,
+  { main, testing }: Library,
+  { urls }: Context,
+  resource: Name,
+): void {
+  test("a lock is acquired, seen by others and released", async () => {
+    await using redlock = main.createRedlock(urls);
+    const lock = await redlock.acquire(resource("plain"), { ttlMs: 5_000 });
+    expect(lock.held && /^[0-9a-f]{40}$/.test(lock.value), "the lock is not as it should be");
+    expect(lock.remainingMs() > 4_000 && lock.remainingMs() < 5_000, "wrong validity");
+    expect((await redlock.inspect(resource("plain"))).held, "inspect() does not see the lock");
+    expectSame(await lock.release(), true, "release()");
+    expectSame((await redlock.inspect(resource("plain"))).held, false, "held after release()");
+    expectSame(lock.held, false, "lock.held after release()");
+  });
+
+  test("a held resource is denied, as a value and as an error", async () => {
+    await using redlock = main.createRedlock(urls);
+    await using other = main.createRedlock(urls);
+    await using _lock = await redlock.acquire(resource("held"));
+    expectSame(await other.tryAcquire(resource("held")), undefined, "tryAcquire()");
+    const error = await rejectionOf(other.acquire(resource("held"), { waitMs: 0 }));
+    expect(error instanceof main.LockHeldError, `not a LockHeldError: ${error}`);
+    expectSame(error.code, "LOCK_HELD", "code");
+  });
+
+  test("ten contenders are inside one after the other", async () => {
+    const clients = Array.from(
+      { length: 10 },
+      () => main.createRedlock(urls, { ttlMs: 5_000, waitMs: 8_000, retryDelayMaxMs: 40 }),
+    );
+    let inside = 0;
+    let entered = 0;
+    await Promise.all(clients.map(async (client) => {
+      await client.using(resource("contended"), async () => {
+        expectSame(++inside, 1, "holders at once");
+        entered++;
+        await sleep(5);
+        inside--;
+      });
+      await client.close();
+    }));
+    expectSame(entered, 10, "holders in all");
+  });
+
+  test("several resources are locked all or none", async () => {
+    await using redlock = main.createRedlock(urls);
+    const names = ["one", "two", "three"].map(resource);
+    const lock = await redlock.acquire(names);
+    expectSame(await redlock.tryAcquire(names.slice(1, 2)), undefined, "one of them");
+    expectSame(await redlock.tryAcquire([resource("four"), ...names]), undefined, "all and one");
+    expectSame((await redlock.inspect(resource("four"))).held, false, "the one beside them held");
+    expectSame(await lock.release(), true, "release()");
+    for (const name of names) {
+      expectSame((await redlock.inspect(name)).held, false, `${name} held`);
+    }
+  });
+
+  test("an abort ends the wait with its own reason and leaves nothing", async () => {
+    await using redlock = main.createRedlock(urls);
+    const holder = await redlock.acquire(resource("aborted"));
+    const controller = new AbortController();
+    const reason = new Error("changed my mind");
+    setTimeout(() => controller.abort(reason), 30);
+    const { signal } = controller;
+    const error = await rejectionOf(redlock.acquire(resource("aborted"), { signal }));
+    expectSame(error, reason, "the rejection");
+    await holder.release();
+    await using lock = await redlock.tryAcquire(resource("aborted"));
+    expect(lock?.held, "the resource is not free after the abort");
+  });
+
+  test("nodes in memory are locked without a network", async () => {
+    const servers = new Map(["a", "b", "c"].map((name) => [name, new testing.MemoryRedis()]));
+    await using redlock = main.createRedlock([...servers.keys()].map((name) => `redis://${name}`), {
+      connect: (target, options) =>
+        servers.get(target.kind === "unix" ? "" : target.hostname)!.connect(target, options),
+    });
+    await using _lock = await redlock.acquire("resource");
+    expectSame(await redlock.tryAcquire("resource"), undefined, "a second lock");
+  });
+}
+
+function registerHolding(
+  test: Register,
+  { main, redis }: Library,
+  { urls, silentUrls }: Context,
+  resource: Name,
+): void {
+  test("extend() gives a lock a new validity", async () => {
+    await using redlock = main.createRedlock(urls);
+    await using lock = await redlock.acquire(resource("extended"), { ttlMs: 1_000 });
+    await lock.extend({ ttlMs: 10_000 });
+    expect(lock.remainingMs() > 9_000, "the validity is the old one");
+    expectSame(lock.extensions, 1, "extensions");
+  });
+
+  test("using() extends for as long as its routine runs, and releases", async () => {
+    await using redlock = main.createRedlock(urls);
+    const options = { ttlMs: 400, nodeTimeoutMs: 100 };
+    const result = await redlock.using(resource("using"), options, async (lock) => {
+      await sleep(900);
+      expect(lock.held && !lock.signal.aborted, "the lock was lost");
+      expect(lock.extensions >= 2, `${lock.extensions} extensions`);
+      return "done";
+    });
+    expectSame(result, "done", "what using() gives");
+    expectSame((await redlock.inspect(resource("using"))).held, false, "held after using()");
+  });
+
+  test("await using releases at the end of the block", async () => {
+    await using redlock = main.createRedlock(urls);
+    {
+      await using lock = await redlock.acquire(resource("block"));
+      expect(lock.held, "not held");
+    }
+    expectSame((await redlock.inspect(resource("block"))).held, false, "held after the block");
+    const lock = await redlock.acquire(resource("block"));
+    await lock[Symbol.asyncDispose]();
+    expectSame(lock.held, false, "held after being disposed of");
+  });
+
+  test("lock.signal aborts within the validity when a quorum falls silent", async () => {
+    const admins = await Promise.all(silentUrls.slice(1).map((url) => redis.connect(url)));
+    await using redlock = main.createRedlock(silentUrls, { ttlMs: 600, nodeTimeoutMs: 100 });
+    const startMs = performance.now();
+    const lock = await redlock.acquire(resource("silent"), { autoExtend: true });
+    await Promise.all(admins.map((admin) => admin.send(["CLIENT", "PAUSE", 1_200, "ALL"])));
+    await Promise.all(admins.map((admin) => admin.close()));
+    const reason = await abortOf(lock);
+    const tookMs = performance.now() - startMs;
+    expect(reason instanceof main.LockLostError, `the reason is ${reason}`);
+    expectSame(lock.remainingMs(), 0, "remainingMs()");
+    // It may have been extended once before the silence began.
+    expect(tookMs > 500 && tookMs < 1_100, `aborted after ${tookMs} ms`);
+  });
+}
+
+function abortOf({ signal }: Lock): Promise<unknown> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(signal.reason);
+    signal.addEventListener("abort", () => resolve(signal.reason), { once: true });
+  });
+}
+
+function registerClosing(
+  test: Register,
+  { main, redis }: Library,
+  { urls, hungUrls }: Context,
+  resource: Name,
+): void {
+  test("close() ends the calls that wait and the locks that are held", async () => {
+    await using other = main.createRedlock(urls);
+    await using _theirs = await other.acquire(resource("theirs"));
+    const redlock = main.createRedlock(urls);
+    const ours = await redlock.acquire(resource("ours"));
+    const waiting = rejectionOf(redlock.acquire(resource("theirs")));
+    const { signal } = ours;
+    await sleep(20);
+    await redlock.close();
+    const error = await waiting;
+    expect(error instanceof main.RedlockError && error.code === "CLOSED", `rejected with ${error}`);
+    expect(signal.aborted && !ours.held, "the lock outlives its client");
+    await using lock = await other.acquire(resource("ours"), { waitMs: 1_000 });
+    expect(lock.held, "the resource is not free after close()");
+  });
+
+  test("close() leaves no connection on the servers", async () => {
+    const clientName = `leaver-${crypto.randomUUID()}`;
+    await using admin = await redis.connect(urls[0]!);
+    const isListed = async () => String(await admin.send(["CLIENT", "LIST"])).includes(clientName);
+    const redlock = main.createRedlock(urls, { clientName });
+    await redlock.using(resource("leaving"), () => {});
+    expect(await isListed(), "the server does not know the client");
+    await redlock.close();
+    for (let tries = 0; await isListed(); tries++) {
+      expect(tries < 50, "the server still has the connection");
+      await sleep(20);
+    }
+  });
+
+  test("close() settles although a write is stuck", async () => {
+    const client = new redis.RedisClient(hungUrls[0]!);
+    const sent = rejectionOf(client.send(["SET", resource("stuck"), new Uint8Array(30_000_000)]));
+    await sleep(50);
+    const startMs = performance.now();
+    await client.close();
+    const error = await sent;
+    expect(error instanceof redis.ConnectionError, `not a ConnectionError: ${error}`);
+    expectSame(error.outcome, "unknown", "outcome");
+    expect(performance.now() - startMs < 2_000, "it took too long");
+  });
+}
+
+function registerFaults(
+  test: Register,
+  { main }: Library,
+  { urls, hungUrls, deadUrls }: Context,
+  resource: Name,
+): void {
+  test("a hung minority is not waited for", async () => {
+    const nodes = [...hungUrls, ...urls.slice(0, 3)];
+    await using redlock = main.createRedlock(nodes, { nodeTimeoutMs: 1_000 });
+    await redlock.tryAcquire(resource("warm-up")).then((lock) => lock?.release());
+    const startMs = performance.now();
+    const lock = await redlock.acquire(resource("hung"));
+    expectSame(await lock.release(), true, "release()");
+    const tookMs = performance.now() - startMs;
+    expect(tookMs < 500, `a pair took ${tookMs} ms`);
+  });
+
+  test("a hung majority is told as a QuorumError in time", async () => {
+    const nodes = [...hungUrls, urls[0]!];
+    await using redlock = main.createRedlock(nodes, { nodeTimeoutMs: 150 });
+    const startMs = performance.now();
+    const error = await rejectionOf(redlock.tryAcquire(resource("hung-majority")));
+    expect(error instanceof main.QuorumError, `not a QuorumError: ${error}`);
+    expectSame(outcomes(error.votes), "granted, timed-out, timed-out", "votes");
+    expect(performance.now() - startMs < 1_500, "it took too long");
+  });
+
+  test("a handshake that does not end is given up in time", async () => {
+    const silent = hungUrls.map((url) => url.replace("redis:", "rediss:"));
+    const options = { connectTimeoutMs: 200, nodeTimeoutMs: 200 };
+    await using redlock = main.createRedlock(silent, options);
+    const startMs = performance.now();
+    const error = await rejectionOf(redlock.tryAcquire(resource("handshake")));
+    expect(error instanceof main.QuorumError, `not a QuorumError: ${error}`);
+    await redlock.close();
+    const tookMs = performance.now() - startMs;
+    expect(tookMs < 2_000, `it took ${tookMs} ms`);
+  });
+
+  test("a dead minority is outvoted", async () => {
+    await using redlock = main.createRedlock([...deadUrls.slice(0, 2), ...urls.slice(0, 3)]);
+    await using lock = await redlock.acquire(resource("dead"), { waitMs: 0 });
+    expect(lock.held, "not held");
+  });
+
+  test("a dead majority is told as a QuorumError", async () => {
+    await using redlock = main.createRedlock([...deadUrls, ...urls.slice(0, 2)]);
+    const error = await rejectionOf(redlock.acquire(resource("dead-majority"), { waitMs: 0 }));
+    expect(error instanceof main.QuorumError, `not a QuorumError: ${error}`);
+    expectSame(error.code, "NO_QUORUM", "code");
+    expectSame(error.votes.filter(({ outcome }) => outcome === "failed").length, 3, "failed nodes");
+  });
+}
+
+function outcomes(votes: readonly Vote[]): string {
+  return votes.map(({ outcome }) => outcome).sort().join(", ");
+}
+
+function registerConnecting(
+  test: Register,
+  { main, redis }: Library,
+  { tlsUrl, namedTlsUrl, authority, unixUrl, lacks }: Context,
+  resource: Name,
+): void {
+  // Where a runtime takes no authorities the platform itself was told of ours.
+  const ownAuthorities = !lacks.includes("authorities");
+  const trust = ownAuthorities ? { caCerts: [authority] } : {};
+
+  test("TLS carries a lock", async () => {
+    await using redlock = main.createRedlock([tlsUrl], { tls: trust });
+    await expectLock(redlock, resource("tls"));
+  });
+
+  test("a certificate for another name is refused", async () => {
+    await using redlock = main.createRedlock([namedTlsUrl], { tls: trust });
+    const error = await rejectionOf(redlock.tryAcquire(resource("other-name")));
+    expect(error instanceof main.QuorumError, `not a QuorumError: ${error}`);
+  });
+
+  test("serverName says which name a certificate must bear", async () => {
+    const tls = { ...trust, serverName: "redis.test" };
+    await using redlock = main.createRedlock([namedTlsUrl], { tls });
+    await expectLock(redlock, resource("server-name"));
+    const strange = { ...trust, serverName: "other.test" };
+    await using refused = main.createRedlock([namedTlsUrl], { tls: strange });
+    const error = await rejectionOf(refused.tryAcquire(resource("server-name")));
+    expect(error instanceof main.QuorumError, `not a QuorumError: ${error}`);
+  });
+
+  test("an authority has to be named before it is trusted", async () => {
+    const tls = ownAuthorities ? {} : { caCerts: [authority] };
+    await using redlock = main.createRedlock([tlsUrl], { tls });
+    const error = await rejectionOf(redlock.tryAcquire(resource("authority")));
+    expect(error instanceof main.QuorumError, `not a QuorumError: ${error}`);
+    const reason = rootOf(error.votes[0]!.error!);
+    const expected = ownAuthorities ? /certificate|issuer/i : /take no 'tls.caCerts'/;
+    expect(expected.test(reason.message), `the reason is "${reason.message}"`);
+  });
+
+  test("a Unix domain socket carries a lock", async () => {
+    await using redlock = main.createRedlock([unixUrl]);
+    if (!lacks.includes("unix sockets")) return await expectLock(redlock, resource("unix"));
+    const error = await rejectionOf(redlock.tryAcquire(resource("unix")));
+    expect(error instanceof main.QuorumError, `not a QuorumError: ${error}`);
+    const { message } = rootOf(error.votes[0]!.error!);
+    expect(/workers have none|Requires \w+ access/.test(message), `the reason is "${message}"`);
+  });
+
+  test("the client by itself sends commands and reads long replies", async () => {
+    await using client = await redis.connect(tlsUrl, { tls: trust });
+    const text = "größer".repeat(20_000);
+    await client.send(["SET", resource("long"), text, "PX", 5_000]);
+    const replies = await Promise.all([1, 2, 3].map(() => client.send(["GET", resource("long")])));
+    expect(replies.every((reply) => reply === text), "a reply is not what was set");
+  });
+}
+
+async function expectLock(redlock: Redlock, resource: string): Promise<void> {
+  const lock = await redlock.acquire(resource, { waitMs: 0 });
+  expect(lock.held, "not held");
+  expectSame(await lock.release(), true, "release()");
+}
+
+/** What an error was caused by in the first place. */
+function rootOf(error: Error): Error {
+  return error.cause instanceof Error ? rootOf(error.cause) : error;
+}

@@ -1,0 +1,60 @@
+/**
+ * The servers that every runtime finds: healthy ones, hung ones, addresses where nobody listens, TLS and a socket.
+ *
+ * @module
+ */
+
+import { makeCertificates } from "../support/certificates.ts";
+import { randomPort, type RedisServer, startServer, startServers } from "../support/servers.ts";
+import type { Context, Feature } from "./context.ts";
+
+/** The servers of one whole run. Made by {@linkcode startWorld}. */
+export interface World extends AsyncDisposable {
+  /** Five healthy servers. */
+  readonly urls: readonly string[];
+  /** Addresses where nobody listens. */
+  readonly deadUrls: readonly string[];
+  /** The file of the authority that signed the certificates. */
+  readonly authorityFile: string;
+  /** What one runtime is told. */
+  contextFor(lacks: readonly Feature[]): Context;
+}
+
+/** Starts everything; it is stopped at the end of the block. */
+export async function startWorld(): Promise<World> {
+  await using stack = new AsyncDisposableStack();
+  const certificates = stack.use(await makeCertificates());
+  const [healthy, hung, silent, tls, named] = await Promise.all([
+    startServers(5).then((it) => stack.use(it)),
+    startServers(2).then((it) => stack.use(it)),
+    startServers(3).then((it) => stack.use(it)),
+    startServer({ tls: certificates.server, unixSocket: true }).then((it) => stack.use(it)),
+    startServer({ tls: certificates.namedServer }).then((it) => stack.use(it)),
+  ]);
+  for (const server of hung) await server.pause();
+  const { authority: { cert: authority, certFile: authorityFile } } = certificates;
+  const deadUrls = [1, 2, 3].map(() => `redis://127.0.0.1:${randomPort()}`);
+  const running = stack.move();
+  return {
+    urls: healthy.urls,
+    deadUrls,
+    authorityFile,
+    contextFor: (lacks) => ({
+      urls: healthy.urls,
+      hungUrls: hung.urls,
+      silentUrls: silent.urls,
+      deadUrls,
+      tlsUrl: tlsUrl(tls),
+      namedTlsUrl: tlsUrl(named),
+      authority,
+      unixUrl: `redis+unix://${tls.socketPath}`,
+      prefix: crypto.randomUUID(),
+      lacks,
+    }),
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
+  };
+}
+
+function tlsUrl({ tlsPort }: RedisServer): string {
+  return `rediss://127.0.0.1:${tlsPort}`;
+}

@@ -1,0 +1,403 @@
+import { assert, assertEquals, assertInstanceOf, assertRejects, assertThrows } from "@std/assert";
+import { createRedlock, type CreateRedlockOptions } from "../../src/create_redlock.ts";
+import { QuorumError } from "../../src/errors.ts";
+import type { RedlockEvent } from "../../src/events.ts";
+import { ConnectionError } from "../../src/redis/errors.ts";
+import { NODES_MAX, Redlock } from "../../src/redlock.ts";
+import { runMicrotasks } from "../support/fake_clock.ts";
+import { FakeNetwork, type FakeTransport, wire } from "../support/fake_transport.ts";
+import { FakedSystemTime } from "../support/faked_system_time.ts";
+
+const CREATE = "Cannot create lock client as";
+const CONNECT = "Cannot connect to Redis as";
+const NAME = "redis://h:6379";
+const LOST = `Connection to ${NAME} was lost: the server closed the connection`;
+
+/** A lock client on faked streams, and what it told. */
+function create(
+  addresses: readonly (string | URL)[] = ["redis://h"],
+  options: CreateRedlockOptions = {},
+): { redlock: Redlock; network: FakeNetwork; events: RedlockEvent[] } {
+  const network = new FakeNetwork();
+  const events: RedlockEvent[] = [];
+  const onEvent = (event: RedlockEvent) => void events.push(event);
+  const redlock = createRedlock(addresses, { connect: network.connect, onEvent, ...options });
+  return { redlock, network, events };
+}
+
+/** The error of a lock client that cannot be made. */
+function refusal(addresses: unknown, options?: unknown): Error {
+  return assertThrows(() =>
+    createRedlock(addresses as string[], options as CreateRedlockOptions)
+  ) as Error;
+}
+
+/** A command that sets a key to the value that stands in the first command of `transport`. */
+function setCommand({ written }: FakeTransport, key: string, ttlMs: string): string {
+  const value = written.split("\r\n")[6]; // behind the count, two words and three lengths
+  return wire("SET", key, value, "NX", "PX", ttlMs);
+}
+
+/** What was told of connections. */
+function connectionEvents(events: readonly RedlockEvent[]): unknown[] {
+  return events.flatMap((event) => {
+    if (event.type === "node-connected") return [[event.type, event.node]];
+    return event.type === "node-disconnected"
+      ? [[event.type, event.node, event.error.message]]
+      : [];
+  });
+}
+
+// Addresses
+
+for (const addresses of [[], undefined, null, "redis://h", new Set(["redis://h"]), {}]) {
+  Deno.test(`createRedlock() refuses ${Deno.inspect(addresses)} in place of addresses`, () => {
+    const error = refusal(addresses);
+    assertInstanceOf(error, TypeError);
+    assertEquals(error.message, `${CREATE} 'addresses' must name at least one server`);
+  });
+}
+
+Deno.test("createRedlock() refuses more servers than there are seats", () => {
+  const addresses = Array.from({ length: NODES_MAX + 1 }, (_, index) => `redis://h${index}`);
+  const error = refusal(addresses);
+  assertInstanceOf(error, RangeError);
+  assertEquals(error.message, `${CREATE} there must be at most 31 nodes`);
+});
+
+Deno.test("createRedlock() takes as many servers as there are seats, and asks each", async () => {
+  const addresses = Array.from({ length: NODES_MAX }, (_, index) => `redis://h${index}`);
+  const { redlock, network } = create(addresses, { waitMs: 0 });
+  const acquiring = redlock.acquire("a");
+  await runMicrotasks();
+  assertEquals(network.targets.length, NODES_MAX);
+  for (const transport of network.transports) transport.feed("+OK\r\n");
+  const lock = await acquiring;
+  await runMicrotasks();
+  assertEquals(lock.votes.length, NODES_MAX);
+  const closing = redlock.close();
+  await runMicrotasks();
+  for (const transport of network.transports) transport.feed(":1\r\n");
+  await closing;
+});
+
+for (
+  const [first, second, name] of [
+    ["redis://h", "redis://h", "redis://h:6379"],
+    ["redis://h", "redis://h:6379", "redis://h:6379"],
+    ["redis://h", "redis://h:6379/", "redis://h:6379"],
+    ["redis://h", "redis://H", "redis://h:6379"],
+    ["redis://h", "redis://%68", "redis://h:6379"],
+    ["redis://h", "redis://h/1", "redis://h:6379/1"],
+    ["redis://h/2", "redis://h/3", "redis://h:6379/3"],
+    ["redis://h", "rediss://h", "rediss://h:6379"],
+    ["rediss://h/1", "redis://h", "redis://h:6379"],
+    ["redis://h", "redis://user:hunter2@h", "redis://h:6379"],
+    ["redis://:hunter2@h", "redis://:hunter3@h", "redis://h:6379"],
+    ["redis://[::1]", "redis://[0:0:0:0:0:0:0:1]/4", "redis://[::1]:6379/4"],
+    ["redis+unix:///r.sock", "redis+unix:///r.sock?db=1", "redis+unix:///r.sock?db=1"],
+  ] as const
+) {
+  Deno.test(`createRedlock() refuses ${first} and ${second} as one server`, () => {
+    const error = refusal([first, "redis://other", second]);
+    assertInstanceOf(error, TypeError);
+    assertEquals(
+      error.message,
+      `${CREATE} server ${name} is listed twice: a vote of its own needs a server of its own`,
+    );
+  });
+}
+
+Deno.test("createRedlock() takes several servers of one host by their ports, and sockets by their paths", async () => {
+  const { redlock } = create([
+    "redis://h",
+    "redis://h:6380",
+    new URL("redis://h:6381"),
+    "redis+unix:///a.sock",
+    "redis+unix:///b.sock",
+  ]);
+  await redlock.close();
+});
+
+for (
+  const [address, reason] of [
+    ["http://user:hunter2@h", "its scheme must be 'redis', 'rediss' or 'redis+unix': current value is 'http'"],
+    ["user:hunter2@h", "its scheme must be 'redis', 'rediss' or 'redis+unix': current value is 'user'"],
+    ["redis://user:hunter2@h:port", "it is not a URL such as 'redis://10.0.0.1:6379'"],
+    ["redis://user:hunter2@h:0", "its port must not be 0"],
+    ["redis://user:hunter2@h/one", "its database must be an integer from 0 to 2147483647"],
+    ["redis://user:hunter2@h?db=1", "it must have no '?' and no '#' part"],
+    ["redis://user:hunter2%ff@h", "its password is not percent-encoded UTF-8"],
+    ["", "it is not a URL such as 'redis://10.0.0.1:6379'"],
+    [6379, "it must be a string or a URL: current type is 'number'"],
+    [undefined, "it must be a string or a URL: current type is 'undefined'"],
+  ] as const
+) {
+  Deno.test(`createRedlock() refuses the address ${Deno.inspect(address)}, and shows no password`, () => {
+    const error = refusal(["redis://good", address]);
+    assertInstanceOf(error, TypeError);
+    assertEquals(error.message, `Cannot use Redis address as ${reason}`);
+    assertEquals(Deno.inspect(error, { depth: 10 }).includes("hunter2"), false);
+  });
+}
+
+// Options
+
+const LOCK_OPTIONS = "ttlMs, waitMs, signal, nodeTimeoutMs, driftFactor, retryDelayMs, " +
+  "retryDelayMaxMs, autoExtend, extensionsMax, keyPrefix, onEvent";
+const POSITIVE = "must be a finite number more than 0: current value is";
+
+for (
+  const [options, Class, message] of [
+    [{ connectTimeoutMs: 0 }, RangeError, `${CONNECT} 'connectTimeoutMs' ${POSITIVE} 0`],
+    [{ connectTimeoutMs: -1 }, RangeError, `${CONNECT} 'connectTimeoutMs' ${POSITIVE} -1`],
+    [
+      { connectTimeoutMs: Infinity },
+      RangeError,
+      `${CONNECT} 'connectTimeoutMs' ${POSITIVE} Infinity`,
+    ],
+    [
+      { connectTimeoutMs: "1" },
+      TypeError,
+      `${CONNECT} 'connectTimeoutMs' must be a number: current type is 'string'`,
+    ],
+    [{ tls: null }, TypeError, `${CONNECT} 'tls' must be an object`],
+    [{ tls: true }, TypeError, `${CONNECT} 'tls' must be an object`],
+    [{ connect: "tcp" }, TypeError, `${CONNECT} 'connect' must be a function`],
+    [
+      { clientName: "two words" },
+      TypeError,
+      `${CONNECT} 'clientName' must be printable ASCII without spaces`,
+    ],
+    [{ nodeTimeoutMs: 0 }, RangeError, `${CREATE} 'nodeTimeoutMs' ${POSITIVE} 0`],
+    [{ nodeTimeoutMs: NaN }, RangeError, `${CREATE} 'nodeTimeoutMs' ${POSITIVE} NaN`],
+    [{ nodeTimeoutMs: Infinity }, RangeError, `${CREATE} 'nodeTimeoutMs' ${POSITIVE} Infinity`],
+    [
+      { nodeTimeoutMs: "50" },
+      TypeError,
+      `${CREATE} 'nodeTimeoutMs' must be a number: current type is 'string'`,
+    ],
+    [{ ttlMs: 1 }, RangeError, `${CREATE} 'ttlMs' must be from 10 to 86400000: current value is 1`],
+    [
+      { stallTimeoutMs: 1 },
+      TypeError,
+      `${CREATE} there is no option 'stallTimeoutMs': there are ${LOCK_OPTIONS}`,
+    ],
+    [{ ttl: 1 }, TypeError, `${CREATE} there is no option 'ttl': there are ${LOCK_OPTIONS}`],
+  ] as const
+) {
+  Deno.test(`createRedlock() refuses ${Deno.inspect(options)}`, () => {
+    const error = refusal(["redis://h"], options);
+    assertInstanceOf(error, Class);
+    assertEquals(error.message, message);
+  });
+}
+
+Deno.test("createRedlock() takes undefined options as left out", async () => {
+  const redlock = createRedlock(["redis://h"], {
+    ttlMs: undefined,
+    nodeTimeoutMs: undefined,
+    connectTimeoutMs: undefined,
+    tls: undefined,
+    clientName: undefined,
+    connect: undefined,
+    onEvent: undefined,
+  });
+  assertInstanceOf(redlock, Redlock);
+  await redlock.close();
+});
+
+Deno.test("createRedlock() has its options reach the lock and the connection", async () => {
+  const { redlock, network } = create(["rediss://user:pw@h/2"], {
+    ttlMs: 5_000,
+    keyPrefix: "app:",
+    clientName: "hasp",
+    tls: { serverName: "s" },
+  });
+  const trying = redlock.tryAcquire("a");
+  await runMicrotasks();
+  assertEquals(network.targets, [
+    { kind: "tls", hostname: "h", port: 6379, tls: { serverName: "s" } },
+  ]);
+  assertEquals(
+    network.last.writes,
+    [wire("AUTH", "user", "pw") + wire("SELECT", "2") + wire("CLIENT", "SETNAME", "hasp")],
+  );
+  network.last.writes.length = 0;
+  network.last.feed("+OK\r\n+OK\r\n+OK\r\n");
+  await runMicrotasks();
+  network.last.feed("$-1\r\n");
+  assertEquals(await trying, undefined);
+  assertEquals(network.last.writes[0], setCommand(network.last, "app:a", "5000"));
+  const closing = redlock.close();
+  await runMicrotasks();
+  network.last.feed(":0\r\n");
+  await closing;
+});
+
+for (const [nodeTimeoutMs, stallTimeoutMs] of [[50, 2_000], [1_000, 2_000], [3_000, 6_000]]) {
+  Deno.test(`createRedlock() with a nodeTimeoutMs of ${nodeTimeoutMs} has a connection be silent for ${stallTimeoutMs} ms`, async () => {
+    using time = new FakedSystemTime();
+    const { redlock, network, events } = create(["redis://h"], { nodeTimeoutMs, ttlMs: 60_000 });
+    const trying = redlock.tryAcquire("a").catch((error) => error);
+    await time.advance(stallTimeoutMs - 10);
+    assertEquals(network.transports[0].closed, false);
+    await time.advance(stallTimeoutMs / 2 + 10);
+    assertEquals(network.transports[0].closed, true);
+    assertEquals(connectionEvents(events).slice(0, 2), [
+      ["node-connected", NAME],
+      ["node-disconnected", NAME, `Connection to ${NAME} was silent for ${stallTimeoutMs} ms`],
+    ]);
+    assertInstanceOf(await trying, QuorumError);
+    const closing = redlock.close();
+    await time.advance(600);
+    await closing;
+  });
+}
+
+Deno.test("createRedlock() keeps its own copy of the options", async () => {
+  const network = new FakeNetwork();
+  const heard: string[] = [];
+  const options: CreateRedlockOptions = {
+    connect: network.connect,
+    onEvent: ({ type }) => void heard.push(type),
+  };
+  const redlock = createRedlock(["redis://h"], options);
+  options.onEvent = () => void heard.push("not mine");
+  const trying = redlock.tryAcquire("a");
+  await runMicrotasks();
+  network.last.feed("$-1\r\n");
+  await trying;
+  assertEquals(heard, ["node-connected", "attempt", "denied"]);
+  network.last.end();
+  await redlock.close();
+});
+
+// Connecting
+
+Deno.test("createRedlock() connects to nobody", async () => {
+  const { redlock, network, events } = create(["redis://h", "rediss://i", "redis+unix:///r"]);
+  await runMicrotasks();
+  assertEquals([network.targets, events], [[], []]);
+  await redlock.close();
+});
+
+Deno.test("createRedlock() whose client is closed unused connects to nobody", async () => {
+  const { redlock, network, events } = create();
+  await redlock.close();
+  const error = await assertRejects(() => redlock.acquire("a"));
+  assertEquals(
+    (error as Error).message,
+    'Cannot acquire lock "a": the lock client is closed',
+  );
+  assertEquals([network.targets, events], [[], []]);
+});
+
+Deno.test("createRedlock() does not mind servers that cannot be reached, until they are asked", async () => {
+  const { redlock, network } = create(["redis://user:hunter2@h"], { waitMs: 0 });
+  network.mode = "refuse";
+  const error = await assertRejects(() => redlock.acquire("a"), QuorumError);
+  const reason = `Connection to ${NAME} could not be made: connection refused`;
+  assertEquals(error.votes.map(({ node, outcome }) => [node, outcome]), [[NAME, "failed"]]);
+  assertInstanceOf(error.votes[0].error, ConnectionError);
+  assertEquals(error.votes[0].error.message, reason);
+  assertEquals((error.cause as Error).message, `${NAME}: ${reason}`);
+  assertEquals(Deno.inspect(error, { depth: 10 }).includes("hunter2"), false);
+  await redlock.close();
+});
+
+// Events
+
+Deno.test("createRedlock() tells of a connection, once it is made, and of its loss, by the node's name", async () => {
+  const { redlock, network, events } = create(["redis://user:hunter2@h/3"]);
+  const trying = redlock.tryAcquire("a");
+  await runMicrotasks();
+  assertEquals(connectionEvents(events), []); // logging in
+  network.last.feed("+OK\r\n+OK\r\n");
+  await runMicrotasks();
+  assertEquals(connectionEvents(events), [["node-connected", "redis://h:6379/3"]]);
+  network.last.feed("$-1\r\n");
+  await trying;
+  network.last.end();
+  await runMicrotasks();
+  const [connected, disconnected] = events.filter(({ type }) => type.startsWith("node-"));
+  assertEquals(Object.keys(connected), ["type", "node"]);
+  assert(disconnected.type === "node-disconnected");
+  assertEquals(Object.keys(disconnected), ["type", "node", "error"]);
+  assertInstanceOf(disconnected.error, ConnectionError);
+  assertEquals(
+    disconnected.error.message,
+    "Connection to redis://h:6379/3 was lost: the server closed the connection",
+  );
+  assertEquals(Deno.inspect(events, { depth: 10 }).includes("hunter2"), false);
+  await redlock.close();
+});
+
+Deno.test("createRedlock() tells of an outage once, however long it is, and of its end", async () => {
+  using time = new FakedSystemTime();
+  const { redlock, network, events } = create();
+  const trying = redlock.tryAcquire("a");
+  await runMicrotasks();
+  network.last.feed("$-1\r\n");
+  await trying;
+  network.mode = "refuse";
+  network.last.end();
+  await time.advance(3_000);
+  assert(network.targets.length > 4);
+  const error = await assertRejects(() => redlock.tryAcquire("a"), QuorumError);
+  assertEquals(error.votes[0].outcome, "failed");
+  network.mode = "accept";
+  await time.advance(2_000);
+  assertEquals(connectionEvents(events), [
+    ["node-connected", NAME],
+    ["node-disconnected", NAME, LOST],
+    ["node-connected", NAME],
+  ]);
+  network.last.end();
+  await time.advance(0);
+  assertEquals(connectionEvents(events).slice(3), [["node-disconnected", NAME, LOST]]);
+  await redlock.close();
+});
+
+Deno.test("createRedlock() tells once of a server that never could be reached, each node for itself", async () => {
+  using time = new FakedSystemTime();
+  const { redlock, network, events } = create(["redis://h", "redis://i"], { waitMs: 0 });
+  network.mode = "refuse";
+  await assertRejects(() => redlock.acquire("a"), QuorumError);
+  await time.advance(1_000);
+  assert(network.targets.length > 4);
+  assertEquals(connectionEvents(events), ["redis://h:6379", "redis://i:6379"].map((node) => {
+    return ["node-disconnected", node, `Connection to ${node} could not be made: connection refused`];
+  }));
+  await redlock.close();
+});
+
+Deno.test("createRedlock() tells of no loss when it is closed", async () => {
+  const { redlock, network, events } = create();
+  const trying = redlock.tryAcquire("a");
+  await runMicrotasks();
+  network.last.feed("$-1\r\n");
+  await trying;
+  await runMicrotasks();
+  network.last.feed(":0\r\n");
+  await runMicrotasks();
+  await redlock.close();
+  assertEquals(network.last.closed, true);
+  assertEquals(connectionEvents(events), [["node-connected", NAME]]);
+});
+
+Deno.test("createRedlock() is not disturbed by a listener that throws", async () => {
+  const { redlock, network } = create(["redis://h"], {
+    onEvent: () => {
+      throw new Error("no");
+    },
+  });
+  const trying = redlock.tryAcquire("a");
+  await runMicrotasks();
+  assertEquals(network.last.written, setCommand(network.last, "a", "30000"));
+  network.last.feed("$-1\r\n");
+  assertEquals(await trying, undefined);
+  network.last.end();
+  await runMicrotasks();
+  await redlock.close();
+});
