@@ -59,8 +59,9 @@ export function createRedlock(
     clientName,
     connect,
   });
+  const { onEvent } = lockOptions;
   const tell = (event: RedlockEvent) => {
-    if (options.onEvent) emit(options.onEvent, event);
+    if (onEvent) emit(onEvent, event);
   };
   const observer = {
     onConnected: (node: string) => tell({ type: "node-connected", node }),

@@ -86,6 +86,8 @@ export class Round extends Timed implements Ballot, Instant {
   readonly #answers: number[];
   #errors: Error[] | undefined = undefined;
   #timeoutMs = 0;
+  /** Whether a refusal waits for the answers that tell why. */
+  #thorough = false;
   #settle: (() => void) | undefined = undefined;
 
   /**
@@ -131,11 +133,12 @@ export class Round extends Timed implements Ballot, Instant {
   ask(question: Question, timeoutMs: number, signal?: AbortSignal): Promise<void> {
     const { nodes, wheel } = this.electorate;
     this.#timeoutMs = timeoutMs;
+    this.#thorough = question === askToRelease;
     return new Promise((resolve) => {
       // Nothing is decided before all were asked: what an early failure takes back must come after what it undoes.
       for (let seat = 0; seat < nodes.length; seat++) this.#askOne(question, nodes[seat], seat);
       this.shared = undefined; // the encoded command is on its way, and need not live as long as the lock
-      if (this.decision !== "open" || signal?.aborted) return resolve();
+      if (this.#settled || signal?.aborted) return resolve();
       this.#settle = signal ? stopOnAbort(this, signal, resolve) : resolve;
       wheel.schedule(this, this.monotonicMs + timeoutMs);
       wheel.hold();
@@ -264,7 +267,18 @@ export class Round extends Timed implements Ballot, Instant {
   }
 
   #settleIfDecided(): void {
-    if (this.#settle && this.decision !== "open") this.stop();
+    if (this.#settle && this.#settled) this.stop();
+  }
+
+  /**
+   * Whether there is nothing more to wait for. A release that finds no quorum is told apart by *why*: whether the
+   * lock was gone or the nodes don't answer, which a few denials and failures do not say.
+   */
+  get #settled(): boolean {
+    const { decision } = this;
+    if (decision !== "refused" || !this.#thorough) return decision !== "open";
+    const { nodes } = this.electorate;
+    return this.deniedByMajority || this.granted + this.denied + this.failed === nodes.length;
   }
 }
 

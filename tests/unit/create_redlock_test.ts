@@ -121,8 +121,14 @@ Deno.test("createRedlock() takes several servers of one host by their ports, and
 
 for (
   const [address, reason] of [
-    ["http://user:hunter2@h", "its scheme must be 'redis', 'rediss' or 'redis+unix': current value is 'http'"],
-    ["user:hunter2@h", "its scheme must be 'redis', 'rediss' or 'redis+unix': current value is 'user'"],
+    [
+      "http://user:hunter2@h",
+      "its scheme must be 'redis', 'rediss' or 'redis+unix': current value is 'http'",
+    ],
+    [
+      "user:hunter2@h",
+      "its scheme must be 'redis', 'rediss' or 'redis+unix': current value is 'user'",
+    ],
     ["redis://user:hunter2@h:port", "it is not a URL such as 'redis://10.0.0.1:6379'"],
     ["redis://user:hunter2@h:0", "its port must not be 0"],
     ["redis://user:hunter2@h/one", "its database must be an integer from 0 to 2147483647"],
@@ -366,9 +372,16 @@ Deno.test("createRedlock() tells once of a server that never could be reached, e
   await assertRejects(() => redlock.acquire("a"), QuorumError);
   await time.advance(1_000);
   assert(network.targets.length > 4);
-  assertEquals(connectionEvents(events), ["redis://h:6379", "redis://i:6379"].map((node) => {
-    return ["node-disconnected", node, `Connection to ${node} could not be made: connection refused`];
-  }));
+  assertEquals(
+    connectionEvents(events),
+    ["redis://h:6379", "redis://i:6379"].map((node) => {
+      return [
+        "node-disconnected",
+        node,
+        `Connection to ${node} could not be made: connection refused`,
+      ];
+    }),
+  );
   await redlock.close();
 });
 

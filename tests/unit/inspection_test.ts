@@ -177,7 +177,10 @@ Deno.test("inspect() that can't tell for time-outs alone has no cause", async ()
 });
 
 for (
-  const [thrown, message] of [["a text", "a text"], [undefined, "undefined"], [null, "null"]] as const
+  const [thrown, message] of [["a text", "a text"], [undefined, "undefined"], [
+    null,
+    "null",
+  ]] as const
 ) {
   Deno.test(`inspect() makes an error of ${Deno.inspect(thrown)} that a node rejects with`, async () => {
     const bench = new Bench(["fail"]);

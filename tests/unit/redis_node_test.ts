@@ -360,7 +360,8 @@ Deno.test("RedisNode refuses what sets keys while too many commands wait, but no
   const crowd = new FakeBallot();
   for (let count = 0; count < QUEUE_LENGTH_MAX; count++) bench.ask("acquire", crowd);
   assertEquals(crowd.answers, []);
-  const message = `Connection to ${NAME} has ${QUEUE_LENGTH_MAX} commands waiting for replies already`;
+  const message =
+    `Connection to ${NAME} has ${QUEUE_LENGTH_MAX} commands waiting for replies already`;
   for (const operation of ["acquire", "extend"] as const) {
     const refused = bench.ask(operation, new FakeBallot(), 3);
     assertEquals(refused.answers, [["failed", 3, message]]);
