@@ -8,6 +8,8 @@
 const DRIFT_ALLOWANCE_MS = 2;
 /** Share of the validity by which its end is brought forward for whoever must hear of it in time. */
 const EXPIRY_MARGIN_FACTOR = 0.05;
+/** The least by which it is brought forward, in milliseconds: timers are set and fire by whole milliseconds. */
+const EXPIRY_MARGIN_MIN_MS = 2;
 /** The most by which it is brought forward, in milliseconds. */
 const EXPIRY_MARGIN_MAX_MS = 25;
 
@@ -41,5 +43,6 @@ export function validityMs(ttlMs: number, driftFactor: number): number {
  * @returns Milliseconds.
  */
 export function expiryMarginMs(validityMs: number): number {
-  return Math.min(validityMs * EXPIRY_MARGIN_FACTOR, EXPIRY_MARGIN_MAX_MS);
+  const marginMs = Math.max(validityMs * EXPIRY_MARGIN_FACTOR, EXPIRY_MARGIN_MIN_MS);
+  return Math.min(marginMs, EXPIRY_MARGIN_MAX_MS, validityMs / 2);
 }

@@ -24,9 +24,15 @@ Deno.test("expiryMarginMs() is a twentieth of the validity, and 25 ms at the mos
   assertEquals(expiryMarginMs(1_000_000), 25);
 });
 
-Deno.test("expiryMarginMs() leaves most of any validity", () => {
+Deno.test("expiryMarginMs() is 2 ms at least, as timers count whole milliseconds", () => {
+  assertEquals(expiryMarginMs(40), 2);
+  assertEquals(expiryMarginMs(7), 2);
+});
+
+Deno.test("expiryMarginMs() leaves at least half of any validity", () => {
+  assertEquals(expiryMarginMs(2), 1);
   for (let ttlMs = 10; ttlMs < 5_000; ttlMs++) {
     const validity = validityMs(ttlMs, 0.01);
-    assert(expiryMarginMs(validity) < validity / 10);
+    assert(expiryMarginMs(validity) <= validity / 2);
   }
 });
