@@ -46,8 +46,10 @@ export async function inspect(
   const answered = votes.filter(({ outcome }) => outcome === "granted" || outcome === "denied");
   const most = mostAgreed(answers);
   if (most.length >= quorum) {
-    // While the quorum-th longest of the keys lives, there is a quorum of them.
-    const remainingMs = most.sort((a, b) => b - a)[quorum - 1]!;
+    // While the quorum-th longest of the keys lives, there is a quorum of them. A node that did not answer may hold
+    // one for as long as any other.
+    const silent = new Array(nodes.length - answered.length).fill(Math.max(...most));
+    const remainingMs = [...most, ...silent].sort((a, b) => b - a)[quorum - 1];
     return { held: true, remainingMs, votes };
   }
   if (most.length + nodes.length - answered.length >= quorum) {

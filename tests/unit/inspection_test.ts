@@ -222,6 +222,14 @@ for (
   });
 }
 
+Deno.test("inspect() takes a node that fails to hold the key for as long as any other", async () => {
+  const bench = new Bench(["free", "free", "fail"]);
+  [100, 200].forEach((ttlMs, index) => bench.nodes[index].set("key", "alice", ttlMs));
+  const outcome = await bench.outcome();
+  assert(!(outcome instanceof Error));
+  assertEquals([outcome.held, outcome.remainingMs], [true, 200]);
+});
+
 Deno.test("inspect() counts only the keys of the value that holds it", async () => {
   const bench = new Bench(["alice", "bob", "alice", "bob", "alice"]);
   for (const number of [1, 3]) bench.nodes[number].set("key", "bob", 9_000);

@@ -114,13 +114,14 @@ Deno.test("pause() resolves when the client closes, which it says it waited for"
   assertEquals(bench.clock.timers, 0);
 });
 
-Deno.test("pause() lets go of the process once, though its signal aborts and the client closes", async () => {
+Deno.test("pause() lets go of the process once, though its signal aborts while the client closes", async () => {
   const bench = new Bench();
   const controller = new AbortController();
   bench.wheel.hold(); // somebody else's
   const over = watch(pause(bench.wheel, 1_000, controller.signal));
-  controller.abort();
-  assertEquals(bench.wheel.announceClose(), false);
+  // Told of the close first, as it hangs in the same slot and came later.
+  bench.wheel.after(1_000, () => {}, () => controller.abort());
+  assertEquals(bench.wheel.announceClose(), true);
   await runMicrotasks();
   assertEquals([over(), bench.clock.timersAlive], [true, 1]);
   bench.wheel.release();
