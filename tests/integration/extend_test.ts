@@ -10,11 +10,9 @@ import { deadline } from "@std/async/deadline";
 import { createRedlock, LockLostError } from "../../mod.ts";
 import { abortedAt, eventually } from "../support/eventually.ts";
 import { onAll, shareServers, startProxies, warmUp } from "../support/shared_servers.ts";
+import { SLACK_MS } from "../support/times.ts";
 
 const shared = shareServers(5);
-
-/** What a noisy machine may add to a time. */
-const SLACK_MS = 700;
 
 Deno.test("extend() gives the same lock a new TTL on every node, and a new validity", async () => {
   await using servers = shared.lend();

@@ -4,13 +4,9 @@ import { createRedlock, QuorumError } from "../../mod.ts";
 import { abortedAt, eventually } from "../support/eventually.ts";
 import { startServers } from "../support/servers.ts";
 import { onAll, shareServers, warmUp } from "../support/shared_servers.ts";
+import { SLACK_MS, TTL_MS } from "../support/times.ts";
 
 const shared = shareServers(5);
-
-/** What a noisy machine may add to a time. */
-const SLACK_MS = 700;
-
-const TTL_MS = 60_000;
 
 Deno.test("release() ends the lock without aborting its signal", async () => {
   await using servers = shared.lend();

@@ -17,14 +17,9 @@ import {
   startProxies,
   warmUp,
 } from "../support/shared_servers.ts";
+import { AMPLE_DRIFT, SLACK_MS } from "../support/times.ts";
 
 const shared = shareServers(5);
-
-/** What a noisy machine may add to a time. */
-const SLACK_MS = 700;
-
-/** A drift allowance that leaves a noisy machine room between the end of the validity and the TTL. */
-const AMPLE_DRIFT = 0.25;
 
 Deno.test("using() resolves to what the routine returns, with the lock held while it runs and gone after it", async () => {
   await using servers = shared.lend();

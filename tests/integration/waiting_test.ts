@@ -18,11 +18,9 @@ import {
   warmUp,
 } from "../support/shared_servers.ts";
 import { startServers } from "../support/servers.ts";
+import { SLACK_MS } from "../support/times.ts";
 
 const shared = shareServers(5);
-
-/** What a noisy machine may add to a time. */
-const SLACK_MS = 700;
 
 Deno.test("acquire() on two nodes settles where the vote splits 1-1", async () => {
   await using servers = shared.lend(2);

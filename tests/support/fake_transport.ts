@@ -143,3 +143,6 @@ export function wire(...words: string[]): string {
   const bulks = words.map((word) => `$${encoder.encode(word).length}\r\n${word}\r\n`);
   return `*${words.length}\r\n${bulks.join("")}`;
 }
+
+/** A command of no consequence, as it stands on the wire. */
+export const PING = wire("PING");

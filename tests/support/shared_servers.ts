@@ -88,6 +88,18 @@ export async function holdByAnother(
 }
 
 /**
+ * Waits until `key` stands on none of the servers.
+ *
+ * @throws {Error} If it still stands on one when the time is over.
+ */
+export function gone(servers: readonly RedisServer[], key: string): Promise<void> {
+  return eventually(async () => {
+    const counts = await onAll(servers, "EXISTS", key);
+    if (counts.some((count) => count !== 0)) throw new Error(`"${key}" stands: ${counts}`);
+  });
+}
+
+/**
  * Has every node's connection made and its scripts loaded, and waits until nothing is on its way any more. What a
  * lock's calls settle without is else counted, or held back, with what a test does next.
  */
@@ -96,7 +108,7 @@ export async function warmUp(redlock: Redlock, servers: readonly RedisServer[]):
   await lock.extend();
   await eventually(async () => (await onAll(servers, "EXISTS", "warm-up")).every(Boolean));
   await lock.release();
-  await eventually(async () => !(await onAll(servers, "EXISTS", "warm-up")).some(Boolean));
+  await gone(servers, "warm-up");
 }
 
 /** The arguments of every command that `server` executed since {@linkcode recordCommands}, the oldest first. */

@@ -39,6 +39,12 @@ function found(pattern: RegExp, allowed: RegExp, part: "text" | "uncommented" | 
   });
 }
 
+/** The paths of the files that have more lines than a file may have. */
+function tooLong(files: readonly SourceFile[]): string[] {
+  return files.filter(({ text }) => text.trimEnd().split("\n").length > FILE_LINES_MAX)
+    .map(({ path }) => path);
+}
+
 /** Matches no path. */
 const NOWHERE = /^$/u;
 
@@ -53,8 +59,13 @@ Deno.test("tidy: the source is there", () => {
 });
 
 Deno.test("tidy: no file has more than 400 lines", () => {
-  const long = FILES.filter(({ text }) => text.trimEnd().split("\n").length > FILE_LINES_MAX);
-  assertEquals(long.map(({ path }) => path), []);
+  assertEquals(tooLong(FILES), []);
+});
+
+Deno.test("tidy: no file of tests has more than 400 lines", () => {
+  const tests = listFiles("tests", /_test\.ts$/u).map(readSource);
+  assertGreater(tests.length, 50);
+  assertEquals(tooLong(tests), []);
 });
 
 Deno.test("tidy: no function has more than 70 lines", () => {

@@ -10,9 +10,7 @@ import { QUEUE_LENGTH_MAX } from "../../../src/redis/connection.ts";
 import { ConnectionError, ReplyError } from "../../../src/redis/errors.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 import { countListeners } from "../../support/fake_nodes.ts";
-import { FakeNetwork, type FakeTransport, wire } from "../../support/fake_transport.ts";
-
-const PING = wire("PING");
+import { FakeNetwork, type FakeTransport, PING, wire } from "../../support/fake_transport.ts";
 
 function client(network: FakeNetwork, address = "redis://h"): RedisClient {
   return new RedisClient(address, { connect: network.connect });

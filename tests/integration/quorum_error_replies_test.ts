@@ -1,0 +1,59 @@
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { createRedlock, QuorumError, ReplyError } from "../../mod.ts";
+import { eventually } from "../support/eventually.ts";
+import { type RedisServer, startServer } from "../support/servers.ts";
+
+/** Error replies, and how a server is brought to give them to `SET`. */
+const ERRORS: [string, (server: RedisServer) => Promise<unknown>][] = [
+  ["READONLY", (server) => server.command("REPLICAOF", "127.0.0.1", 1)],
+  ["NOREPLICAS", (server) => server.command("CONFIG", "SET", "min-replicas-to-write", 1)],
+  ["OOM", (server) => server.command("CONFIG", "SET", "maxmemory", 1)],
+  ["NOPERM", (server) => server.command("ACL", "SETUSER", "default", "-set", "-eval", "-evalsha")],
+  ["NOAUTH", (server) => server.command("CONFIG", "SET", "requirepass", "secret")],
+  ["MISCONF", async (server) => {
+    await server.command("CONFIG", "SET", "save", "1 1");
+    await Deno.mkdir(`${server.dir}/dump.rdb`); // what can't be written over
+    await server.command("SET", "unsaved", "1");
+    await eventually(async () => {
+      await server.command("BGSAVE").catch(() => {});
+      return await server.command("SET", "unsaved", "2").then(
+        () => false,
+        (error) => assert(error.message.startsWith("MISCONF")),
+      );
+    });
+  }],
+  ["CLUSTERDOWN", (server) => server.command("PING")],
+];
+
+for (const [prefix, bringAbout] of ERRORS) {
+  Deno.test(`tryAcquire() reports ${prefix} as a node's error, never as held by another`, async () => {
+    const config = prefix === "CLUSTERDOWN" ? ["cluster-enabled yes"] : [];
+    await using server = await startServer({ config });
+    await bringAbout(server);
+    await using redlock = createRedlock([server.url]);
+    const error = await assertRejects(() => redlock.tryAcquire("erring"), QuorumError);
+    assertEquals(
+      error.message,
+      'Cannot acquire lock "erring": 0 of 1 nodes granted it, 1 failed, 1 are needed',
+    );
+    const [vote] = error.votes;
+    assertEquals(vote.outcome, "failed");
+    assert(vote.error instanceof ReplyError);
+    assertEquals(vote.error.prefix, prefix);
+    assertEquals(vote.error.message.split(" ", 1), [prefix]);
+    assert(!error.message.includes("secret"));
+  });
+}
+
+Deno.test("tryAcquire() reports BUSY as a node's error, never as held by another", async () => {
+  await using server = await startServer({ config: ["busy-reply-threshold 1"] });
+  await using redlock = createRedlock([server.url]);
+  const busy = server.command("EVAL", "while true do end", 0).catch(() => {});
+  await eventually(() =>
+    server.command("PING").then(() => false, (error) => assert(error.message.startsWith("BUSY")))
+  );
+  const error = await assertRejects(() => redlock.tryAcquire("erring"), QuorumError);
+  assertEquals((error.votes[0].error as ReplyError).prefix, "BUSY");
+  await server.command("SCRIPT", "KILL");
+  await busy;
+});

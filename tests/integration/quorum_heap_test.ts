@@ -1,0 +1,35 @@
+import { assertEquals, assertLess } from "@std/assert";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { createRedlock, type Lock } from "../../mod.ts";
+import { startServers } from "../support/servers.ts";
+
+/** Collects garbage as a test needs it, and returns how much of the heap is in use. */
+function heapUsedBytes(): number {
+  setFlagsFromString("--expose-gc");
+  runInNewContext("gc")();
+  return Deno.memoryUsage().heapUsed;
+}
+
+for (const state of ["dead", "hung"]) {
+  Deno.test(`acquire() and release() by the thousand with a ${state} node of five don't fill the heap`, async () => {
+    await using servers = await startServers(5);
+    await using redlock = createRedlock(servers.urls);
+    const rounds = async (count: number) => {
+      for (let round = 0; round < count; round += 50) {
+        await Promise.all(Array.from({ length: 50 }, async (_, index) => {
+          const lock: Lock = await redlock.acquire(`heap ${round + index}`);
+          assertEquals(await lock.release(), true);
+        }));
+      }
+    };
+    if (state === "dead") await servers[4].kill();
+    else await servers[4].pause();
+    // The commands to a hung node wait for their replies, up to a limit that these reach.
+    await rounds(26_000);
+    const beforeBytes = heapUsedBytes();
+    await rounds(20_000);
+    const grownBytes = heapUsedBytes() - beforeBytes;
+    assertLess(grownBytes / 20_000, 400); // peers keep 5 to 9 kB for each
+  });
+}

@@ -1,0 +1,58 @@
+import { assertEquals, assertRejects } from "@std/assert";
+import { deadline } from "@std/async/deadline";
+import { createRedlock, QuorumError } from "../../mod.ts";
+import { startServers } from "../support/servers.ts";
+import { onAll, shareServers, warmUp } from "../support/shared_servers.ts";
+import { SLACK_MS, TTL_MS } from "../support/times.ts";
+
+const shared = shareServers(5);
+
+Deno.test("inspect() throws where too few nodes can be asked, and never calls the resource free", async () => {
+  await using servers = shared.lend();
+  await using redlock = createRedlock(servers.urls, { nodeTimeoutMs: 200 });
+  await warmUp(redlock, servers);
+  await Promise.all(servers.slice(0, 3).map((server) => server.pause()));
+  const error = await assertRejects(
+    () => deadline(redlock.inspect("unknown"), 200 + SLACK_MS),
+    QuorumError,
+  );
+  assertEquals(
+    error.message,
+    'Cannot inspect lock "unknown": 2 of 5 nodes granted it, 3 timed out, 3 are needed',
+  );
+});
+
+Deno.test("inspect() throws where all servers are down", async () => {
+  await using servers = await startServers(3);
+  await Promise.all(servers.map((server) => server.kill()));
+  await using redlock = createRedlock(servers.urls);
+  await assertRejects(
+    () => deadline(redlock.inspect("unknown"), SLACK_MS),
+    QuorumError,
+    'Cannot inspect lock "unknown": 0 of 3 nodes granted it, 3 failed, 2 are needed',
+  );
+});
+
+Deno.test("inspect() throws where the missing nodes could make a quorum of a key", async () => {
+  await using servers = shared.lend();
+  await using redlock = createRedlock(servers.urls, { nodeTimeoutMs: 200 });
+  await onAll(servers.slice(2, 3), "SET", "undecided", "another", "PX", TTL_MS);
+  await Promise.all(servers.slice(0, 2).map((server) => server.pause()));
+  await assertRejects(
+    () => deadline(redlock.inspect("undecided"), 200 + SLACK_MS),
+    QuorumError,
+    'Cannot inspect lock "undecided": 2 of 5 nodes granted it, 1 denied, 2 timed out, 3 are needed',
+  );
+});
+
+Deno.test("inspect() tells held and free with two of five nodes hung", async () => {
+  await using servers = shared.lend();
+  await using redlock = createRedlock(servers.urls, { nodeTimeoutMs: 200 });
+  await onAll(servers, "SET", "held", "another", "PX", TTL_MS);
+  await Promise.all(servers.slice(0, 2).map((server) => server.pause()));
+  const [held, free] = await deadline(
+    Promise.all([redlock.inspect("held"), redlock.inspect("free")]),
+    200 + SLACK_MS,
+  );
+  assertEquals([held.held, free.held], [true, false]);
+});

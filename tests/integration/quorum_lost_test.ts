@@ -1,0 +1,125 @@
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { deadline } from "@std/async/deadline";
+import { ConnectionError, createRedlock, QuorumError } from "../../mod.ts";
+import { eventually } from "../support/eventually.ts";
+import { startServers } from "../support/servers.ts";
+import { shareServers, warmUp } from "../support/shared_servers.ts";
+import { LONG_NODE_TIMEOUT_MS, SLACK_MS } from "../support/times.ts";
+
+const shared = shareServers(5);
+
+for (const connected of [true, false]) {
+  const client = connected ? "a client with connections" : "a fresh client";
+
+  Deno.test(`acquire() of ${client} with three of five nodes hung fails within waitMs and one nodeTimeoutMs`, async () => {
+    await using servers = shared.lend();
+    await using redlock = createRedlock(servers.urls, { nodeTimeoutMs: 100 });
+    if (connected) await warmUp(redlock, servers);
+    await Promise.all(servers.slice(0, 3).map((server) => server.pause()));
+    const error = await assertRejects(
+      () => deadline(redlock.acquire("hung", { waitMs: 200 }), 200 + 100 + SLACK_MS),
+      QuorumError,
+    );
+    assertEquals(
+      error.message,
+      'Cannot acquire lock "hung": 2 of 5 nodes granted it, 3 timed out, 3 are needed',
+    );
+    assertEquals(error.code, "NO_QUORUM");
+    assertEquals(error.resources, ["hung"]);
+    assertEquals(
+      error.votes.map(({ outcome }) => outcome),
+      ["timed-out", "timed-out", "timed-out", "granted", "granted"],
+    );
+  });
+
+  Deno.test(`tryAcquire() of ${client} with three of five nodes hung fails within one nodeTimeoutMs`, async () => {
+    await using servers = shared.lend();
+    await using redlock = createRedlock(servers.urls, { nodeTimeoutMs: 100 });
+    if (connected) await warmUp(redlock, servers);
+    await Promise.all(servers.slice(0, 3).map((server) => server.pause()));
+    await assertRejects(
+      () => deadline(redlock.tryAcquire("hung"), 100 + SLACK_MS),
+      QuorumError,
+      'Cannot acquire lock "hung": 2 of 5 nodes granted it, 3 timed out, 3 are needed',
+    );
+  });
+
+  Deno.test(`tryAcquire() of ${client} with all nodes hung fails within one nodeTimeoutMs`, async () => {
+    await using servers = shared.lend();
+    await using redlock = createRedlock(servers.urls, { nodeTimeoutMs: 100 });
+    if (connected) await warmUp(redlock, servers);
+    await Promise.all(servers.map((server) => server.pause()));
+    await assertRejects(
+      () => deadline(redlock.tryAcquire("hung"), 100 + SLACK_MS),
+      QuorumError,
+      'Cannot acquire lock "hung": 0 of 5 nodes granted it, 5 timed out, 3 are needed',
+    );
+  });
+}
+
+Deno.test("tryAcquire() of a fresh client that logs in waits for hung nodes up to connectTimeoutMs", async () => {
+  await using servers = shared.lend();
+  // The database is selected before anything else, and that is not answered.
+  await using redlock = createRedlock(servers.urls.map((url) => `${url}/1`), {
+    nodeTimeoutMs: 200,
+    connectTimeoutMs: 300,
+  });
+  await Promise.all(servers.slice(0, 3).map((server) => server.pause()));
+  await assertRejects(
+    () => deadline(redlock.tryAcquire("hung"), 300 + 200 + SLACK_MS),
+    QuorumError,
+    'Cannot acquire lock "hung": 2 of 5 nodes granted it, 3 failed, 3 are needed',
+  );
+});
+
+Deno.test("tryAcquire() with three of five nodes killed fails at once, and names the nodes' errors", async () => {
+  await using servers = await startServers(5);
+  await using redlock = createRedlock(servers.urls, { nodeTimeoutMs: LONG_NODE_TIMEOUT_MS });
+  await warmUp(redlock, servers);
+  await Promise.all(servers.slice(0, 3).map((server) => server.kill()));
+  const error = await assertRejects(
+    () => deadline(redlock.tryAcquire("killed"), SLACK_MS),
+    QuorumError,
+  );
+  const failed = error.votes.filter(({ outcome }) => outcome === "failed");
+  assertEquals(failed.map(({ node }) => node), servers.urls.slice(0, 3));
+  for (const vote of failed) assert(vote.error instanceof ConnectionError);
+  assert(error.cause instanceof AggregateError);
+  assertEquals(error.cause.errors, failed.map((vote) => vote.error));
+});
+
+Deno.test("acquire() gets its lock as soon as a quorum is back", async () => {
+  await using servers = await startServers(5);
+  await using redlock = createRedlock(servers.urls, { retryDelayMaxMs: 100, nodeTimeoutMs: 100 });
+  await warmUp(redlock, servers);
+  await servers[0].pause();
+  await Promise.all(servers.slice(1, 4).map((server) => server.kill()));
+  let attempts = 0;
+  const acquiring = redlock.acquire("waited for", {
+    onEvent: ({ type }) => {
+      if (type === "attempt") attempts++;
+    },
+  });
+  await eventually(() => attempts >= 2);
+  servers[0].resume();
+  await servers[1].start();
+  await using lock = await deadline(acquiring, 5_000);
+  assertEquals(lock.held, true);
+});
+
+Deno.test("createRedlock() does not throw where no server can be reached, and the lock works once they are there", async () => {
+  await using servers = await startServers(3);
+  await Promise.all(servers.map((server) => server.kill()));
+  await using redlock = createRedlock(servers.urls, { retryDelayMaxMs: 100 });
+  const error = await assertRejects(
+    () => deadline(redlock.tryAcquire("nowhere"), SLACK_MS),
+    QuorumError,
+  );
+  assertEquals(
+    error.message.replace(/[23] failed/, "all failed"),
+    'Cannot acquire lock "nowhere": 0 of 3 nodes granted it, all failed, 2 are needed',
+  );
+  await Promise.all(servers.map((server) => server.start()));
+  await using lock = await deadline(redlock.acquire("nowhere"), 5_000);
+  assertEquals(lock.held, true);
+});

@@ -1,0 +1,17 @@
+/**
+ * Times that tests on real servers and real clocks share.
+ *
+ * @module
+ */
+
+/** What a noisy machine may add to a time. */
+export const SLACK_MS = 700;
+
+/** A drift allowance that leaves a noisy machine room between the end of the validity and the TTL. */
+export const AMPLE_DRIFT = 0.25;
+
+/** A TTL that no test outlives: what is gone was deleted. */
+export const TTL_MS = 60_000;
+
+/** How long a client may wait for one node: so long that a test notices if it does. */
+export const LONG_NODE_TIMEOUT_MS = 5_000;
