@@ -1,6 +1,6 @@
 /**
- * Five nodes to vote: real Redis servers where the machine has one, else nodes in memory. Either way each is a
- * process of its own, which can be killed and stopped.
+ * Five nodes to vote: real Redis servers where the machine has one, else nodes in memory. Either way each can be
+ * killed and stopped.
  *
  * @module
  */
@@ -9,8 +9,8 @@ import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { findRedisServer } from "../find_redis.ts";
-import { randomPort, startServers } from "../../tests/support/servers.ts";
-import { DemoProcess } from "./process.ts";
+import { startNodes as startMemoryNodes } from "../../src/testing/mod.ts";
+import { startServers } from "../../tests/support/servers.ts";
 
 /** Which nodes are wanted: whatever is there, real servers even if one must be fetched, or nodes in memory. */
 export type NodeChoice = "any" | "redis" | "memory";
@@ -18,9 +18,9 @@ export type NodeChoice = "any" | "redis" | "memory";
 /** A node that bad things can be done to. */
 export interface DemoNode {
   readonly url: string;
-  /** Ends its process at once. */
+  /** Ends it at once. */
   kill(): Promise<void>;
-  /** Stops its process, its port left open. */
+  /** Stops it, its port left open. */
   pause(): Promise<void>;
   /** Lets it go on. */
   resume(): void;
@@ -66,51 +66,17 @@ async function startRedis(executable: string, count: number): Promise<DemoNodes>
 }
 
 async function startInMemory(count: number): Promise<DemoNodes> {
-  const nodes = Array.from({ length: count }, () => new MemoryNode());
-  await using stack = new AsyncDisposableStack();
-  for (const node of nodes) stack.use(node);
-  await Promise.all(nodes.map((node) => node.restart()));
-  const kept = stack.move();
+  const started = await startMemoryNodes(count);
+  const nodes = started.map((node): DemoNode => ({
+    url: node.address,
+    kill: () => node.crash(),
+    pause: () => Promise.resolve(node.hang()),
+    resume: () => node.resume(),
+    restart: () => node.restart(),
+  }));
   return {
     nodes,
-    description: `${count} in-memory servers of src/testing, a process each`,
-    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+    description: `${count} in-memory servers of src/testing`,
+    [Symbol.asyncDispose]: () => started[Symbol.asyncDispose](),
   };
-}
-
-/** A node of `src/testing` in a process of its own. */
-class MemoryNode implements DemoNode, AsyncDisposable {
-  readonly #port = randomPort();
-  #process: DemoProcess | undefined = undefined;
-
-  get url(): string {
-    return `redis://127.0.0.1:${this.#port}`;
-  }
-
-  async restart(): Promise<void> {
-    await this.kill();
-    this.#process = new DemoProcess("node_process.ts", [String(this.#port)]);
-    const reader = this.#process.lines.getReader();
-    const { done } = await reader.read();
-    await reader.cancel();
-    if (done) throw new Error(`No node in memory could be started on port ${this.#port}`);
-  }
-
-  async kill(): Promise<void> {
-    await this.#process?.[Symbol.asyncDispose]();
-    this.#process = undefined;
-  }
-
-  pause(): Promise<void> {
-    this.#process?.signal("SIGSTOP");
-    return Promise.resolve();
-  }
-
-  resume(): void {
-    this.#process?.signal("SIGCONT");
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.kill();
-  }
 }

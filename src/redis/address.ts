@@ -74,7 +74,7 @@ function toUrl(address: unknown): URL {
 function tcpAddress(url: URL, kind: "tcp" | "tls"): RedisAddress {
   if (url.hostname === "") throw invalid("it names no host");
   if (url.search !== "" || url.hash !== "") throw invalid("it must have no '?' and no '#' part");
-  const hostname = decode(url.hostname, "host").replace(/^\[(.*)\]$/u, "$1").toLowerCase();
+  const hostname = hostnameOf(url);
   const port = url.port === "" ? DEFAULT_PORT : Number(url.port);
   if (port === 0) throw invalid("its port must not be 0");
   const database = databaseNumber(url.pathname.replace(/^\//u, ""));
@@ -83,9 +83,20 @@ function tcpAddress(url: URL, kind: "tcp" | "tls"): RedisAddress {
   return { kind, hostname, port, path: "", ...credentials(url), database, name, server };
 }
 
+/** What no host name holds: it would be shown, and looked up, as something else than it is. */
+const NO_HOSTNAME = /[\0-\x20\x7f%/@[\]?#\\:]/u;
+
+function hostnameOf(url: URL): string {
+  const [, ipv6] = /^\[(.*)\]$/u.exec(url.hostname) ?? [];
+  if (ipv6 !== undefined) return ipv6.toLowerCase();
+  const hostname = decode(url.hostname, "host");
+  if (NO_HOSTNAME.test(hostname)) throw invalid("its host has a character that no host name holds");
+  return hostname.toLowerCase();
+}
+
 function unixAddress(url: URL): RedisAddress {
   const path = decode(url.pathname, "path");
-  if (url.hostname !== "" || path.length < 2) {
+  if (url.hostname !== "" || path.length < 2 || !path.startsWith("/")) {
     throw invalid("a socket is written 'redis+unix:///path/to.sock'");
   }
   if (path.includes("\0")) throw invalid("its path must not contain NUL");

@@ -114,8 +114,8 @@ export class RespDecoder {
   /** Reads the line in `bytes` from `start` up to its LF at `end`. */
   #parseLine(bytes: Uint8Array, start: number, end: number): void {
     const last = end - 1; // the CR
-    if (last <= start || bytes[last] !== CR) this.#fail("a line does not end in CR LF");
     if (last - start > LINE_BYTES_MAX) this.#fail(`a line is longer than ${LINE_BYTES_MAX} bytes`);
+    if (last <= start || bytes[last] !== CR) this.#fail("a line does not end in CR LF");
     switch (bytes[start]) {
       case PLUS:
         if (last - start === 3 && bytes[start + 1] === LETTER_O && bytes[start + 2] === LETTER_K) {

@@ -4,6 +4,7 @@
  * @module
  */
 import type { Clock } from "../clock.ts";
+import type { Channels } from "./channels.ts";
 import type { Keyspace } from "./keyspace.ts";
 import { CommandError } from "./replies.ts";
 
@@ -17,6 +18,12 @@ export interface ServerState {
   readonly databases: readonly Keyspace[];
   /** The SHA-1s of the scripts that were loaded. */
   readonly scripts: Set<string>;
+  /** Who listens to what; made when somebody first does. */
+  channels?: Channels;
+  /** What tells this run of the server from every other one; left out: zeros. */
+  readonly runId?: string;
+  /** The wall clock's milliseconds at its start; left out: it started just now. */
+  readonly startedAtMs?: number;
 }
 
 /** What one connection has of its own. */
@@ -29,6 +36,12 @@ export interface ConnectionState {
   authenticated: boolean;
   /** The name that `CLIENT SETNAME` gave; empty for none. */
   name: string;
+  /** The channels it listens to, the oldest first; while there are any, few commands are let through. */
+  subscriptions?: Set<string>;
+  /** Whether the server is to close it once the reply is sent. */
+  quit?: boolean;
+  /** Sends it a message of a channel, encoded. */
+  deliver?(message: string): void;
 }
 
 /** What a command works on. */
@@ -47,6 +60,8 @@ export interface Command {
   readonly arity: number;
   /** Whether it runs before the client has logged in. */
   readonly beforeLogin?: boolean;
+  /** Whether it runs while the client listens to channels. */
+  readonly whileSubscribed?: boolean;
   /** Runs it on the words behind its name and returns the encoded reply. */
   run?(context: CommandContext, args: readonly string[]): string;
   /** The commands of which it is only the first word. */

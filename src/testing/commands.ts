@@ -3,17 +3,27 @@
  *
  * @module
  */
+import { CHANNEL_COMMANDS } from "./channel_commands.ts";
 import { type Command, type CommandContext, wrongArity } from "./command.ts";
 import { CONNECTION_COMMANDS } from "./connection_commands.ts";
 import { KEY_COMMANDS } from "./key_commands.ts";
+import { LIST_COMMANDS } from "./list_commands.ts";
 import { CommandError, failure } from "./replies.ts";
 import { SCRIPT_COMMANDS } from "./script_commands.ts";
+import { SERVER_COMMANDS } from "./server_commands.ts";
 
 /** Bytes of a refused request that an error repeats at the most. */
 const ECHO_BYTES_MAX = 128;
 
 const COMMANDS: ReadonlyMap<string, Command> = new Map(
-  Object.entries({ ...CONNECTION_COMMANDS, ...KEY_COMMANDS, ...SCRIPT_COMMANDS }),
+  Object.entries({
+    ...CONNECTION_COMMANDS,
+    ...SERVER_COMMANDS,
+    ...KEY_COMMANDS,
+    ...LIST_COMMANDS,
+    ...SCRIPT_COMMANDS,
+    ...CHANNEL_COMMANDS,
+  }),
 );
 
 /**
@@ -25,9 +35,14 @@ const COMMANDS: ReadonlyMap<string, Command> = new Map(
  */
 export function runCommand(context: CommandContext, words: readonly string[]): string {
   try {
-    const { command, args } = findCommand(words);
+    const { command, name, args } = findCommand(words);
     if (!context.connection.authenticated && !command.beforeLogin) {
       throw new CommandError("NOAUTH Authentication required.");
+    }
+    if (context.connection.subscriptions?.size && !command.whileSubscribed) {
+      throw new CommandError(
+        `ERR Can't execute '${name}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context`,
+      );
     }
     return command.run!(context, args);
   } catch (error) {
@@ -36,13 +51,20 @@ export function runCommand(context: CommandContext, words: readonly string[]): s
   }
 }
 
-function findCommand(words: readonly string[]): { command: Command; args: readonly string[] } {
+/** A command, its name in full, and the words behind that. */
+interface FoundCommand {
+  readonly command: Command;
+  readonly name: string;
+  readonly args: readonly string[];
+}
+
+function findCommand(words: readonly string[]): FoundCommand {
   const name = words[0].toLowerCase();
   const command = COMMANDS.get(name);
   if (!command) throw unknownCommand(words);
   if (!command.subcommands || words.length === 1) {
     checkArity(command, name, words.length);
-    return { command, args: words.slice(1) };
+    return { command, name, args: words.slice(1) };
   }
   const subname = words[1].toLowerCase();
   if (!Object.hasOwn(command.subcommands, subname)) {
@@ -52,8 +74,9 @@ function findCommand(words: readonly string[]): { command: Command; args: readon
     );
   }
   const subcommand = command.subcommands[subname];
-  checkArity(subcommand, `${name}|${subname}`, words.length);
-  return { command: subcommand, args: words.slice(2) };
+  const fullName = `${name}|${subname}`;
+  checkArity(subcommand, fullName, words.length);
+  return { command: subcommand, name: fullName, args: words.slice(2) };
 }
 
 function checkArity({ arity }: Command, name: string, count: number): void {

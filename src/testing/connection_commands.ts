@@ -1,5 +1,5 @@
 /**
- * The commands about the connection and the server: PING, AUTH, SELECT, CLIENT, TIME, FLUSHALL.
+ * The commands about the connection: PING, AUTH, SELECT, CLIENT, RESET, QUIT.
  *
  * @module
  */
@@ -12,11 +12,11 @@ const INT32_MAX = 2n ** 31n - 1n;
 
 /** The commands by their names in lower case. */
 export const CONNECTION_COMMANDS: Readonly<Record<string, Command>> = {
-  ping: { arity: -1, run: (_context, args) => ping(args) },
+  ping: { arity: -1, whileSubscribed: true, run: ping },
   auth: { arity: -2, beforeLogin: true, run: auth },
   select: { arity: 2, run: select },
-  time: { arity: 1, run: time },
-  flushall: { arity: -1, run: flushAll },
+  reset: { arity: 1, beforeLogin: true, whileSubscribed: true, run: reset },
+  quit: { arity: -1, beforeLogin: true, whileSubscribed: true, run: quit },
   client: {
     arity: -2,
     subcommands: {
@@ -27,8 +27,9 @@ export const CONNECTION_COMMANDS: Readonly<Record<string, Command>> = {
   },
 };
 
-function ping(args: readonly string[]): string {
+function ping({ connection }: CommandContext, args: readonly string[]): string {
   if (args.length > 1) throw wrongArity("ping");
+  if (connection.subscriptions?.size) return array([bulk("pong"), bulk(args[0] ?? "")]);
   return args.length === 0 ? simple("PONG") : bulk(args[0]);
 }
 
@@ -61,19 +62,17 @@ function select({ server, connection }: CommandContext, [number]: readonly strin
   return OK;
 }
 
-function time({ server }: CommandContext): string {
-  const nowUs = Math.floor(server.clock.wallMs() * 1000);
-  return array([
-    bulk(String(Math.floor(nowUs / 1_000_000))),
-    bulk(String(nowUs % 1_000_000)),
-  ]);
+/** Back to what the connection was at its start. */
+function reset({ server, connection }: CommandContext): string {
+  server.channels?.leave(connection);
+  connection.database = 0;
+  connection.name = "";
+  connection.authenticated = server.password === undefined;
+  return simple("RESET");
 }
 
-function flushAll({ server }: CommandContext, args: readonly string[]): string {
-  if (args.length > 1 || (args.length === 1 && !/^a?sync$/iu.test(args[0]))) {
-    throw new CommandError("ERR syntax error");
-  }
-  for (const keys of server.databases) keys.clear();
+function quit({ connection }: CommandContext): string {
+  connection.quit = true;
   return OK;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Keys, values and when they expire.
+ * Keys, their values – strings and lists – and when they expire.
  *
  * Expiry is lazy: a key whose time is over is dropped when it is next looked at, so that there is no timer to
  * clean up. As in Redis the moments are those of the wall clock.
@@ -7,10 +7,11 @@
  * @module
  */
 import type { Clock } from "../clock.ts";
+import { CommandError } from "./replies.ts";
 
 /** What stands under a key. */
 interface Entry {
-  value: string;
+  value: string | string[];
   /** The wall clock's millisecond up to which it lives; `undefined` for ever. */
   expiresAtMs: bigint | undefined;
 }
@@ -30,9 +31,33 @@ export class Keyspace {
     return BigInt(Math.floor(this.#clock.wallMs()));
   }
 
-  /** The value under `key`. */
+  /**
+   * The value under `key`.
+   *
+   * @throws {CommandError} If it is a list.
+   */
   get(key: string): string | undefined {
-    return this.#live(key)?.value;
+    const value = this.#live(key)?.value;
+    if (Array.isArray(value)) throw wrongType();
+    return value;
+  }
+
+  /**
+   * The list under `key`, itself, first element first; {@linkcode putList} takes a changed one back.
+   *
+   * @throws {CommandError} If it is no list.
+   */
+  list(key: string): string[] | undefined {
+    const value = this.#live(key)?.value;
+    if (typeof value === "string") throw wrongType();
+    return value;
+  }
+
+  /** Puts a list under `key` and leaves its life as it is; an empty list is none, and is deleted. */
+  putList(key: string, items: string[]): void {
+    const expiresAtMs = this.#live(key)?.expiresAtMs;
+    if (items.length === 0) this.#entries.delete(key);
+    else this.#entries.set(key, { value: items, expiresAtMs });
   }
 
   /** Whether `key` is there. */
@@ -86,4 +111,10 @@ export class Keyspace {
     this.#entries.delete(key);
     return undefined;
   }
+}
+
+function wrongType(): CommandError {
+  return new CommandError(
+    "WRONGTYPE Operation against a key holding the wrong kind of value",
+  );
 }

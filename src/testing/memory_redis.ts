@@ -4,15 +4,13 @@
  * @module
  */
 import { type Clock, systemClock } from "../clock.ts";
-import { RespDecoder } from "../redis/decoder.ts";
-import { ProtocolError } from "../redis/errors.ts";
-import type { RawReply } from "../redis/reply.ts";
+import { systemRandom } from "../random.ts";
 import type { Connect } from "../transport/transport.ts";
-import type { ConnectionState, ServerState } from "./command.ts";
-import { runCommand } from "./commands.ts";
+import type { ServerState } from "./command.ts";
 import { Keyspace } from "./keyspace.ts";
+import { type MemorySession, type MemorySessionOptions, ServerSession } from "./memory_session.ts";
 import { MemoryTransport } from "./memory_transport.ts";
-import { failure, fromByteString, toByteString, utf8ByteString } from "./replies.ts";
+import { utf8ByteString } from "./replies.ts";
 
 /** How many databases there are. */
 const DATABASES = 16;
@@ -25,24 +23,24 @@ export interface MemoryRedisOptions {
   password?: string;
 }
 
-/** One connection to a {@linkcode MemoryRedis}: bytes in, bytes out. */
-export interface MemorySession {
-  /**
-   * Takes in the next bytes, whatever pieces they come in, and runs every command that they complete.
-   *
-   * @param bytes RESP2 requests: arrays of bulk strings. Not kept.
-   * @returns The replies, one after the other; empty where no command is complete.
-   */
-  push(bytes: Uint8Array): Uint8Array;
-  /** Whether the server ends the connection: it was sent something that is no request. */
-  readonly ended: boolean;
+/** What a {@linkcode MemoryRedis.restart} leaves as it was. */
+export interface MemoryRestartOptions {
+  /** Whether the keys are still there afterwards, those whose time is over excepted. `false` by default. */
+  keepData?: boolean;
 }
 
 /**
- * A RESP2 server in memory, for tests. It answers what this library sends byte for byte as Redis 7.0 does, and
- * whatever else it knows too: PING, AUTH, SELECT, CLIENT (ID, GETNAME, SETNAME), TIME, FLUSHALL, GET, SET (NX, XX,
- * PX, EX), DEL, EXISTS, PTTL, PEXPIRE, INCR, and EVAL, EVALSHA and SCRIPT for the library's own scripts. Every
- * other command is unknown to it, HELLO too, as to a server that speaks RESP2 alone.
+ * A RESP2 server in memory, for tests. It answers what this library and other lock libraries send byte for byte as
+ * Redis 7.0 does, and whatever else it knows too:
+ *
+ * - keys: GET, SET (NX, XX, PX, EX), DEL, EXISTS, PTTL, PEXPIRE, INCR
+ * - lists: LPUSH, RPUSH, LPOP, RPOP, LLEN, LRANGE, LREM, LPOS
+ * - scripts: EVAL, EVALSHA and SCRIPT (LOAD, EXISTS, FLUSH), for the scripts of this library and of node-redlock 4 and 5
+ * - channels: PUBLISH, SUBSCRIBE, UNSUBSCRIBE
+ * - the connection: PING, AUTH, SELECT, CLIENT (ID, GETNAME, SETNAME), RESET, QUIT
+ * - the server: TIME, FLUSHALL, INFO and CONFIG GET, these two with the fields that lock libraries read
+ *
+ * Every other command is unknown to it, HELLO too, as to a server that speaks RESP2 alone.
  *
  * It holds no timer and no socket, so there is nothing to close. {@linkcode startNodes} puts it on the network.
  *
@@ -65,7 +63,10 @@ export interface MemorySession {
  * ```
  */
 export class MemoryRedis {
-  readonly #state: ServerState;
+  readonly #clock: Clock;
+  readonly #password: string | undefined;
+  readonly #sessions: Set<MemorySession> = new Set();
+  #state: ServerState;
   #connections = 0;
 
   /**
@@ -75,72 +76,60 @@ export class MemoryRedis {
    */
   constructor(options: MemoryRedisOptions = {}) {
     const { clock = systemClock, password } = options;
-    this.#state = {
-      clock,
-      password: password === undefined ? undefined : utf8ByteString(password),
-      databases: Array.from({ length: DATABASES }, () => new Keyspace(clock)),
-      scripts: new Set(),
-    };
+    this.#clock = clock;
+    this.#password = password === undefined ? undefined : utf8ByteString(password);
+    this.#state = this.#freshState();
   }
 
-  /** Opens a connection, for a transport of your own. */
-  session(): MemorySession {
-    return new Session(this.#state, ++this.#connections);
+  /**
+   * Opens a connection, for a transport of your own.
+   *
+   * @param options Where to hand what comes unasked.
+   */
+  session(options: MemorySessionOptions = {}): MemorySession {
+    const session: MemorySession = new ServerSession(this.#state, ++this.#connections, {
+      onMessage: options.onMessage?.bind(options),
+      onEnd: () => {
+        this.#sessions.delete(session);
+        options.onEnd?.();
+      },
+    });
+    this.#sessions.add(session);
+    return session;
   }
 
   /** Connects to this server inside the process, whatever the target; for the client's option of that name. */
   readonly connect: Connect = (_target, { signal }) => {
     if (signal.aborted) return Promise.reject(signal.reason);
-    return Promise.resolve(new MemoryTransport(this.session()));
+    return Promise.resolve(new MemoryTransport((options) => this.session(options)));
   };
-}
 
-class Session implements MemorySession {
-  readonly #server: ServerState;
-  readonly #connection: ConnectionState;
-  readonly #decoder: RespDecoder;
-  #replies = "";
-  #ended = false;
-
-  constructor(server: ServerState, id: number) {
-    this.#server = server;
-    const authenticated = server.password === undefined;
-    this.#connection = { id, database: 0, authenticated, name: "" };
-    this.#decoder = new RespDecoder((request) => this.#onRequest(request));
+  /**
+   * Ends every connection and starts anew, with another `run_id`, without any script, and without any key unless
+   * they are to be kept: what a client sees of a server that crashed and came back.
+   *
+   * @param options Whether the keys are kept.
+   */
+  restart({ keepData = false }: MemoryRestartOptions = {}): void {
+    for (const session of [...this.#sessions]) session.close();
+    this.#connections = 0;
+    this.#state = this.#freshState(keepData ? this.#state.databases : undefined);
   }
 
-  get ended(): boolean {
-    return this.#ended;
+  /** Deletes every key of every database, as `FLUSHALL` does; connections and scripts stay. */
+  flush(): void {
+    for (const keys of this.#state.databases) keys.clear();
   }
 
-  push(bytes: Uint8Array): Uint8Array {
-    if (this.#ended) return new Uint8Array(0);
-    this.#replies = "";
-    try {
-      this.#decoder.push(bytes);
-    } catch (error) {
-      if (!(error instanceof ProtocolError)) throw error;
-      this.#end();
-    }
-    return fromByteString(this.#replies);
-  }
-
-  /** The decoder reads what servers send; only an array of bulk strings is a request as well. */
-  #onRequest(request: RawReply): void {
-    if (this.#ended || request === null) return;
-    const words = Array.isArray(request) ? request : [request];
-    if (!words.every((word) => word instanceof Uint8Array) || !Array.isArray(request)) {
-      return this.#end();
-    }
-    if (words.length === 0) return;
-    const connection = this.#connection;
-    const keys = this.#server.databases[connection.database];
-    const context = { server: this.#server, connection, keys };
-    this.#replies += runCommand(context, words.map(toByteString));
-  }
-
-  #end(): void {
-    this.#ended = true;
-    this.#replies += failure("ERR Protocol error: expected an array of bulk strings");
+  #freshState(databases?: readonly Keyspace[]): ServerState {
+    const clock = this.#clock;
+    return {
+      clock,
+      password: this.#password,
+      databases: databases ?? Array.from({ length: DATABASES }, () => new Keyspace(clock)),
+      scripts: new Set(),
+      runId: systemRandom.value(),
+      startedAtMs: clock.wallMs(),
+    };
   }
 }

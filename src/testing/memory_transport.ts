@@ -4,7 +4,7 @@
  * @module
  */
 import type { Transport } from "../transport/transport.ts";
-import type { MemorySession } from "./memory_redis.ts";
+import type { MemorySession, MemorySessionOptions } from "./memory_session.ts";
 
 /** The client's end of a stream whose other end is a session. */
 export class MemoryTransport implements Transport {
@@ -13,9 +13,12 @@ export class MemoryTransport implements Transport {
   #closed = false;
   #wake: (() => void) | undefined = undefined;
 
-  /** @param session What the bytes that are written go to. */
-  constructor(session: MemorySession) {
-    this.#session = session;
+  /** @param open Opens what the bytes that are written go to. */
+  constructor(open: (options: MemorySessionOptions) => MemorySession) {
+    this.#session = open({
+      onMessage: (bytes) => this.#onBytes(bytes),
+      onEnd: () => this.#wakeReader(),
+    });
   }
 
   async read(buffer: Uint8Array): Promise<number | null> {
@@ -35,15 +38,19 @@ export class MemoryTransport implements Transport {
     if (this.#closed || this.#session.ended) {
       return Promise.reject(new Error("the stream is closed"));
     }
-    const replies = this.#session.push(bytes);
-    if (replies.length > 0) this.#unread.push(replies);
-    this.#wakeReader();
+    this.#onBytes(this.#session.push(bytes));
     return Promise.resolve(bytes.length);
   }
 
   close(): void {
     this.#closed = true;
     this.#unread = [];
+    this.#session.close();
+    this.#wakeReader();
+  }
+
+  #onBytes(bytes: Uint8Array): void {
+    if (bytes.length > 0) this.#unread.push(bytes);
     this.#wakeReader();
   }
 

@@ -1,12 +1,18 @@
 /**
- * The commands about scripts: EVAL, EVALSHA and SCRIPT, for the scripts of this library alone.
+ * The commands about scripts: EVAL, EVALSHA and SCRIPT, for the scripts of this library and of node-redlock.
  *
  * @module
  */
 import type { Command, CommandContext } from "./command.ts";
 import { parseInteger } from "./integers.ts";
-import { array, bulk, CommandError, integer, simple } from "./replies.ts";
+import { PEER_SCRIPT_FUNCTIONS } from "./peer_script_functions.ts";
+import { array, bulk, CommandError, fromByteString, integer, simple } from "./replies.ts";
 import { SCRIPT_FUNCTIONS, type ScriptFunction } from "./script_functions.ts";
+import { sha1 } from "./sha1.ts";
+
+const FUNCTIONS: ReadonlyMap<string, ScriptFunction> = new Map(
+  [...SCRIPT_FUNCTIONS, ...PEER_SCRIPT_FUNCTIONS].map((script) => [script.sha1, script]),
+);
 
 /** The commands by their names in lower case. */
 export const SCRIPT_COMMANDS: Readonly<Record<string, Command>> = {
@@ -26,17 +32,16 @@ function evalSource(context: CommandContext, [source, ...args]: readonly string[
   const { keys, values } = splitArguments(args);
   const script = functionOf(source);
   context.server.scripts.add(script.sha1);
-  return integer(script.run(context.keys, keys, values));
+  return script.run(context, keys, values);
 }
 
 function evalSha(context: CommandContext, [name, ...args]: readonly string[]): string {
   const unknown = new CommandError("NOSCRIPT No matching script. Please use EVAL.");
   if (name.length !== 40) throw unknown;
   const { keys, values } = splitArguments(args);
-  const sha1 = name.toLowerCase();
-  const script = SCRIPT_FUNCTIONS.find((known) => known.sha1 === sha1);
-  if (!script || !context.server.scripts.has(sha1)) throw unknown;
-  return integer(script.run(context.keys, keys, values));
+  const script = FUNCTIONS.get(name.toLowerCase());
+  if (!script || !context.server.scripts.has(script.sha1)) throw unknown;
+  return script.run(context, keys, values);
 }
 
 /** Parts `<count> <key …> <value …>`. */
@@ -51,9 +56,11 @@ function splitArguments(args: readonly string[]): { keys: string[]; values: stri
 }
 
 function functionOf(source: string): ScriptFunction {
-  const script = SCRIPT_FUNCTIONS.find((known) => known.source === source);
+  const script = FUNCTIONS.get(sha1(fromByteString(source)));
   if (script) return script;
-  throw new CommandError("ERR MemoryRedis runs only the scripts of @hasp/redlock, not this one");
+  throw new CommandError(
+    "ERR MemoryRedis runs only the scripts of @hasp/redlock and node-redlock, not this one",
+  );
 }
 
 function load({ server }: CommandContext, [source]: readonly string[]): string {

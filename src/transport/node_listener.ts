@@ -6,66 +6,75 @@
  */
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 
-/** What is behind one connection: bytes in, bytes out. */
+/** The other end of one connection. */
+export interface StreamPeer {
+  /** Sends bytes; after the end they are dropped. */
+  send(bytes: Uint8Array): void;
+  /** Ends the connection once everything is sent. */
+  end(): void;
+}
+
+/** What is behind one connection. */
 export interface StreamHandler {
-  /** Takes in bytes, which are not kept, and returns what is to be sent back. */
-  push(bytes: Uint8Array): Uint8Array;
-  /** Whether the connection is to end once that is sent. */
-  readonly ended: boolean;
+  /** Takes in bytes, which may be kept. */
+  onData(bytes: Uint8Array): void;
+  /** Called once when the connection is gone, whoever ended it. */
+  onClose(): void;
 }
 
 /** A listener that was started. */
 export interface Listener {
   /** The TCP port on 127.0.0.1. */
   readonly port: number;
-  /** Stops listening and closes every connection; resolves once all of them are gone. */
+  /** Stops listening and resets every connection; resolves once all of them are gone. */
   close(): Promise<void>;
 }
 
 /**
- * Listens on a free port of 127.0.0.1.
+ * Listens on a port of 127.0.0.1.
  *
+ * @param port The port; 0 for any that is free.
  * @param accept Called for each connection; returns what is behind it.
  * @returns The listener.
+ * @throws {Error} If the port is taken, with `code` `EADDRINUSE`.
  */
-export async function listen(accept: () => StreamHandler): Promise<Listener> {
+export async function listen(
+  port: number,
+  accept: (peer: StreamPeer) => StreamHandler,
+): Promise<Listener> {
   const sockets = new Map<Socket, Promise<void>>();
   const server = createServer({ noDelay: true }, (socket) => {
+    const handler = accept({
+      send: (bytes) => void (socket.writable && socket.write(bytes)),
+      end: () => void socket.end(),
+    });
     const gone = new Promise<void>((resolve) => {
       socket.on("close", () => {
         sockets.delete(socket);
+        handler.onClose();
         resolve();
       });
     });
     sockets.set(socket, gone);
-    serve(socket, accept());
+    socket.on("error", () => {}); // a peer that went away; "close" follows
+    socket.on("data", (bytes: Uint8Array) => handler.onData(bytes));
   });
-  await listening(server);
-  const { port } = server.address() as AddressInfo;
+  await listening(server, port);
   const close = async () => {
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     const gone = [...sockets.values()];
-    for (const socket of sockets.keys()) socket.destroy();
+    for (const socket of sockets.keys()) socket.resetAndDestroy();
     await Promise.all([closed, ...gone]);
   };
-  return { port, close };
+  return { port: (server.address() as AddressInfo).port, close };
 }
 
-function listening(server: Server): Promise<void> {
+function listening(server: Server, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", reject);
-    server.listen(0, "127.0.0.1", () => {
+    server.listen(port, "127.0.0.1", () => {
       server.off("error", reject);
       resolve();
     });
-  });
-}
-
-function serve(socket: Socket, handler: StreamHandler): void {
-  socket.on("error", () => {}); // a peer that went away; "close" follows
-  socket.on("data", (bytes: Uint8Array) => {
-    const answer = handler.push(bytes);
-    if (answer.length > 0) socket.write(answer);
-    if (handler.ended) socket.end();
   });
 }

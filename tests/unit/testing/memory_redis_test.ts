@@ -132,7 +132,7 @@ Deno.test("MemoryRedis.session() extends what holds the value and never shortens
 Deno.test("MemoryRedis.session() says that it does not run a script of somebody else's", () => {
   assertEquals(
     ask(new MemoryRedis().session(), "EVAL", "return 1", 0),
-    "-ERR MemoryRedis runs only the scripts of @hasp/redlock, not this one\r\n",
+    "-ERR MemoryRedis runs only the scripts of @hasp/redlock and node-redlock, not this one\r\n",
   );
 });
 

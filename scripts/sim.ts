@@ -1,0 +1,245 @@
+/**
+ * Simulates the lock on a faulty network, seed by seed; `deno task sim --help` tells how.
+ *
+ * A seed decides everything: what goes wrong, when, and what the clients want meanwhile. The same seed makes the same
+ * run, line by line.
+ *
+ * @module
+ */
+import { writeFileSync } from "node:fs";
+import process from "node:process";
+import { parseArgs } from "node:util";
+import { describeFault } from "../tests/simulation/support/faults.ts";
+import { runMutation } from "../tests/simulation/support/mutation_run.ts";
+import { MUTATIONS } from "../tests/simulation/support/mutations.ts";
+import type { Plan } from "../tests/simulation/support/plan.ts";
+import { type Outcome, run } from "../tests/simulation/support/run.ts";
+import { complaint } from "../tests/simulation/support/scenario.ts";
+import { SCENARIOS } from "../tests/simulation/support/scenarios.ts";
+import { shrink } from "../tests/simulation/support/shrink.ts";
+import { FAULT_KINDS, type FaultKind, swarmPlan } from "../tests/simulation/support/swarm.ts";
+import { timelineHtml } from "../tests/simulation/support/timeline.ts";
+
+const HOUR_MS = 3_600_000;
+/** How often progress is told, in milliseconds. */
+const PROGRESS_MS = 5_000;
+/** How many failing seeds are shown before the run ends. */
+const FAILURES_MAX = 5;
+const SEEDS = 1_000;
+/** How many seeds each mutation is tried on, and for how long, in milliseconds. */
+const MUTATION_SEEDS = 300;
+const MUTATION_MS = 20_000;
+
+const HELP = `Usage: deno task sim [options]
+
+  --seed <seed>      replay one seed, with everything that happens
+  --seeds <n|a..b>   run that many seeds, or those from a up to b (default ${SEEDS})
+  --hours <hours>    run until so many hours are simulated
+  --faults <a,b>     choose from these kinds of faults only
+  --scenarios        run the named scenarios; with --scenario <text> those that match
+  --mutations        break the library on purpose, way by way, and count the seeds that notice
+  --shrink           with --seed: leave out whatever the failure does not need
+  --html <file>      with --seed or --scenario: draw who held what when
+  --help             show this text
+
+Kinds of faults: ${FAULT_KINDS.join(", ")}`;
+
+/** What the command line asks for. */
+interface Choice {
+  readonly seed?: string;
+  readonly seeds?: string;
+  readonly hours?: string;
+  readonly kinds?: readonly FaultKind[];
+  readonly scenario?: string;
+  readonly scenarios?: boolean;
+  readonly mutations?: boolean;
+  readonly shrink?: boolean;
+  readonly html?: string;
+}
+
+function parseChoice(args: string[]): Choice | undefined {
+  const { values } = parseArgs({
+    args,
+    options: {
+      seed: { type: "string" },
+      seeds: { type: "string" },
+      hours: { type: "string" },
+      faults: { type: "string" },
+      scenario: { type: "string" },
+      scenarios: { type: "boolean" },
+      mutations: { type: "boolean" },
+      shrink: { type: "boolean" },
+      html: { type: "string" },
+      help: { type: "boolean", short: "h" },
+    },
+  });
+  if (values.help) {
+    console.log(HELP);
+    return undefined;
+  }
+  const kinds = values.faults?.split(",").map((name) => {
+    const kind = FAULT_KINDS.find((known) => known === name);
+    if (!kind) throw new TypeError(`There is no fault "${name}"\n\n${HELP}`);
+    return kind;
+  });
+  return { ...values, kinds };
+}
+
+/** Runs one seed and tells everything. */
+async function replay(seed: string, choice: Choice): Promise<number> {
+  const plan = planOf(seed, choice);
+  const shrunk = choice.shrink ? await shrink(plan) : undefined;
+  const outcome = shrunk?.outcome ?? await run(plan, true);
+  tellRun(outcome);
+  if (choice.html) draw(outcome, `Seed ${seed}`, choice.html);
+  return outcome.violations.length > 0 ? 1 : 0;
+}
+
+function planOf(seed: string, { kinds }: Choice): Plan {
+  return swarmPlan(seed, { kinds });
+}
+
+function tellRun({ plan, world, violations, excused }: Outcome): void {
+  const { nodes, clients, driftFactor, login } = plan;
+  console.log(
+    `${nodes.length} nodes, ${clients.length} clients, drift factor ${driftFactor}` +
+      (login ? ", with a login" : ""),
+  );
+  for (const fault of plan.faults) console.log(`  ${fault.atMs} ms: ${describeFault(fault)}`);
+  console.log(world.trace.text);
+  for (const { atMs, checker, what } of excused) {
+    console.log(`Expected at ${atMs.toFixed(3)} ms: ${checker}: ${what}`);
+  }
+  for (const { atMs, checker, what } of violations) {
+    console.log(`VIOLATION at ${atMs.toFixed(3)} ms: ${checker}: ${what}`);
+  }
+}
+
+function draw(outcome: Outcome, title: string, file: string): void {
+  writeFileSync(file, timelineHtml(outcome, title));
+  console.log(`Drawn to ${file}`);
+}
+
+/** Sums over seeds. */
+interface Totals {
+  seeds: number;
+  simulatedMs: number;
+  locks: number;
+  faults: number;
+  excused: number;
+  failed: string[];
+}
+
+/** Runs seeds until there are enough of them, or of failures. */
+async function runSeeds(choice: Choice): Promise<number> {
+  const { from, to } = seedRange(choice);
+  const limitMs = choice.hours === undefined ? Infinity : Number(choice.hours) * HOUR_MS;
+  const totals: Totals = { seeds: 0, simulatedMs: 0, locks: 0, faults: 0, excused: 0, failed: [] };
+  const startMs = performance.now();
+  let toldMs = startMs;
+  for (let seed = from; seed < to && totals.simulatedMs < limitMs; seed++) {
+    const outcome = await run(planOf(String(seed), choice));
+    totals.seeds++;
+    totals.simulatedMs += outcome.simulatedMs;
+    totals.locks += outcome.locks;
+    totals.faults += outcome.plan.faults.length;
+    totals.excused += Number(outcome.excused.length > 0);
+    if (outcome.violations.length > 0) {
+      totals.failed.push(String(seed));
+      await tellFailure(outcome, choice);
+      if (totals.failed.length >= FAILURES_MAX) break;
+    }
+    if (performance.now() - toldMs > PROGRESS_MS) {
+      toldMs = performance.now();
+      tellTotals(totals, toldMs - startMs);
+    }
+  }
+  tellTotals(totals, performance.now() - startMs);
+  if (totals.failed.length > 0) console.log(`Failed: ${totals.failed.join(", ")}`);
+  return totals.failed.length > 0 ? 1 : 0;
+}
+
+function seedRange({ seeds, hours }: Choice): { from: number; to: number } {
+  const [first, last] = (seeds ?? (hours === undefined ? String(SEEDS) : "Infinity")).split("..");
+  return last === undefined
+    ? { from: 0, to: Number(first) }
+    : { from: Number(first), to: Number(last) };
+}
+
+function tellTotals(totals: Totals, tookMs: number): void {
+  const { seeds, simulatedMs, locks, faults, excused, failed } = totals;
+  const seconds = tookMs / 1_000;
+  console.log(
+    `${seeds} seeds, ${(seeds / seconds).toFixed(1)} a second; ` +
+      `${(simulatedMs / HOUR_MS).toFixed(2)} hours, ${
+        (simulatedMs / HOUR_MS / seconds).toFixed(2)
+      } a second; ` +
+      `${locks} locks, ${faults} faults; ${failed.length} failed, ` +
+      `${excused} with violations to be expected`,
+  );
+}
+
+/** Shows as little of a failure as is needed to understand it, and how to see it again. */
+async function tellFailure({ plan, violations }: Outcome, choice: Choice): Promise<void> {
+  const [{ atMs, checker, what }] = violations;
+  console.log(`\nSeed ${plan.seed} fails at ${atMs.toFixed(3)} ms: ${checker}: ${what}`);
+  const shrunk = await shrink(plan);
+  if (shrunk) {
+    console.log(`What is needed for it (found in ${shrunk.runs} runs):`);
+    tellRun(shrunk.outcome);
+  }
+  const faults = choice.kinds ? ` --faults ${choice.kinds.join(",")}` : "";
+  console.log(`Replay it: deno task sim --seed ${plan.seed}${faults} --shrink --html run.html\n`);
+}
+
+async function runScenarios({ scenario = "", html }: Choice): Promise<number> {
+  const chosen = SCENARIOS.filter(({ id, name }) => `${id} ${name}`.includes(scenario));
+  let failed = 0;
+  for (const each of chosen) {
+    const outcome = await run(each.plan, html !== undefined);
+    const wrong = complaint(each, outcome);
+    failed += Number(wrong !== undefined);
+    console.log(`${wrong ? "FAILED" : "ok    "} ${each.id.padEnd(3)} ${each.name}`);
+    if (each.outside) console.log(`           as expected, ${each.outside} finds fault`);
+    if (wrong) console.log(`           ${wrong}`);
+    if (html && each === chosen[0]) draw(outcome, `${each.id}: ${each.name}`, html);
+  }
+  console.log(`${chosen.length} scenarios, ${failed} failed`);
+  return failed > 0 || chosen.length === 0 ? 1 : 0;
+}
+
+async function runMutations(): Promise<number> {
+  const range = { from: 0, to: MUTATION_SEEDS, enough: Infinity, limitMs: MUTATION_MS };
+  let missed = 0;
+  console.log("caught by   broken on purpose");
+  for (const mutation of MUTATIONS) {
+    const { seeds, caught, scenarios, checkers } = await runMutation(mutation, range);
+    const names = Object.entries(checkers).sort(([, one], [, other]) => other - one)
+      .map(([checker, count]) => `${checker} ${count}`);
+    if (scenarios.length > 0) names.push(`scenario ${[...new Set(scenarios)].join(" ")}`);
+    missed += Number(names.length === 0);
+    const share = `${caught.length} of ${seeds}`.padEnd(11);
+    console.log(`${share} ${mutation.name} (${names.join(", ") || "MISSED"})`);
+  }
+  const sound = await runMutation(undefined, { ...range, enough: 1 });
+  console.log(`${sound.caught.length} of ${sound.seeds}`.padEnd(11), "nothing");
+  console.log(`${MUTATIONS.length - missed} of ${MUTATIONS.length} mutations are caught`);
+  return missed + sound.caught.length > 0 ? 1 : 0;
+}
+
+async function main(): Promise<number> {
+  const choice = parseChoice(process.argv.slice(2));
+  if (!choice) return 0;
+  if (choice.mutations) return await runMutations();
+  if (choice.scenarios || choice.scenario !== undefined) return await runScenarios(choice);
+  if (choice.seed !== undefined) return await replay(choice.seed, choice);
+  return await runSeeds(choice);
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  if (!(error instanceof TypeError)) throw error;
+  console.error(error.message);
+  process.exitCode = 2;
+}

@@ -1,0 +1,385 @@
+/**
+ * Nodes in memory over TCP, and what can be done to them, seen from clients.
+ */
+import {
+  assert,
+  assertEquals,
+  assertGreaterOrEqual,
+  assertLess,
+  assertRejects,
+  assertThrows,
+} from "@std/assert";
+import { createRedlock, type Lock, LockLostError, QuorumError } from "../../mod.ts";
+import {
+  connect,
+  ConnectionError,
+  type RedisClient,
+  type Reply,
+  ReplyError,
+} from "../../src/redis/mod.ts";
+import { startNodes, type TestNode } from "../../src/testing/mod.ts";
+import { eventually } from "../support/eventually.ts";
+import { findRuntimes, type FoundRuntime } from "../support/programs.ts";
+
+/** A promise and whether it has settled. */
+function watched(promise: Promise<Reply>) {
+  const watch = { promise, settled: false };
+  promise.then(() => watch.settled = true, () => watch.settled = true);
+  return watch;
+}
+
+/** Some round trips to another node of this process: what was to come has come by then. */
+async function settle(client: RedisClient): Promise<void> {
+  for (let times = 0; times < 5; times++) await client.send(["PING"]);
+}
+
+function urlOf(node: TestNode): string {
+  return `redis://127.0.0.1:${node.port}`;
+}
+
+Deno.test("startNodes() starts nodes that share nothing and ask for the password", async () => {
+  await using nodes = await startNodes(2, { password: "s/cret" });
+  await using one = await connect(nodes.addresses[0]);
+  await using other = await connect(nodes.addresses[1]);
+  await one.send(["SET", "a", "1"]);
+  assertEquals([await one.send(["GET", "a"]), await other.send(["GET", "a"])], ["1", null]);
+  await assertRejects(
+    () => connect(urlOf(nodes[0])),
+    ReplyError,
+    "NOAUTH Authentication required.",
+  );
+});
+
+Deno.test("startNodes() is disposed of while clients are connected, and a second time", async () => {
+  const nodes = await startNodes(1);
+  const client = await connect(nodes.addresses[0]);
+  await nodes[Symbol.asyncDispose]();
+  await nodes[Symbol.asyncDispose]();
+  await assertRejects(() => client.send(["PING"]), ConnectionError);
+  await client.close();
+});
+
+Deno.test("startNodes() gives an array of nodes, each with its address and port", async () => {
+  await using nodes = await startNodes(3);
+  assertEquals(nodes.length, 3);
+  assertEquals(nodes.map(({ address }) => address), nodes.addresses);
+  assertEquals(nodes.map(urlOf), nodes.addresses);
+  assertEquals(nodes.node(2), nodes[2]);
+  assertEquals(new Set(nodes.addresses).size, 3);
+});
+
+for (const index of [3, -1, 0.5]) {
+  Deno.test(`TestNodes.node() refuses ${index} where there are three nodes`, async () => {
+    await using nodes = await startNodes(3);
+    const error = assertThrows(() => nodes.node(index), RangeError);
+    assertEquals(
+      error.message,
+      `Cannot return node as 'index' must be an integer from 0 to 2: current value is ${index}`,
+    );
+  });
+}
+
+Deno.test("TestNode.crash() resets connections and refuses new ones", async () => {
+  await using nodes = await startNodes(1);
+  const { port } = nodes[0];
+  using stream = await Deno.connect({ hostname: "127.0.0.1", port });
+  const reading = stream.read(new Uint8Array(8));
+  await Promise.all([
+    assertRejects(() => reading, Deno.errors.ConnectionReset),
+    nodes[0].crash(),
+  ]);
+  await nodes[0].crash();
+  await assertRejects(
+    () => Deno.connect({ hostname: "127.0.0.1", port }),
+    Deno.errors.ConnectionRefused,
+  );
+});
+
+for (const [keepData, left] of [[undefined, null], [false, null], [true, "1"]] as const) {
+  Deno.test(`TestNode.restart({ keepData: ${keepData} }) comes back on the same port ${left ? "with" : "without"} its keys`, async () => {
+    await using nodes = await startNodes(1);
+    const [node] = nodes;
+    let runId: unknown;
+    {
+      await using client = await connect(node.address);
+      await client.send(["SET", "a", "1", "PX", 60_000]);
+      runId = /run_id:\w+/u.exec(String(await client.send(["INFO"])))?.[0];
+    }
+    await node.crash();
+    await node.restart({ keepData });
+    await using client = await connect(node.address);
+    assertEquals(await client.send(["GET", "a"]), left);
+    const after = /run_id:\w+/u.exec(String(await client.send(["INFO"])))?.[0];
+    assert(after !== undefined && after !== runId);
+  });
+}
+
+Deno.test("TestNode.restart() of a node that hangs crashes it first, and it answers again", async () => {
+  await using nodes = await startNodes(1);
+  await using client = await connect(nodes[0].address);
+  nodes[0].hang();
+  const waiting = client.send(["PING"]);
+  await Promise.all([assertRejects(() => waiting, ConnectionError), nodes[0].restart()]);
+  await using other = await connect(nodes[0].address);
+  assertEquals(await other.send(["PING"]), "PONG");
+});
+
+Deno.test("TestNode.restart() rejects where another program has taken the port", async () => {
+  await using nodes = await startNodes(1);
+  await nodes[0].crash();
+  using _other = Deno.listen({ hostname: "127.0.0.1", port: nodes[0].port });
+  const error = await assertRejects(() => nodes[0].restart(), Error);
+  assertEquals((error as { code?: string }).code, "EADDRINUSE");
+});
+
+Deno.test("TestNode.restart() rejects once the nodes were disposed of", async () => {
+  const nodes = await startNodes(1);
+  await nodes[Symbol.asyncDispose]();
+  const error = await assertRejects(() => nodes[0].restart(), Error);
+  assertEquals(error.message, `Cannot restart node ${nodes[0].port} as it was disposed of`);
+});
+
+Deno.test("TestNode.hang() takes connections and answers nothing until resume(), then in order", async () => {
+  await using nodes = await startNodes(2);
+  await using other = await connect(nodes[1].address);
+  await using first = await connect(nodes[0].address);
+  await using second = await connect(nodes[0].address);
+  nodes[0].hang();
+  using late = await Deno.connect({ hostname: "127.0.0.1", port: nodes[0].port });
+  await late.write(new TextEncoder().encode("*1\r\n$4\r\nPING\r\n"));
+  const calls = [];
+  for (const [client, value] of [[first, "a"], [second, "b"], [first, "c"]] as const) {
+    calls.push(watched(client.send(["RPUSH", "list", value])));
+    await settle(other);
+  }
+  assertEquals(calls.map(({ settled }) => settled), [false, false, false]);
+  nodes[0].resume();
+  assertEquals(await Promise.all(calls.map(({ promise }) => promise)), [1, 2, 3]);
+  assertEquals(await first.send(["LRANGE", "list", 0, -1]), ["a", "b", "c"]);
+  const buffer = new Uint8Array(16);
+  assertEquals(await late.read(buffer), 7);
+});
+
+for (
+  const [fault, arrives] of [["hang", true], ["partition", false]] as const
+) {
+  Deno.test(`TestNode.${fault}() ${arrives ? "serves" : "never hears"} what a client sent that has given up`, async () => {
+    await using nodes = await startNodes(2);
+    await using other = await connect(nodes[1].address);
+    await using watcher = await connect(nodes[0].address);
+    nodes[0][fault]();
+    const stream = await Deno.connect({ hostname: "127.0.0.1", port: nodes[0].port });
+    await stream.write(new TextEncoder().encode("*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\n1\r\n"));
+    await settle(other);
+    stream.close();
+    await settle(other);
+    nodes[0].resume();
+    assertEquals(await watcher.send(["GET", "a"]), arrives ? "1" : null);
+  });
+}
+
+Deno.test("TestNode.partition() keeps connections, and what was sent arrives after resume()", async () => {
+  await using nodes = await startNodes(2);
+  await using other = await connect(nodes[1].address);
+  await using client = await connect(nodes[0].address);
+  await client.send(["SET", "a", "1"]);
+  nodes[0].partition();
+  const call = watched(client.send(["INCR", "a"]));
+  await settle(other);
+  assertEquals(call.settled, false);
+  nodes[0].resume();
+  assertEquals(await call.promise, 2);
+});
+
+Deno.test("TestNode.slow() delays what is sent to it, in order, and slow(0) ends that", async () => {
+  await using nodes = await startNodes(1);
+  await using client = await connect(nodes[0].address);
+  nodes[0].slow(80);
+  const startMs = performance.now();
+  const replies = await Promise.all(["a", "b"].map((value) => client.send(["RPUSH", "l", value])));
+  assertGreaterOrEqual(performance.now() - startMs, 79);
+  assertEquals(replies, [1, 2]);
+  nodes[0].slow(60_000);
+  const call = client.send(["PING"]);
+  nodes[0].slow(0);
+  assertEquals(await call, "PONG");
+});
+
+Deno.test("startNodes() is disposed of while commands wait on slow and hung nodes", async () => {
+  const nodes = await startNodes(2);
+  const clients = await Promise.all(nodes.addresses.map((address) => connect(address)));
+  nodes[0].slow(60_000);
+  nodes[1].hang();
+  const calls = clients.map((client) => client.send(["PING"]));
+  await Promise.all([
+    nodes[Symbol.asyncDispose](),
+    ...calls.map((call) => assertRejects(() => call, ConnectionError)),
+  ]);
+  await Promise.all(clients.map((client) => client.close()));
+});
+
+Deno.test("TestNode.skewClock() sets the clock by which keys expire, each time from the right time", async () => {
+  await using nodes = await startNodes(1);
+  await using client = await connect(nodes[0].address);
+  const offsetS = async () => {
+    const [seconds] = await client.send(["TIME"]) as string[];
+    return Number(seconds) - Date.now() / 1000;
+  };
+  await client.send(["SET", "a", "1", "PX", 60_000]);
+  nodes[0].skewClock(-30_000);
+  assertLess(Math.abs(await offsetS() + 30), 2);
+  assertLess(Math.abs(Number(await client.send(["PTTL", "a"])) - 90_000), 2_000);
+  nodes[0].skewClock(61_000);
+  assertLess(Math.abs(await offsetS() - 61), 2);
+  assertEquals(await client.send(["GET", "a"]), null);
+});
+
+Deno.test("TestNode.flush() takes every key and leaves connections and scripts", async () => {
+  await using nodes = await startNodes(1);
+  await using client = await connect(nodes[0].address);
+  await client.send(["SET", "a", "1"]);
+  nodes[0].flush();
+  assertEquals(await client.send(["EXISTS", "a"]), 0);
+});
+
+Deno.test("a subscriber gets what others publish, and nobody is counted who has left", async () => {
+  await using nodes = await startNodes(1);
+  await using client = await connect(nodes[0].address);
+  const stream = await Deno.connect({ hostname: "127.0.0.1", port: nodes[0].port });
+  await stream.write(new TextEncoder().encode("*2\r\n$9\r\nSUBSCRIBE\r\n$4\r\nnews\r\n"));
+  const texts = stream.readable.pipeThrough(new TextDecoderStream()).getReader();
+  assertEquals((await texts.read()).value, "*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n");
+  assertEquals(await client.send(["PUBLISH", "news", "hello"]), 1);
+  assertEquals((await texts.read()).value, "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$5\r\nhello\r\n");
+  await texts.cancel();
+  await eventually(async () => assertEquals(await client.send(["PUBLISH", "news", "?"]), 0));
+});
+
+Deno.test("a node says what it can't do while it is down", async () => {
+  await using nodes = await startNodes(1);
+  const [node] = nodes;
+  await node.crash();
+  for (const action of ["hang", "partition", "resume"] as const) {
+    const error = assertThrows(() => node[action](), Error);
+    assertEquals(
+      error.message,
+      `Cannot ${action} node ${node.port} as it does not run: restart it first`,
+    );
+  }
+});
+
+for (const delayMs of [-1, NaN, 2 ** 31]) {
+  Deno.test(`TestNode.slow() refuses ${delayMs}`, async () => {
+    await using nodes = await startNodes(1);
+    const error = assertThrows(() => nodes[0].slow(delayMs), RangeError);
+    assertEquals(
+      error.message,
+      `Cannot slow node as 'delayMs' must be a number from 0 to 2147483647: current value is ${delayMs}`,
+    );
+  });
+}
+
+Deno.test("TestNode.skewClock() refuses what is no integer", async () => {
+  await using nodes = await startNodes(1);
+  const error = assertThrows(() => nodes[0].skewClock(0.5), RangeError);
+  assertEquals(
+    error.message,
+    "Cannot skew clock as 'aheadMs' must be a safe integer: current value is 0.5",
+  );
+});
+
+for (
+  const [fault, befall] of [
+    ["forgets its keys", (node: TestNode) => node.flush()],
+    ["hangs", (node: TestNode) => node.hang()],
+    ["is cut off", (node: TestNode) => node.partition()],
+    ["crashes", (node: TestNode) => node.crash()],
+    ["restarts empty", (node: TestNode) => node.restart()],
+    ["steps its clock ahead", (node: TestNode) => node.skewClock(10_000)],
+  ] as const
+) {
+  Deno.test(`a routine in using() is told when a majority ${fault}, and its caller too`, async () => {
+    await using nodes = await startNodes(3);
+    await using redlock = createRedlock(nodes.addresses, { nodeTimeoutMs: 50 });
+    let lock: Lock | undefined;
+    const error = await assertRejects(
+      () =>
+        redlock.using("report", { ttlMs: 600 }, async (given) => {
+          lock = given;
+          await Promise.all([befall(nodes.node(0)), befall(nodes.node(1))]);
+          await new Promise((resolve) =>
+            given.signal.addEventListener("abort", resolve, { once: true })
+          );
+        }),
+      LockLostError,
+    );
+    assertEquals([lock!.held, lock!.signal.reason], [false, error]);
+  });
+}
+
+Deno.test("a minority that is cut off is not noticed, a majority is a QuorumError", async () => {
+  await using nodes = await startNodes(3);
+  await using redlock = createRedlock(nodes.addresses, { waitMs: 0, nodeTimeoutMs: 100 });
+  await (await redlock.acquire("a")).release();
+  nodes[0].partition();
+  await (await redlock.acquire("a")).release();
+  nodes[1].partition();
+  await assertRejects(() => redlock.acquire("a"), QuorumError);
+});
+
+const source = (path: string) => JSON.stringify(new URL(`../../${path}`, import.meta.url).href);
+
+/** Every fault once, in whatever runtime; prints what came of it. */
+const PROGRAM = `
+import { connect } from ${source("src/redis/mod.ts")};
+import { startNodes } from ${source("src/testing/mod.ts")};
+const nodes = await startNodes(1);
+const node = nodes.node(0);
+let client = await connect(node.address);
+const seen = [await client.send(["SET", "a", "1"])];
+node.hang();
+const hung = client.send(["GET", "a"]);
+node.resume();
+seen.push(await hung);
+node.partition();
+const lost = client.send(["PING"]).catch((error) => error.code);
+await node.crash();
+seen.push(await lost, await connect(node.address).catch((error) => error.code));
+await node.restart({ keepData: true });
+client = await connect(node.address);
+node.slow(20);
+seen.push(await client.send(["GET", "a"]));
+node.skewClock(5_000);
+await client.send(["SET", "b", "1", "PX", 1]);
+node.skewClock(6_000);
+seen.push(await client.send(["GET", "b"]));
+node.slow(30_000);
+const slow = client.send(["PING"]).catch((error) => error.code);
+await nodes[Symbol.asyncDispose]();
+seen.push(await slow);
+await client.close();
+console.log(JSON.stringify(seen));
+`;
+
+for (const runtime of await findRuntimes()) {
+  const { name, missing } = runtime;
+  Deno.test({
+    name: `startNodes() does the same in ${name}${missing ? ` (skipped: ${missing})` : ""}`,
+    ignore: missing !== undefined,
+    fn: () => testRuntime(runtime),
+  });
+}
+
+async function testRuntime({ name, path }: FoundRuntime): Promise<void> {
+  const file = await Deno.makeTempFile({ suffix: ".mjs" });
+  try {
+    await Deno.writeTextFile(file, PROGRAM);
+    const flags = name === "deno" ? ["run", "--no-prompt", "--allow-net=127.0.0.1"] : [];
+    const { stdout, stderr } = await new Deno.Command(path!, { args: [...flags, file] }).output();
+    const text = new TextDecoder();
+    const seen = ["OK", "1", "CONNECTION", "CONNECTION", "1", null, "CONNECTION"];
+    assertEquals(text.decode(stdout), `${JSON.stringify(seen)}\n`, text.decode(stderr));
+  } finally {
+    await Deno.remove(file);
+  }
+}

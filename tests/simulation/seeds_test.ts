@@ -1,0 +1,87 @@
+import { assert, assertEquals } from "@std/assert";
+import { findRuntime } from "../../scripts/find_runtimes.ts";
+import { run } from "./support/run.ts";
+import { shrink } from "./support/shrink.ts";
+import { swarmPlan } from "./support/swarm.ts";
+
+/** How many seeds are run each time, and for how long at the most, in milliseconds: machines differ. */
+const SEEDS = 250;
+const SEEDS_MS = 15_000;
+
+/** Seeds that once failed, and what they showed. */
+const REGRESSIONS: readonly (readonly [seed: string, showed: string])[] = [
+  ["1056", "aborts the signal late where the wall clock gains slowly on the monotonic one"],
+  ["1258", "aborts the signal late where the wall clock gains slowly on the monotonic one"],
+  ["2322", "aborts the signal late where the wall clock gains slowly on the monotonic one"],
+  ["359", "aborts the signal of a lock of a few milliseconds late, by the rounding of timers"],
+  ["2386", "aborts the signal of a lock of a few milliseconds late, by the rounding of timers"],
+  ["4910", "aborts the signal of a lock of a few milliseconds late, by the rounding of timers"],
+];
+
+Deno.test("a swarm of seeds shows no violation", async () => {
+  const endMs = performance.now() + SEEDS_MS;
+  for (let seed = 0; seed < SEEDS && performance.now() < endMs; seed++) {
+    assertEquals((await run(swarmPlan(seed))).violations, [], `seed ${seed}`);
+  }
+});
+
+for (const [seed, showed] of REGRESSIONS) {
+  Deno.test(`seed ${seed} no longer ${showed}`, async () => {
+    assertEquals((await run(swarmPlan(seed))).violations, []);
+  });
+}
+
+for (const seed of [6, 42, 75]) {
+  Deno.test(`seed ${seed} makes the same trace twice, line by line`, async () => {
+    const first = (await run(swarmPlan(seed), true)).world.trace.text;
+    const second = (await run(swarmPlan(seed), true)).world.trace.text;
+    assert(first.length > 1_000);
+    assertEquals(second, first);
+  });
+}
+
+Deno.test("a run that nobody traces is the run that is traced", async () => {
+  for (const seed of [23, 75]) {
+    const traced = await run(swarmPlan(seed), true);
+    const untraced = await run(swarmPlan(seed));
+    assertEquals(untraced.simulatedMs, traced.simulatedMs);
+    assertEquals(untraced.locks, traced.locks);
+  }
+});
+
+const mayRun = (await Deno.permissions.query({ name: "run" })).state === "granted";
+const node = mayRun ? await findRuntime("node").catch(() => undefined) : undefined;
+
+Deno.test({
+  name: node
+    ? "a seed makes the same trace in Node"
+    : `a seed makes the same trace in Node (${
+      mayRun ? "there is none that runs TypeScript" : "no permission to run programs"
+    })`,
+  ignore: node === undefined,
+  fn: async () => {
+    const program = `
+      import { run } from "./tests/simulation/support/run.ts";
+      import { swarmPlan } from "./tests/simulation/support/swarm.ts";
+      process.stdout.write((await run(swarmPlan(42), true)).world.trace.text);
+    `;
+    const { success, stdout, stderr } = await new Deno.Command(node!, {
+      args: ["--input-type=module-typescript", "--no-warnings", "--eval", program],
+      stdin: "null",
+    }).output();
+    assert(success, new TextDecoder().decode(stderr));
+    const here = (await run(swarmPlan(42), true)).world.trace.text;
+    assertEquals(new TextDecoder().decode(stdout), here);
+  },
+});
+
+Deno.test("shrink() leaves of a failing plan what the failure needs", async () => {
+  // Where no node is left in the end there is no progress, and no fault is needed for it.
+  const plan = { ...swarmPlan(42, { kinds: ["hang", "cut", "pause"] }), left: [] };
+  const broken = { ...plan, left: plan.nodes.map((_, index) => index) };
+  const shrunk = await shrink(broken);
+  assert(shrunk !== undefined);
+  assertEquals(shrunk.outcome.violations[0]?.checker, "progress");
+  assertEquals(shrunk.plan.faults, []);
+  assertEquals(await shrink(plan), undefined);
+});

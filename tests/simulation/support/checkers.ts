@@ -1,0 +1,229 @@
+/**
+ * The checkers: what must hold whatever goes wrong, seen from where callers and nodes stand.
+ *
+ * @module
+ */
+import { LockLostError } from "./library.ts";
+import type { Call, Held } from "./sim_client.ts";
+import type { Lock } from "./library.ts";
+import type { World } from "./world.ts";
+
+/** For how long a lock that is over is looked at further, in milliseconds: it must not come back. */
+const AFTERLIFE_MS = 5_000;
+/** The library looks for jumps of the wall clock so often, in milliseconds. */
+const HEARTBEAT_MS = 250;
+/** By how much numbers with a fraction may differ though they mean the same, in milliseconds. */
+const ROUNDING_MS = 0.01;
+/** What the validity is shorter than the TTL beside the drift, in milliseconds. */
+const DRIFT_ALLOWANCE_MS = 2;
+/** A runtime's timers are set in whole milliseconds. */
+const TIMER_PRECISION_MS = 1;
+
+/** Looks at every lock in hand after every event. */
+export class Checkers {
+  readonly #world: World;
+  readonly #quorum: number;
+  readonly #watched = new Set<Held>();
+  /** Every lock there was, for the picture and for the keys that are left. */
+  readonly all: Held[] = [];
+  readonly #overlaps = new Set<string>();
+
+  constructor(world: World) {
+    this.#world = world;
+    this.#quorum = Math.floor(world.plan.nodes.length / 2) + 1; // not the library's: it is what is checked
+  }
+
+  /** A caller has a lock in hand from now on. */
+  begin(held: Held): void {
+    this.#watched.add(held);
+    this.all.push(held);
+    held.extendedAtMs = held.sinceMs;
+    this.#world.values.get(held.lock.value)!.held = held;
+    this.#world.trace.add(held.client.name, `has ${nameOf(held)}`);
+    if (held.claimMs <= 0 && this.#world.plan.process.stallChance === 0) {
+      this.#world.fail("handle-truth", `${nameOf(held)} was handed out though it is over`);
+    }
+  }
+
+  /** Whoever else holds something that `lock` was about. */
+  otherHolder(lock: Lock): Held | undefined {
+    for (const held of this.#watched) {
+      if (held.lock === lock || !held.client.process.alive || !held.lock.held) continue;
+      if (held.lock.resources.some((resource) => lock.resources.includes(resource))) return held;
+    }
+    return undefined;
+  }
+
+  /** Every lock on a resource that is held now, by anybody who lives. */
+  holdersOf(resource: string): Held[] {
+    return [...this.#watched].filter(({ lock, client }) =>
+      lock.resources.includes(resource) && client.process.alive && lock.held
+    );
+  }
+
+  /** Looks at everything; called after each event. */
+  readonly check = (): void => {
+    if (this.#watched.size === 0) return;
+    const holders: Held[] = [];
+    for (const held of this.#watched) {
+      if (!held.client.process.alive) this.#watched.delete(held);
+      else if (this.#checkHeld(held)) holders.push(held);
+    }
+    for (let one = 0; one < holders.length; one++) {
+      for (let other = one + 1; other < holders.length; other++) {
+        this.#checkExclusion(holders[one], holders[other]);
+      }
+    }
+  };
+
+  /** A call has settled: not too late? */
+  checkSettled(call: Call): void {
+    const tookMs = call.client.process.awakeMs - call.sinceAwakeMs;
+    if (tookMs <= call.boundMs) return;
+    const text = `${call.client.name} ${call.what} took ${tookMs.toFixed(1)} ms, ` +
+      `${call.boundMs.toFixed(1)} are allowed`;
+    this.#world.fail("settles", text);
+  }
+
+  /** Keys that nobody will take back though their locks are over. */
+  checkOrphans(): void {
+    const { nodes, values, ledger } = this.#world;
+    for (const node of nodes) {
+      if (!node.up || node.hung || this.#world.plan.left.includes(node.index)) continue;
+      if (this.#world.keepsTooLong(node.index)) continue;
+      for (const { key, value, remainingMs } of node.standing()) {
+        const owner = values.get(value);
+        if (!owner?.client.process.alive || owner.client.closed) continue;
+        const deeds = ledger.of(value, node.index);
+        if (deeds.releaseRefused || deeds.excused || leftToTtl(owner.held)) continue;
+        const text = `"${key}" of ${value} stands on ${node.name} for another ` +
+          `${remainingMs} ms though nobody holds it`;
+        this.#world.fail("orphan", text);
+      }
+    }
+  }
+
+  /** Says whether the lock is held; whatever it says must be true. */
+  #checkHeld(held: Held): boolean {
+    const { lock, client } = held;
+    const { nowMs } = this.#world.loop;
+    const remainingMs = lock.remainingMs();
+    const isHeld = lock.held;
+    if (isHeld !== remainingMs > 0) {
+      this.#world.fail("handle-truth", `${nameOf(held)}: held and remainingMs() disagree`);
+    }
+    if (isHeld) {
+      this.#checkClaim(held, remainingMs);
+      if (held.released) {
+        const text = `${nameOf(held)} is held after its release`;
+        this.#world.failOnce(held, false, "held-after-end", text);
+      }
+      if (held.endedAtMs !== undefined) {
+        if (!this.#world.stepsBack(client.index)) {
+          this.#world.fail("held-after-end", `${nameOf(held)} is held again`);
+        }
+        held.endedAtMs = undefined;
+      }
+      const span = held.spans.at(-1);
+      if (span && span[1] === Infinity) return true;
+      held.spans.push([nowMs, Infinity]);
+      return true;
+    }
+    const span = held.spans.at(-1);
+    if (span?.[1] === Infinity) span[1] = nowMs;
+    if (held.endedAtMs === undefined) {
+      held.endedAtMs = nowMs;
+      this.#world.trace.add(client.name, `no longer holds ${nameOf(held)}`);
+    }
+    this.#checkAbort(held);
+    if (nowMs - held.endedAtMs > AFTERLIFE_MS && (held.released || held.signal?.aborted)) {
+      this.#watched.delete(held);
+    }
+    return false;
+  }
+
+  /** `held` and `remainingMs()` never claim more than a quorum of nodes has promised. */
+  #checkClaim(held: Held, remainingMs: number): void {
+    const { ledger, loop, plan } = this.#world;
+    const { value, resources, extensions } = held.lock;
+    const untilMs = loop.nowMs + remainingMs / (1 - plan.driftFactor / 2) - ROUNDING_MS;
+    const standing = ledger.standingUntil(value, resources, plan.nodes.length, untilMs);
+    if (standing < this.#quorum) {
+      const text = `${nameOf(held)} claims ${remainingMs.toFixed(3)} ms, for which only ` +
+        `${standing} nodes promised to keep its keys`;
+      const excused = this.#world.clockLies(held.client.index);
+      this.#world.failOnce(held, excused, "handle-truth", text);
+    }
+    if (extensions > held.extensions) {
+      const nodes = plan.nodes.length;
+      const found = ledger.extendedWithin(value, resources, nodes, held.extendedAtMs);
+      if (found < this.#quorum && !held.extendsTwice) {
+        const text = `${nameOf(held)} was extended though only ${found} nodes still held it`;
+        this.#world.fail("extension", text);
+      }
+      held.extensions = extensions;
+      held.extendedAtMs = loop.nowMs;
+    }
+  }
+
+  /** The signal aborts no later than the validity ends. */
+  #checkAbort(held: Held): void {
+    const { signal, client } = held;
+    if (!signal || signal.aborted || held.released) return;
+    const { process } = client;
+    if (process.stopped) return;
+    held.lateSinceMs ??= process.awakeMs;
+    const lateMs = process.awakeMs - held.lateSinceMs;
+    if (lateMs <= this.#abortMayBeLateMs(held)) return;
+    this.#world.fail("abort", `${nameOf(held)}: its signal is ${lateMs.toFixed(3)} ms late`);
+    held.lateSinceMs = Infinity;
+  }
+
+  /** The library aborts early by a margin, so that a timer may be late by as much. */
+  #abortMayBeLateMs({ client, lock }: Held): number {
+    const { process: { timerLateMs }, driftFactor } = this.#world.plan;
+    const { ttlMs } = this.#world.values.get(lock.value)!;
+    const timerMs = TIMER_PRECISION_MS + timerLateMs;
+    const marginMs = abortMarginMs(ttlMs * (1 - driftFactor) - DRIFT_ALLOWANCE_MS);
+    if (this.#world.jumps(client.index)) return 2 * (HEARTBEAT_MS + timerMs);
+    if (client.process.wasStopped) return 2 * timerMs;
+    return Math.max(timerMs - marginMs, 0) + ROUNDING_MS;
+  }
+
+  /** Two locks on one resource are never held at one instant. */
+  #checkExclusion(one: Held, other: Held): void {
+    const shared = one.lock.resources.find((name) => other.lock.resources.includes(name));
+    if (shared === undefined) return;
+    const pair = `${one.lock.value} ${other.lock.value}`;
+    if (this.#overlaps.has(pair)) return;
+    this.#overlaps.add(pair);
+    const { ledger, loop, plan } = this.#world;
+    const promisedTwice = [one, other].every(({ lock }) =>
+      ledger.standingUntil(lock.value, lock.resources, plan.nodes.length, loop.nowMs) >=
+        this.#quorum
+    );
+    const excused = (promisedTwice && this.#world.nodesForgot) ||
+      this.#world.clockLies(one.client.index) || this.#world.clockLies(other.client.index);
+    const text = `${nameOf(one)} and ${nameOf(other)} are both held`;
+    this.#world.failUnless(excused, "mutual-exclusion", text);
+  }
+}
+
+/** By how much the signal aborts early: a twentieth of the validity, from 2 to 25 ms, and never more than half of it. */
+function abortMarginMs(validityMs: number): number {
+  return Math.min(Math.max(validityMs / 20, 2), 25, validityMs / 2);
+}
+
+/** A lock that merely ran out leaves its keys to their TTL. */
+function leftToTtl(held: Held | undefined): boolean {
+  if (!held) return false;
+  if (held.released && !(held.lock.signal.reason instanceof LockLostError)) return false;
+  const { reason } = held.lock.signal;
+  if (!(reason instanceof LockLostError)) return true;
+  const cause = (reason.cause as Error).message;
+  return cause === "its validity has ended" || cause.startsWith("it was extended");
+}
+
+function nameOf({ client, lock }: Held): string {
+  return `${lock.resources.join("+")} of ${client.name} (${lock.value.slice(0, 12)})`;
+}

@@ -1,0 +1,144 @@
+/**
+ * What the nodes did and, by it, promised: written by the nodes, read by the checkers.
+ *
+ * A node that sets a key promises that it stands for the TTL, by a clock that runs within the drift allowance. What a
+ * node promised stays in the ledger when the node forgets it (data lost, clock stepped), so that a checker can tell a
+ * lock client that claims too much from a node that kept too little.
+ *
+ * @module
+ */
+
+/** One key on one node for one value. */
+export interface Promised {
+  /** Until when, in true time, the key was to stand at the least. */
+  untilMs: number;
+  /** When it was set by SET or by ACQUIRE_ALL; never for one that only an extension filled in. */
+  setAtMs: number | undefined;
+  /** When an extension last found it there. */
+  extendedAtMs: number | undefined;
+}
+
+/** What one node did with the keys of one value. */
+export interface Deeds {
+  /** By key. */
+  readonly promised: Map<string, Promised>;
+  /** Over which connections it was told to release them. */
+  readonly releasedOver: Set<number>;
+  /** Whether a release was answered with an error, so that the keys are left to their TTL. */
+  releaseRefused: boolean;
+  /** Whether they may stand without a fault of the client's: set after a release that overtook, or restored. */
+  excused: boolean;
+}
+
+/** What all nodes did. */
+export class Ledger {
+  readonly #deeds = new Map<string, Map<number, Deeds>>();
+  /** Told of what no node should ever be brought to do, as it happens. */
+  readonly misdeed: (what: string) => void;
+
+  /** @param misdeed Told of what no node should ever be brought to do, as it happens. */
+  constructor(misdeed: (what: string) => void) {
+    this.misdeed = misdeed;
+  }
+
+  /** What a node did for a value. */
+  of(value: string, node: number): Deeds {
+    let nodes = this.#deeds.get(value);
+    if (!nodes) this.#deeds.set(value, nodes = new Map());
+    let deeds = nodes.get(node);
+    if (!deeds) {
+      deeds = {
+        promised: new Map(),
+        releasedOver: new Set(),
+        releaseRefused: false,
+        excused: false,
+      };
+      nodes.set(node, deeds);
+    }
+    return deeds;
+  }
+
+  /** What a node promised about one key, or `undefined`. */
+  promised(value: string, node: number, key: string): Promised | undefined {
+    return this.#deeds.get(value)?.get(node)?.promised.get(key);
+  }
+
+  /** A key was set anew. */
+  set(value: string, node: number, key: string, connection: number, atMs: number): Promised {
+    const deeds = this.of(value, node);
+    const before = deeds.promised.get(key);
+    if (before?.setAtMs !== undefined && !deeds.excused) {
+      this.misdeed(`node-${node + 1} ran the SET of ${value} for "${key}" twice`);
+    }
+    if (deeds.releasedOver.has(connection)) {
+      this.misdeed(
+        `node-${node + 1} was sent the SET of ${value} after its release, on one connection`,
+      );
+    }
+    if (deeds.releasedOver.size > 0) deeds.excused = true;
+    const promised = { untilMs: 0, setAtMs: atMs, extendedAtMs: undefined };
+    deeds.promised.set(key, promised);
+    return promised;
+  }
+
+  /** An extension ran: the key was there, or is set again. */
+  extended(value: string, node: number, key: string, found: boolean, atMs: number): Promised {
+    const { promised } = this.of(value, node);
+    const entry = promised.get(key) ?? { untilMs: 0, setAtMs: undefined, extendedAtMs: undefined };
+    if (found) entry.extendedAtMs = atMs;
+    promised.set(key, entry);
+    return entry;
+  }
+
+  /** A release ran, whether or not there was anything to release. */
+  released(value: string, node: number, keys: readonly string[], connection: number): void {
+    const deeds = this.of(value, node);
+    for (const key of keys) {
+      const entry = deeds.promised.get(key);
+      if (entry) entry.untilMs = 0;
+    }
+    deeds.releasedOver.add(connection);
+  }
+
+  /**
+   * On how many nodes all keys were to stand for so long.
+   *
+   * @param value Whose.
+   * @param keys Which.
+   * @param nodeCount How many nodes there are.
+   * @param untilMs The true time up to which they must.
+   */
+  standingUntil(
+    value: string,
+    keys: readonly string[],
+    nodeCount: number,
+    untilMs: number,
+  ): number {
+    let standing = 0;
+    const nodes = this.#deeds.get(value);
+    if (!nodes) return 0;
+    for (let node = 0; node < nodeCount; node++) {
+      const promised = nodes.get(node)?.promised;
+      if (promised && keys.every((key) => (promised.get(key)?.untilMs ?? 0) >= untilMs)) standing++;
+    }
+    return standing;
+  }
+
+  /** On how many nodes an extension found all keys, in a span of time. */
+  extendedWithin(
+    value: string,
+    keys: readonly string[],
+    nodeCount: number,
+    fromMs: number,
+  ): number {
+    let found = 0;
+    const nodes = this.#deeds.get(value);
+    for (let node = 0; node < nodeCount; node++) {
+      const promised = nodes?.get(node)?.promised;
+      if (promised && keys.every((key) => (promised.get(key)?.extendedAtMs ?? -1) >= fromMs)) {
+        found++;
+      }
+    }
+    return found;
+  }
+}

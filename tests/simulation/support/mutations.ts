@@ -1,0 +1,245 @@
+/**
+ * Ways to break the library on purpose: a checker that does not notice is blind.
+ *
+ * Each is a replacement of text in a scratch copy of the sources. One whose text is no longer there is an error, so
+ * that none is passed by in silence.
+ *
+ * @module
+ */
+
+/** One way to break it. */
+export interface Mutation {
+  /** What is broken, in few words. */
+  readonly name: string;
+  /** The file under `src`. */
+  readonly file: string;
+  /** The text that stands there, once. */
+  readonly from: string;
+  /** What stands there instead. */
+  readonly to: string;
+}
+
+/** All of them. */
+export const MUTATIONS: readonly Mutation[] = [
+  {
+    name: "the drift is not taken off the validity",
+    file: "validity.ts",
+    from: "return ttlMs - driftMs(ttlMs, driftFactor);",
+    to: "return ttlMs;",
+  },
+  {
+    name: "the quorum is one too small",
+    file: "quorum.ts",
+    from: "return Math.floor(nodeCount / 2) + 1;",
+    to: "return Math.max(Math.floor(nodeCount / 2), 1);",
+  },
+  {
+    name: "a vote is settled only by grants",
+    file: "quorum.ts",
+    from: 'return granted + pending < quorum ? "refused" : "open";',
+    to: 'return "open";',
+  },
+  {
+    name: "validity counts from the answers on",
+    file: "hold.ts",
+    from: "this.#since = this.#latest = round;",
+    to: "this.#latest = round;\n    const { clock } = round.electorate.wheel;\n" +
+      "    this.#since = { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };",
+  },
+  {
+    name: "an extension's validity counts from the answers on",
+    file: "renewal.ts",
+    from: "if (extended) hold.prolong(round, newValidityMs);",
+    to: "const { clock } = electorate.wheel;\n" +
+      "  const since = { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };\n" +
+      "  if (extended) hold.prolong(since, newValidityMs);",
+  },
+  {
+    name: "a failed attempt is not taken back",
+    file: "acquisition.ts",
+    from: "if (!hold) undo(round);",
+    to: "if (!hold) round.withdraw();",
+  },
+  {
+    name: "a quorum that came too late is a lock all the same",
+    file: "acquisition.ts",
+    from: 'const granted = round.decision === "granted" && remainingMs > 0 && !ended;',
+    to: 'const granted = round.decision === "granted" && !ended;',
+  },
+  {
+    name: "every attempt has the same value",
+    file: "acquisition.ts",
+    from: "const value = this.#electorate.wheel.random.value();",
+    to: "const value = this.#round?.value ?? this.#electorate.wheel.random.value();",
+  },
+  {
+    name: "a release does not compare",
+    file: "testing/script_functions.ts",
+    from: "if (found !== undefined && found === args[0]) keyspace.delete(key);",
+    to: "if (found !== undefined) keyspace.delete(key);",
+  },
+  {
+    name: "an extension steals",
+    file: "testing/script_functions.ts",
+    from: "else if (found !== value) return 0;",
+    to: "else if (found !== value) missing = false;",
+  },
+  {
+    name: "an extension shortens the TTL",
+    file: "testing/script_functions.ts",
+    from: "if (Number(keyspace.remainingMs(key)) < ttlMs) {",
+    to: "if (ttlMs > 0) {",
+  },
+  {
+    name: "a key that was filled in counts as a vote",
+    file: "redis_node.ts",
+    from: 'if (reply === 1 || reply === "OK") {',
+    to: 'if (reply === 1 || reply === 2 || reply === "OK") {',
+  },
+  {
+    name: "elapsed is what the wall clock says",
+    file: "clock.ts",
+    from: "return Math.max(monotonicMs - start.monotonicMs, wallMs - start.wallMs, 0);",
+    to: "return Math.max((wallMs - start.wallMs) + 0 * monotonicMs, 0);",
+  },
+  {
+    name: "elapsed is what the monotonic clock says",
+    file: "clock.ts",
+    from: "return Math.max(monotonicMs - start.monotonicMs, wallMs - start.wallMs, 0);",
+    to: "return Math.max((monotonicMs - start.monotonicMs) + 0 * wallMs, 0);",
+  },
+  {
+    name: "jumps of the wall clock go unnoticed",
+    file: "timer_wheel.ts",
+    from: "const jumped = leadMs - this.#leadMs > JUMP_MS;",
+    to: "const jumped = leadMs - this.#leadMs > 1e9 + JUMP_MS;",
+  },
+  {
+    name: "a slow lead of the wall clock is forgotten each time",
+    file: "timer_wheel.ts",
+    from: "if (jumped || leadMs < this.#leadMs) this.#leadMs = leadMs;",
+    to: "this.#leadMs = leadMs;",
+  },
+  {
+    name: "a node that does not answer counts as free in inspect()",
+    file: "inspection.ts",
+    from: "if (most.length + nodes.length - answered.length >= quorum) {",
+    to: "if (most.length + answered.length < 0) {",
+  },
+  {
+    name: "a release that did not reach its node is forgotten",
+    file: "redis_node.ts",
+    from: "if (ballot.mayStand & 1 << seat) this.#keepLeftover(this.#leftoverOf(ballot));",
+    to: "if (!ballot.mayStand && seat < 0) this.#keepLeftover(this.#leftoverOf(ballot));",
+  },
+  {
+    name: "a release is forgotten where the next connection breaks too",
+    file: "redis_node.ts",
+    from: "if (operation === LEFTOVER) return this.#keepLeftover(context as Leftover);",
+    to: "if (operation === LEFTOVER) return;",
+  },
+  {
+    name: "a SET without an answer is sent again",
+    file: "redis_node.ts",
+    from: "    if (operation === RELEASE_TAG) {\n      this.#keepRelease(ballot, seat);",
+    to: '    if (operation === ACQUIRE && (error as ConnectionError).outcome === "unknown") {\n' +
+      "      const again = encodeAcquire(ballot);\n" +
+      "      this.#wheel.after(200, () => this.#connection.submit(again, this, ballot, tag));\n" +
+      "      return;\n    }\n" +
+      "    if (operation === RELEASE_TAG) {\n      this.#keepRelease(ballot, seat);",
+  },
+  {
+    name: "a SET may go out after its undo",
+    file: "redis_node.ts",
+    from: "this.#submitSetting(ballot, seat, ACQUIRE);",
+    to: "this.#wheel.after(seat === 0 ? 60 : 0, () => {\n" +
+      "      ballot.shared = encodeAcquire(ballot);\n" +
+      "      this.#submitSetting(ballot, seat, ACQUIRE);\n    });",
+  },
+  {
+    name: "NOSCRIPT is an error like any other",
+    file: "redis_node.ts",
+    from: 'if (reply.prefix === "NOSCRIPT" && !(tag & SCRIPT_SENT)) {',
+    to: 'if (reply.prefix === "NOSCRIPT" && tag < 0) {',
+  },
+  {
+    name: "a script is sent again for an attempt that was taken back",
+    file: "redis_node.ts",
+    from: "if (!ballot.wanted && operation !== RELEASE_TAG) return ballot.fail(seat, reply);",
+    to: "if (!ballot.wanted && operation < 0) return ballot.fail(seat, reply);",
+  },
+  {
+    name: "the end of the validity aborts nothing",
+    file: "hold.ts",
+    from: "if (this.remainingMs() <= expiryMarginMs(this.#validityMs)) return this.#runOut();",
+    to: "if (this.remainingMs() <= expiryMarginMs(this.#validityMs)) return;",
+  },
+  {
+    name: "the signal aborts at the last moment",
+    file: "validity.ts",
+    from: "return Math.min(marginMs, EXPIRY_MARGIN_MAX_MS, validityMs / 2);",
+    to: "return 0;",
+  },
+  {
+    name: "an extension is counted after the validity has ended",
+    file: "renewal.ts",
+    from: 'const extended = round.decision === "granted" && hold.held &&\n    newValidityMs',
+    to: 'const extended = round.decision === "granted" &&\n    newValidityMs',
+  },
+  {
+    name: "an extension in doubt is left behind",
+    file: "hold.ts",
+    from: "undo(this.round, ranOut && !this.#mayOutlive ? this.#latest : undefined);",
+    to: "if (!ranOut) undo(this.round);",
+  },
+  {
+    name: "a lock stays held after its release",
+    file: "hold.ts",
+    from: 'this.#end ??= "released";',
+    to: "",
+  },
+  {
+    name: "nobody's time for an answer ends",
+    file: "quorum.ts",
+    from: "      if (dueMs <= nowMs) {\n        this.#note",
+    to: "      if (dueMs <= nowMs - 60_000) {\n        this.#note",
+  },
+  {
+    name: "logging in is not waited for",
+    file: "redis/connection.ts",
+    from: "if (commands.length === 0) this.#opened();\n    else this.#wire.flush();",
+    to: "this.#opened();",
+  },
+  {
+    name: "a silent connection is kept",
+    file: "redis/connection.ts",
+    from: "if (++this.#quietTicks > WATCH_TICKS) {",
+    to: "if (++this.#quietTicks > 1_000 * WATCH_TICKS) {",
+  },
+  {
+    name: "a lost connection is not made again",
+    file: "redis/connection.ts",
+    from: "if (!closing) this.#planRetry();",
+    to: "if (!closing && this.#failures < 0) this.#planRetry();",
+  },
+  {
+    name: "a reply goes to the command before",
+    file: "redis/command_queue.ts",
+    from: "    this.#sent--;\n    receiver!.onReply",
+    to: "    if (this.#sent > 2) this.#dropFirst(this.#slots[this.#head]), this.#sent--;\n" +
+      "    this.#sent--;\n    receiver!.onReply",
+  },
+];
+
+/**
+ * Applies a mutation to the text of its file.
+ *
+ * @throws {Error} If the text to replace is not there, or more than once.
+ */
+export function mutate(source: string, { name, file, from, to }: Mutation): string {
+  const count = source.split(from).length - 1;
+  if (count !== 1) {
+    throw new Error(`Cannot apply mutation "${name}": its text is ${count} times in src/${file}`);
+  }
+  return source.replace(from, () => to);
+}

@@ -1,0 +1,394 @@
+/**
+ * The simulated network: connections that deliver in order or not at all, as TCP does, between clients and nodes
+ * whose ways to each other can be slow, stalled or gone, each direction by itself.
+ *
+ * @module
+ */
+import type { EventLoop } from "./event_loop.ts";
+import type { Connect, Transport } from "./library.ts";
+import type { SeededRandom } from "./seeded_random.ts";
+import type { NodeSession, SimNode } from "./sim_node.ts";
+import type { SimProcess } from "./sim_process.ts";
+import type { Trace } from "./trace.ts";
+
+/** How long a slow write takes at the most, in milliseconds. */
+const SLOW_WRITE_MS = 300;
+
+/** How the network treats everybody. */
+export interface NetworkManners {
+  /** The shortest way from one machine to another, in milliseconds. */
+  readonly delayMs: number;
+  /** What may come on top, in milliseconds; most packets get little of it. */
+  readonly jitterMs: number;
+  /** How likely bytes arrive in two pieces. */
+  readonly splitChance: number;
+  /** How likely a write takes only a part of the bytes. */
+  readonly partialWriteChance: number;
+  /** How likely a write is a while about it, as the machine's buffer is full. */
+  readonly slowWriteChance: number;
+}
+
+/** The direction of a way: to the node or back. */
+export type Direction = "requests" | "replies";
+
+/** What a new connection meets. */
+export type ConnectMood = "accepted" | "refused" | "blackholed";
+
+/** The way from one machine to another. */
+class Link {
+  /** What is added to every delay, in milliseconds. */
+  extraMs = 0;
+  /** How many partitions stand in the way. */
+  #blocks = 0;
+  readonly #held = new Set<Pipe>();
+
+  get blocked(): boolean {
+    return this.#blocks > 0;
+  }
+
+  hold(pipe: Pipe): void {
+    this.#held.add(pipe);
+  }
+
+  block(): void {
+    this.#blocks++;
+  }
+
+  unblock(): void {
+    if (this.#blocks === 0 || --this.#blocks > 0) return;
+    const held = [...this.#held];
+    this.#held.clear();
+    for (const pipe of held) pipe.flush();
+  }
+}
+
+/** One direction of one connection: what goes in comes out in order, or not at all. */
+class Pipe {
+  /** Nothing comes through any more, and nobody is told. */
+  dead = false;
+  readonly #loop: EventLoop;
+  readonly #link: Link;
+  readonly #random: SeededRandom;
+  readonly #manners: NetworkManners;
+  readonly #deliver: (bytes: Uint8Array) => void;
+  #lastMs = 0;
+  #arrived: Uint8Array[] = [];
+  /** The last bytes that came out. */
+  last: Uint8Array | undefined;
+
+  constructor(
+    loop: EventLoop,
+    link: Link,
+    random: SeededRandom,
+    manners: NetworkManners,
+    deliver: (bytes: Uint8Array) => void,
+  ) {
+    this.#loop = loop;
+    this.#link = link;
+    this.#random = random;
+    this.#manners = manners;
+    this.#deliver = deliver;
+  }
+
+  send(bytes: Uint8Array, atMs: number): void {
+    if (bytes.length === 0) return;
+    const { splitChance } = this.#manners;
+    if (bytes.length > 1 && splitChance > 0 && this.#random.chance(splitChance)) {
+      const at = this.#random.integer(1, bytes.length - 1);
+      this.#post(bytes.slice(0, at), atMs);
+      this.#post(bytes.slice(at), atMs);
+    } else {
+      this.#post(bytes.slice(), atMs);
+    }
+  }
+
+  /** What waited for the way to be free comes out. */
+  flush(): void {
+    const arrived = this.#arrived;
+    this.#arrived = [];
+    for (const bytes of arrived) this.#arrive(bytes);
+  }
+
+  #post(bytes: Uint8Array, atMs: number): void {
+    this.#lastMs = Math.max(this.#lastMs, atMs + oneWayMs(this.#link, this.#random, this.#manners));
+    this.#loop.at(this.#lastMs, () => this.#arrive(bytes));
+  }
+
+  #arrive(bytes: Uint8Array): void {
+    if (this.dead) return;
+    if (this.#link.blocked) {
+      this.#arrived.push(bytes);
+      this.#link.hold(this);
+      return;
+    }
+    this.last = bytes;
+    this.#deliver(bytes);
+  }
+}
+
+function oneWayMs(link: Link, random: SeededRandom, manners: NetworkManners): number {
+  const { delayMs, jitterMs } = manners;
+  return delayMs + link.extraMs + Math.round(jitterMs * random.fraction() ** 3 * 1_000) / 1_000;
+}
+
+/** One connection, seen from both ends. */
+class SimConnection implements Transport {
+  readonly client: SimProcess;
+  readonly node: SimNode;
+  readonly requests: Pipe;
+  readonly replies: Pipe;
+  session: NodeSession;
+  readonly #random: SeededRandom;
+  readonly #manners: NetworkManners;
+  readonly #onClosed: () => void;
+  #unread: Uint8Array[] = [];
+  #closed = false;
+  #broken: Error | undefined;
+  #reader: { wake(): void } | undefined;
+  #writer: (() => void) | undefined;
+
+  constructor(
+    network: Network,
+    client: SimProcess,
+    node: SimNode,
+    onClosed: (connection: SimConnection) => void,
+  ) {
+    const { loop, random, manners } = network;
+    this.client = client;
+    this.node = node;
+    this.#random = random;
+    this.#manners = manners;
+    this.#onClosed = () => onClosed(this);
+    this.session = node.accept(client.name, (bytes) => this.replies.send(bytes, loop.nowMs));
+    this.requests = new Pipe(
+      loop,
+      network.link(client.name, node.index, "requests"),
+      random,
+      manners,
+      (bytes) => this.#onRequests(bytes),
+    );
+    this.replies = new Pipe(
+      loop,
+      network.link(client.name, node.index, "replies"),
+      random,
+      manners,
+      (bytes) => this.#onReplies(bytes),
+    );
+  }
+
+  get open(): boolean {
+    return !this.#closed && !this.#broken;
+  }
+
+  async read(buffer: Uint8Array): Promise<number | null> {
+    while (this.#unread.length === 0) {
+      if (this.#closed) return null;
+      if (this.#broken) throw this.#broken;
+      await new Promise<void>((wake) => this.#reader = { wake });
+    }
+    const bytes = this.#unread[0];
+    const count = Math.min(bytes.length, buffer.length);
+    buffer.set(bytes.subarray(0, count));
+    if (count < bytes.length) this.#unread[0] = bytes.subarray(count);
+    else this.#unread.shift();
+    return count;
+  }
+
+  write(bytes: Uint8Array): Promise<number> {
+    if (!this.open) return Promise.reject(this.#broken ?? new Error("the stream is closed"));
+    const partial = bytes.length > 1 && this.#manners.partialWriteChance > 0 &&
+      this.#random.chance(this.#manners.partialWriteChance);
+    const count = partial ? this.#random.integer(1, bytes.length - 1) : bytes.length;
+    this.requests.send(bytes.subarray(0, count), this.client.trueMs);
+    const { slowWriteChance } = this.#manners;
+    if (slowWriteChance === 0 || !this.#random.chance(slowWriteChance)) {
+      return Promise.resolve(count);
+    }
+    return new Promise((resolve) => {
+      this.#writer = () => resolve(count);
+      this.client.post(
+        this.client.trueMs + this.#random.between(0, SLOW_WRITE_MS),
+        () => this.#written(),
+      );
+    });
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#unread = [];
+    this.#wake();
+    this.#written();
+    this.#onClosed();
+  }
+
+  /** The client's end learns that the connection is gone, in a turn of its own. */
+  breakAt(atMs: number, reason: string): void {
+    this.client.post(atMs, () => {
+      if (this.#closed) return;
+      this.#broken = new Error(reason);
+      this.#wake();
+      this.#written();
+    });
+  }
+
+  #onRequests(bytes: Uint8Array): void {
+    const { node, session } = this;
+    if (node.up && !session.open) this.breakAt(0, "connection reset by a server that restarted");
+    else node.receive(session, bytes);
+  }
+
+  #onReplies(bytes: Uint8Array): void {
+    if (!this.open) return;
+    this.#unread.push(bytes);
+    this.client.post(0, () => this.#wake());
+  }
+
+  #written(): void {
+    const writer = this.#writer;
+    this.#writer = undefined;
+    writer?.();
+  }
+
+  #wake(): void {
+    const reader = this.#reader;
+    this.#reader = undefined;
+    reader?.wake();
+  }
+}
+
+/** All ways and connections. */
+export class Network {
+  readonly loop: EventLoop;
+  readonly random: SeededRandom;
+  readonly manners: NetworkManners;
+  /** What new connections meet at a node. */
+  readonly moods = new Map<number, ConnectMood>();
+  readonly #nodes: readonly SimNode[];
+  readonly #trace: Trace;
+  readonly #links = new Map<string, Link>();
+  readonly #connections = new Set<SimConnection>();
+
+  constructor(
+    loop: EventLoop,
+    random: SeededRandom,
+    manners: NetworkManners,
+    nodes: readonly SimNode[],
+    trace: Trace,
+  ) {
+    this.loop = loop;
+    this.random = random;
+    this.manners = manners;
+    this.#nodes = nodes;
+    this.#trace = trace;
+  }
+
+  /** The way between a client and a node. */
+  link(client: string, node: number, direction: Direction): Link {
+    const name = `${client} ${node} ${direction}`;
+    let link = this.#links.get(name);
+    if (!link) this.#links.set(name, link = new Link());
+    return link;
+  }
+
+  /** How a process connects; hosts are named `node-1` and so on. */
+  connectOf(client: SimProcess): Connect {
+    return (target, { signal }) => {
+      const host = target.kind === "tcp" ? target.hostname : "";
+      const node = this.#nodes.find(({ name }) => name === host)!;
+      return new Promise((resolve, reject) => {
+        const abort = () => reject(signal.reason);
+        if (signal.aborted) return abort();
+        signal.addEventListener("abort", abort, { once: true });
+        const atMs = client.trueMs + this.#oneWayMs(client, node, "requests");
+        const opened = (transport: Transport) => {
+          if (signal.aborted) transport.close();
+          else resolve(transport);
+        };
+        this.loop.at(atMs, () => this.#knock(client, node, opened, reject));
+      });
+    };
+  }
+
+  /** Every open connection between a client and a node; of all clients where none is named. */
+  connections(node: number, client?: string): SimConnection[] {
+    return [...this.#connections].filter((connection) =>
+      connection.node.index === node && (!client || connection.client.name === client)
+    );
+  }
+
+  /** Breaks connections; what is under way to the node is lost, or comes all the same. */
+  cut(node: number, client: string, requests: "lost" | "delivered"): void {
+    for (const connection of this.connections(node, client)) {
+      if (requests === "lost") connection.requests.dead = true;
+      connection.replies.dead = true;
+      this.#connections.delete(connection);
+      connection.node.drop(connection.session);
+      connection.breakAt(this.loop.nowMs + this.random.between(0, 2), "connection reset by peer");
+    }
+  }
+
+  /** Connections die without a word to either end, in one direction or both. */
+  halfOpen(node: number, client: string, directions: readonly Direction[]): void {
+    for (const connection of this.connections(node, client)) {
+      for (const direction of directions) connection[direction].dead = true;
+    }
+  }
+
+  /** A node crashes: the machine's kernel tells the clients, unless that dies with it. */
+  crash(node: SimNode, silently: boolean): void {
+    node.crash();
+    for (const connection of this.connections(node.index)) {
+      connection.replies.dead = true;
+      if (silently) continue;
+      this.#connections.delete(connection);
+      connection.breakAt(this.loop.nowMs + this.random.between(0, 2), "connection reset by peer");
+    }
+  }
+
+  /** What a node was sent last comes once more, over a connection that nobody reads. */
+  replay(node: SimNode, client: string): void {
+    for (const connection of this.connections(node.index, client)) {
+      const { last } = connection.requests;
+      if (!last || !node.up) continue;
+      const ghost = node.accept(client, () => {}, true);
+      ghost.state.authenticated = true;
+      ghost.state.database = connection.session.state.database;
+      node.receive(ghost, last);
+      node.drop(ghost);
+    }
+  }
+
+  #oneWayMs(client: SimProcess, node: SimNode, direction: Direction): number {
+    const link = this.link(client.name, node.index, direction);
+    return oneWayMs(link, this.random, this.manners);
+  }
+
+  /** A connection request has reached the node's machine, if it has. */
+  #knock(
+    client: SimProcess,
+    node: SimNode,
+    resolve: (transport: Transport) => void,
+    reject: (reason: Error) => void,
+  ): void {
+    const mood = this.moods.get(node.index) ?? "accepted";
+    const blocked = this.link(client.name, node.index, "requests").blocked ||
+      this.link(client.name, node.index, "replies").blocked;
+    if (mood === "blackholed" || blocked) return;
+    const backMs = this.loop.nowMs + this.#oneWayMs(client, node, "replies");
+    if (mood === "refused" || !node.up) {
+      return client.post(backMs, () => reject(new Error("connection refused")));
+    }
+    const connection = new SimConnection(this, client, node, (closed) => this.#closed(closed));
+    this.#connections.add(connection);
+    this.#trace.add(node.name, `accepts ${client.name}`);
+    client.post(backMs, () => resolve(connection));
+  }
+
+  /** The client's end was closed: the node hears of it after whatever is under way. */
+  #closed(connection: SimConnection): void {
+    this.#connections.delete(connection);
+    connection.replies.dead = true;
+    connection.node.drop(connection.session);
+  }
+}

@@ -1,0 +1,144 @@
+/**
+ * A run as data: who there is, what they do, and what goes wrong when. One plan makes one run.
+ *
+ * @module
+ */
+import type { Direction, NetworkManners } from "./network.ts";
+import type { ProcessManners } from "./sim_process.ts";
+
+/** One lock that a client takes, and what it does with it. */
+export interface Op {
+  /** When it begins, in milliseconds of true time. */
+  readonly atMs: number;
+  readonly kind: "acquire" | "tryAcquire" | "using" | "inspect" | "close";
+  readonly resources: readonly string[];
+  readonly ttlMs: number;
+  readonly waitMs: number;
+  /** For how long it works while it holds the lock. */
+  readonly holdMs: number;
+  /** How often it extends by itself. */
+  readonly extendEveryMs?: number;
+  /** The TTL of these extensions, where it is another. */
+  readonly extendTtlMs?: number;
+  readonly autoExtend?: boolean;
+  readonly extensionsMax?: number;
+  /** When its own signal aborts the call, from its beginning. */
+  readonly abortAfterMs?: number;
+  /** What it does in the end; `twice` releases concurrently, `abandon` lets the lock run out. */
+  readonly end: "release" | "twice" | "abandon";
+  /** Whether it never looks at `lock.signal`, so that none is made. */
+  readonly ignoresSignal?: boolean;
+}
+
+/** One client: a process with a lock client in it. */
+export interface ClientPlan {
+  readonly monotonicRate: number;
+  readonly wallRate: number;
+  /** How far its wall clock is off. */
+  readonly wallOffsetMs: number;
+  readonly nodeTimeoutMs?: number;
+  readonly connectTimeoutMs: number;
+  readonly retryDelayMs: number;
+  readonly retryDelayMaxMs: number;
+  readonly ops: readonly Op[];
+}
+
+/** One node. */
+export interface NodePlan {
+  readonly rate: number;
+  readonly wallOffsetMs: number;
+}
+
+/** Something that goes wrong at a time; what lasts is over after `forMs`. */
+export type Fault =
+  & { readonly atMs: number }
+  & (
+    | {
+      kind: "slow";
+      client: number;
+      node: number;
+      direction: Direction;
+      extraMs: number;
+      forMs: number;
+    }
+    | {
+      kind: "partition";
+      clients: readonly number[];
+      nodes: readonly number[];
+      directions: readonly Direction[];
+      forMs: number;
+    }
+    | { kind: "cut"; client: number; node: number; requests: "lost" | "delivered" }
+    | { kind: "half-open"; client: number; node: number; directions: readonly Direction[] }
+    | { kind: "replay"; client: number; node: number }
+    | { kind: "unconnectable"; node: number; mood: "refused" | "blackholed"; forMs: number }
+    | { kind: "crash"; node: number; data: "all" | "none" | number; silent: boolean; forMs: number }
+    | { kind: "hang"; node: number; forMs: number }
+    | { kind: "flush" | "flush-scripts" | "evict"; node: number }
+    | { kind: "errors"; node: number; text: string; commands: readonly string[]; forMs: number }
+    | { kind: "foreign"; nodes: readonly number[]; resource: string; ttlMs: number }
+    | { kind: "node-step"; node: number; stepMs: number }
+    | { kind: "node-rate"; node: number; rate: number; forMs: number }
+    | { kind: "pause" | "suspend"; client: number; forMs: number }
+    | { kind: "wall-step"; client: number; stepMs: number }
+    | { kind: "client-rate"; client: number; rate: number; forMs: number }
+    | { kind: "die"; client: number; silent: boolean }
+  );
+
+/** A whole run. */
+export interface Plan {
+  readonly seed: string | number;
+  readonly nodes: readonly NodePlan[];
+  readonly clients: readonly ClientPlan[];
+  readonly faults: readonly Fault[];
+  /** The clients' option. Half of it is by how much an honest clock may be fast or slow. */
+  readonly driftFactor: number;
+  /** Whether nodes ask for a password, and locks are in another database than the first. */
+  readonly login: boolean;
+  readonly network: NetworkManners;
+  readonly process: ProcessManners;
+  /** When everything is mended but the nodes in `left`, and progress is demanded. */
+  readonly healAtMs: number;
+  /** Nodes that stay down, fewer than would break the quorum. */
+  readonly left: readonly number[];
+  /** How they are down. */
+  readonly leftHow: "crashed" | "hung" | "unreachable";
+}
+
+/** A client that does nothing unusual. */
+export const STEADY_CLIENT: Omit<ClientPlan, "ops"> = {
+  monotonicRate: 1,
+  wallRate: 1,
+  wallOffsetMs: 0,
+  connectTimeoutMs: 1_000,
+  retryDelayMs: 100,
+  retryDelayMaxMs: 2_000,
+};
+
+/** A process without hiccups. */
+export const STEADY_PROCESS: ProcessManners = {
+  timerLateMs: 0,
+  timerEarlyMs: 0,
+  stallChance: 0,
+  stallMaxMs: 0,
+  timersFirst: false,
+};
+
+/** A network without hiccups. */
+export const STEADY_NETWORK: NetworkManners = {
+  delayMs: 0.5,
+  jitterMs: 0,
+  splitChance: 0,
+  partialWriteChance: 0,
+  slowWriteChance: 0,
+};
+
+/** An op as most are. */
+export const PLAIN_OP: Omit<Op, "atMs"> = {
+  kind: "acquire",
+  resources: ["a"],
+  ttlMs: 10_000,
+  waitMs: 10_000,
+  holdMs: 1_000,
+  end: "release",
+};

@@ -1,0 +1,214 @@
+/**
+ * One run of one plan: safety under the plan's faults, then progress once they are mended, then quiet.
+ *
+ * @module
+ */
+import process from "node:process";
+import { planFaults } from "./faults.ts";
+import { type Op, PLAIN_OP, type Plan } from "./plan.ts";
+import type { SimClient } from "./sim_client.ts";
+import { runOp } from "./workload.ts";
+import { type Violation, World } from "./world.ts";
+
+/** By when every op must be over after the faults, beyond what its own times add up to, in milliseconds. */
+const OPS_MS = 120_000;
+/** By when everybody must have had a turn once a quorum is well and old keys are gone, in milliseconds. */
+const PROGRESS_MS = 120_000;
+/** The TTL of the locks that are to show progress. */
+const PROGRESS_TTL_MS = 5_000;
+const PROGRESS_HOLD_MS = 20;
+/** How long it takes at the most until everything that can be taken back has been, in milliseconds. */
+const QUIET_MS = 12_000;
+/** How often the nodes' keys are looked at for the picture, in milliseconds. */
+const LOOK_MS = 5;
+/** By when everybody must have closed, however often their processes stall, in milliseconds. */
+const CLOSING_MS = 60_000;
+/** How long is waited after closing, in milliseconds. */
+const CLOSED_MS = 3_000;
+
+/** What came of a run. */
+export interface Outcome {
+  readonly plan: Plan;
+  readonly violations: readonly Violation[];
+  /** Violations to be expected, as an assumption does not hold. */
+  readonly excused: readonly Violation[];
+  readonly world: World;
+  /** How long it took in simulated milliseconds. */
+  readonly simulatedMs: number;
+  readonly events: number;
+  /** How many locks were held. */
+  readonly locks: number;
+}
+
+/**
+ * Does what the plan says.
+ *
+ * @param plan What happens.
+ * @param traced Whether to note every line.
+ */
+export async function run(plan: Plan, traced = false): Promise<Outcome> {
+  const world = new World(plan, traced);
+  const { loop, checkers } = world;
+  if (traced) watchKeys(world);
+  const rejections = watchRejections(world);
+  try {
+    planFaults(world);
+    const ops = new Ops(world);
+    for (const client of world.clients) {
+      for (const op of client.plan.ops) ops.begin(client, op, op.atMs);
+    }
+    await loop.run(plan.healAtMs, checkers.check);
+    heal(world);
+    await loop.run(loop.nowMs + OPS_MS + longestMs(plan), checkers.check, () => ops.over);
+    if (!ops.over) reportStuck(world, "ops");
+    await demandProgress(world);
+    await loop.run(loop.nowMs + QUIET_MS, checkers.check);
+    checkers.checkOrphans();
+    await closeAll(world);
+  } finally {
+    rejections.stop();
+  }
+  return {
+    plan,
+    violations: world.violations,
+    excused: world.excused,
+    world,
+    simulatedMs: loop.nowMs,
+    events: loop.count,
+    locks: checkers.all.length,
+  };
+}
+
+/** Calls of the library by their ops, and which of them are not over. */
+class Ops {
+  readonly #world: World;
+  #running = 0;
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  /** Whether none is left but those of the dead. */
+  get over(): boolean {
+    return this.#running === 0 ||
+      this.#world.clients.every((client) => !client.process.alive || !this.#left.get(client));
+  }
+
+  readonly #left = new Map<SimClient, number>();
+
+  /** Begins an op at a time. */
+  begin(client: SimClient, op: Op, atMs: number, onEnd?: (done: boolean) => void): void {
+    this.#running++;
+    this.#left.set(client, (this.#left.get(client) ?? 0) + 1);
+    client.process.post(atMs, async () => {
+      const done = await runOp(this.#world, client, op);
+      this.#running--;
+      this.#left.set(client, this.#left.get(client)! - 1);
+      onEnd?.(done);
+    });
+  }
+}
+
+/** Ends what was not over yet, but for the nodes that stay down. */
+function heal(world: World): void {
+  const { plan, network, nodes } = world;
+  world.trace.add("fault", "all faults are mended");
+  for (const index of plan.left) {
+    if (plan.leftHow === "hung") nodes[index].hang();
+    else if (plan.leftHow === "crashed") network.crash(nodes[index], false);
+    else {
+      for (const { name } of world.clients) {
+        network.link(name, index, "requests").block();
+        network.link(name, index, "replies").block();
+      }
+    }
+  }
+}
+
+/** Everybody wants everything once, and must have had it in bounded time. */
+async function demandProgress(world: World): Promise<void> {
+  const { loop, checkers, plan, nodes } = world;
+  const resources = [
+    ...new Set(plan.clients.flatMap(({ ops }) => ops.flatMap((op) => op.resources))),
+  ];
+  const standingMs = nodes.flatMap((node) => node.standing().map(({ remainingMs }) => remainingMs));
+  const ops = new Ops(world);
+  let failed = 0;
+  for (const client of world.clients) {
+    if (client.closed || !client.process.alive) continue;
+    for (const resource of resources) {
+      const op: Op = {
+        ...PLAIN_OP,
+        atMs: loop.nowMs,
+        resources: [resource],
+        ttlMs: PROGRESS_TTL_MS,
+        waitMs: Infinity,
+        holdMs: PROGRESS_HOLD_MS,
+      };
+      ops.begin(client, op, loop.nowMs, (done) => failed += Number(!done));
+    }
+  }
+  // Locks that were abandoned may be extended by themselves a few times more.
+  const ttlsMs = plan.clients.flatMap((client) => client.ops.map(({ ttlMs }) => 3 * ttlMs));
+  const limitMs = loop.nowMs + PROGRESS_MS + 1.1 * Math.max(...ttlsMs, ...standingMs);
+  await loop.run(limitMs, checkers.check, () => ops.over);
+  if (!ops.over || failed > 0) {
+    world.fail(
+      "progress",
+      `${failed} calls failed, ${world.calls.size} wait, though a quorum is well`,
+    );
+  }
+}
+
+async function closeAll(world: World): Promise<void> {
+  const { loop, checkers } = world;
+  const ops = new Ops(world);
+  for (const client of world.clients) {
+    if (!client.process.alive) continue;
+    ops.begin(client, { ...PLAIN_OP, kind: "close", atMs: loop.nowMs }, loop.nowMs);
+  }
+  await loop.run(loop.nowMs + CLOSING_MS, checkers.check, () => ops.over);
+  if (!ops.over) reportStuck(world, "close");
+  await loop.run(loop.nowMs + CLOSED_MS, checkers.check);
+  for (const { name, process } of world.clients) {
+    if (process.alive && process.timers > 0) {
+      world.fail("close", `${name} leaves ${process.timers} timers after close`);
+    }
+  }
+  for (const node of world.nodes) {
+    const open = node.up && !world.plan.left.includes(node.index)
+      ? node.sessionsOf(world.clients)
+      : 0;
+    if (open > 0) world.fail("close", `${node.name} still has ${open} connections after close`);
+  }
+}
+
+function reportStuck(world: World, what: string): void {
+  const calls = [...world.calls].filter(({ client }) => client.process.alive)
+    .map((call) => `${call.client.name} ${call.what}`);
+  world.fail("settles", `${what} do not end: ${calls.join(", ") || "no call of the library"}`);
+}
+
+/** How long ops may take by their own times. */
+function longestMs({ clients }: Plan): number {
+  const times = clients.flatMap(({ ops }) =>
+    ops.map(({ atMs, waitMs, holdMs, ttlMs }) => atMs + waitMs + 2 * holdMs + 2 * ttlMs)
+  );
+  return Math.max(0, ...times.filter((timeMs) => timeMs < Infinity));
+}
+
+/** Looks at the nodes' keys every now and then, for the picture. */
+function watchKeys(world: World): void {
+  const look = () => {
+    for (const node of world.nodes) node.noteLives();
+    if (world.loop.nowMs < 3 * world.plan.healAtMs) world.loop.at(world.loop.nowMs + LOOK_MS, look);
+  };
+  world.loop.at(0, look);
+}
+
+/** Notes rejections that nobody handles: they would end a process. */
+function watchRejections(world: World): { stop(): void } {
+  const onRejection = (reason: unknown) => world.fail("unhandled-rejection", String(reason));
+  process.on("unhandledRejection", onRejection);
+  return { stop: () => void process.off("unhandledRejection", onRejection) };
+}

@@ -1,0 +1,20 @@
+/**
+ * The named scenarios: faults that analyses of Redlock and users of other lock clients speak of, each with what must
+ * come of it. `P` is about processes, `N` about nodes, `W` about the wire, `G` about the algorithm, `E` about
+ * extending.
+ *
+ * @module
+ */
+import { EXTENSION_SCENARIOS } from "./scenarios_extending.ts";
+import { NODE_SCENARIOS } from "./scenarios_nodes.ts";
+import { PROCESS_SCENARIOS } from "./scenarios_processes.ts";
+import type { Scenario } from "./scenario.ts";
+import { WIRE_SCENARIOS } from "./scenarios_wire.ts";
+
+/** All of them. */
+export const SCENARIOS: readonly Scenario[] = [
+  ...PROCESS_SCENARIOS,
+  ...NODE_SCENARIOS,
+  ...WIRE_SCENARIOS,
+  ...EXTENSION_SCENARIOS,
+];

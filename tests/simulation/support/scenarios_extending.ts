@@ -1,0 +1,98 @@
+/**
+ * Scenarios about extending a lock.
+ *
+ * @module
+ */
+import type { Fault } from "./plan.ts";
+import { all, expectHeldMs, expectLocks, expectSoon, scenario } from "./scenario.ts";
+import type { Scenario } from "./scenario.ts";
+
+const MAJORITY = [0, 1];
+
+/** See the module. */
+export const EXTENSION_SCENARIOS: readonly Scenario[] = [
+  scenario(
+    "E1",
+    "a lock that is gone on a majority is lost at its next extension, and stays lost",
+    {
+      clients: [[{ ttlMs: 3_000, holdMs: 8_000, autoExtend: true }]],
+      faults: MAJORITY.map((node) => ({ kind: "flush", node, atMs: 500 })),
+      // The first extension is due when a third of the TTL has passed.
+      missing: expectHeldMs(0, 990, 1_010),
+    },
+  ),
+  scenario("E2", "an extension takes nothing from whoever got the lock in the meantime", {
+    clients: [
+      [{ ttlMs: 4_000, holdMs: 8_000, extendEveryMs: 2_500 }],
+      [{ atMs: 600, holdMs: 3_000 }],
+    ],
+    faults: MAJORITY.map((node) => ({ kind: "flush", node, atMs: 500 })),
+    outside: "mutual-exclusion",
+    missing: expectHeldMs(1, 2_990, 3_010),
+  }),
+  scenario("E3", "an extension whose replies come after the validity is none", {
+    clients: [[{ ttlMs: 1_000, holdMs: 4_000, autoExtend: true }]],
+    nodeTimeoutMs: 3_000,
+    faults: MAJORITY.map((node) => (
+      { kind: "slow", client: 0, node, direction: "replies", extraMs: 900, atMs: 100, forMs: 5_000 }
+    )),
+    missing: expectHeldMs(0, 930, 990),
+  }),
+  scenario("E4", "an extension by a shorter TTL shortens nothing", {
+    clients: [[{ ttlMs: 5_000, holdMs: 8_000, extendEveryMs: 1_000, extendTtlMs: 500 }]],
+    missing: expectHeldMs(0, 4_900, 8_010),
+  }),
+  scenario("E4", "a longer extension that reached a minority leaves no key once the lock ran out", {
+    clients: [[{
+      ttlMs: 1_000,
+      holdMs: 5_000,
+      extendEveryMs: 300,
+      extendTtlMs: 60_000,
+      end: "abandon",
+    }]],
+    faults: [1, 2].map((node) => ({ kind: "hang", node, atMs: 200, forMs: 3_000 })),
+    missing: expectLocks(0, 1),
+  }),
+  scenario("E5", "an extension that races the release does not bring the key back", {
+    clients: [
+      [{ ttlMs: 60_000, holdMs: 1_000, extendEveryMs: 999.5, autoExtend: true, end: "twice" }],
+      [{ atMs: 500, waitMs: 5_000 }],
+    ],
+    faults: [
+      {
+        kind: "slow",
+        client: 0,
+        node: 2,
+        direction: "requests",
+        extraMs: 50,
+        atMs: 500,
+        forMs: 900,
+      },
+    ],
+    missing: expectSoon(1, 1_000, 2_100),
+  }),
+  scenario("E6", "extensions that fail for a while are tried again inside the validity", {
+    clients: [[{ ttlMs: 3_000, holdMs: 8_000, autoExtend: true }]],
+    faults: MAJORITY.map((node): Fault => ({
+      kind: "errors",
+      node,
+      text: "LOADING Redis is loading the dataset in memory",
+      commands: ["EVALSHA", "EVAL"],
+      atMs: 500,
+      forMs: 1_500,
+    })),
+    missing: expectHeldMs(0, 7_990, 8_010),
+  }),
+  scenario("E7", "a lock that was extended as often as it may be runs out", {
+    clients: [[{ ttlMs: 1_000, holdMs: 8_000, autoExtend: true, extensionsMax: 3 }]],
+    missing: expectHeldMs(0, 1_900, 2_000),
+  }),
+  scenario("E8", "a majority that hangs for less than the validity costs the holder nothing", {
+    clients: [
+      [{ ttlMs: 3_000, holdMs: 7_000, autoExtend: true }],
+      [{ atMs: 500, waitMs: 500 }],
+    ],
+    faults: MAJORITY.map((node) => ({ kind: "hang", node, atMs: 1_500, forMs: 1_200 })),
+    missing: all(expectHeldMs(0, 6_990, 7_010), expectLocks(1, 0)),
+  }),
+];

@@ -1,0 +1,96 @@
+/**
+ * Scenarios about processes and their clocks: pauses, jumps, sleep, death.
+ *
+ * @module
+ */
+import { all, expectHeldMs, expectLocks, expectSoon, scenario } from "./scenario.ts";
+import type { Scenario } from "./scenario.ts";
+
+const SECOND = { ttlMs: 1_000, holdMs: 3_000 };
+/** A moment between a holder's look at the lock and its write: it looks every 50 ms, and writes a turn later. */
+const BEFORE_A_WRITE_MS = 402.075;
+
+/** See the module. */
+export const PROCESS_SCENARIOS: readonly Scenario[] = [
+  scenario(
+    "P1",
+    "a process that is paused between its look at the lock and its write writes late",
+    {
+      clients: [[SECOND], [{ atMs: 100, ttlMs: 5_000, holdMs: 4_000 }]],
+      faults: [{ kind: "pause", client: 0, atMs: BEFORE_A_WRITE_MS, forMs: 2_600 }],
+      // No lock can prevent it: the two are never `held` at one instant, and yet there are two writers.
+      missing: ({ world }) => world.store.late.length > 0 ? undefined : "nobody wrote too late",
+    },
+  ),
+  scenario("P2", "a process that is paused between request and reply beyond the TTL gets no lock", {
+    clients: [[{ kind: "tryAcquire", ttlMs: 1_000 }], [{ atMs: 1_100, holdMs: 2_000 }]],
+    faults: [{ kind: "pause", client: 0, atMs: 1.7, forMs: 2_000 }],
+    missing: all(expectLocks(0, 0), expectLocks(1, 1)),
+  }),
+  scenario("P3", "a process that stalls between any two statements never claims too much", {
+    clients: Array.from(
+      { length: 3 },
+      (_, client) =>
+        Array.from({ length: 4 }, (_, op) => ({ ...SECOND, atMs: 500 * client + 2_000 * op })),
+    ),
+    process: { stallChance: 0.1, stallMaxMs: 1_500 },
+    healAtMs: 20_000,
+  }),
+  scenario("P4", "timers that are late by 20 ms leave the signal in time", {
+    clients: [[{ ...SECOND, end: "abandon" }, { atMs: 4_000, kind: "using", ttlMs: 600 }]],
+    process: { timerLateMs: 20 },
+  }),
+  scenario("P5", "a wall clock that is stepped ahead ends the lock, as if the machine had slept", {
+    clients: [[{ holdMs: 5_000 }]],
+    faults: [{ kind: "wall-step", client: 0, stepMs: 60_000, atMs: 1_000 }],
+    missing: expectHeldMs(0, 990, 1_000),
+  }),
+  scenario("P5", "a wall clock that is stepped back changes nothing", {
+    clients: [[{ ttlMs: 5_000, holdMs: 8_000 }]],
+    faults: [{ kind: "wall-step", client: 0, stepMs: -60_000, atMs: 1_000 }],
+    missing: expectHeldMs(0, 4_900, 4_950),
+  }),
+  scenario("P5", "a wall clock that gains slowly on the monotonic one is noticed in time", {
+    clients: [[{ ttlMs: 20_000, holdMs: 30_000, end: "abandon" }]],
+    clocks: { monotonicRate: 0.998, wallRate: 1.004 },
+    healAtMs: 30_000,
+    missing: expectHeldMs(0, 19_600, 19_750),
+  }),
+  scenario("P6", "a process that dies in the middle of acquiring blocks others until the TTL", {
+    clients: [[{ ttlMs: 2_000 }], [{ atMs: 50 }]],
+    faults: [{ kind: "die", client: 0, silent: true, atMs: 1.7 }],
+    missing: all(expectLocks(0, 0), expectSoon(1, 2_000, 2_100)),
+  }),
+  scenario("P6", "a process that dies while it holds blocks others until the TTL", {
+    clients: [[{ ttlMs: 2_000 }], [{ atMs: 50 }]],
+    faults: [{ kind: "die", client: 0, silent: false, atMs: 500 }],
+    missing: expectSoon(1, 2_000, 2_100),
+  }),
+  scenario("P6", "a process that dies while it waits blocks nobody", {
+    clients: [[{ holdMs: 1_000 }], [{ atMs: 50 }], [{ atMs: 100 }]],
+    faults: [{ kind: "die", client: 1, silent: true, atMs: 500 }],
+    missing: all(expectLocks(1, 0), expectSoon(2, 1_000, 2_100)),
+  }),
+  scenario("P7", "a machine that slept through the validity wakes up without the lock", {
+    clients: [[{ ttlMs: 3_000, holdMs: 6_000 }], [{ atMs: 1_000 }]],
+    faults: [{ kind: "suspend", client: 0, atMs: 1_500, forMs: 5_000 }],
+    missing: all(expectHeldMs(0, 2_900, 3_010), expectLocks(1, 1)),
+  }),
+  scenario(
+    "P7",
+    "a machine that sleeps while its wall clock is stepped back believes in its lock",
+    {
+      clients: [[{ ttlMs: 3_000, holdMs: 8_000 }], [{ atMs: 1_000, holdMs: 3_000 }]],
+      faults: [
+        { kind: "wall-step", client: 0, stepMs: -60_000, atMs: 1_400 },
+        { kind: "suspend", client: 0, atMs: 1_500, forMs: 5_000 },
+      ],
+      outside: "mutual-exclusion",
+    },
+  ),
+  scenario("P7", "a machine whose clocks run at half the speed believes in its lock", {
+    clients: [[{ ttlMs: 3_000, holdMs: 6_000 }], [{ atMs: 1_000, holdMs: 3_000 }]],
+    faults: [{ kind: "client-rate", client: 0, rate: 0.5, atMs: 0, forMs: 9_000 }],
+    outside: "mutual-exclusion",
+  }),
+];

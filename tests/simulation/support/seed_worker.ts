@@ -1,0 +1,74 @@
+/**
+ * Runs seeds and prints what came of them as one line of JSON. It stands alone, so that it can run in a scratch copy
+ * of the sources, and needs no permission.
+ *
+ * Arguments: first seed, end of the seeds, how many seeds with violations are enough, milliseconds at the most.
+ *
+ * @module
+ */
+import process from "node:process";
+import { run } from "./run.ts";
+import { complaint } from "./scenario.ts";
+import { SCENARIOS } from "./scenarios.ts";
+import { swarmPlan } from "./swarm.ts";
+
+/** What came of some seeds. */
+export interface SeedsOutcome {
+  /** How many were run. */
+  readonly seeds: number;
+  /** Those with violations. */
+  readonly caught: readonly (string | number)[];
+  /** The named scenarios that went wrong; run only where no seed showed anything. */
+  readonly scenarios: readonly string[];
+  /** How often each checker spoke. */
+  readonly checkers: Readonly<Record<string, number>>;
+  /** What the first violation was. */
+  readonly first: string;
+}
+
+/** Runs seeds until so many showed a violation, or the time is over. */
+async function runSeeds(from: number, to: number, enough: number, limitMs: number) {
+  const endMs = performance.now() + limitMs;
+  const caught: number[] = [];
+  const checkers: Record<string, number> = {};
+  let first = "";
+  let seed = from;
+  for (; seed < to && caught.length < enough && performance.now() < endMs; seed++) {
+    const violations = await violationsOf(seed);
+    if (violations.length === 0) continue;
+    caught.push(seed);
+    first ||= `${violations[0].checker}: ${violations[0].what}`;
+    for (const checker of new Set(violations.map((violation) => violation.checker))) {
+      checkers[checker] = (checkers[checker] ?? 0) + 1;
+    }
+  }
+  return { seeds: seed - from, caught, checkers, first };
+}
+
+/** What is broken badly enough may throw where nothing should. */
+async function violationsOf(seed: number): Promise<readonly { checker: string; what: string }[]> {
+  try {
+    return (await run(swarmPlan(seed))).violations;
+  } catch (error) {
+    return [{ checker: "error", what: String(error) }];
+  }
+}
+
+/** The named scenarios that do not go as they should: what takes two rare things at once is one of them. */
+async function wrongScenarios(): Promise<string[]> {
+  const wrong: string[] = [];
+  for (const scenario of SCENARIOS) {
+    const complained = await run(scenario.plan).then(
+      (outcome) => complaint(scenario, outcome),
+      (error) => String(error),
+    );
+    if (complained !== undefined) wrong.push(scenario.id);
+  }
+  return wrong;
+}
+
+const [from, to, enough, limitMs] = process.argv.slice(2).map(Number);
+const outcome = await runSeeds(from, to, enough, limitMs);
+const scenarios = outcome.caught.length === 0 ? await wrongScenarios() : [];
+console.log(JSON.stringify({ ...outcome, scenarios } satisfies SeedsOutcome));
+process.exit(0);

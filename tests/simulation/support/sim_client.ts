@@ -1,0 +1,181 @@
+/**
+ * A client of the simulation: the library as it is, on a simulated process and network, and what its callers see.
+ *
+ * @module
+ */
+import {
+  type Lock,
+  parseAddress,
+  RedisNode,
+  type Redlock,
+  type RedlockEvent,
+  redlockOn,
+  resolveClientOptions,
+  resolveOptions,
+  TimerWheel,
+} from "./library.ts";
+import type { ClientPlan, Op, Plan } from "./plan.ts";
+import type { SeededRandom } from "./seeded_random.ts";
+import type { SimProcess } from "./sim_process.ts";
+import type { World } from "./world.ts";
+
+/** The shortest silence after which the preset makes a connection anew, in milliseconds. */
+const STALL_TIMEOUT_MS_MIN = 2_000;
+/** How long a value is. */
+const VALUE_LENGTH = 40;
+
+/** The password and the database where nodes ask for a login. */
+export const PASSWORD = "secret";
+/** See {@linkcode PASSWORD}. */
+export const DATABASE = 3;
+
+/** A lock that a caller has in hand. */
+export interface Held {
+  readonly client: SimClient;
+  readonly lock: Lock;
+  readonly signal: AbortSignal | undefined;
+  /** When the caller got it. */
+  readonly sinceMs: number;
+  /** What it said was left of it then, in milliseconds. */
+  readonly claimMs: number;
+  /** Whether the caller has begun to release it. */
+  released: boolean;
+  /** When it was first seen not to be held any more. */
+  endedAtMs: number | undefined;
+  /** From when on its signal should have been aborted, in the process's own time. */
+  lateSinceMs: number | undefined;
+  /** Whether its caller extends it beside its own timer. */
+  readonly extendsTwice: boolean;
+  /** How many extensions it had, and since when the next is looked for. */
+  extensions: number;
+  extendedAtMs: number;
+  /** Spans of true time in which it was held, for the picture. */
+  readonly spans: [number, number][];
+}
+
+/** A call that has to settle. */
+export interface Call {
+  readonly what: string;
+  readonly client: SimClient;
+  readonly sinceAwakeMs: number;
+  readonly boundMs: number;
+}
+
+/** One client. */
+export class SimClient {
+  readonly index: number;
+  readonly name: string;
+  readonly process: SimProcess;
+  readonly plan: ClientPlan;
+  readonly redlock: Redlock;
+  readonly nodeTimeoutMs: (ttlMs: number) => number;
+  /** Whether it was closed by its caller. */
+  closed = false;
+  readonly #world: World;
+  #values = 0;
+
+  constructor(world: World, index: number, process: SimProcess, plan: Plan) {
+    this.#world = world;
+    this.index = index;
+    this.name = process.name;
+    this.process = process;
+    this.plan = plan.clients[index];
+    const { driftFactor, login } = plan;
+    const { connectTimeoutMs, nodeTimeoutMs, retryDelayMs, retryDelayMaxMs } = this.plan;
+    const random = world.randomOf(`${this.name} library`);
+    const fraction = () => random.fraction();
+    const wheel = new TimerWheel(process, { value: () => this.#value(random), fraction });
+    const options = { driftFactor, nodeTimeoutMs, retryDelayMs, retryDelayMaxMs };
+    this.nodeTimeoutMs = (ttlMs) =>
+      resolveOptions("acquire lock", { ...options, ttlMs }).nodeTimeoutMs;
+    const connection = resolveClientOptions({
+      connectTimeoutMs,
+      stallTimeoutMs: Math.max(STALL_TIMEOUT_MS_MIN, 2 * this.nodeTimeoutMs(30_000)),
+      clientName: login ? this.name : undefined,
+      connect: world.network.connectOf(process),
+    });
+    const observer = {
+      onConnected: (node: string) => this.#trace(`connected to ${node}`),
+      onDisconnected: (_node: string, error: Error) => this.#trace(error.message),
+    };
+    const credentials = login ? `:${PASSWORD}@` : "";
+    const nodes = plan.nodes.map((_, node) => {
+      const address = `redis://${credentials}node-${node + 1}${login ? `/${DATABASE}` : ""}`;
+      return new RedisNode(parseAddress(address), connection, wheel, observer);
+    });
+    // A listener reads the clocks, and each reading may stall the process: it is there whether or not it writes.
+    const onEvent = (event: RedlockEvent) => this.#onEvent(event);
+    this.redlock = redlockOn(wheel, nodes, { ...options, onEvent });
+  }
+
+  /** Has the checkers look at a lock from the moment on at which the caller has it. */
+  track(lock: Lock, op: Op): Held {
+    const signal = op.ignoresSignal ? undefined : lock.signal;
+    this.#world.values.get(lock.value)!.ttlMs = op.ttlMs;
+    const held: Held = {
+      client: this,
+      lock,
+      signal,
+      sinceMs: this.process.trueMs,
+      claimMs: lock.remainingMs(),
+      released: false,
+      endedAtMs: undefined,
+      lateSinceMs: undefined,
+      extendsTwice: op.extendEveryMs !== undefined && (op.autoExtend ?? op.kind === "using"),
+      extensions: lock.extensions,
+      extendedAtMs: 0,
+      spans: [],
+    };
+    // Only a process that stalls between two statements can be handed a lock that was valid when it was granted.
+    if (held.claimMs <= 0 && this.#world.plan.process.stallChance === 0) {
+      this.#world.fail(
+        "late-grant",
+        `${this.name} is handed ${lock.value}, whose validity is over`,
+      );
+    }
+    if (this.process.trueMs > this.#world.loop.nowMs) {
+      this.#world.loop.at(this.process.trueMs, () => this.#world.checkers.begin(held));
+    } else {
+      this.#world.checkers.begin(held);
+    }
+    return held;
+  }
+
+  /** Waits for a call of the library, which has to settle within `boundMs` of this process's own time. */
+  async call<T>(what: string, boundMs: number, promise: Promise<T>): Promise<T> {
+    const call = { what, client: this, sinceAwakeMs: this.process.awakeMs, boundMs };
+    this.#world.calls.add(call);
+    try {
+      return await promise;
+    } finally {
+      this.#world.calls.delete(call);
+      this.#world.checkers.checkSettled(call);
+    }
+  }
+
+  /** A value that tells in traces whose it is and of which attempt. */
+  #value(random: SeededRandom): string {
+    const head = `c${(this.index + 1).toString(16)}a${(++this.#values).toString(16)}`;
+    let value = `${head}00000000`.slice(0, 8);
+    while (value.length < VALUE_LENGTH) {
+      value += random.integer(0, 0xffff).toString(16).padStart(4, "0");
+    }
+    this.#world.values.set(value, { client: this, ttlMs: 0, held: undefined });
+    return value;
+  }
+
+  #onEvent(event: RedlockEvent): void {
+    if (!this.#world.trace.on) return;
+    const about = "resources" in event ? event.resources.join("+") : event.node;
+    const votes = "votes" in event
+      ? event.votes.map(({ node, outcome }) => `${node.match(/node-(\d+)/u)![1]}:${outcome}`)
+        .join(" ")
+      : "";
+    const cause = "cause" in event ? event.cause.message : "";
+    this.#trace(`${event.type} ${about} ${votes}${cause}`.trim());
+  }
+
+  #trace(what: string): void {
+    this.#world.trace.add(this.name, what, this.process.trueMs);
+  }
+}

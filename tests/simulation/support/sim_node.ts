@@ -1,0 +1,346 @@
+/**
+ * A simulated node: the commands of the server in memory, on a machine that can crash, hang, forget and misread
+ * the time.
+ *
+ * @module
+ */
+import type { EventLoop } from "./event_loop.ts";
+import type { Ledger } from "./ledger.ts";
+import {
+  ACQUIRE_ALL,
+  type ConnectionState,
+  EXTEND,
+  failure,
+  fromByteString,
+  RELEASE,
+  RespDecoder,
+  runCommand,
+  type ServerState,
+  toByteString,
+} from "./library.ts";
+import type { MachineClock } from "./machine_clock.ts";
+import { RememberingKeyspace } from "./remembering_keyspace.ts";
+import type { Trace } from "./trace.ts";
+
+/** How many databases a node has, and which of them the locks belong in. */
+const DATABASES = 4;
+/** The server's end of one connection. */
+export interface NodeSession {
+  readonly id: number;
+  readonly client: string;
+  readonly state: ConnectionState;
+  readonly decoder: RespDecoder;
+  /** Sends bytes back. */
+  reply(bytes: Uint8Array): void;
+  /** Whether the node has not closed it. */
+  open: boolean;
+  /** Whether it repeats, unasked, what came over another one. */
+  readonly replayed: boolean;
+}
+
+/** How long a value stood under a key, in true time. */
+export interface KeyLife {
+  readonly key: string;
+  readonly value: string;
+  readonly fromMs: number;
+  toMs: number;
+}
+
+/** One node. */
+export class SimNode {
+  readonly index: number;
+  readonly name: string;
+  readonly clock: MachineClock;
+  /** Whether it runs, and takes connections. */
+  up = true;
+  /** What it answers to whatever a predicate names, instead of doing it. */
+  refusal: { readonly text: string; readonly commands: readonly string[] } | undefined;
+  readonly #loop: EventLoop;
+  readonly #ledger: Ledger;
+  readonly #trace: Trace;
+  readonly #database: number;
+  readonly #rateMax: number;
+  readonly #state: ServerState;
+  readonly #keyspace: RememberingKeyspace;
+  readonly #sessions = new Set<NodeSession>();
+  #hung = 0;
+  /** Which keys stood when, as far as anybody looked; only where there is a trace. */
+  readonly lives: KeyLife[] = [];
+  #inbox: { session: NodeSession; bytes: Uint8Array }[] = [];
+  #connections = 0;
+
+  /**
+   * @param index Its place among the nodes.
+   * @param surroundings What it runs in.
+   * @param options The password it asks for, the database locks belong in, and how fast its clock may honestly run.
+   */
+  constructor(
+    index: number,
+    surroundings: { loop: EventLoop; clock: MachineClock; ledger: Ledger; trace: Trace },
+    options: { password: string | undefined; database: number; rateMax: number },
+  ) {
+    this.index = index;
+    this.name = `node-${index + 1}`;
+    this.clock = surroundings.clock;
+    this.#loop = surroundings.loop;
+    this.#ledger = surroundings.ledger;
+    this.#trace = surroundings.trace;
+    this.#database = options.database;
+    this.#rateMax = options.rateMax;
+    const unused = () => {
+      throw new Error("Cannot set timer as a simulated node has none");
+    };
+    const clock = {
+      monotonicMs: () => this.clock.monotonicAt(this.#loop.nowMs),
+      wallMs: () => this.clock.wallAt(this.#loop.nowMs),
+      setTimer: unused,
+      clearTimer: unused,
+      keepAlive: unused,
+    };
+    const databases = Array.from(
+      { length: DATABASES },
+      () => new RememberingKeyspace(clock, this.#loop),
+    );
+    this.#keyspace = databases[this.#database];
+    this.#state = { clock, password: options.password, databases, scripts: new Set() };
+  }
+
+  /** Whether it runs but does nothing. */
+  get hung(): boolean {
+    return this.#hung > 0;
+  }
+
+  /** How many connections of clients that live it thinks are open. */
+  sessionsOf(clients: readonly { name: string; process: { alive: boolean } }[]): number {
+    const alive = new Set(clients.filter(({ process }) => process.alive).map(({ name }) => name));
+    return [...this.#sessions].filter(({ client }) => alive.has(client)).length;
+  }
+
+  /** Takes a connection. */
+  accept(client: string, reply: (bytes: Uint8Array) => void, replayed = false): NodeSession {
+    const id = ++this.#connections;
+    const state = { id, database: 0, authenticated: this.#state.password === undefined, name: "" };
+    const session: NodeSession = {
+      id,
+      client,
+      state,
+      decoder: new RespDecoder((request) => this.#onRequest(session, request as Uint8Array[])),
+      reply,
+      open: true,
+      replayed,
+    };
+    this.#sessions.add(session);
+    return session;
+  }
+
+  /** Takes in bytes; a node that hangs has them wait. */
+  receive(session: NodeSession, bytes: Uint8Array): void {
+    if (!session.open || !this.up) return;
+    if (this.hung) this.#inbox.push({ session, bytes });
+    else this.#decode(session, bytes);
+  }
+
+  /** Ends a connection; whatever came over it and still waits is done all the same, as a kernel would have it. */
+  drop(session: NodeSession): void {
+    this.#sessions.delete(session);
+  }
+
+  /** Stops doing anything, with its port open. Hangs add up. */
+  hang(): void {
+    this.#hung++;
+  }
+
+  /** Goes on with what has come in the meantime. */
+  resume(): void {
+    if (this.#hung === 0 || --this.#hung > 0) return;
+    const inbox = this.#inbox;
+    this.#inbox = [];
+    for (const { session, bytes } of inbox) if (session.open) this.#decode(session, bytes);
+  }
+
+  /** Stops for good; returns the connections it had. */
+  crash(): NodeSession[] {
+    this.up = false;
+    this.#inbox = [];
+    const sessions = [...this.#sessions];
+    for (const session of sessions) session.open = false;
+    this.#sessions.clear();
+    return sessions;
+  }
+
+  /**
+   * Starts again.
+   *
+   * @param data What it still has: everything, nothing, or all but the last so many milliseconds before its crash.
+   */
+  restart(data: "all" | "none" | number, crashedAtMs: number): void {
+    this.up = true;
+    this.#state.scripts.clear();
+    if (data === "none") this.flush();
+    else if (data !== "all") {
+      for (const value of this.#keyspace.rollBack(crashedAtMs - data)) {
+        this.#ledger.of(value, this.index).excused = true;
+      }
+    }
+  }
+
+  /** FLUSHALL, from elsewhere. */
+  flush(): void {
+    for (const keys of this.#state.databases) keys.clear();
+  }
+
+  /** Evicts whatever key comes first; says which. */
+  evict(): string | undefined {
+    const [key] = this.#keyspace.keys.keys();
+    if (key !== undefined) this.#keyspace.delete(key);
+    return key;
+  }
+
+  /** SCRIPT FLUSH, from elsewhere. */
+  flushScripts(): void {
+    this.#state.scripts.clear();
+  }
+
+  /** Puts a key there, if there is none, as another program would that locks the same resource. */
+  plant(key: string, value: string, ttlMs: number): void {
+    if (!this.up || this.#keyspace.has(key)) return;
+    this.#keyspace.set(key, value, this.#keyspace.nowMs() + BigInt(ttlMs));
+  }
+
+  /** What stands there now: values by key, and for how many milliseconds of the node's clock. */
+  standing(): { key: string; value: string; remainingMs: number }[] {
+    const standing = [];
+    for (const key of [...this.#keyspace.keys.keys()]) {
+      const value = this.#keyspace.get(key);
+      if (value === undefined) continue;
+      standing.push({ key, value, remainingMs: Number(this.#keyspace.remainingMs(key)) });
+    }
+    return standing;
+  }
+
+  /** What is repeated may begin or end in the middle of a command; it ends the connection, as with any server. */
+  #decode(session: NodeSession, bytes: Uint8Array): void {
+    try {
+      session.decoder.push(bytes);
+    } catch (error) {
+      if (!session.replayed) throw error;
+      session.open = false;
+    }
+  }
+
+  #onRequest(session: NodeSession, request: Uint8Array[]): void {
+    if (!session.open) return;
+    if (!Array.isArray(request)) throw new Error(`${this.name} was sent what is no request`);
+    const words = request.map(toByteString);
+    const replies = this.#refused(words) ?? this.#run(session, words);
+    if (replies === undefined) return;
+    if (this.#trace.on) this.#traceCommand(session, words, replies);
+    if (this.#sessions.has(session)) session.reply(fromByteString(replies));
+  }
+
+  #refused(words: readonly string[]): string | undefined {
+    const { refusal } = this;
+    if (!refusal?.commands.includes(words[0].toUpperCase())) return undefined;
+    const { operation, value } = lockCommand(words) ?? {};
+    if (operation === "release") this.#ledger.of(value!, this.index).releaseRefused = true;
+    return failure(refusal.text);
+  }
+
+  #run(session: NodeSession, words: readonly string[]): string {
+    const keys = this.#state.databases[session.state.database];
+    const context = { server: this.#state, connection: session.state, keys };
+    const command = lockCommand(words);
+    const before = command?.keys.map((key) => ({
+      value: keys.get(key),
+      remainingMs: Number(keys.remainingMs(key)),
+    }));
+    const reply = runCommand(context, words);
+    if (command) this.#note(session, command, before!, reply);
+    return reply;
+  }
+
+  #note(
+    session: NodeSession,
+    { operation, keys, value }: LockCommand,
+    before: readonly { value: string | undefined; remainingMs: number }[],
+    reply: string,
+  ): void {
+    const database = session.state.database;
+    const nowMs = this.#loop.nowMs;
+    if (session.replayed) this.#ledger.of(value, this.index).excused = true;
+    if (reply.startsWith("-")) {
+      // NOSCRIPT is followed by the script; what is refused otherwise stays as it is.
+      if (operation === "release" && !reply.startsWith("-NOSCRIPT")) {
+        this.#ledger.of(value, this.index).releaseRefused = true;
+      }
+      return;
+    }
+    keys.forEach((key, at) => {
+      const now = this.#state.databases[database].get(key);
+      const was = before[at].value;
+      if (was !== undefined && was !== value && now !== was) {
+        this.#ledger.misdeed(
+          `${this.name} was brought by ${session.client} to ${operation} "${key}" of another`,
+        );
+      }
+      if (operation === "release" || now !== value || database !== this.#database) return;
+      if (operation === "acquire" && was === value) return;
+      const promised = operation === "acquire"
+        ? this.#ledger.set(value, this.index, key, session.id, nowMs)
+        : this.#ledger.extended(value, this.index, key, was === value, nowMs);
+      const livesMs = Number(this.#state.databases[database].remainingMs(key));
+      const untilMs = nowMs + livesMs / this.#rateMax;
+      const shortened = was === value && livesMs < before[at].remainingMs;
+      promised.untilMs = shortened ? untilMs : Math.max(promised.untilMs, untilMs);
+    });
+    if (operation === "release") this.#ledger.released(value, this.index, keys, session.id);
+    else if (database !== this.#database) {
+      this.#ledger.misdeed(`${this.name} was asked to ${operation} in database ${database}`);
+    }
+  }
+
+  /** Notes which keys stand now. */
+  noteLives(): void {
+    const { nowMs } = this.#loop;
+    const standing = this.up ? this.standing() : [];
+    for (const { key, value } of standing) {
+      const last = this.lives.findLast((life) => life.key === key);
+      if (last?.value === value && last.toMs === Infinity) continue;
+      this.lives.push({ key, value, fromMs: nowMs, toMs: Infinity });
+    }
+    for (const life of this.lives) {
+      if (life.toMs !== Infinity) continue;
+      const stands = standing.some(({ key, value }) => key === life.key && value === life.value);
+      if (!stands) life.toMs = nowMs;
+    }
+  }
+
+  #traceCommand(session: NodeSession, words: readonly string[], reply: string): void {
+    const command = lockCommand(words);
+    const text = command
+      ? `${command.operation} ${command.keys.join("+")} ${command.value.slice(0, 12)}`
+      : words[0];
+    this.#trace.add(this.name, `${text} of ${session.client} → ${reply.trim().slice(0, 40)}`);
+  }
+}
+
+/** What a command is about, if it is about a lock. */
+interface LockCommand {
+  readonly operation: "acquire" | "extend" | "release";
+  readonly keys: readonly string[];
+  readonly value: string;
+}
+
+const OPERATIONS = new Map<string, LockCommand["operation"]>(
+  ([["acquire", ACQUIRE_ALL], ["extend", EXTEND], ["release", RELEASE]] as const)
+    .flatMap(([operation, { sha1, source }]) => [[sha1, operation], [source, operation]]),
+);
+
+function lockCommand(words: readonly string[]): LockCommand | undefined {
+  if (words[0] === "SET") return { operation: "acquire", keys: [words[1]], value: words[2] };
+  if (words[0] !== "EVALSHA" && words[0] !== "EVAL") return undefined;
+  const operation = OPERATIONS.get(words[1]);
+  if (!operation) return undefined;
+  const count = Number(words[2]);
+  return { operation, keys: words.slice(3, 3 + count), value: words[3 + count] };
+}

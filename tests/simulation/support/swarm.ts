@@ -1,0 +1,307 @@
+/**
+ * Swarm testing: one seed decides everything, also which kinds of faults there are at all, so that each kind is
+ * met alone, in any company, and in any strength.
+ *
+ * @module
+ */
+import {
+  type ClientPlan,
+  type Fault,
+  type NodePlan,
+  type Op,
+  PLAIN_OP,
+  type Plan,
+} from "./plan.ts";
+import { SeededRandom } from "./seeded_random.ts";
+
+/** Every kind of fault that swarms choose from. */
+export const FAULT_KINDS = [
+  "slow",
+  "partition",
+  "cut",
+  "half-open",
+  "replay",
+  "unconnectable",
+  "crash",
+  "forget",
+  "hang",
+  "flush-scripts",
+  "errors",
+  "foreign",
+  "node-step",
+  "node-rate",
+  "pause",
+  "suspend",
+  "wall-step-ahead",
+  "wall-step-back",
+  "die",
+  "stalls",
+  "skewed-rates",
+] as const;
+
+/** See {@linkcode FAULT_KINDS}. */
+export type FaultKind = typeof FAULT_KINDS[number];
+
+/** Kinds that leave what the library assumes: nodes that forget, clocks that jump or run wild. */
+export const OUTSIDE_KINDS: readonly FaultKind[] = ["forget", "node-step", "node-rate"];
+
+/** What is fixed whatever the seed. */
+export interface SwarmOptions {
+  /** The kinds to choose from. */
+  readonly kinds?: readonly FaultKind[];
+}
+
+const ERRORS: readonly { text: string; commands: readonly string[] }[] = [
+  { text: "OOM command not allowed when used memory > 'maxmemory'.", commands: ["SET"] },
+  { text: "LOADING Redis is loading the dataset in memory", commands: ["SET", "EVAL", "EVALSHA"] },
+  { text: "BUSY Redis is busy running a script.", commands: ["SET", "EVAL", "EVALSHA", "GET"] },
+  { text: "READONLY You can't write against a read only replica.", commands: ["SET"] },
+  { text: "MISCONF Redis is configured to save RDB snapshots", commands: ["SET", "EVALSHA"] },
+  { text: "NOPERM this user has no permissions to run 'evalsha'", commands: ["EVALSHA", "EVAL"] },
+  { text: "ERR max number of clients reached", commands: ["AUTH", "SELECT", "SET"] },
+];
+
+/** Makes the plan of one seed. */
+export function swarmPlan(seed: string | number, { kinds = FAULT_KINDS }: SwarmOptions = {}): Plan {
+  const random = new SeededRandom(`${seed} plan`);
+  const share = random.pick([0.15, 0.35, 0.6]);
+  const chosen = new Set(kinds.filter(() => random.chance(share)));
+  const driftFactor = random.pick([0.01, 0.01, 0.05, 0.002]);
+  const nodes = random.pick([1, 2, 3, 3, 3, 4, 5, 5, 6, 7]);
+  const healAtMs = random.integer(4_000, 20_000);
+  const stalls = chosen.has("stalls");
+  const rate = () =>
+    chosen.has("skewed-rates") ? 1 + random.between(-driftFactor / 2, driftFactor / 2) : 1;
+  const network = {
+    delayMs: random.pick([0.05, 0.3, 1, 5]),
+    jitterMs: random.pick([0, 0.5, 3, 20]),
+    splitChance: random.pick([0, 0, 0.2, 0.8]),
+    partialWriteChance: random.pick([0, 0, 0.2]),
+    slowWriteChance: random.pick([0, 0, 0, 0.1]),
+  };
+  const clients = clientPlans(random, healAtMs, rate);
+  const minority = nodes - Math.floor(nodes / 2) - 1;
+  return {
+    seed,
+    nodes: Array.from({ length: nodes }, (): NodePlan => ({
+      rate: rate(),
+      wallOffsetMs: random.chance(0.5) ? random.integer(-100_000, 100_000) : 0,
+    })),
+    clients: clients.map((client) => patient(client, network)),
+    faults: faultPlans(random, chosen, { nodes, clients: clients.length, healAtMs }),
+    driftFactor,
+    login: random.chance(0.3),
+    network,
+    process: {
+      timerLateMs: random.pick([0, 0.5, 2, 15]),
+      timerEarlyMs: random.pick([0, 0, 0.9]),
+      stallChance: stalls ? random.pick([0.001, 0.01]) : 0,
+      stallMaxMs: stalls ? random.pick([5, 100, 3_000]) : 0,
+      timersFirst: random.chance(0.5),
+    },
+    healAtMs,
+    left: random.chance(0.3) && minority > 0
+      ? Array.from({ length: random.integer(1, minority) }, (_, index) => index)
+      : [],
+    leftHow: random.pick(["crashed", "hung", "unreachable"]),
+  };
+}
+
+/** Where answers take longer than a client waits for them there is no quorum, mended or not. */
+function patient(client: ClientPlan, { delayMs, jitterMs }: Plan["network"]): ClientPlan {
+  const { nodeTimeoutMs } = client;
+  if (nodeTimeoutMs === undefined) return client;
+  return { ...client, nodeTimeoutMs: Math.max(nodeTimeoutMs, 2 * (delayMs + jitterMs) + 5) };
+}
+
+function clientPlans(random: SeededRandom, healAtMs: number, rate: () => number): ClientPlan[] {
+  const resources = ["a", "b", "c"].slice(0, random.integer(1, 3));
+  const ttls = random.pick([[10, 15], [20, 60], [200, 1_000], [1_000, 5_000], [10_000, 30_000], [
+    60_000,
+    90_000,
+  ]]);
+  const opsMax = random.pick([3, 8, 20]);
+  return Array.from({ length: random.integer(1, 5) }, () => ({
+    monotonicRate: rate(),
+    wallRate: rate(),
+    wallOffsetMs: random.chance(0.5) ? random.integer(-1_000_000, 1_000_000) : 0,
+    nodeTimeoutMs: random.pick([undefined, undefined, 20, 200, 3_000]),
+    connectTimeoutMs: random.pick([100, 1_000]),
+    retryDelayMs: random.pick([10, 50, 100]),
+    retryDelayMaxMs: random.pick([200, 2_000]),
+    ops: [
+      ...Array.from(
+        { length: random.integer(1, opsMax) },
+        () => opPlan(random, resources, ttls, healAtMs),
+      ),
+      ...(random.chance(0.05) ? [closePlan(random, healAtMs)] : []),
+    ],
+  }));
+}
+
+function closePlan(random: SeededRandom, healAtMs: number): Op {
+  return { ...PLAIN_OP, kind: "close", atMs: random.integer(0, healAtMs) };
+}
+
+function opPlan(
+  random: SeededRandom,
+  resources: readonly string[],
+  [ttlMin, ttlMax]: readonly number[],
+  healAtMs: number,
+): Op {
+  const ttlMs = random.integer(ttlMin, ttlMax);
+  const extends_ = random.chance(0.3);
+  const autoExtend = random.pick([undefined, undefined, true]);
+  const end = random.pick(
+    ["release", "release", "release", "release", "twice", "abandon"] as const,
+  );
+  return {
+    atMs: random.integer(0, healAtMs),
+    kind: random.pick(["acquire", "acquire", "acquire", "tryAcquire", "using", "using", "inspect"]),
+    resources: random.chance(0.2) ? random.some(resources) : [random.pick(resources)],
+    ttlMs,
+    waitMs: random.pick([0, 500, 5_000, 20_000]),
+    holdMs: random.pick([0, 1, ttlMs / 2, ttlMs * 1.5, 3_000]),
+    extendEveryMs: extends_ ? Math.max(1, ttlMs * random.pick([0.1, 0.5, 0.9])) : undefined,
+    extendTtlMs: random.chance(0.3) ? random.integer(ttlMin, 2 * ttlMax) : undefined,
+    autoExtend,
+    extensionsMax: end === "abandon" ? random.pick([0, 2]) : random.pick([0, 3, 10, 30]),
+    abortAfterMs: random.chance(0.15) ? random.integer(0, 2_000) : undefined,
+    end,
+    ignoresSignal: random.chance(0.15),
+  };
+}
+
+interface Size {
+  readonly nodes: number;
+  readonly clients: number;
+  readonly healAtMs: number;
+}
+
+function faultPlans(random: SeededRandom, kinds: ReadonlySet<FaultKind>, size: Size): Fault[] {
+  const faults: Fault[] = [];
+  // A client whose wall clock is stepped back has no honest clock left when its machine sleeps.
+  const sleepers = new Set<number>();
+  for (const kind of FAULT_KINDS) {
+    if (!kinds.has(kind)) continue;
+    const count = random.integer(1, random.pick([1, 3, 8]));
+    for (let index = 0; index < count; index++) {
+      const fault = faultPlan(random, kind, size, sleepers);
+      if (fault) faults.push(fault);
+    }
+  }
+  return faults.sort((one, other) => one.atMs - other.atMs);
+}
+
+function faultPlan(
+  random: SeededRandom,
+  kind: FaultKind,
+  size: Size,
+  sleepers: Set<number>,
+): Fault | undefined {
+  const atMs = random.integer(0, size.healAtMs - 1);
+  const forMs = Math.min(
+    random.pick([50, 500, 3_000, 10_000]) * random.between(0.1, 1),
+    size.healAtMs - atMs,
+  );
+  const node = random.integer(0, size.nodes - 1);
+  const client = random.integer(0, size.clients - 1);
+  const directions = random.some(["requests", "replies"] as const);
+  switch (kind) {
+    case "slow": {
+      const extraMs = random.pick([5, 50, 500, 2_500]) * random.between(0.1, 1);
+      return { kind, client, node, direction: directions[0], extraMs, atMs, forMs };
+    }
+    case "partition":
+      return {
+        kind,
+        clients: random.some(Array.from({ length: size.clients }, (_, index) => index)),
+        nodes: random.some(Array.from({ length: size.nodes }, (_, index) => index)),
+        directions,
+        atMs,
+        forMs,
+      };
+    case "cut":
+      return { kind, client, node, requests: random.pick(["lost", "delivered"]), atMs };
+    case "half-open":
+      return { kind, client, node, directions, atMs };
+    case "replay":
+      return { kind, client, node, atMs };
+    case "foreign":
+      return {
+        kind,
+        nodes: random.some(Array.from({ length: size.nodes }, (_, index) => index)),
+        resource: random.pick(["a", "b"]),
+        ttlMs: random.integer(50, 3_000),
+        atMs,
+      };
+    case "unconnectable":
+      return { kind, node, mood: random.pick(["refused", "blackholed"]), atMs, forMs };
+    default:
+      return kind.startsWith("wall-step") || ["pause", "suspend", "die"].includes(kind)
+        ? clientFault(random, kind, { atMs, forMs, client, sleepers })
+        : nodeFault(random, kind, { atMs, forMs, node });
+  }
+}
+
+function nodeFault(
+  random: SeededRandom,
+  kind: FaultKind,
+  { atMs, forMs, node }: { atMs: number; forMs: number; node: number },
+): Fault | undefined {
+  switch (kind) {
+    case "crash":
+      return { kind, node, data: "all", silent: random.chance(0.3), atMs, forMs };
+    case "forget": {
+      const how = random.pick(["flush", "evict", "crash", "crash"] as const);
+      if (how !== "crash") return { kind: how, node, atMs };
+      const data = random.pick(["none", 100, 1_000] as const);
+      return { kind: how, node, data, silent: random.chance(0.3), atMs, forMs };
+    }
+    case "hang":
+      return { kind, node, atMs, forMs };
+    case "flush-scripts":
+      return { kind, node, atMs };
+    case "errors":
+      return { kind, node, ...random.pick(ERRORS), atMs, forMs };
+    case "node-step":
+      return {
+        kind,
+        node,
+        stepMs: random.pick([-40_000, -5_000, -500, 500, 5_000, 3_600_000]),
+        atMs,
+      };
+    case "node-rate":
+      return { kind, node, rate: random.pick([0.5, 1.1, 2]), atMs, forMs };
+    default:
+      return undefined;
+  }
+}
+
+function clientFault(
+  random: SeededRandom,
+  kind: FaultKind,
+  { atMs, forMs, client, sleepers }: {
+    atMs: number;
+    forMs: number;
+    client: number;
+    sleepers: Set<number>;
+  },
+): Fault | undefined {
+  switch (kind) {
+    case "pause":
+      return { kind, client, atMs, forMs };
+    case "suspend":
+      sleepers.add(client);
+      return { kind, client, atMs, forMs };
+    case "wall-step-ahead":
+      return { kind: "wall-step", client, stepMs: random.pick([1, 30, 1_000, 60_000]), atMs };
+    case "wall-step-back":
+      if (sleepers.has(client)) return undefined;
+      return { kind: "wall-step", client, stepMs: -random.pick([1, 30, 1_000, 60_000]), atMs };
+    case "die":
+      return { kind, client, silent: random.chance(0.3), atMs };
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,194 @@
+/**
+ * What the clients' callers do: they take locks, work, extend, release, and give up.
+ *
+ * @module
+ */
+import { type Lock, LockLostError, RedlockError, type RedlockOptions } from "./library.ts";
+import type { Op } from "./plan.ts";
+import type { Held, SimClient } from "./sim_client.ts";
+import type { World } from "./world.ts";
+
+/** How often a holder writes to the store, in milliseconds. */
+const WRITE_EVERY_MS = 50;
+/** Time that the event loop, promises and jitter may take beyond a bound of the library, in milliseconds. */
+const SLACK_MS = 25;
+/** A process that stalls between reading a clock and setting a timer sets it late, by a heartbeat at the most each time. */
+const STALLED_MS = 1_000;
+/** The most that closing takes: two graces and a turn. */
+const CLOSE_MS = 600;
+
+/** How long calls may take at the most, in a process's own time. */
+export interface Bounds {
+  readonly attemptMs: number;
+  readonly acquireMs: number;
+  readonly extendMs: number;
+  readonly releaseMs: number;
+}
+
+/** The bounds of an op's calls. */
+export function boundsOf(world: World, client: SimClient, op: Op): Bounds {
+  const { timerLateMs, stallChance } = world.plan.process;
+  const slackMs = SLACK_MS + 10 * timerLateMs + (stallChance > 0 ? STALLED_MS : 0);
+  const rate = world.slowestRate(client.index);
+  const answerMs = client.plan.connectTimeoutMs + client.nodeTimeoutMs(op.ttlMs);
+  const attemptMs = answerMs / rate + slackMs;
+  return {
+    attemptMs,
+    acquireMs: op.waitMs / rate + attemptMs,
+    extendMs: Math.max(op.ttlMs, op.extendTtlMs ?? 0) / rate + attemptMs,
+    releaseMs: attemptMs,
+  };
+}
+
+/** Does one op; resolves when it is over, with whether there was a lock or an answer. */
+export async function runOp(world: World, client: SimClient, op: Op): Promise<boolean> {
+  try {
+    switch (op.kind) {
+      case "inspect":
+        return await inspect(world, client, op);
+      case "close":
+        client.closed = true;
+        await client.call("close", closeMs(world), client.redlock.close());
+        return true;
+      default:
+        return await takeAndWork(world, client, op);
+    }
+  } catch (error) {
+    const expected = error instanceof RedlockError || error instanceof GaveUp;
+    if (!expected) world.fail("unexpected-error", `${client.name} ${op.kind}: ${error}`);
+    world.trace.add(client.name, `${op.kind} ${op.resources.join("+")}: ${error}`);
+    return false;
+  }
+}
+
+function closeMs({ plan: { process } }: World): number {
+  return CLOSE_MS + SLACK_MS + 10 * process.timerLateMs +
+    (process.stallChance > 0 ? STALLED_MS : 0);
+}
+
+/** The reason of a caller's own signal. */
+class GaveUp extends Error {
+  override readonly name = "GaveUp";
+}
+
+async function inspect(world: World, client: SimClient, op: Op): Promise<boolean> {
+  const bounds = boundsOf(world, client, op);
+  const [resource] = op.resources;
+  const holders = world.checkers.holdersOf(resource);
+  const inspection = await client.call(
+    "inspect",
+    bounds.attemptMs,
+    client.redlock.inspect(resource, { ttlMs: op.ttlMs }),
+  );
+  const held = holders.find(({ lock }) => lock.held);
+  if (held && !inspection.held) {
+    const text =
+      `${client.name} is told that ${resource} is free, which ${held.client.name} held all the while`;
+    const excused = world.nodesForgot || world.clockLies(held.client.index);
+    world.failUnless(excused, "inspect", text);
+  }
+  const what = `inspects ${resource}: ${inspection.held ? "held" : "free"}`;
+  world.trace.add(client.name, what);
+  return true;
+}
+
+async function takeAndWork(world: World, client: SimClient, op: Op): Promise<boolean> {
+  const { redlock, process } = client;
+  const bounds = boundsOf(world, client, op);
+  const controller = new AbortController();
+  if (op.abortAfterMs !== undefined) {
+    process.setTimer(() => controller.abort(new GaveUp("gave up")), op.abortAfterMs);
+  }
+  const options: RedlockOptions = {
+    ttlMs: op.ttlMs,
+    waitMs: op.waitMs,
+    autoExtend: op.autoExtend,
+    extensionsMax: op.extensionsMax,
+    signal: op.abortAfterMs === undefined ? undefined : controller.signal,
+  };
+  if (op.kind === "using") {
+    const bound = bounds.acquireMs + op.holdMs * 2 + bounds.extendMs + bounds.releaseMs;
+    await client.call(
+      "using",
+      bound,
+      redlock.using(op.resources, options, async (lock) => {
+        const held = client.track(lock, op);
+        await work(world, held, op, bounds);
+        held.released = true;
+      }),
+    );
+    return true;
+  }
+  const lock = op.kind === "acquire"
+    ? await client.call("acquire", bounds.acquireMs, redlock.acquire(op.resources, options))
+    : await client.call("tryAcquire", bounds.attemptMs, redlock.tryAcquire(op.resources, options));
+  if (!lock) return false;
+  const held = client.track(lock, op);
+  try {
+    await work(world, held, op, bounds);
+    await end(held, op, bounds);
+  } catch (error) {
+    if (!(error instanceof RedlockError)) throw error;
+    world.trace.add(client.name, String(error));
+  }
+  return true;
+}
+
+/** Works with the lock until the time is over or the lock is. */
+async function work(world: World, held: Held, op: Op, bounds: Bounds): Promise<void> {
+  const { client, lock, signal } = held;
+  const { process } = client;
+  const endMs = process.awakeMs + op.holdMs;
+  let extendAtMs = process.awakeMs + (op.extendEveryMs ?? Infinity);
+  while (process.awakeMs < endMs && !signal?.aborted) {
+    await process.sleep(Math.min(WRITE_EVERY_MS, Math.ceil(endMs - process.awakeMs)));
+    if (lock.held) await write(world, held);
+    if (process.awakeMs < extendAtMs) continue;
+    extendAtMs = process.awakeMs + op.extendEveryMs!;
+    try {
+      await client.call("extend", bounds.extendMs, lock.extend({ ttlMs: op.extendTtlMs }));
+    } catch (error) {
+      if (!(error instanceof LockLostError)) throw error;
+      return;
+    }
+  }
+}
+
+/** Looks at the lock, then writes: what a pause in between does no lock can prevent. */
+async function write(world: World, { client, lock }: Held): Promise<void> {
+  await client.process.sleep(0);
+  world.store.write(lock, client);
+}
+
+async function end(held: Held, op: Op, bounds: Bounds): Promise<void> {
+  const { client, lock } = held;
+  if (op.end === "abandon") return;
+  const release = () => {
+    held.released = true;
+    return client.call("release", bounds.releaseMs, lock.release());
+  };
+  if (op.end === "twice") await Promise.all([release(), release()]);
+  else await release();
+}
+
+/** What everybody's locks protect. It takes whatever is written to it, and notes who else held the lock then. */
+export class Store {
+  /** Writes by one while another held the lock. */
+  readonly late: { atMs: number; what: string }[] = [];
+  readonly #world: World;
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  /** A write, which arrives at once. */
+  write(lock: Lock, client: SimClient): void {
+    this.#world.loop.at(client.process.trueMs, () => {
+      const holder = this.#world.checkers.otherHolder(lock);
+      if (!holder) return;
+      const text = `writes to ${lock.resources.join("+")}, which ${holder.client.name} holds`;
+      this.#world.trace.add(client.name, text);
+      this.late.push({ atMs: this.#world.loop.nowMs, what: `${client.name} ${text}` });
+    });
+  }
+}

@@ -1,0 +1,183 @@
+/**
+ * Everything of one run in one place: machines, network, what is known, and what went wrong.
+ *
+ * @module
+ */
+import { Checkers } from "./checkers.ts";
+import { EventLoop } from "./event_loop.ts";
+import { Ledger } from "./ledger.ts";
+import { MachineClock } from "./machine_clock.ts";
+import { Network } from "./network.ts";
+import type { Plan } from "./plan.ts";
+import { SeededRandom } from "./seeded_random.ts";
+import { type Call, DATABASE, type Held, PASSWORD, SimClient } from "./sim_client.ts";
+import { SimNode } from "./sim_node.ts";
+import { SimProcess } from "./sim_process.ts";
+import { Trace } from "./trace.ts";
+import { Store } from "./workload.ts";
+
+/** What the wall clocks show at the beginning: any day will do. */
+const WALL_MS = 1_700_000_000_000;
+/** Violations after which a run is not looked at further. */
+const VIOLATIONS_MAX = 20;
+
+/** Something that must not be, and was. */
+export interface Violation {
+  readonly atMs: number;
+  /** Which checker says so. */
+  readonly checker: string;
+  readonly what: string;
+}
+
+/** What is known of a value. */
+export interface ValueOwner {
+  readonly client: SimClient;
+  ttlMs: number;
+  held: Held | undefined;
+}
+
+/** What has happened to a client's clocks. */
+interface ClockHistory {
+  steppedBack: boolean;
+  jumped: boolean;
+  suspended: boolean;
+  tooSlow: boolean;
+}
+
+/** One run's world. */
+export class World {
+  readonly plan: Plan;
+  readonly loop = new EventLoop();
+  readonly trace: Trace;
+  readonly ledger: Ledger;
+  readonly nodes: readonly SimNode[];
+  readonly network: Network;
+  readonly processes: readonly SimProcess[];
+  readonly clients: readonly SimClient[];
+  readonly checkers: Checkers;
+  readonly store: Store;
+  /** Calls of the library that have not settled. */
+  readonly calls = new Set<Call>();
+  /** Every value that was made, and whose it is. */
+  readonly values = new Map<string, ValueOwner>();
+  /** What must not be, though all assumptions hold. */
+  readonly violations: Violation[] = [];
+  /** What must not be, where an assumption does not hold: to be expected. */
+  readonly excused: Violation[] = [];
+  /** Whether a node has lost a live key, or misread the time beyond the drift allowance. */
+  nodesForgot = false;
+  readonly #clocks: ClockHistory[];
+  readonly #told = new WeakMap<object, Set<string>>();
+
+  /**
+   * @param plan What is to happen.
+   * @param traced Whether to write down what does.
+   */
+  constructor(plan: Plan, traced: boolean) {
+    this.plan = plan;
+    const { loop } = this;
+    this.trace = new Trace(loop, traced);
+    this.ledger = new Ledger((what) => this.fail("nodes", what));
+    const rateMax = 1 + plan.driftFactor / 2;
+    this.nodes = plan.nodes.map(({ rate, wallOffsetMs }, index) => {
+      const clock = new MachineClock(0, WALL_MS + wallOffsetMs);
+      clock.change({ wallRate: rate, monotonicRate: rate }, 0);
+      return new SimNode(index, { loop, clock, ledger: this.ledger, trace: this.trace }, {
+        password: plan.login ? PASSWORD : undefined,
+        database: plan.login ? DATABASE : 0,
+        rateMax,
+      });
+    });
+    this.network = new Network(
+      loop,
+      this.randomOf("network"),
+      plan.network,
+      this.nodes,
+      this.trace,
+    );
+    this.#clocks = plan.clients.map(() => ({
+      steppedBack: false,
+      jumped: false,
+      suspended: false,
+      tooSlow: false,
+    }));
+    this.processes = plan.clients.map(({ monotonicRate, wallRate, wallOffsetMs }, index) => {
+      const name = `client-${index + 1}`;
+      const clock = new MachineClock(1_000 * (index + 1), WALL_MS + wallOffsetMs);
+      clock.change({ monotonicRate, wallRate }, 0);
+      return new SimProcess(name, loop, clock, this.randomOf(name), plan.process);
+    });
+    this.checkers = new Checkers(this);
+    this.store = new Store(this);
+    this.clients = this.processes.map((process, index) =>
+      new SimClient(this, index, process, plan)
+    );
+  }
+
+  /** Randomness for one purpose, so that a change of one does not change the others. */
+  randomOf(purpose: string): SeededRandom {
+    return new SeededRandom(`${this.plan.seed} ${purpose}`);
+  }
+
+  /** The same, but once for each `about`. */
+  failOnce(about: object, excused: boolean, checker: string, what: string): void {
+    const known = this.#told.get(about) ?? new Set();
+    this.#told.set(about, known);
+    if (known.has(checker)) return;
+    known.add(checker);
+    this.failUnless(excused, checker, what);
+  }
+
+  /** Something must not be. */
+  fail(checker: string, what: string): void {
+    this.failUnless(false, checker, what);
+  }
+
+  /** Something must not be, but may be expected. */
+  failUnless(excused: boolean, checker: string, what: string): void {
+    const atMs = this.loop.nowMs;
+    const list = excused ? this.excused : this.violations;
+    if (list.length < VIOLATIONS_MAX) list.push({ atMs, checker, what });
+    this.trace.add(excused ? "expected" : "VIOLATION", `${checker}: ${what}`);
+  }
+
+  /** Notes what happens to the clocks of a client. */
+  noteClock(client: number, change: Partial<ClockHistory>): void {
+    Object.assign(this.#clocks[client], change);
+  }
+
+  /** Whether a client's wall clock was ever stepped back. */
+  stepsBack(client: number): boolean {
+    return this.#clocks[client].steppedBack;
+  }
+
+  /** Whether a client's wall clock ever leapt ahead of its monotonic one. */
+  jumps(client: number): boolean {
+    return this.#clocks[client].jumped || this.#clocks[client].suspended;
+  }
+
+  /** Whether both clocks of a client may have counted too little: then nothing can be promised. */
+  clockLies(client: number): boolean {
+    const { suspended, steppedBack, tooSlow } = this.#clocks[client];
+    return tooSlow || (suspended && steppedBack);
+  }
+
+  /** Whether a node's keys outlive their TTL, as its clock was set back or slowed down. */
+  keepsTooLong(node: number): boolean {
+    return this.plan.faults.some((fault) =>
+      (fault.kind === "node-step" && fault.node === node && fault.stepMs < 0) ||
+      (fault.kind === "node-rate" && fault.node === node && fault.rate < 1)
+    );
+  }
+
+  /** The slowest that a client's timers ever run. */
+  slowestRate(client: number): number {
+    let rate = Math.min(this.plan.clients[client].monotonicRate, 1);
+    for (const fault of this.plan.faults) {
+      if (fault.kind === "client-rate" && fault.client === client) {
+        rate = Math.min(rate, fault.rate);
+      }
+    }
+    return rate;
+  }
+}
