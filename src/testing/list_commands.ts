@@ -23,7 +23,7 @@ export const LIST_COMMANDS: Readonly<Record<string, Command>> = {
 
 function push({ keys }: CommandContext, [key, ...values]: readonly string[], end: End): string {
   const items = keys.list(key) ?? [];
-  if (end === "left") items.unshift(...values.toReversed());
+  if (end === "left") items.unshift(...[...values].reverse());
   else items.push(...values);
   keys.putList(key, items);
   return integer(items.length);
@@ -62,7 +62,7 @@ function remove({ keys }: CommandContext, [key, amount, value]: readonly string[
   const count = Number(parseInteger(amount));
   const items = keys.list(key);
   if (!items) return integer(0);
-  const ordered = count < 0 ? items.toReversed() : items;
+  const ordered = count < 0 ? [...items].reverse() : items;
   let removed = 0;
   const kept = ordered.filter((item) => {
     const gone = item === value && (count === 0 || removed < Math.abs(count));

@@ -129,6 +129,34 @@ Deno.test("MemoryRedis.session() extends what holds the value and never shortens
   assertEquals(ask(session, "EVAL", EXTEND.source, 1, "a", "other", 900), ":0\r\n");
 });
 
+Deno.test("MemoryRedis.session() releases what it holds beside a key of another type, and says so", () => {
+  const session = new MemoryRedis().session();
+  ask(session, "RPUSH", "list", "v");
+  ask(session, "SET", "a", "v");
+  assertEquals(
+    ask(session, "EVAL", RELEASE.source, 2, "list", "a", "v"),
+    "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n",
+  );
+  assertEquals(ask(session, "EXISTS", "a", "list"), ":1\r\n");
+});
+
+for (
+  const [options, reply] of [
+    ["RANK 2", ":2\r\n"],
+    ["RANK -1", ":4\r\n"],
+    ["MAXLEN 1", ":0\r\n"],
+    ["RANK 2 MAXLEN 2", "$-1\r\n"],
+    ["COUNT 0 MAXLEN 3", "*2\r\n:0\r\n:2\r\n"],
+    ["COUNT 2 RANK -1", "*2\r\n:4\r\n:2\r\n"],
+  ] as const
+) {
+  Deno.test(`MemoryRedis.session() finds with LPOS ${options} what redis-server finds`, () => {
+    const session = new MemoryRedis().session();
+    ask(session, "RPUSH", "l", "x", "y", "x", "y", "x");
+    assertEquals(ask(session, "LPOS", "l", "x", ...options.split(" ")), reply);
+  });
+}
+
 Deno.test("MemoryRedis.session() says that it does not run a script of somebody else's", () => {
   assertEquals(
     ask(new MemoryRedis().session(), "EVAL", "return 1", 0),
