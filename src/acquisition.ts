@@ -16,6 +16,7 @@ import { emit } from "./events.ts";
 import { Hold } from "./hold.ts";
 import type { Settings } from "./options.ts";
 import { askToAcquire, type Electorate, Round, undo } from "./quorum.ts";
+import { expiryMarginMs } from "./validity.ts";
 import { PollingWaiter } from "./waiter.ts";
 
 /** One call for a lock: a series of attempts, each a round with a value of its own. */
@@ -91,7 +92,9 @@ export class Acquisition {
     const round = this.#round;
     const remainingMs = validityMs - elapsedMs(this.#electorate.wheel.clock, round);
     const ended = this.#electorate.closed || signal?.aborted;
-    const granted = round.decision === "granted" && remainingMs > 0 && !ended;
+    // A lock whose holder would have to be told of its end at once is none.
+    const valid = remainingMs > expiryMarginMs(validityMs);
+    const granted = round.decision === "granted" && valid && !ended;
     const hold = granted
       ? new Hold(round, this.#settings, this.#resources, this.#autoExtend)
       : undefined;

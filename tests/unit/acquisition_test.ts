@@ -10,6 +10,7 @@ import { LockHeldError, QuorumError, RedlockError } from "../../src/errors.ts";
 import type { Hold } from "../../src/hold.ts";
 import { type RedlockOptions, resolveOptions } from "../../src/options.ts";
 import { type Electorate, quorumSize } from "../../src/quorum.ts";
+import { expiryMarginMs } from "../../src/validity.ts";
 import { advanceUntil, runMicrotasks } from "../support/fake_clock.ts";
 import { FakeCluster, type Mode } from "../support/fake_nodes.ts";
 
@@ -143,14 +144,21 @@ Deno.test("Acquisition names resources, not keys, in errors and events", async (
   ]);
 });
 
-for (const [passedMs, won] of [[VALIDITY_MS - 0.25, true], [VALIDITY_MS, false]] as const) {
+const LEAST_MS = expiryMarginMs(VALIDITY_MS) + 0.25;
+
+for (
+  const [passedMs, won] of [[VALIDITY_MS - LEAST_MS, true], [
+    VALIDITY_MS - LEAST_MS + 0.25,
+    false,
+  ]] as const
+) {
   Deno.test(`Acquisition ${won ? "wins" : "does not win"} by grants that are concluded after ${passedMs} ms`, async () => {
     const bench = new Bench();
     const call = bench.call();
     await bench.settle(call.attempt());
     bench.cluster.clock.block(passedMs);
     const hold = call.conclude();
-    assertEquals(hold?.remainingMs(), won ? 0.25 : undefined);
+    assertEquals(hold?.remainingMs(), won ? LEAST_MS : undefined);
     assertEquals(call.unanswered, true); // says something only of a call that did not win
     assertEquals(bench.steps[0], won ? ["acquire"] : ["acquire", "release"]);
   });

@@ -63,7 +63,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: "a quorum that came too late is a lock all the same",
     file: "acquisition.ts",
-    from: 'const granted = round.decision === "granted" && remainingMs > 0 && !ended;',
+    from: 'const granted = round.decision === "granted" && valid && !ended;',
     to: 'const granted = round.decision === "granted" && !ended;',
   },
   {

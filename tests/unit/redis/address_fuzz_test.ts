@@ -143,11 +143,9 @@ Deno.test("parseAddress() reads an address that was printed in full as the same 
   assert(good > RUNS / 20, `${good} of ${RUNS} were addresses`);
 });
 
-/** What was read from a text without `//`, or from an encoded host, may hold what has another meaning in a URL. */
-function isWritable({ kind, hostname, path }: RedisAddress): boolean {
-  if (kind === "unix") return path.startsWith("/") && !/\/\.\.?(\/|$)/u.test(path);
-  if (hostname.includes(":")) return URL.canParse(`redis://[${hostname}]`);
-  return !/[\s%/@[\]?#\\\0]/u.test(hostname);
+/** An encoded path may hold what a URL would resolve. */
+function isWritable({ kind, path }: RedisAddress): boolean {
+  return kind !== "unix" || !/\/\.\.?(\/|$)/u.test(path);
 }
 
 /** A socket's credentials can't be written. */
