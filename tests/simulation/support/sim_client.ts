@@ -126,13 +126,6 @@ export class SimClient {
       extendedAtMs: 0,
       spans: [],
     };
-    // Only a process that stalls between two statements can be handed a lock that was valid when it was granted.
-    if (held.claimMs <= 0 && this.#world.plan.process.stallChance === 0) {
-      this.#world.fail(
-        "late-grant",
-        `${this.name} is handed ${lock.value}, whose validity is over`,
-      );
-    }
     if (this.process.trueMs > this.#world.loop.nowMs) {
       this.#world.loop.at(this.process.trueMs, () => this.#world.checkers.begin(held));
     } else {
