@@ -63,6 +63,8 @@ export class Connection implements WireOwner, ReplyReceiver {
   #state: State = "new";
   #wire: Wire | undefined = undefined;
   #connecting: AbortController | undefined = undefined;
+  /** Settles once the last try at connecting is over, and what it opened in vain is closed. */
+  #attempt: Promise<void> | undefined = undefined;
   #connectTimer: Timed | undefined = undefined;
   #retry: Timed | undefined = undefined;
   #watch: Timed | undefined = undefined;
@@ -110,7 +112,7 @@ export class Connection implements WireOwner, ReplyReceiver {
    * @param tag Handed back to the receiver.
    */
   submit(command: Uint8Array, receiver: ReplyReceiver, context: unknown, tag: number): void {
-    if (this.#state === "new") this.#connect();
+    if (this.#state === "new") this.#attempt = this.#connect();
     // A reply that came while closing may call for one more command: a script that the server does not know.
     const open = this.#state === "open" || this.#state === "closing" && this.#delivering;
     if (!open && this.#state !== "connecting") {
@@ -268,7 +270,9 @@ export class Connection implements WireOwner, ReplyReceiver {
   #planRetry(): void {
     const delayMs = Math.min(RECONNECT_DELAY_MS * 2 ** this.#failures++, RECONNECT_DELAY_MAX_MS);
     const jitteredMs = delayMs * (1 + this.#wheel.random.fraction()) / 2;
-    this.#retry = this.#wheel.after(jitteredMs, () => this.#connect());
+    this.#retry = this.#wheel.after(jitteredMs, () => {
+      this.#attempt = this.#connect();
+    });
   }
 
   /** Watches for silence. The watch is left in the wheel between commands, so that a command costs nothing. */
@@ -295,17 +299,17 @@ export class Connection implements WireOwner, ReplyReceiver {
     const wire = this.#wire;
     if (this.#state === "open" && this.#queue.length > 0) {
       this.#state = "closing";
-      await this.#within(CLOSE_GRACE_MS, new Promise((resolve) => this.#onDrained = resolve));
+      await this.#within(CLOSE_GRACE_MS, new Promise<void>((resolve) => this.#onDrained = resolve));
     }
     const error = this.#downError = this.#error("was closed");
     this.#teardown();
     this.#state = "closed";
     this.#queue.failAll(this.#error("was closed", undefined, "unknown"), error);
-    if (wire) await this.#within(CLOSE_GRACE_MS, wire.close());
+    await this.#within(CLOSE_GRACE_MS, Promise.all([this.#attempt, wire?.close()]));
   }
 
   /** Waits for `promise`, but no longer than `limitMs`. */
-  #within(limitMs: number, promise: Promise<void>): Promise<void> {
+  #within(limitMs: number, promise: Promise<unknown>): Promise<void> {
     return new Promise((resolve) => {
       let settled = false;
       const settle = () => {
