@@ -167,13 +167,17 @@ export class Hold extends Timed {
     return new Error(`its validity has ended before an extension succeeded: ${count}`, { cause });
   }
 
-  /** Goes into the wheel, for the end of the validity or for the next extension, whichever is first. */
+  /**
+   * Goes into the wheel, for the end of the validity or for the next extension, whichever is first. An end that has
+   * come needs no timer: one that is set now would only tell of it later.
+   */
   schedule(): void {
     if (this.#end) return;
     const { wheel } = this.electorate;
     const nowMs = wheel.clock.monotonicMs();
     const elapsed = elapsedBetweenMs(this.#since, nowMs, wheel.clock.wallMs());
     const endMs = nowMs + this.#validityMs - elapsed - expiryMarginMs(this.#validityMs);
+    if (endMs <= nowMs) return this.#runOut();
     wheel.schedule(this, Math.min(endMs, this.#renewal?.dueMs ?? Infinity));
   }
 

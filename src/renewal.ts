@@ -8,7 +8,7 @@ import { LockLostError, lockName } from "./errors.ts";
 import { emit } from "./events.ts";
 import type { Hold } from "./hold.ts";
 import { askToExtend, type Round } from "./quorum.ts";
-import { validityMs } from "./validity.ts";
+import { expiryMarginMs, validityMs } from "./validity.ts";
 import { pause } from "./waiter.ts";
 
 /** The share of the TTL after which a lock is extended. */
@@ -42,7 +42,7 @@ async function tryExtend(hold: Hold, ttlMs: number, signal?: AbortSignal): Promi
   if (!hold.standing) return false;
   const newValidityMs = validityMs(ttlMs, settings.driftFactor);
   const extended = round.decision === "granted" && hold.held &&
-    newValidityMs > elapsedMs(electorate.wheel.clock, round);
+    newValidityMs - expiryMarginMs(newValidityMs) > elapsedMs(electorate.wheel.clock, round);
   if (extended) hold.prolong(round, newValidityMs);
   report(hold, round, extended);
   if (round.deniedByMajority) hold.lose(new Error("a majority of the nodes no longer holds it"));

@@ -195,6 +195,7 @@ export class TimerWheel {
   #arm(dueMs: number): void {
     const nowMs = this.clock.monotonicMs();
     if (this.#armed) {
+      if (this.#wakeMs <= nowMs) return; // late already: another timer would not come before it
       this.clock.clearTimer(this.#timer);
     } else if (!this.#waking) {
       this.#leadMs = this.clock.wallMs() - nowMs;

@@ -16,6 +16,7 @@ const REGRESSIONS: readonly (readonly [seed: string, showed: string])[] = [
   ["359", "aborts the signal of a lock of a few milliseconds late, by the rounding of timers"],
   ["2386", "aborts the signal of a lock of a few milliseconds late, by the rounding of timers"],
   ["4910", "aborts the signal of a lock of a few milliseconds late, by the rounding of timers"],
+  ["2527", "sets a timer anew for an end that has come"],
 ];
 
 Deno.test("a swarm of seeds shows no violation", async () => {
