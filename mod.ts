@@ -21,6 +21,7 @@
 export { createRedlock, type CreateRedlockOptions } from "./src/create_redlock.ts";
 export {
   LockHeldError,
+  type LockHeldErrorDetails,
   LockLostError,
   QuorumError,
   RedlockError,
@@ -38,14 +39,25 @@ export type {
   LostEvent,
   NodeConnectedEvent,
   NodeDisconnectedEvent,
+  NotifyRefusedEvent,
   RedlockEvent,
   ReleasedEvent,
   ReleaseFailedEvent,
   VoteEvent,
+  WokenEvent,
 } from "./src/events.ts";
 export type { Inspection } from "./src/inspection.ts";
 export type { ExtendOptions, Lock } from "./src/lock.ts";
-export type { Ballot, KeyState, LockNode, Vote } from "./src/node.ts";
+export type {
+  Ballot,
+  Claim,
+  KeyState,
+  LockNode,
+  Place,
+  Ticket,
+  Vote,
+  WakeListener,
+} from "./src/node.ts";
 export type { RedlockOptions } from "./src/options.ts";
 export {
   type CommandOutcome,

@@ -14,10 +14,11 @@ import {
 } from "./errors.ts";
 import { emit } from "./events.ts";
 import { Hold } from "./hold.ts";
+import { lineName } from "./lines.ts";
+import type { Ticket, Vote } from "./node.ts";
 import type { Settings } from "./options.ts";
 import { askToAcquire, type Electorate, Round, undo } from "./quorum.ts";
 import { expiryMarginMs } from "./validity.ts";
-import { PollingWaiter } from "./waiter.ts";
 
 /** One call for a lock: a series of attempts, each a round with a value of its own. */
 export class Acquisition {
@@ -29,7 +30,8 @@ export class Acquisition {
   /** When the call began: with its first round. */
   #start: Instant | undefined = undefined;
   #attempts = 0;
-  #round!: Round;
+  /** The last attempt; none where the call is still in line behind others of this client. */
+  #round: Round | undefined = undefined;
 
   constructor(
     electorate: Electorate,
@@ -52,31 +54,82 @@ export class Acquisition {
    * @throws {QuorumError} If too few nodes answered in the last attempt.
    */
   async acquire(): Promise<Hold> {
-    const { waitMs, signal } = this.#settings;
-    const { wheel } = this.#electorate;
-    let waiter: PollingWaiter | undefined;
-    for (;;) {
+    const { lines } = this.#electorate;
+    if (this.#settings.waitMs === 0) {
       await this.attempt();
+      return this.concludeAlone() ?? raise(this.refusal());
+    }
+    const name = lineName(this.#keys);
+    if (!lines.enter(name, this)) await this.#standInLine(name);
+    try {
+      const hold = await this.#contend(name);
+      lines.succeed(name, this, hold);
+      if (!hold.standing) lines.vacate(name, hold); // lost while it was told of
+      return hold;
+    } catch (error) {
+      lines.vacate(name, this);
+      throw error;
+    }
+  }
+
+  /** Concludes a single attempt, which was made whoever else of this client waits for the lock. */
+  concludeAlone(): Hold | undefined {
+    const hold = this.conclude();
+    if (hold?.standing) this.#electorate.lines.enter(lineName(this.#keys), hold);
+    return hold;
+  }
+
+  /** Asks until the nodes grant the lock. Nobody else of this client asks for it meanwhile. */
+  async #contend(name: string): Promise<Hold> {
+    const { signal, onEvent } = this.#settings;
+    const { lines } = this.#electorate;
+    let waiter = lines.expected(name, this.#keys, this.#settings);
+    if (waiter?.ready) await waiter.ready(this.#leftMs(), signal);
+    for (;;) {
+      await this.attempt(waiter?.next());
       const hold = this.conclude();
       if (hold) return hold;
-      const leftMs = waitMs - elapsedMs(wheel.clock, this.#start!);
+      const leftMs = this.#leftMs();
       if (leftMs <= 0) throw this.refusal();
-      waiter ??= new PollingWaiter(wheel, this.#settings);
-      await waiter.wait(this.#attempts - 1, leftMs, signal);
+      waiter ??= lines.waiter(name, this.#keys, this.#settings);
+      lines.note(name, this.#round!);
+      await waiter.wait(this.#attempts - 1, leftMs, signal, this.#round!);
+      if (onEvent && waiter.woken) this.#reportWoken();
     }
+  }
+
+  /** Waits for the calls of this client that came before. */
+  async #standInLine(name: string): Promise<void> {
+    const { waitMs, signal } = this.#settings;
+    const { wheel: { clock }, lines } = this.#electorate;
+    this.#throwIfEnded();
+    this.#start = { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };
+    const first = await lines.wait(name, this, waitMs, signal);
+    if (first) return;
+    this.#throwIfEnded();
+    this.#round = lines.latest(name);
+    throw this.refusal();
+  }
+
+  /** What is left of the wait, in milliseconds. */
+  #leftMs(): number {
+    const { waitMs } = this.#settings;
+    return this.#start ? waitMs - elapsedMs(this.#electorate.wheel.clock, this.#start) : waitMs;
   }
 
   /**
    * Asks all nodes for the lock, under a value of its own; {@linkcode conclude} says what came of it.
    *
+   * @param ticket Has the nodes put the call in line.
    * @throws The signal's reason, or a {@linkcode RedlockError} where the client is closed.
    */
-  attempt(): Promise<void> {
+  attempt(ticket?: Ticket): Promise<void> {
     this.#throwIfEnded();
     const { signal, ttlMs, nodeTimeoutMs, validityMs } = this.#settings;
     const value = this.#electorate.wheel.random.value();
     this.#attempts++;
     this.#round = new Round(this.#electorate, this.#keys, value, ttlMs);
+    this.#round.ticket = ticket;
     this.#start ??= this.#round;
     return this.#round.ask(askToAcquire, Math.min(nodeTimeoutMs, validityMs), signal);
   }
@@ -89,7 +142,7 @@ export class Acquisition {
    */
   conclude(): Hold | undefined {
     const { signal, validityMs, onEvent } = this.#settings;
-    const round = this.#round;
+    const round = this.#round!;
     const remainingMs = validityMs - elapsedMs(this.#electorate.wheel.clock, round);
     const ended = this.#electorate.closed || signal?.aborted;
     // A lock whose holder would have to be told of its end at once is none.
@@ -98,7 +151,7 @@ export class Acquisition {
     const hold = granted
       ? new Hold(round, this.#settings, this.#resources, this.#autoExtend)
       : undefined;
-    if (!hold) undo(round);
+    if (!hold) undo(round, undefined, true);
     if (onEvent) this.#report(granted, remainingMs);
     this.#throwIfEnded(hold);
     return hold;
@@ -106,13 +159,13 @@ export class Acquisition {
 
   /** Whether the last attempt failed because nodes did not answer, or not in time, not because others hold it. */
   get unanswered(): boolean {
-    return this.#round.unanswered || this.#round.decision === "granted";
+    return this.#round !== undefined &&
+      (this.#round.unanswered || this.#round.decision === "granted");
   }
 
   /** Why there is no lock, as an error. */
   refusal(): LockHeldError | QuorumError {
-    const { nodes, quorum } = this.#electorate;
-    const votes = this.#round.votes;
+    const votes = this.#round?.votes ?? [];
     const resources = this.#resources;
     const { unanswered } = this;
     if (this.#settings.onEvent) {
@@ -125,12 +178,18 @@ export class Acquisition {
         elapsedMs: elapsedMs(this.#electorate.wheel.clock, this.#start!),
       });
     }
-    const late = this.#round.decision === "granted" ? ", too late for its validity" : "";
-    const message = `Cannot acquire ${lockName(resources)}: ${
-      voteCount(votes, nodes.length, quorum)
-    }${late}`;
+    const message = `Cannot acquire ${lockName(resources)}: ${this.#whyNot(votes)}`;
     const details = { resources, votes, cause: nodeErrors(votes) };
-    return unanswered ? new QuorumError(message, details) : new LockHeldError(message, details);
+    if (unanswered) return new QuorumError(message, details);
+    const waiters = this.#electorate.lines.length(lineName(this.#keys));
+    return new LockHeldError(message, { ...details, waiters });
+  }
+
+  #whyNot(votes: readonly Vote[]): string {
+    const { nodes, quorum } = this.#electorate;
+    if (!this.#round) return "this client holds it, or calls of its own come first";
+    const late = this.#round.decision === "granted" ? ", too late for its validity" : "";
+    return `${voteCount(votes, nodes.length, quorum)}${late}`;
   }
 
   /** Ends the call where its signal was aborted or the client closed; also in a listener, so a lock is given back. */
@@ -150,8 +209,8 @@ export class Acquisition {
     const onEvent = this.#settings.onEvent!;
     const { clock } = this.#electorate.wheel;
     const resources = this.#resources;
-    const { votes } = this.#round;
-    const attemptMs = elapsedMs(clock, this.#round);
+    const { votes } = this.#round!;
+    const attemptMs = elapsedMs(clock, this.#round!);
     const attempts = this.#attempts;
     emit(onEvent, {
       type: "attempt",
@@ -172,4 +231,18 @@ export class Acquisition {
       remainingMs,
     });
   }
+
+  #reportWoken(): void {
+    const { clock } = this.#electorate.wheel;
+    emit(this.#settings.onEvent!, {
+      type: "woken",
+      resources: this.#resources,
+      elapsedMs: elapsedMs(clock, this.#start!),
+    });
+  }
+}
+
+/** Throws an error where an expression stands. */
+function raise(error: Error): never {
+  throw error;
 }

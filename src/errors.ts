@@ -42,12 +42,34 @@ export class RedlockError extends Error {
   }
 }
 
+/** What a {@linkcode LockHeldError} is about. */
+export interface LockHeldErrorDetails extends RedlockErrorDetails {
+  /** How many clients stood in line. */
+  waiters?: number;
+}
+
 /** Others hold the resource, and the wait for it is over. */
 export class LockHeldError extends RedlockError {
   /** The name of the class. */
   override readonly name = "LockHeldError";
   /** A stable name for programs to compare. */
   override readonly code = "LOCK_HELD";
+  /**
+   * How many clients stood in line for it when a node last told, this one included; `undefined` where none has: the
+   * call did not wait, or it polled.
+   */
+  readonly waiters: number | undefined;
+
+  /**
+   * Makes the error.
+   *
+   * @param message What was attempted, on which resource, with which count.
+   * @param details What it is about.
+   */
+  constructor(message: string, details: LockHeldErrorDetails) {
+    super(message, details);
+    this.waiters = details.waiters;
+  }
 }
 
 /** Too few nodes answered to say anything: they failed, or did not answer in time. */

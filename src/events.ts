@@ -29,6 +29,14 @@ export interface AttemptEvent extends VoteEvent {
   readonly granted: boolean;
 }
 
+/** A call that waits was told that the lock may be free, and asks again. */
+export interface WokenEvent extends LockEvent {
+  /** What tells it from other events. */
+  readonly type: "woken";
+  /** For how long it has waited, in milliseconds. */
+  readonly elapsedMs: number;
+}
+
 /** A lock was acquired. */
 export interface AcquiredEvent extends VoteEvent {
   /** What tells it from other events. */
@@ -113,9 +121,20 @@ export interface NodeDisconnectedEvent {
   readonly error: Error;
 }
 
+/** A node does not tell of releases: calls that wait poll instead, if too few others do. Told once a node. */
+export interface NotifyRefusedEvent {
+  /** What tells it from other events. */
+  readonly type: "notify-refused";
+  /** The node's address without credentials. */
+  readonly node: string;
+  /** Why. */
+  readonly error: Error;
+}
+
 /** Everything that is told, discriminated by `type`. */
 export type RedlockEvent =
   | AttemptEvent
+  | WokenEvent
   | AcquiredEvent
   | DeniedEvent
   | ExtendedEvent
@@ -124,7 +143,8 @@ export type RedlockEvent =
   | ReleasedEvent
   | ReleaseFailedEvent
   | NodeConnectedEvent
-  | NodeDisconnectedEvent;
+  | NodeDisconnectedEvent
+  | NotifyRefusedEvent;
 
 /** A listener. */
 export type EventListener = (event: RedlockEvent) => void;

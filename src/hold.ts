@@ -6,6 +6,7 @@
 import { elapsedBetweenMs, elapsedMs, type Instant } from "./clock.ts";
 import { LockLostError, lockName, nodeErrors, QuorumError, voteCount } from "./errors.ts";
 import { emit } from "./events.ts";
+import { lineName } from "./lines.ts";
 import type { Settings } from "./options.ts";
 import { askToRelease, type Electorate, type Round, undo } from "./quorum.ts";
 import { Renewal } from "./renewal.ts";
@@ -136,6 +137,7 @@ export class Hold extends Timed {
     undo(this.round, ranOut && !this.#mayOutlive ? this.#latest : undefined);
     this.#controller?.abort(error);
     this.#emitLost(cause);
+    this.electorate.lines.vacate(lineName(this.round.keys), this);
   }
 
   /** Deletes the keys. A second call gives the first one's result. */
@@ -188,7 +190,9 @@ export class Hold extends Timed {
     electorate.wheel.cancel(this);
     this.round.withdraw();
     const round = this.round.follow();
+    round.ticket = this.round.ticket;
     await round.ask(askToRelease, settings.nodeTimeoutMs);
+    electorate.lines.vacate(lineName(round.keys), this, round.othersWait);
     if (round.unanswered && !ranOut) throw this.#releaseFailed(round);
     const confirmed = round.decision === "granted" ||
       !round.unanswered && !round.deniedByMajority && !ranOut;

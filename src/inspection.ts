@@ -16,6 +16,8 @@ export interface Inspection {
    * quorum of keys left. 0 where it is not held.
    */
   readonly remainingMs: number;
+  /** How many clients stand in line for it, as far as nodes can tell; `undefined` where none can, or nothing is held. */
+  readonly waiters: number | undefined;
   /** What each node would answer to an attempt now: `granted` where nothing stands in the way. */
   readonly votes: readonly Vote[];
 }
@@ -50,7 +52,7 @@ export async function inspect(
     // one for as long as any other.
     const silent = new Array(nodes.length - answered.length).fill(Math.max(...most));
     const remainingMs = [...most, ...silent].sort((a, b) => b - a)[quorum - 1];
-    return { held: true, remainingMs, votes };
+    return { held: true, remainingMs, waiters: longestLine(answers), votes };
   }
   if (most.length + nodes.length - answered.length >= quorum) {
     throw new QuorumError(
@@ -58,7 +60,12 @@ export async function inspect(
       { resources: [resource], votes, cause: nodeErrors(votes) },
     );
   }
-  return { held: false, remainingMs: 0, votes };
+  return { held: false, remainingMs: 0, waiters: longestLine(answers), votes };
+}
+
+function longestLine(answers: readonly Answer[]): number | undefined {
+  const lengths = answers.flatMap(({ state }) => state?.waiters ?? []);
+  return lengths.length > 0 ? Math.max(...lengths) : undefined;
 }
 
 /** For how long each key of that value will live which stands on most nodes. */

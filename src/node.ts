@@ -19,6 +19,60 @@ export interface Vote {
   readonly error?: Error;
 }
 
+/** How a waiting caller stands in the line of those who wait for the same keys on one node. */
+export interface Place {
+  /** For how long the key in the way lives, in milliseconds; `Infinity` for ever, 0 where it is free but others' turn. */
+  readonly remainingMs: number;
+  /** How many stand before this one. */
+  readonly ahead: number;
+  /** How many stand there in all. */
+  readonly length: number;
+}
+
+/**
+ * What a caller comes with who would wait. `last` keeps to the line: what is free while others wait is theirs. `woken`
+ * takes what is free. `overdue` takes it too, and sends whoever stands first to the end, having had its chance.
+ */
+export type Claim = "last" | "woken" | "overdue";
+
+/** Stands for one waiting caller of this client in the lines on the nodes. */
+export interface Ticket {
+  /**
+   * Names it there: the client's id, a number of its own, and since when it waits by the wall clock, in milliseconds,
+   * with colons between.
+   */
+  readonly entry: string;
+  /** What it may take. */
+  readonly claim: Claim;
+  /**
+   * A node has put it in line.
+   *
+   * @param seat The node's seat.
+   * @param place Where it stands.
+   */
+  onQueued(seat: number, place: Place): void;
+}
+
+/** Where a node tells a client that it may be worth asking again. */
+export interface WakeListener {
+  /** The client's id: what stands before the first colon in its tickets' entries. */
+  readonly id: string;
+  /** From here on wake-ups of this node come; some may have been missed before. */
+  onListening(seat: number): void;
+  /** They come no longer. */
+  onDeaf(seat: number): void;
+  /** They never will: the server, or what stands before it, does not allow it. */
+  onRefused(seat: number, error: Error): void;
+  /**
+   * A key is free, and a ticket is next in its line on this node.
+   *
+   * @param seat The node's seat.
+   * @param entry The ticket's entry.
+   * @param key The key.
+   */
+  onWake(seat: number, entry: string, key: string): void;
+}
+
 /** What the nodes are asked, and where each puts its answer. A seat is a node's place in the list of nodes. */
 export interface Ballot {
   /** The keys: all of them, or none. */
@@ -37,6 +91,15 @@ export interface Ballot {
   /** A place for what nodes of one kind can share, such as the encoded command. */
   shared: unknown;
   /**
+   * Where there is one, a node that can is to put the caller in line if it denies an acquisition; and with a release,
+   * to take it out.
+   */
+  readonly ticket?: Ticket;
+  /** With a release: whether the ticket stays in line all the same, as its caller has not won and waits on. */
+  readonly stays?: boolean;
+  /** Set by a node that grants a release: others wait for the keys. */
+  othersWait?: boolean;
+  /**
    * The node did as it was asked.
    *
    * @param seat The node's seat.
@@ -50,6 +113,14 @@ export interface Ballot {
    * @param atMs When its answer came, by the monotonic clock; this moment unless given.
    */
   deny(seat: number, atMs?: number): void;
+  /**
+   * The key is held by another, nothing was set, and the ticket stands in line.
+   *
+   * @param seat The node's seat.
+   * @param place Where it stands.
+   * @param atMs When the answer came, by the monotonic clock; this moment unless given.
+   */
+  queue?(seat: number, place: Place, atMs?: number): void;
   /** The node could not tell. */
   fail(seat: number, error: Error): void;
 }
@@ -60,6 +131,8 @@ export interface KeyState {
   readonly value: string;
   /** For how long it will be there, in milliseconds; `Infinity` for a key that does not expire. */
   readonly remainingMs: number;
+  /** How many clients stand in line for it; left out where the node cannot tell. */
+  readonly waiters?: number;
 }
 
 /**
@@ -88,6 +161,23 @@ export interface LockNode {
   release(ballot: Ballot, seat: number): void;
   /** What stands under one key, or `undefined` where nothing does. Rejects where the node cannot tell. */
   inspect(key: string): Promise<KeyState | undefined>;
+  /**
+   * Tells `listener` of wake-ups from here on, until {@linkcode unlisten}; called again, it does nothing. A node that
+   * has this puts tickets in line once it has told `onListening`. Left out: its callers poll.
+   *
+   * @param listener Who is told.
+   * @param seat The node's seat.
+   */
+  listen?(listener: WakeListener, seat: number): void;
+  /** Ends what {@linkcode listen} began. */
+  unlisten?(): void;
+  /**
+   * Takes a ticket out of line, and passes on a wake-up that it may have got.
+   *
+   * @param keys What it waits for.
+   * @param entry The ticket's name.
+   */
+  leave?(keys: readonly string[], entry: string): void;
   /** Gives up what the node holds open, in bounded time. */
   close?(): Promise<void>;
 }

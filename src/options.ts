@@ -59,7 +59,7 @@ export interface RedlockOptions {
    */
   driftFactor?: number;
   /**
-   * The first delay between two attempts, in milliseconds; doubled each time, and drawn anew between 0 and
+   * The first delay between two attempts where the call polls, in milliseconds; doubled each time, and drawn anew between 0 and
    * itself ("full jitter"). Not negative, finite.
    *
    * @default {100}
@@ -71,6 +71,13 @@ export interface RedlockOptions {
    * @default {2000}
    */
   retryDelayMaxMs?: number;
+  /**
+   * Whether a call that waits is woken by the release of the lock, first come first served, and does not poll. Where
+   * servers refuse to tell (`SUBSCRIBE`, `PUBLISH`), it polls all the same.
+   *
+   * @default {true}
+   */
+  notify?: boolean;
   /**
    * Whether the lock is extended for as long as it is held.
    *
@@ -104,6 +111,7 @@ export interface Settings {
   readonly driftFactor: number;
   readonly retryDelayMs: number;
   readonly retryDelayMaxMs: number;
+  readonly notify: boolean;
   readonly autoExtend: boolean | undefined;
   readonly extensionsMax: number;
   readonly keyPrefix: string;
@@ -120,6 +128,7 @@ const NAMES: { readonly [Name in keyof Required<RedlockOptions>]: true } = {
   driftFactor: true,
   retryDelayMs: true,
   retryDelayMaxMs: true,
+  notify: true,
   autoExtend: true,
   extensionsMax: true,
   keyPrefix: true,
@@ -152,6 +161,7 @@ export function resolveOptions(
     driftFactor = inherited.driftFactor ?? 0.01,
     retryDelayMs = inherited.retryDelayMs ?? 100,
     retryDelayMaxMs = inherited.retryDelayMaxMs ?? 2_000,
+    notify = inherited.notify ?? true,
     autoExtend = inherited.autoExtend,
     extensionsMax = inherited.extensionsMax ?? 1_000,
     keyPrefix = inherited.keyPrefix ?? "",
@@ -169,6 +179,7 @@ export function resolveOptions(
   if (extensionsMax !== Infinity && !Number.isSafeInteger(extensionsMax)) {
     throw rangeError(attempt, "extensionsMax", "must be an integer or Infinity", extensionsMax);
   }
+  checkType(attempt, "notify", notify, "boolean");
   checkType(attempt, "autoExtend", autoExtend, "boolean");
   checkType(attempt, "keyPrefix", keyPrefix, "string");
   checkType(attempt, "onEvent", onEvent, "function");
@@ -183,6 +194,7 @@ export function resolveOptions(
     driftFactor,
     retryDelayMs,
     retryDelayMaxMs,
+    notify,
     autoExtend,
     extensionsMax,
     keyPrefix,

@@ -4,7 +4,9 @@
  * @module
  */
 import type { Instant } from "./clock.ts";
-import type { Ballot, LockNode, Vote } from "./node.ts";
+import type { EventListener } from "./events.ts";
+import { Lines } from "./lines.ts";
+import type { Ballot, LockNode, Place, Ticket, Vote } from "./node.ts";
 import { toError } from "./errors.ts";
 import { Timed, type TimerWheel } from "./timer_wheel.ts";
 
@@ -29,16 +31,38 @@ export function decide(granted: number, pending: number, quorum: number): Decisi
   return granted + pending < quorum ? "refused" : "open";
 }
 
-/** The nodes, and what a round over them needs. */
-export interface Electorate {
+/** The nodes, and what it takes to ask them. */
+export interface Voters {
   /** The nodes, each in its seat. */
   readonly nodes: readonly LockNode[];
   /** How many of them must grant. */
   readonly quorum: number;
   /** Where deadlines wait. */
   readonly wheel: TimerWheel;
+}
+
+/** What all calls of one client share. */
+export interface Electorate extends Voters {
+  /** Who wants what in this process. */
+  readonly lines: Lines;
   /** Whether the client was closed. */
   closed: boolean;
+}
+
+/**
+ * What all calls of one client share, at its beginning.
+ *
+ * @param wheel Where deadlines wait.
+ * @param nodes Who is asked.
+ * @param onEvent Told of nodes that refuse to tell of releases.
+ */
+export function electorateOf(
+  wheel: TimerWheel,
+  nodes: readonly LockNode[],
+  onEvent?: EventListener,
+): Electorate {
+  const voters = { nodes, quorum: quorumSize(nodes.length), wheel };
+  return { ...voters, lines: new Lines(voters, onEvent), closed: false };
 }
 
 /** What one node is asked in a round. */
@@ -68,6 +92,10 @@ export class Round extends Timed implements Ballot, Instant {
   ttlMs: number;
   mayStand: number;
   shared: unknown = undefined;
+  ticket: Ticket | undefined = undefined;
+  othersWait = false;
+  /** One bit a seat: which nodes have put the ticket in line, and so set nothing. */
+  queued = 0;
   /** The monotonic clock when the round began, before the first byte was sent. */
   readonly monotonicMs: number;
   /** The wall clock at the same moment. */
@@ -178,6 +206,22 @@ export class Round extends Timed implements Ballot, Instant {
     return this.denied > this.electorate.nodes.length - this.electorate.quorum;
   }
 
+  /** Whether the node in this seat granted. */
+  grantedBy(seat: number): boolean {
+    return this.#answers[seat] % OUTCOMES_MAX === GRANTED;
+  }
+
+  /** How long the slowest node took that has answered, in milliseconds. */
+  get slowestMs(): number {
+    let slowestUs = 0;
+    for (const answer of this.#answers) {
+      const outcome = answer % OUTCOMES_MAX;
+      if (outcome !== GRANTED && outcome !== DENIED) continue;
+      slowestUs = Math.max(slowestUs, Math.floor(answer / OUTCOMES_MAX));
+    }
+    return slowestUs / 1_000;
+  }
+
   /** What the nodes have answered so far; one that has neither answered nor had its time yet is left out. */
   get votes(): readonly Vote[] {
     const votes: Vote[] = [];
@@ -200,6 +244,13 @@ export class Round extends Timed implements Ballot, Instant {
   deny(seat: number, atMs?: number): void {
     if (this.#cast(seat, DENIED, atMs)) this.denied++;
     this.#settleIfDecided();
+  }
+
+  queue(seat: number, place: Place, atMs?: number): void {
+    this.queued |= 1 << seat;
+    this.mayStand &= ~(1 << seat);
+    this.ticket?.onQueued(seat, place);
+    this.deny(seat, atMs);
   }
 
   fail(seat: number, error: Error): void {
@@ -294,17 +345,20 @@ function stopOnAbort(round: Round, signal: AbortSignal, resolve: () => void): ()
 
 /**
  * Takes back what a round may have set: compare-and-delete on every node, after whatever was sent before.
- * Nobody waits for the answers; a node that cannot be reached now is told when it is back.
+ * Nobody waits for the answers; a node that cannot be reached now is told when it is back. One that has put the caller
+ * in line has said with that that it set nothing, unless an extension has filled the keys in since.
  *
  * @param round The round that set it.
  * @param latest The last round about the same lock, to spare the nodes that have answered it: what they were
  *   asked before, they have done.
+ * @param stays Whether its caller waits on in line.
  */
-export function undo(round: Round, latest?: Round): void {
+export function undo(round: Round, latest?: Round, stays = false): void {
   round.withdraw();
-  const ballot = new UndoBallot(round);
+  const ballot = new UndoBallot(round, stays);
   round.electorate.nodes.forEach((node, seat) => {
-    if (latest?.answeredBy(seat)) return;
+    const spared = round.queued & ~round.mayStand & 1 << seat;
+    if (spared || latest?.answeredBy(seat)) return;
     try {
       node.release(ballot, seat);
     } catch {
@@ -321,8 +375,12 @@ class UndoBallot implements Ballot {
   readonly wanted = true;
   mayStand: number;
   shared: unknown = undefined;
+  readonly ticket: Ticket | undefined;
+  readonly stays: boolean;
 
-  constructor(round: Round) {
+  constructor(round: Round, stays: boolean) {
+    this.ticket = round.ticket;
+    this.stays = stays;
     this.keys = round.keys;
     this.value = round.value;
     this.ttlMs = round.ttlMs;

@@ -3,17 +3,18 @@
  *
  * @module
  */
-import type { Ballot, KeyState, LockNode } from "./node.ts";
+import {
+  encodeAcquire,
+  encodeAcquireOrWait,
+  encodeExtend,
+  encodeLeave,
+  encodeRelease,
+} from "./lock_commands.ts";
+import type { Ballot, KeyState, LockNode, WakeListener } from "./node.ts";
 import type { RedisAddress } from "./redis/address.ts";
 import type { ReplyReceiver } from "./redis/command_queue.ts";
 import { Connection, type ConnectionOptions } from "./redis/connection.ts";
-import {
-  bytesMax,
-  CommandWriter,
-  encodeCommand,
-  encodeConstant,
-  encodeHead,
-} from "./redis/encoder.ts";
+import { encodeCommand } from "./redis/encoder.ts";
 import {
   type ConnectionError,
   ProtocolError,
@@ -22,7 +23,8 @@ import {
 } from "./redis/errors.ts";
 import type { RawReply } from "./redis/reply.ts";
 import { textReply } from "./redis/reply.ts";
-import { ACQUIRE_ALL, EXTEND, RELEASE, type Script } from "./scripts.ts";
+import { RedisEar } from "./redis_ear.ts";
+import { waitersKey } from "./scripts.ts";
 import type { Timed, TimerWheel } from "./timer_wheel.ts";
 
 /** Releases kept for a node that cannot be reached; the oldest is dropped for one more, and its TTL takes over. */
@@ -32,15 +34,12 @@ const LEFTOVERS_MAX = 4_096;
 const LEFTOVER_DELAY_MS = 500;
 /** What a server says that will serve later: it loads its data, or a script runs. */
 const BUSY_PREFIXES: readonly string[] = ["LOADING", "BUSY"];
+/** What it says where nobody can stand in line: a command is not allowed or not known, or the list is none. */
+const NO_LINE_PREFIXES: readonly string[] = ["NOPERM", "ERR", "WRONGTYPE"];
 
 /** What a command was, in the low bits of its tag; the seat stands above them. */
-const ACQUIRE = 0, EXTEND_TAG = 1, RELEASE_TAG = 2, LEFTOVER = 3, SCRIPT_SENT = 4, TAG_BITS = 3;
-const OPERATION_MASK = 3;
-
-const SET_HEAD = encodeHead(6, "SET");
-const SET_TAIL = encodeConstant("$2\r\nNX\r\n$2\r\nPX\r\n");
-const EXTEND_HEAD = encodeHead(6, "EVALSHA", EXTEND.sha1, "1");
-const RELEASE_HEAD = encodeHead(5, "EVALSHA", RELEASE.sha1, "1");
+const ACQUIRE = 0, EXTEND = 1, RELEASE = 2, LEFTOVER = 3, JOIN = 4, LEAVE = 5;
+const OPERATION_MASK = 7, SCRIPT_SENT = 8, TAG_BITS = 4;
 
 /** A release that has not reached its node. */
 interface Leftover {
@@ -48,6 +47,12 @@ interface Leftover {
   readonly value: string;
   /** When the key would be gone by itself, by the monotonic clock. */
   readonly untilMs: number;
+}
+
+/** A ticket that is taken out of line. */
+interface Leaving {
+  readonly keys: readonly string[];
+  readonly entry: string;
 }
 
 /** Events of the connection, for whoever made the node. */
@@ -63,6 +68,7 @@ export class RedisNode implements LockNode, ReplyReceiver {
   readonly name: string;
   readonly #connection: Connection;
   readonly #wheel: TimerWheel;
+  readonly #ear: RedisEar;
   #leftovers: Leftover[] = [];
   #leftoverTimer: Timed | undefined = undefined;
 
@@ -78,10 +84,12 @@ export class RedisNode implements LockNode, ReplyReceiver {
       ...options,
       onConnected: () => {
         this.#sendLeftovers();
+        this.#ear.onCommandsPossible();
         observer.onConnected?.(this.name);
       },
       onDisconnected: (error) => observer.onDisconnected?.(this.name, error),
     }, wheel);
+    this.#ear = new RedisEar(address, options, wheel, this.#connection);
   }
 
   get readyAtMs(): number {
@@ -89,68 +97,105 @@ export class RedisNode implements LockNode, ReplyReceiver {
   }
 
   acquire(ballot: Ballot, seat: number): void {
-    ballot.shared ??= encodeAcquire(ballot);
-    this.#submitSetting(ballot, seat, ACQUIRE);
+    const { ticket } = ballot;
+    if (!ticket) {
+      ballot.shared ??= encodeAcquire(ballot);
+      this.#submitSetting(ballot, seat, ACQUIRE, ballot.shared as Uint8Array);
+    } else if (this.#ear.listening) {
+      ballot.shared ??= encodeAcquireOrWait(ballot, ticket);
+      this.#submitSetting(ballot, seat, JOIN, ballot.shared as Uint8Array);
+    } else {
+      this.#submitSetting(ballot, seat, ACQUIRE, encodeAcquire(ballot));
+    }
   }
 
   extend(ballot: Ballot, seat: number): void {
     ballot.shared ??= encodeExtend(ballot);
-    this.#submitSetting(ballot, seat, EXTEND_TAG);
+    this.#submitSetting(ballot, seat, EXTEND, ballot.shared as Uint8Array);
   }
 
   release(ballot: Ballot, seat: number): void {
     ballot.shared ??= encodeRelease(ballot);
-    const tag = seat << TAG_BITS | RELEASE_TAG;
+    const tag = seat << TAG_BITS | RELEASE;
     this.#connection.submit(ballot.shared as Uint8Array, this, ballot, tag);
   }
 
   inspect(key: string): Promise<KeyState | undefined> {
     const { name } = this;
     return new Promise((resolve, reject) => {
-      let value: RawReply = null;
+      const replies: RawReply[] = [];
       const receiver: ReplyReceiver = {
-        onReply(reply, _context, last) {
-          if (reply instanceof ReplyError) return reject(reply);
-          if (!last) return void (value = reply);
-          const state = keyState(value, reply);
+        onReply(reply, _context, command) {
+          replies[command] = reply;
+          if (command < 2) {
+            if (reply instanceof ReplyError) reject(reply);
+            return;
+          }
+          const state = keyState(replies);
           if (state === null) {
             reject(new ProtocolError(`Cannot inspect as ${name} sent another reply`));
           } else resolve(state);
         },
         onFailure: reject,
       };
-      this.#connection.submit(encodeCommand(["GET", key]), receiver, undefined, 0);
-      this.#connection.submit(encodeCommand(["PTTL", key]), receiver, undefined, 1);
+      const commands = [["GET", key], ["PTTL", key], ["LLEN", waitersKey(key)]];
+      commands.forEach((command, index) => {
+        this.#connection.submit(encodeCommand(command), receiver, undefined, index);
+      });
     });
   }
 
-  close(): Promise<void> {
-    return this.#connection.close();
+  listen(listener: WakeListener, seat: number): void {
+    this.#ear.open(listener, seat);
+  }
+
+  unlisten(): void {
+    this.#ear.close();
+  }
+
+  leave(keys: readonly string[], entry: string): void {
+    if (!this.#connection.open) return; // the list forgets it in time
+    const leaving: Leaving = { keys, entry };
+    this.#connection.submit(encodeLeave(keys, entry), this, leaving, LEAVE);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#ear.close(), this.#connection.close()]);
   }
 
   /** Part of {@linkcode ReplyReceiver}. */
   onReply(reply: RawReply, context: unknown, tag: number): void {
     const operation = tag & OPERATION_MASK;
     if (reply instanceof ReplyError) return this.#onErrorReply(reply, context, tag);
-    if (operation === LEFTOVER) return; // it is gone, and nobody waits to hear of it
+    if (operation === LEFTOVER || operation === LEAVE) return; // nobody waits to hear of it
     const ballot = context as Ballot;
     const seat = tag >> TAG_BITS;
     if (reply === 1 || reply === "OK") {
       ballot.grant(seat, this.#connection.receivedAtMs);
+    } else if (reply === 3 && operation === RELEASE) {
+      ballot.othersWait = true;
+      ballot.grant(seat, this.#connection.receivedAtMs);
+    } else if (operation === JOIN && Array.isArray(reply)) {
+      this.#onQueued(reply, ballot, seat);
     } else if (reply === 0 || reply === null || reply === 2) {
       ballot.deny(seat, this.#connection.receivedAtMs);
     } else {
-      ballot.fail(seat, new ProtocolError(`Cannot read vote as ${this.name} sent another reply`));
+      ballot.fail(seat, this.#strangeReply());
     }
+  }
+
+  #strangeReply(): ProtocolError {
+    return new ProtocolError(`Cannot read vote as ${this.name} sent another reply`);
   }
 
   /** Part of {@linkcode ReplyReceiver}. */
   onFailure(error: RedisError, context: unknown, tag: number): void {
     const operation = tag & OPERATION_MASK;
     if (operation === LEFTOVER) return this.#keepLeftover(context as Leftover);
+    if (operation === LEAVE) return; // the list forgets it in time
     const ballot = context as Ballot;
     const seat = tag >> TAG_BITS;
-    if (operation === RELEASE_TAG) {
+    if (operation === RELEASE) {
       this.#keepRelease(ballot, seat);
     } else if ((error as ConnectionError).outcome === "not-sent") {
       ballot.mayStand &= ~(1 << seat);
@@ -158,12 +203,22 @@ export class RedisNode implements LockNode, ReplyReceiver {
     ballot.fail(seat, error);
   }
 
-  #submitSetting(ballot: Ballot, seat: number, operation: number): void {
+  #submitSetting(ballot: Ballot, seat: number, operation: number, command: Uint8Array): void {
     const connection = this.#connection;
     // Only what sets keys is refused here: there is always room for what takes them back.
     if (connection.crowded) return ballot.fail(seat, connection.crowdedError());
     ballot.mayStand |= 1 << seat;
-    connection.submit(ballot.shared as Uint8Array, this, ballot, seat << TAG_BITS | operation);
+    connection.submit(command, this, ballot, seat << TAG_BITS | operation);
+  }
+
+  /** The caller stands in line: the reply says for how long the key is held, who stands before it, and how many in all. */
+  #onQueued(reply: readonly RawReply[], ballot: Ballot, seat: number): void {
+    if (reply.length !== 3 || !reply.every((part) => typeof part === "number")) {
+      return ballot.fail(seat, this.#strangeReply());
+    }
+    const [pttl, ahead, length] = reply as number[];
+    const remainingMs = pttl === -1 ? Infinity : Math.max(pttl, 0);
+    ballot.queue!(seat, { remainingMs, ahead, length }, this.#connection.receivedAtMs);
   }
 
   #onErrorReply(reply: ReplyError, context: unknown, tag: number): void {
@@ -173,20 +228,36 @@ export class RedisNode implements LockNode, ReplyReceiver {
       if (busy) this.#keepLeftover(context as Leftover);
       return;
     }
+    if (operation === LEAVE) return this.#onLeaveRefused(reply, context as Leaving, tag);
     const ballot = context as Ballot;
     const seat = tag >> TAG_BITS;
     if (reply.prefix === "NOSCRIPT" && !(tag & SCRIPT_SENT)) {
       return this.#sendScript(ballot, seat, operation, reply);
     }
-    if (operation === RELEASE_TAG && busy) this.#keepLeftover(this.#leftoverOf(ballot));
+    if (operation === JOIN && ballot.wanted && NO_LINE_PREFIXES.includes(reply.prefix)) {
+      return this.#doWithoutLine(ballot, seat, reply);
+    }
+    if (operation === RELEASE && busy) this.#keepLeftover(this.#leftoverOf(ballot));
     ballot.fail(seat, reply);
   }
 
   /** The node does not know the script: sends it whole, unless what it sets would outlive its release. */
   #sendScript(ballot: Ballot, seat: number, operation: number, reply: ReplyError): void {
-    if (!ballot.wanted && operation !== RELEASE_TAG) return ballot.fail(seat, reply);
+    if (!ballot.wanted && operation !== RELEASE) return ballot.fail(seat, reply);
     const tag = seat << TAG_BITS | SCRIPT_SENT | operation;
-    this.#connection.submit(encodeScript(operation, ballot), this, ballot, tag);
+    this.#connection.submit(encodeWhole(operation, ballot), this, ballot, tag);
+  }
+
+  #onLeaveRefused({ prefix }: ReplyError, { keys, entry }: Leaving, tag: number): void {
+    if (prefix !== "NOSCRIPT" || tag & SCRIPT_SENT) return;
+    const command = encodeLeave(keys, entry, "EVAL");
+    this.#connection.submit(command, this, { keys, entry }, SCRIPT_SENT | LEAVE);
+  }
+
+  /** Nobody can stand in line: asks all the same. Where the server does not allow it callers poll from now on. */
+  #doWithoutLine(ballot: Ballot, seat: number, reply: ReplyError): void {
+    if (!reply.message.includes("WRONGTYPE")) this.#ear.refuse(reply);
+    this.#submitSetting(ballot, seat, ACQUIRE, encodeAcquire(ballot));
   }
 
   /** A release that did not reach the node is sent when it is back, if there can be anything to release. */
@@ -215,55 +286,32 @@ export class RedisNode implements LockNode, ReplyReceiver {
     const nowMs = this.#wheel.clock.monotonicMs();
     for (const leftover of leftovers) {
       if (leftover.untilMs <= nowMs) continue;
-      const command = encodeEval(RELEASE, leftover.keys, [leftover.value]);
+      const command = encodeRelease(leftover, "EVAL");
       this.#connection.submit(command, this, leftover, LEFTOVER);
     }
   }
 }
 
-/** Room for the constant parts, the value and the TTL of any command about a single key. */
-const SINGLE_KEY_BYTES = 256;
-
-function encodeAcquire({ keys, value, ttlMs }: Ballot): Uint8Array {
-  if (keys.length > 1) return encodeEvalSha(ACQUIRE_ALL, keys, [value, String(ttlMs)]);
-  return singleKey(keys[0], SET_HEAD).text(value).constant(SET_TAIL).text(String(ttlMs)).end();
+/** A command whose script the server does not know, with the script itself. */
+function encodeWhole(operation: number, ballot: Ballot): Uint8Array {
+  switch (operation) {
+    case RELEASE:
+      return encodeRelease(ballot, "EVAL");
+    case EXTEND:
+      return encodeExtend(ballot, "EVAL");
+    case JOIN:
+      return encodeAcquireOrWait(ballot, ballot.ticket!, "EVAL");
+    default:
+      return encodeAcquire(ballot, "EVAL");
+  }
 }
 
-function encodeExtend({ keys, value, ttlMs }: Ballot): Uint8Array {
-  if (keys.length > 1) return encodeEvalSha(EXTEND, keys, [value, String(ttlMs)]);
-  return singleKey(keys[0], EXTEND_HEAD).text(value).text(String(ttlMs)).end();
-}
-
-function encodeRelease({ keys, value }: Ballot): Uint8Array {
-  if (keys.length > 1) return encodeEvalSha(RELEASE, keys, [value]);
-  return singleKey(keys[0], RELEASE_HEAD).text(value).end();
-}
-
-function singleKey(key: string, head: Uint8Array): CommandWriter {
-  return new CommandWriter(bytesMax(key) + SINGLE_KEY_BYTES).constant(head).text(key);
-}
-
-function encodeEvalSha(
-  script: Script,
-  keys: readonly string[],
-  args: readonly string[],
-): Uint8Array {
-  return encodeCommand(["EVALSHA", script.sha1, keys.length, ...keys, ...args]);
-}
-
-function encodeEval(script: Script, keys: readonly string[], args: readonly string[]): Uint8Array {
-  return encodeCommand(["EVAL", script.source, keys.length, ...keys, ...args]);
-}
-
-function encodeScript(operation: number, { keys, value, ttlMs }: Ballot): Uint8Array {
-  if (operation === RELEASE_TAG) return encodeEval(RELEASE, keys, [value]);
-  return encodeEval(operation === ACQUIRE ? ACQUIRE_ALL : EXTEND, keys, [value, String(ttlMs)]);
-}
-
-/** What the replies to `GET` and `PTTL` say of a key; `null` where they are no replies to these. */
-function keyState(value: RawReply, pttl: RawReply): KeyState | undefined | null {
+/** What the replies to `GET`, `PTTL` and `LLEN` say of a key; `null` where they are no replies to these. */
+function keyState([value, pttl, length]: readonly RawReply[]): KeyState | undefined | null {
   if (typeof pttl !== "number") return null;
   if (value === null || pttl === -2) return undefined;
   if (!(value instanceof Uint8Array)) return null;
-  return { value: textReply(value) as string, remainingMs: pttl === -1 ? Infinity : pttl };
+  const remainingMs = pttl === -1 ? Infinity : pttl;
+  const state = { value: textReply(value) as string, remainingMs };
+  return typeof length === "number" ? { ...state, waiters: length } : state; // it may not be allowed to tell
 }

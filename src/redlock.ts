@@ -10,7 +10,7 @@ import { inspect, type Inspection } from "./inspection.ts";
 import { Lock } from "./lock.ts";
 import type { LockNode } from "./node.ts";
 import { checkResources, type RedlockOptions, resolveOptions, type Settings } from "./options.ts";
-import { type Electorate, quorumSize } from "./quorum.ts";
+import { type Electorate, electorateOf } from "./quorum.ts";
 import { TimerWheel } from "./timer_wheel.ts";
 
 /** Most nodes of one client: their seats are the bits of one small integer. */
@@ -61,8 +61,7 @@ export class Redlock implements AsyncDisposable {
     checkNodes(nodes);
     this.#options = { ...options };
     this.#defaults = this.#lastSettings = resolveOptions("create lock client", options);
-    const quorum = quorumSize(nodes.length);
-    this.#electorate = { nodes: [...nodes], quorum, wheel, closed: false };
+    this.#electorate = electorateOf(wheel, [...nodes], options.onEvent);
   }
 
   /**
@@ -98,7 +97,7 @@ export class Redlock implements AsyncDisposable {
   ): Promise<Lock | undefined> {
     const acquisition = this.#acquisition(resource, options, false);
     await acquisition.attempt();
-    const hold = acquisition.conclude();
+    const hold = acquisition.concludeAlone();
     if (hold) return new Lock(hold);
     const refusal = acquisition.unanswered || this.#hears(options)
       ? acquisition.refusal()
@@ -183,8 +182,9 @@ export class Redlock implements AsyncDisposable {
   }
 
   async #close(): Promise<void> {
-    const { nodes, wheel } = this.#electorate;
+    const { nodes, wheel, lines } = this.#electorate;
     this.#electorate.closed = true;
+    lines.close();
     wheel.hold();
     // One turn of the event loop lets every call that was stopped send its clean-up before the nodes close.
     if (wheel.announceClose()) {

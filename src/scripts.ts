@@ -3,8 +3,89 @@
  *
  * Each takes any number of keys. A key of another type is an error, never somebody's lock and never deleted.
  *
+ * Where a client has to wait it stands in the list `{key}:waiters`, as `<client id>:<number>:<since when>`. It listens
+ * to `hasp:wake:<client id>`. Whoever frees the key tells the head of the list, which leaves the list only by taking the
+ * key, by going, or because nobody listens for it any more: telling it twice does no harm. One that took the key but
+ * did not win the lock goes back to the front.
+ *
+ * Those who come at the same time reach each node in another order, and must stand in the same order on all of them,
+ * or nodes tell different heads. So whoever came earlier by its own clock goes before whoever came later, within a
+ * tenth of a second: beyond that clocks are not trusted, and the order is that in which they reach the node. Whoever's
+ * clock is fast is passed for no longer than that. Those who split the vote and go back to the front are sorted however
+ * far their clocks are apart, or each would stay first on its nodes, and they would split the vote for ever.
+ *
  * @module
  */
+
+/** How long a list of waiters lives after somebody last asked for a place in it, in milliseconds. */
+export const LINE_TTL_MS = 180_000;
+/** By how much clocks of clients may differ and still decide who came first, in milliseconds. */
+export const SKEW_MS_MAX = 100;
+/** What stands before a client's id in the name of the channel on which it is woken. */
+export const WAKE_CHANNEL = "hasp:wake:";
+
+/**
+ * The list of those who wait for `key`: in one cluster slot with it.
+ *
+ * @param key The key of a resource.
+ */
+export function waitersKey(key: string): string {
+  const open = key.indexOf("{");
+  const tagged = open >= 0 && key.indexOf("}", open + 1) > open + 1;
+  return tagged ? `${key}:waiters` : `{${key}}:waiters`;
+}
+
+/**
+ * Tells the head of a key's list that the key may be free, passing over those for whom nobody listens. Says whether
+ * somebody was told; the caller's own entry is not, and nobody is where what it takes is not allowed. The list's name
+ * is made here and not given as a key: a user who may touch the keys alone must be able to release.
+ */
+const WAKE = `local function waiters(key)
+  local open = key:find('{', 1, true)
+  local close = open and key:find('}', open + 1, true)
+  if close and close > open + 1 then return key .. ':waiters' end
+  return '{' .. key .. '}:waiters'
+end
+local function wake(key, own)
+  local list = waiters(key)
+  while true do
+    local entry = redis.pcall('LINDEX', list, 0)
+    if type(entry) ~= 'string' or entry == own then return false end
+    local id = entry:match('^(.-):')
+    local heard = id and redis.pcall('PUBLISH', '${WAKE_CHANNEL}' .. id, entry .. ':' .. key) or 0
+    if heard ~= 0 then return type(heard) == 'number' end
+    if type(redis.pcall('LPOP', list)) == 'table' then return false end
+  end
+end
+`;
+
+/**
+ * Puts an entry in line, where it does not stand there: at the end, but before those who came at the same time and
+ * after it; or at the front, but behind all who came before it. Returns how many stand before it.
+ */
+const STAND = `local function since(entry)
+  return tonumber(entry:match('[^:]*$')) or 0
+end
+local function stand(list, entry, front)
+  local ahead = redis.call('LPOS', list, entry)
+  if ahead then return ahead end
+  local at, pivot = front and 0 or -1, nil
+  while true do
+    local other = redis.call('LINDEX', list, at)
+    if not other then break end
+    local lead = since(other) - since(entry)
+    local later = lead > 0 or lead == 0 and other > entry
+    if later == front or not front and lead > ${SKEW_MS_MAX} then break end
+    at, pivot = at + (front and 1 or -1), other
+  end
+  if pivot then
+    redis.call('LINSERT', list, front and 'AFTER' or 'BEFORE', pivot, entry)
+  else
+    redis.call(front and 'LPUSH' or 'RPUSH', list, entry)
+  end
+  return redis.call('LPOS', list, entry)
+end
+`;
 
 /** A script and the name it is called by. */
 export interface Script {
@@ -47,19 +128,91 @@ return missing and 2 or 1
   sha1: "968c02bca7246acb671e2ce8a7a23c9200e1c984",
 };
 
-/** `KEYS` resources, `ARGV` value: deletes what is ours; 1 where all keys were, else 0. */
+/**
+ * `KEYS` resources; `ARGV` value, and, where the lock was waited for, the entry and "leave" or "stay":
+ * deletes what is ours, takes the entry out of line or puts it back, and wakes who is next: but not the entry that is
+ * put back, which has just asked. 0 where a key was not ours;
+ * 1 where all were; 3 where all were and somebody else waits.
+ */
 export const RELEASE: Script = {
-  source: `local all, failure = 1, nil
+  source: `${WAKE}${STAND}local all, waiting, failure = true, false, nil
+local entry, leaves, stays = ARGV[2], ARGV[3] == 'leave', ARGV[3] == 'stay'
 for _, key in ipairs(KEYS) do
   local value = redis.pcall('GET', key)
   if value == ARGV[1] then
     redis.call('DEL', key)
   else
-    all = 0
+    all = false
     if type(value) == 'table' then failure = value end
   end
+  if leaves then
+    redis.pcall('LREM', waiters(key), 1, entry)
+  elseif stays and value == ARGV[1] then
+    if pcall(stand, waiters(key), entry, true) then
+      redis.pcall('PEXPIRE', waiters(key), ${LINE_TTL_MS})
+    end
+  end
+  if value == ARGV[1] or not value then
+    waiting = wake(key, stays and entry) or waiting
+  end
 end
-return failure or all
+return failure or (all and (waiting and 3 or 1) or 0)
 `,
-  sha1: "5f241a2b5458e71f245ddee6f12cccd2e11fa13f",
+  sha1: "ccb11426f3bd21d8db1c8447d653f4d02b3f72a0",
+};
+
+/**
+ * `KEYS` resources; `ARGV` value, TTL, entry, claim: sets all keys and leaves the lists, or sets none
+ * and stands in the list of one that is in the way. A claim of 0 keeps to the line: where others wait the key is
+ * theirs, even while it is free. 1 was woken, and takes what is free. 2 has waited in vain for those before it: it
+ * takes what is free, and the head goes to the end. 1 where all were set; else for how long the key is held (as `PTTL` tells), how
+ * many stand before the entry, and how many in all.
+ */
+export const ACQUIRE_OR_WAIT: Script = {
+  source: `${WAKE}${STAND}local entry, claim = ARGV[3], tonumber(ARGV[4])
+local blocked
+for index, key in ipairs(KEYS) do
+  if redis.call('EXISTS', key) == 1 or claim == 0 and wake(key, entry) then
+    blocked = index
+    break
+  end
+end
+if not blocked then
+  for _, key in ipairs(KEYS) do
+    local list = waiters(key)
+    local ahead = claim == 2 and redis.call('LPOS', list, entry)
+    redis.call('LREM', list, 1, entry)
+    if ahead and ahead > 0 then
+      redis.call('RPUSH', list, redis.call('LINDEX', list, 0)) -- first, so that the list lives on
+      redis.call('LPOP', list)
+    end
+  end
+  for _, key in ipairs(KEYS) do
+    redis.call('SET', key, ARGV[1], 'PX', ARGV[2])
+  end
+  return 1
+end
+for index, key in ipairs(KEYS) do
+  if index ~= blocked and redis.call('LREM', waiters(key), 1, entry) == 1 then
+    if redis.call('EXISTS', key) == 0 then wake(key) end
+  end
+end
+local list = waiters(KEYS[blocked])
+local ahead = stand(list, entry, claim > 0)
+redis.call('PEXPIRE', list, ${LINE_TTL_MS})
+return { redis.call('PTTL', KEYS[blocked]), ahead, redis.call('LLEN', list) }
+`,
+  sha1: "08bd83195e7b921d277828f5c2f8ff56808cd391",
+};
+
+/** `KEYS` resources; `ARGV` entry: leaves the lists, and passes on a wake-up that may have come; 1. */
+export const LEAVE: Script = {
+  source: `${WAKE}for _, key in ipairs(KEYS) do
+  if redis.call('LREM', waiters(key), 1, ARGV[1]) == 1 and redis.call('EXISTS', key) == 0 then
+    wake(key)
+  end
+end
+return 1
+`,
+  sha1: "3b44883ba4c85560b5180d224d17749e99a93fd9",
 };

@@ -4,18 +4,33 @@
  * @module
  */
 import { backoffMs } from "./backoff.ts";
+import type { Ticket } from "./node.ts";
 import type { Settings } from "./options.ts";
+import type { Round } from "./quorum.ts";
 import { Timed, type TimerWheel } from "./timer_wheel.ts";
 
 /** How a call waits after it was denied. */
 export interface Waiter {
+  /** Begins the next attempt, and says what it comes with, where the nodes are to put its caller in line. */
+  next(): Ticket | undefined;
+  /** Whether the last wait ended because the lock may be free. */
+  readonly woken: boolean;
+  /** Resolves when a first attempt that is to line up can be made; `signal` and the end of `limitMs` cut it short. */
+  ready?(limitMs: number, signal: AbortSignal | undefined): Promise<void>;
   /**
    * Resolves when the next attempt is due, when `signal` aborts, or when the client closes, whichever is first.
    *
-   * @param attempt How many attempts failed, from 0.
+   * @param attempt How many attempts failed before the last, from 0.
    * @param limitMs The longest wait, in milliseconds.
+   * @param signal Ends the wait.
+   * @param denied The last attempt.
    */
-  wait(attempt: number, limitMs: number, signal: AbortSignal | undefined): Promise<void>;
+  wait(
+    attempt: number,
+    limitMs: number,
+    signal: AbortSignal | undefined,
+    denied: Round,
+  ): Promise<void>;
 }
 
 /** Asks again after a jittered, growing delay. */
@@ -28,12 +43,24 @@ export class PollingWaiter implements Waiter {
     this.#settings = settings;
   }
 
+  get woken(): boolean {
+    return false;
+  }
+
+  next(): undefined {
+    return undefined;
+  }
+
   wait(attempt: number, limitMs: number, signal: AbortSignal | undefined): Promise<void> {
-    const { retryDelayMs, retryDelayMaxMs } = this.#settings;
-    const fraction = this.#wheel.random.fraction();
-    const delayMs = backoffMs(attempt, retryDelayMs, retryDelayMaxMs, fraction);
+    const delayMs = pollingDelayMs(this.#wheel, this.#settings, attempt);
     return pause(this.#wheel, Math.min(delayMs, limitMs), signal);
   }
+}
+
+/** How long a caller who polls waits before it asks again, in milliseconds. */
+export function pollingDelayMs(wheel: TimerWheel, settings: Settings, attempt: number): number {
+  const { retryDelayMs, retryDelayMaxMs } = settings;
+  return backoffMs(attempt, retryDelayMs, retryDelayMaxMs, wheel.random.fraction());
 }
 
 /** Resolves after `delayMs`, when `signal` aborts, or when the client closes. Never rejects. */
@@ -42,37 +69,52 @@ export function pause(
   delayMs: number,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal?.aborted) return resolve();
-    const pausing = new Pause(wheel, () => {
-      signal?.removeEventListener("abort", pausing.end);
-      resolve();
-    });
-    signal?.addEventListener("abort", pausing.end, { once: true });
-    wheel.schedule(pausing, wheel.clock.monotonicMs() + delayMs);
-  });
+  return new Pause(wheel, delayMs, signal).over;
 }
 
 /** A wait that somebody is in: it keeps the process alive. */
-class Pause extends Timed {
+export class Pause extends Timed {
+  /** Resolves at its end. */
+  readonly over: Promise<void>;
   readonly #wheel: TimerWheel;
-  readonly #onEnd: () => void;
-  #ended = false;
+  readonly #signal: AbortSignal | undefined;
+  #resolve: (() => void) | undefined = undefined;
 
-  constructor(wheel: TimerWheel, onEnd: () => void) {
+  /**
+   * @param wheel Where it waits.
+   * @param delayMs For how long, in milliseconds; for ever where it is `Infinity`.
+   * @param signal Ends it.
+   */
+  constructor(wheel: TimerWheel, delayMs: number, signal: AbortSignal | undefined) {
     super();
     this.#wheel = wheel;
-    this.#onEnd = onEnd;
+    this.#signal = signal;
+    if (signal?.aborted) {
+      this.over = Promise.resolve();
+      return;
+    }
+    this.over = new Promise((resolve) => this.#resolve = resolve);
+    signal?.addEventListener("abort", this.end, { once: true });
     wheel.hold();
+    wheel.schedule(this, wheel.clock.monotonicMs() + delayMs);
   }
 
+  /** Ends it now. */
   readonly end = (): void => {
-    if (this.#ended) return;
-    this.#ended = true;
+    const resolve = this.#resolve;
+    if (!resolve) return;
+    this.#resolve = undefined;
+    this.#signal?.removeEventListener("abort", this.end);
     this.#wheel.cancel(this);
     this.#wheel.release();
-    this.#onEnd();
+    resolve();
   };
+
+  /** Has it end `delayMs` from now, if it would not end before. */
+  shorten(delayMs: number): void {
+    const dueMs = this.#wheel.clock.monotonicMs() + delayMs;
+    if (this.#resolve && dueMs < this.dueMs) this.#wheel.schedule(this, dueMs);
+  }
 
   override onDue(): void {
     if (this.#wheel.clock.monotonicMs() < this.dueMs) this.#wheel.schedule(this, this.dueMs);

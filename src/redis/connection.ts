@@ -18,7 +18,7 @@ import type { RedisAddress } from "./address.ts";
 import { CommandQueue, type ReplyReceiver } from "./command_queue.ts";
 import { encodeCommand } from "./encoder.ts";
 import { ConnectionError, ReplyError } from "./errors.ts";
-import type { RawReply } from "./reply.ts";
+import { type RawReply, textReply } from "./reply.ts";
 import { Wire, type WireOwner } from "./wire.ts";
 
 /** Commands that may wait for their replies; one more is refused. Commands that undo others may take as many again. */
@@ -46,6 +46,8 @@ export interface ConnectionOptions {
   readonly clientName: string | undefined;
   /** Called when a connection is ready for commands. */
   onConnected?(): void;
+  /** Called with what is no reply to a command: a message of a channel that was subscribed to. */
+  onMessage?(channel: Uint8Array, message: Uint8Array): void;
   /** Called when a connection is lost or the first one could not be made; not for each further try. */
   onDisconnected?(error: ConnectionError): void;
 }
@@ -159,6 +161,9 @@ export class Connection implements WireOwner, ReplyReceiver {
   /** Part of {@linkcode WireOwner}; and of {@linkcode ReplyReceiver}, for the commands that log in. */
   onReply(reply: RawReply, context?: unknown): void {
     if (context === this.#greeting) return this.#onGreetingReply(reply);
+    if (this.#options.onMessage && isMessage(reply)) {
+      return this.#options.onMessage(reply[1], reply[2]);
+    }
     const queue = this.#greeting.length > 0 ? this.#greeting : this.#queue;
     if (queue === this.#queue) this.#failures = 0; // a server that serves is worth connecting to at once
     this.#delivering = true;
@@ -338,4 +343,12 @@ export class Connection implements WireOwner, ReplyReceiver {
       cause,
     });
   }
+}
+
+/** A message of a channel, as RESP2 sends it among the replies. */
+type Message = [kind: Uint8Array, channel: Uint8Array, message: Uint8Array];
+
+function isMessage(reply: RawReply): reply is Message {
+  return Array.isArray(reply) && reply.length === 3 && reply[2] instanceof Uint8Array &&
+    textReply(reply[0]) === "message";
 }

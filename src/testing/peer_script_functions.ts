@@ -5,13 +5,8 @@
  * @module
  */
 import type { Keyspace } from "./keyspace.ts";
-import {
-  getInScript,
-  integerScript,
-  type ScriptFunction,
-  type ScriptPlace,
-  setInScript,
-} from "./script_functions.ts";
+import { integerScript, type ScriptFunction } from "./script_functions.ts";
+import { getInScript, type ScriptPlace, setInScript } from "./script_places.ts";
 
 /** The lines in which the versions' scripts read and write. */
 const SET_LINE = 11;

@@ -4,11 +4,12 @@
  *
  * @module
  */
-import { ACQUIRE_ALL, EXTEND, RELEASE } from "../scripts.ts";
+import { ACQUIRE_ALL, ACQUIRE_OR_WAIT, EXTEND, LEAVE, RELEASE } from "../scripts.ts";
+import { acquireOrWait, leave, release } from "./line_functions.ts";
 import type { CommandContext } from "./command.ts";
-import { setKey } from "./key_commands.ts";
 import type { Keyspace } from "./keyspace.ts";
 import { CommandError, integer } from "./replies.ts";
+import { getInScript, scriptError, setInScript } from "./script_places.ts";
 
 /** A script that can be run without Lua. */
 export interface ScriptFunction {
@@ -22,7 +23,9 @@ export interface ScriptFunction {
 export const SCRIPT_FUNCTIONS: readonly ScriptFunction[] = [
   integerScript(ACQUIRE_ALL.sha1, acquireAll),
   integerScript(EXTEND.sha1, extend),
-  integerScript(RELEASE.sha1, release),
+  { sha1: RELEASE.sha1, run: release },
+  { sha1: ACQUIRE_OR_WAIT.sha1, run: acquireOrWait },
+  { sha1: LEAVE.sha1, run: leave },
 ];
 
 /** A script that works on keys alone, and answers an integer. */
@@ -58,62 +61,4 @@ function extend(keyspace: Keyspace, keys: readonly string[], args: readonly stri
     }
   }
   return missing ? 2 : 1;
-}
-
-/** A key of another type spares no other key; its error is the answer in the end. */
-function release(keyspace: Keyspace, keys: readonly string[], args: readonly string[]): number {
-  let all = 1;
-  let failure: CommandError | undefined;
-  for (const key of keys) {
-    try {
-      const found = keyspace.get(key);
-      if (found !== undefined && found === args[0]) keyspace.delete(key);
-      else all = 0;
-    } catch (error) {
-      if (!(error instanceof CommandError)) throw error;
-      failure = error;
-    }
-  }
-  if (failure) throw failure;
-  return all;
-}
-
-/** Where in a script a command stands: an error names both. */
-export interface ScriptPlace {
-  /** The script. */
-  readonly sha1: string;
-  /** The line of its source, counted from 1. */
-  readonly line: number;
-}
-
-/** `redis.call('GET', key)` in a script. */
-export function getInScript(keyspace: Keyspace, key: string, place: ScriptPlace) {
-  return atPlace(place, () => keyspace.get(key));
-}
-
-/** `redis.call('SET', key, ARGV[1], 'PX', ARGV[2])` in a script. */
-export function setInScript(
-  keyspace: Keyspace,
-  key: string,
-  [value, ttl]: readonly string[],
-  place: ScriptPlace,
-): void {
-  atPlace(place, () => {
-    if (value === undefined || ttl === undefined) {
-      throw new CommandError("ERR Lua redis lib command arguments must be strings or integers");
-    }
-    setKey(keyspace, [key, value, "PX", ttl]);
-  });
-}
-
-function atPlace<Result>(place: ScriptPlace, action: () => Result): Result {
-  try {
-    return action();
-  } catch (error) {
-    throw error instanceof CommandError ? scriptError(error, place) : error;
-  }
-}
-
-function scriptError({ message }: CommandError, { sha1, line }: ScriptPlace): CommandError {
-  return new CommandError(`${message} script: ${sha1}, on @user_script:${line}.`);
 }

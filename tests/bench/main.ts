@@ -18,6 +18,7 @@ import type { Bench, Scenario } from "./scenarios/scenario.ts";
 import { sequential } from "./scenarios/sequential.ts";
 import { size } from "./scenarios/size.ts";
 import { start } from "./scenarios/start.ts";
+import { waiting } from "./scenarios/waiting.ts";
 import { installPeers, type Runtime, WorkerProcess } from "./worker_process.ts";
 
 const SCENARIOS: Record<string, Scenario> = {
@@ -27,6 +28,7 @@ const SCENARIOS: Record<string, Scenario> = {
   memory,
   size,
   start,
+  waiting,
 };
 
 const HELP = `Usage: deno task bench [options]

@@ -6,6 +6,7 @@
 
 import process from "node:process";
 import type { Contender } from "./contenders/contender.ts";
+import { contend, disperse, gather, handOff } from "./waiting.ts";
 import { percentile } from "./statistics.ts";
 
 /** How many resources the measurements go round: far more than are ever in flight. */
@@ -28,7 +29,16 @@ function nextResource(): string {
 }
 
 /** All measurements by name. */
-export const measures: Record<string, Measure> = { sequential, concurrent, pairs, memory };
+export const measures: Record<string, Measure> = {
+  sequential,
+  concurrent,
+  pairs,
+  memory,
+  gather,
+  contend,
+  handOff,
+  disperse,
+};
 
 /** One pair at a time for `durationMs`: latency and the client's CPU time. */
 async function sequential(contender: Contender, params: Figures): Promise<Figures> {

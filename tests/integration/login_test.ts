@@ -1,13 +1,28 @@
 import { assert, assertEquals, assertFalse, assertInstanceOf, assertRejects } from "@std/assert";
-import { createRedlock, QuorumError } from "../../mod.ts";
+import { deadline } from "@std/async/deadline";
+import { createRedlock, LockHeldError, QuorumError } from "../../mod.ts";
 import { connect, ConnectionError, ReplyError } from "../../src/redis/mod.ts";
+import * as scripts from "../../src/scripts.ts";
 import { eventually } from "../support/eventually.ts";
 import { onAll } from "../support/shared_servers.ts";
 import { type RedisServer, startServer, startServers } from "../support/servers.ts";
+import { SLACK_MS } from "../support/times.ts";
+import { openClients, PATIENT, standInLine } from "../support/waiting_clients.ts";
 
 /** Every character that means something in a URL, in RESP or to a shell, and some beyond ASCII. */
 const PASSWORD = "p@ss:w/o?r#d%41&+=$-1*2ß🔑";
 const USER = "al:ice@home/1%ü";
+
+/** What it takes to lock. */
+const LOCKING_COMMANDS = ["set", "get", "del", "exists", "pttl", "eval", "evalsha"];
+/** What it takes to be woken, beyond polling. */
+const WAITING_COMMANDS = [
+  ...LOCKING_COMMANDS,
+  ...["subscribe", "publish", "ping", "pexpire"],
+  ...["lindex", "linsert", "llen", "lpop", "lpos", "lpush", "lrem", "rpush"],
+];
+const WAITING_RULES = "~lock:* ~{lock:*}:waiters resetchannels &hasp:wake:* -@all " +
+  WAITING_COMMANDS.map((name) => `+${name}`).join(" ");
 
 Deno.test("a password with characters that are special in URLs logs in", async () => {
   await using server = await startServer({ password: PASSWORD });
@@ -97,8 +112,8 @@ Deno.test("a URL object with credentials logs in like its text", async () => {
 });
 
 Deno.test("the lock works for an ACL user with its keys and few commands, and not beyond them", async () => {
-  const commands = "+set +get +del +exists +pttl +pexpire +eval +evalsha";
-  const users = [`locker on >secret ~lock:* &hasp:* ${commands}`];
+  const commands = LOCKING_COMMANDS.map((name) => `+${name}`).join(" ");
+  const users = [`locker on >secret ~lock:* resetchannels -@all ${commands}`];
   await using servers = await startServers(3, { users });
   const addresses = servers.map(({ port }) => `redis://locker:secret@127.0.0.1:${port}`);
   await using redlock = createRedlock(addresses, { keyPrefix: "lock:", waitMs: 0 });
@@ -111,6 +126,55 @@ Deno.test("the lock works for an ACL user with its keys and few commands, and no
     assertEquals([outcome, (reason as ReplyError).prefix], ["failed", "NOPERM"]);
   }
   assertShowsNone(error, ["locker", "secret"]);
+});
+
+Deno.test("an ACL user with its keys, their lines and its channels is woken, and inspects the line", async () => {
+  const users = [`waiter on >secret ${WAITING_RULES}`];
+  await using servers = await startServers(3, { users });
+  const addresses = servers.map(({ port }) => `redis://waiter:secret@127.0.0.1:${port}`);
+  const refused: string[] = [];
+  await using clients = openClients(addresses, 3, {
+    ...PATIENT,
+    keyPrefix: "lock:",
+    onEvent: (event) => {
+      if (event.type === "notify-refused") refused.push(event.error.message);
+    },
+  });
+  for (const resource of ["invoice:42", "invoice:{42}"]) {
+    const line = resource === "invoice:42"
+      ? "{lock:invoice:42}:waiters"
+      : `lock:${resource}:waiters`;
+    const lock = await clients[0].acquire(resource);
+    const first = clients[1].acquire(resource);
+    await standInLine(servers, line, 1);
+    const second = clients[2].acquire(resource, { waitMs: 100 });
+    await assertRejects(() => second, LockHeldError); // has left the line
+    await onAll(servers, "RPUSH", line, "gone:1:0"); // is to be passed over
+    assertEquals((await clients[0].inspect(resource)).waiters, 2);
+    await lock.extend();
+    assert(await lock.release());
+    assert(await (await deadline(first, SLACK_MS)).release());
+    await standInLine(servers, line, 0);
+  }
+  await using both = await clients[0].acquire(["invoice:42", "invoice:{42}"]);
+  const first = clients[1].acquire(["invoice:42", "invoice:43"]);
+  await standInLine(servers, "{lock:invoice:42}:waiters", 1);
+  assert(await both.release());
+  assert(await (await deadline(first, SLACK_MS)).release());
+  assertEquals(refused, []);
+});
+
+Deno.test("an ACL user that waits has all commands that the scripts call, and no other but five", () => {
+  const sources = Object.values(scripts).flatMap((it) =>
+    typeof it === "object" && "source" in it ? [it.source] : []
+  );
+  const called = sources.flatMap((source) =>
+    [...source.matchAll(/redis\.p?call\(\s*(.*?),/gs)].flatMap(([, name]) =>
+      [...name.matchAll(/'([A-Z]+)'/g)].map(([, word]) => word.toLowerCase())
+    )
+  );
+  const sent = ["eval", "evalsha", "ping", "set", "subscribe"];
+  assertEquals(WAITING_COMMANDS.toSorted(), [...new Set([...called, ...sent])].sort());
 });
 
 Deno.test("a lock that its ACL user may take but not give back is released by its TTL, and disposal throws nothing", async () => {

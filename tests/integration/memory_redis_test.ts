@@ -7,195 +7,31 @@
  */
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
-import Redlock4 from "redlock4";
-import Redlock5 from "redlock5";
 import type { Clock } from "../../src/clock.ts";
 import { encodeCommand, joinCommands } from "../../src/redis/encoder.ts";
-import { ACQUIRE_ALL, EXTEND, RELEASE } from "../../src/scripts.ts";
 import { MemoryRedis, type MemorySession } from "../../src/testing/mod.ts";
 import { startServer } from "../support/servers.ts";
+import {
+  anyStep,
+  type Command,
+  KEYS,
+  LINE_EXAMPLES,
+  LINE_KEYS,
+  lineStep,
+  LISTS,
+  PEER_SCRIPTS,
+  type Step,
+} from "../support/random_commands.ts";
 
 const SEED = 20_120;
-/** Sequences for each of the two servers: one without and one with a password. */
+/** Sequences for each of the servers. */
 const SEQUENCES = 1_200;
 /** How far two PTTLs may lie apart, in milliseconds: the sequences run one after the other. */
 const PTTL_TOLERANCE_MS = 2_000;
 /** A key with a life of one millisecond is gone after this long. */
 const EXPIRED_AFTER_MS = 3;
-/** Lives are so long that nothing expires while a sequence runs, or so short that they are refused. */
-const LIVES_MS = "60000 90000 120000 0 -1 x 007 1.5 9223372036854775807".split(" ").concat("");
 
 const latin1 = new TextDecoder("latin1");
-
-type Command = readonly string[];
-
-/** What is done at once: commands over one connection, and where `expires` a wait for the last one's key to go. */
-interface Step {
-  readonly over: number;
-  readonly commands: readonly Command[];
-  readonly expires: boolean;
-}
-
-interface PeerScripts {
-  readonly scripts: Readonly<Record<string, { readonly value: string; readonly hash: string }>>;
-}
-
-/** The scripts of node-redlock, from the packages themselves. */
-const PEER_SCRIPTS = [Redlock4, Redlock5].flatMap((Peer) => {
-  const { scripts } = new (Peer as unknown as new (clients: object[]) => PeerScripts)([{}]);
-  return Object.values(scripts).map(({ value, hash }) => ({ source: value, sha1: hash }));
-});
-const SCRIPTS = [ACQUIRE_ALL, EXTEND, RELEASE, ...PEER_SCRIPTS];
-
-const word = (...choices: string[]) => fc.constantFrom(...choices);
-const words = (choices: fc.Arbitrary<string>, maxLength: number) =>
-  fc.array(choices, { maxLength });
-/** Some keys are mostly strings, some mostly lists, so that both come to hold something. */
-const KEYS = ["a", "b", "\0\r\n", "é"];
-const LISTS = ["l", "m"];
-const key = fc.oneof({ weight: 8, arbitrary: word(...KEYS) }, {
-  weight: 1,
-  arbitrary: word(...LISTS),
-});
-const listKey = fc.oneof(
-  { weight: 16, arbitrary: word(...LISTS) },
-  { weight: 1, arbitrary: word("a", "nope") },
-);
-const anyKey = word(...KEYS, ...LISTS);
-const value = word(
-  ..."v w v w 1 -7 007 9223372036854775807 9223372036854775808".split(" "),
-  "",
-  "\r\n$-1",
-);
-const life = word(...LIVES_MS);
-const index = word(..."0 1 2 3 -1 -2 -3 100 -100 9223372036854775807 x".split(" "));
-const extra = words(word("x", "NX", "0", ""), 2);
-
-const setOption: fc.Arbitrary<Command> = fc.oneof(
-  word("NX", "xx", "XX", "PX", "FOO").map((option) => [option]),
-  fc.tuple(word("PX", "px", "EX"), life),
-);
-const set = fc.tuple(key, value, fc.array(setOption, { maxLength: 3 }))
-  .map(([key, value, options]) => ["SET", key, value, ...options.flat()]);
-const keyCommand = fc.oneof(
-  fc.tuple(word("GET", "get", "PTTL", "INCR", "DEL", "EXISTS"), key),
-  fc.tuple(word("PTTL", "DEL", "EXISTS"), anyKey),
-  fc.tuple(word("DEL", "EXISTS"), words(anyKey, 3)).map(([name, keys]) => [name, ...keys]),
-  fc.tuple(fc.constant("PEXPIRE"), anyKey, life),
-);
-const searchOption = fc.oneof(
-  fc.tuple(word("RANK", "rank"), word("1", "2", "3", "-1", "-2")),
-  fc.tuple(word("COUNT", "MAXLEN", "count", "RANK", "FOO"), word("0", "1", "2", "-1", "x")),
-);
-const item = word("v", "w", "x");
-const pushed = fc.tuple(word("LPUSH", "RPUSH"), listKey, words(item, 4))
-  .map(([name, key, items]) => [name, key, ...items]);
-const listCommand = fc.oneof(
-  pushed,
-  pushed,
-  fc.tuple(word("LPOP", "RPOP"), listKey),
-  fc.tuple(word("LPOP", "RPOP"), listKey, index),
-  fc.tuple(fc.constant("LLEN"), listKey),
-  fc.tuple(fc.constant("LRANGE"), listKey, index, index),
-  fc.tuple(fc.constant("LREM"), listKey, index, item),
-  fc.tuple(listKey, item, fc.array(searchOption, { maxLength: 2 }))
-    .map(([key, item, options]) => ["LPOS", key, item, ...options.flat()]),
-);
-const script = fc.constantFrom(...SCRIPTS);
-const scriptArgs = fc.oneof(
-  fc.tuple(words(fc.oneof(key, anyKey), 3), word("v", "w", "1"), word("60000", ...LIVES_MS))
-    .map(([keys, value, life]) => [String(keys.length), ...keys, value, life]),
-  fc.tuple(word("0", "1", "2", "-1", "x"), words(value, 2)).map((
-    [count, args],
-  ) => [count, ...args]),
-);
-const scriptCommand = fc.oneof(
-  fc.tuple(script, scriptArgs).map(([{ source }, args]) => ["EVAL", source, ...args]),
-  fc.tuple(script, scriptArgs).map(([{ sha1 }, args]) => ["EVALSHA", sha1, ...args]),
-  fc.tuple(script, scriptArgs).map(([{ sha1 }, args]) => ["evalsha", sha1.toUpperCase(), ...args]),
-  script.map(({ source }) => ["SCRIPT", "LOAD", source]),
-  fc.array(script, { minLength: 1, maxLength: 2 })
-    .map((them) => ["SCRIPT", "EXISTS", "f".repeat(40), ...them.map(({ sha1 }) => sha1)]),
-  words(word("SYNC", "async", "x"), 1).map((mode) => ["SCRIPT", "FLUSH", ...mode]),
-  fc.tuple(word("f".repeat(40), "abc"), scriptArgs).map((
-    [sha1, args],
-  ) => ["EVALSHA", sha1, ...args]),
-);
-const channel = word("news", "talk");
-const channelCommand = fc.oneof(
-  fc.tuple(word("SUBSCRIBE", "UNSUBSCRIBE", "unsubscribe"), words(channel, 2))
-    .map(([name, channels]) => [name, ...channels]),
-  fc.tuple(fc.constant("PUBLISH"), channel, value),
-);
-const connectionCommand = fc.oneof(
-  words(value, 2).map((args) => ["PING", ...args]),
-  word("0", "1", "15", "16", "-1", "x", "2147483648", "").map((number) => ["SELECT", number]),
-  word("name", "", "two words", "é", "~!").map((name) => ["CLIENT", "SETNAME", name]),
-  fc.constant(["client", "getname"]),
-  words(word("default", "bob", "secret"), 3).map((args) => ["AUTH", ...args]),
-  fc.constant(["RESET"]),
-);
-const serverCommand = fc.oneof(
-  extra.map((args) => ["FLUSHALL", ...args]),
-  word("maxmemory-policy", "appendonly", "AppendFsync", "nope")
-    .map((name) => ["CONFIG", "GET", name]),
-);
-const malformed = fc.oneof(
-  word(
-    ..."GET SET DEL PTTL INCR SELECT EVAL EVALSHA EXISTS PEXPIRE LPUSH LPOP LPOS PUBLISH SUBSCRIBE"
-      .split(" "),
-  ).map((name) => [name]),
-  fc.tuple(word("GET", "PTTL", "INCR", "TIME", "SELECT", "LLEN", "LPOP", "RPOP"), key, extra)
-    .map(([name, key, extra]) => [name, key, "x", "y", ...extra]),
-  fc.tuple(
-    word("CLIENT", "SCRIPT", "CONFIG"),
-    word("FOO", "foo\r\n", "SETNAME", "EXISTS", "GETNAME", "GET", "a\0b"),
-    extra,
-  ).map(([name, subname, extra]) => [name, subname, ...extra.map(() => "nope")]),
-  word("CLIENT", "SCRIPT", "CONFIG").map((name) => [name]),
-  fc.tuple(
-    word("FOO", "\r\n", "f\0o", "", "y".repeat(200), "toString", "__proto__"),
-    words(word("x", "é", "\0", "\r\n", "it's", "z".repeat(100)), 4),
-  ).map(([name, args]) => [name, ...args]),
-);
-const quit = words(value, 1).map((args) => ["QUIT", ...args]);
-const command: fc.Arbitrary<Command> = fc.oneof(
-  { weight: 24, arbitrary: set },
-  { weight: 30, arbitrary: keyCommand },
-  { weight: 30, arbitrary: listCommand },
-  { weight: 30, arbitrary: scriptCommand },
-  { weight: 16, arbitrary: channelCommand },
-  { weight: 10, arbitrary: connectionCommand },
-  { weight: 6, arbitrary: serverCommand },
-  { weight: 10, arbitrary: malformed },
-  { weight: 1, arbitrary: quit },
-);
-const shortLived: fc.Arbitrary<Command> = fc.oneof(
-  fc.tuple(fc.constant("PEXPIRE"), anyKey, fc.constant("1")),
-  fc.tuple(key, value, word("NX", "XX", "nx"))
-    .map(([key, value, when]) => ["SET", key, value, when, "PX", "1"]),
-  fc.tuple(script, words(key, 2), value).map((
-    [{ source }, keys, value],
-  ) => ["EVAL", source, String(keys.length), ...keys, value, "1"]),
-);
-const step: fc.Arbitrary<Step> = fc.oneof(
-  {
-    weight: 9,
-    arbitrary: fc.record({
-      over: fc.nat(1),
-      commands: fc.array(command, { minLength: 1, maxLength: 8 }),
-      expires: fc.constant(false),
-    }),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.record({
-      over: fc.nat(1),
-      commands: shortLived.map((command) => [command]),
-      expires: fc.constant(true),
-    }),
-  },
-);
 
 function encode(commands: readonly Command[]): Uint8Array {
   if (commands.length === 0) return new Uint8Array(0);
@@ -286,7 +122,7 @@ function assertSameReplies(actual: string, expected: string): void {
     replies.replace(/^:(\d{4,9})\r$/gmu, (_, digits) => {
       lives.push(Number(digits));
       return ":life\r";
-    }).replace(/(?:\*3\r\n\$11\r\nunsubscribe\r\n\$4\r\n\w+\r\n:\d\r\n)+/gu, sortedNotices);
+    }).replace(/(?:\*3\r\n\$11\r\nunsubscribe\r\n\$\d+\r\n[\w:]+\r\n:\d\r\n)+/gu, sortedNotices);
   assertEquals(comparable(actual), comparable(expected));
   const half = lives.length / 2;
   for (let index = 0; index < half; index++) {
@@ -297,8 +133,9 @@ function assertSameReplies(actual: string, expected: string): void {
 
 /** A server leaves its channels in an order of its own, drawn when it starts. */
 function sortedNotices(notices: string): string {
-  const names = (notices.match(/news|talk/gu) ?? []).sort();
-  return notices.replaceAll(/news|talk/gu, () => names.shift()!);
+  const name = /\$\d+\r\n(?!unsubscribe\r)[\w:]+\r\n/gu;
+  const names = (notices.match(name) ?? []).sort();
+  return notices.replaceAll(name, () => names.shift()!);
 }
 
 /** A look over each connection at all that is left in the end. */
@@ -307,14 +144,18 @@ const LOOKS = [0, 1].map((over): Step => ({
   commands: [
     ["UNSUBSCRIBE"],
     ["CLIENT", "GETNAME"],
-    ...[...KEYS, ...LISTS].flatMap((key) => [["GET", key], ["PTTL", key]]),
-    ...LISTS.map((key) => ["LRANGE", key, "0", "-1"]),
+    ...[...KEYS, ...LISTS, ...LINE_KEYS].flatMap((key) => [["GET", key], ["PTTL", key]]),
+    ...[...LISTS, ...LINE_KEYS].map((key) => ["LRANGE", key, "0", "-1"]),
   ],
   expires: false,
 }));
 
 /** Holds a server to the real one, sequence by sequence; each finds new connections and no keys. */
-async function compare(options: { password?: string }): Promise<void> {
+async function compare(
+  options: { password?: string },
+  step = anyStep,
+  ...examples: (readonly Step[])[]
+): Promise<void> {
   await using server = await startServer(options);
   using cleaner = new RealConnection(server.port);
   using first = new RealConnection(server.port);
@@ -333,7 +174,11 @@ async function compare(options: { password?: string }): Promise<void> {
       const actual = memoryReplies(options, steps);
       expected.forEach((replies, over) => assertSameReplies(actual[over], replies));
     }),
-    { seed: SEED, numRuns: SEQUENCES },
+    {
+      seed: SEED,
+      numRuns: SEQUENCES,
+      examples: examples.map((steps) => [[...steps], 1]),
+    },
   );
 }
 
@@ -343,6 +188,10 @@ Deno.test("MemoryRedis answers random commands byte for byte as redis-server doe
 
 Deno.test("MemoryRedis with a password answers random commands byte for byte as redis-server does", async () => {
   await compare({ password: "secret" });
+});
+
+Deno.test("MemoryRedis keeps lines of those who wait, and wakes them, byte for byte as redis-server does", async () => {
+  await compare({}, lineStep, ...LINE_EXAMPLES);
 });
 
 /** INFO's text, without what differs from run to run. */

@@ -96,9 +96,12 @@ Deno.test("acquire() with one of three nodes refusing connections does not wait 
   }
 });
 
+/** Has a call ask again and again. */
+const POLLING = { notify: false, retryDelayMs: 5, retryDelayMaxMs: 20 };
+
 Deno.test("acquire() takes back the key of a denied attempt before the next, so that none blocks itself", async () => {
   await using servers = shared.lend(3);
-  await using redlock = createRedlock(servers.urls, { retryDelayMs: 5, retryDelayMaxMs: 20 });
+  await using redlock = createRedlock(servers.urls, POLLING);
   await holdByAnother(servers.slice(0, 2), "contended");
   let denied = 0;
   const acquiring = redlock.acquire("contended", {
@@ -117,7 +120,7 @@ Deno.test("acquire() takes back the key of a denied attempt before the next, so 
 Deno.test("acquire() draws a fresh value for every attempt", async () => {
   await using servers = shared.lend(3);
   await recordCommands(servers[2]);
-  await using redlock = createRedlock(servers.urls, { retryDelayMs: 5, retryDelayMaxMs: 20 });
+  await using redlock = createRedlock(servers.urls, POLLING);
   await holdByAnother(servers.slice(0, 2), "retried");
   await assertRejects(() => redlock.acquire("retried", { waitMs: 150 }), LockHeldError);
   await redlock.close();
@@ -207,7 +210,7 @@ Deno.test("acquire() gives up once waitMs has passed, and not before", async () 
 
 Deno.test("acquire() waits for ever where waitMs is Infinity, until the resource is free", async () => {
   await using servers = shared.lend();
-  await using redlock = createRedlock(servers.urls, { retryDelayMs: 5, retryDelayMaxMs: 20 });
+  await using redlock = createRedlock(servers.urls, POLLING);
   await holdByAnother(servers, "held");
   let attempts = 0;
   const acquiring = redlock.acquire("held", {

@@ -17,6 +17,11 @@ const REGRESSIONS: readonly (readonly [seed: string, showed: string])[] = [
   ["2386", "aborts the signal of a lock of a few milliseconds late, by the rounding of timers"],
   ["4910", "aborts the signal of a lock of a few milliseconds late, by the rounding of timers"],
   ["2527", "sets a timer anew for an end that has come"],
+  ["191", "waits behind one that died without a word"],
+  ["1326", "leaves a key that an extension filled in where its caller had stood in line"],
+  ["3738", "holds a node that a subscription died on to refuse it"],
+  ["4791", "takes a stall of its own for the time of a round trip"],
+  ["6042", "splits the vote for ever, each first in line on its own nodes"],
 ];
 
 Deno.test("a swarm of seeds shows no violation", async () => {

@@ -28,7 +28,7 @@ async function page(): Promise<string> {
 Deno.test("timelineHtml() makes a page that needs nothing else and escapes what it shows", async () => {
   const html = await page();
   assertStringIncludes(html, "<h1>&lt;P1&gt; &amp; &quot;so on&quot;</h1>");
-  assertStringIncludes(html, "3 nodes, 2 clients, 1 fault, 4 locks: no violation");
+  assertStringIncludes(html, "3 nodes, 2 clients, 1 fault, 12 locks: no violation");
   assertEquals(html.match(/(?:src|href)\s*=|@import|url\(/gu), null);
 });
 

@@ -6,7 +6,7 @@
 import { Acquisition } from "../../src/acquisition.ts";
 import type { Hold } from "../../src/hold.ts";
 import { type RedlockOptions, resolveOptions } from "../../src/options.ts";
-import { type Electorate, quorumSize } from "../../src/quorum.ts";
+import { electorateOf } from "../../src/quorum.ts";
 import { extend } from "../../src/renewal.ts";
 import { advanceUntil, runMicrotasks } from "./fake_clock.ts";
 import { FakeCluster } from "./fake_nodes.ts";
@@ -48,7 +48,7 @@ export async function locked(
   const cluster = new FakeCluster(nodeCount);
   prepare(cluster);
   const { nodes, wheel } = cluster;
-  const electorate: Electorate = { nodes, quorum: quorumSize(nodeCount), wheel, closed: false };
+  const electorate = electorateOf(wheel, nodes);
   const onEvent = cluster.events.push.bind(cluster.events) as () => void;
   const settings = resolveOptions("test", { ttlMs: 1_000, onEvent, ...options });
   const acquisition = new Acquisition(electorate, settings, ["a"], false);

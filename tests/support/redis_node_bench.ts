@@ -1,10 +1,14 @@
 /**
- * One node on faked time and streams, asked as a quorum asks it.
+ * One node on faked time and streams, asked as a quorum asks it; and its ear alone.
  *
  * @module
  */
+import type { Claim, Place, Ticket, WakeListener } from "../../src/node.ts";
 import { parseAddress } from "../../src/redis/address.ts";
-import type { ConnectionOptions } from "../../src/redis/connection.ts";
+import type { ReplyReceiver } from "../../src/redis/command_queue.ts";
+import { Connection, type ConnectionOptions } from "../../src/redis/connection.ts";
+import { encodeCommand } from "../../src/redis/encoder.ts";
+import { RedisEar } from "../../src/redis_ear.ts";
 import { RedisNode } from "../../src/redis_node.ts";
 import { RELEASE } from "../../src/scripts.ts";
 import { TimerWheel } from "../../src/timer_wheel.ts";
@@ -125,4 +129,197 @@ export class Bench {
 export function leftover(value = "v", ...keys: string[]): string {
   const named = keys.length > 0 ? keys : ["k"];
   return wire("EVAL", RELEASE.source, String(named.length), ...named, value);
+}
+
+/** The seat of {@linkcode EarBench}. */
+export const SEAT = 7;
+
+/** The reply to a client's subscription whose id is `id`. */
+export const SUBSCRIBED = "*3\r\n$9\r\nsubscribe\r\n$12\r\nhasp:wake:id\r\n:1\r\n";
+
+/** A message to that client. */
+export function wakeMessage(text: string): string {
+  const { length } = new TextEncoder().encode(text);
+  return `*3\r\n$7\r\nmessage\r\n$12\r\nhasp:wake:id\r\n$${length}\r\n${text}\r\n`;
+}
+
+/** One ear on faked time and streams, beside a connection for commands. */
+export class EarBench implements WakeListener, ReplyReceiver {
+  readonly id = "id";
+  readonly clock = new FakeClock();
+  readonly wheel = new TimerWheel(this.clock, { value: () => "value", fraction: () => 0.5 });
+  /** Where the ear connects. */
+  readonly network = new FakeNetwork();
+  /** Where the commands go. */
+  readonly commandNetwork = new FakeNetwork();
+  readonly commands: Connection;
+  readonly ear: RedisEar;
+  /** What the listener was told. */
+  readonly events: unknown[][] = [];
+
+  constructor() {
+    const options = {
+      connectTimeoutMs: 1_000,
+      stallTimeoutMs: Infinity,
+      tls: {},
+      clientName: undefined,
+    };
+    const address = parseAddress("redis://h");
+    this.commands = new Connection(address, {
+      ...options,
+      connect: this.commandNetwork.connect,
+      onConnected: () => this.ear.onCommandsPossible(),
+    }, this.wheel);
+    const earOptions = { ...options, connect: this.network.connect };
+    this.ear = new RedisEar(address, earOptions, this.wheel, this.commands);
+  }
+
+  /** Has the connection for commands made, as the first denied attempt does. */
+  async ready(): Promise<this> {
+    this.commands.submit(encodeCommand(["PING"]), this, undefined, 0);
+    await runMicrotasks();
+    await this.answer("+PONG\r\n");
+    this.commandNetwork.last.writes.length = 0;
+    return this;
+  }
+
+  /** Opens the ear, up to the reply to SUBSCRIBE. */
+  async subscribe(): Promise<this> {
+    this.ear.open(this, SEAT);
+    await runMicrotasks();
+    await this.hear(SUBSCRIBED);
+    return this;
+  }
+
+  /** Opens the ear, up to its listening. */
+  async listen(): Promise<this> {
+    await this.subscribe();
+    await this.answer(":1\r\n");
+    this.events.length = 0;
+    return this;
+  }
+
+  /** Has a reply to a command come, and forgets what was written before it. */
+  async answer(reply: string): Promise<void> {
+    this.commandNetwork.last.writes.length = 0;
+    this.commandNetwork.last.feed(reply);
+    await runMicrotasks();
+  }
+
+  /** Has something come that is for the ear. */
+  async hear(bytes: string): Promise<void> {
+    this.network.last.feed(bytes);
+    await runMicrotasks();
+  }
+
+  /** Has the server hang up where the ear is connected. */
+  async cut(): Promise<void> {
+    this.network.last.end();
+    await runMicrotasks();
+  }
+
+  /** What was written on the connection for commands since the last reply. */
+  get written(): string {
+    return this.commandNetwork.last.written;
+  }
+
+  async advance(ms: number): Promise<void> {
+    await this.clock.advance(ms);
+    await runMicrotasks();
+  }
+
+  /**
+   * Closes everything.
+   *
+   * @throws {Error} If a timer is left.
+   */
+  async close(): Promise<void> {
+    await advanceUntil(this.clock, Promise.all([this.ear.close(), this.commands.close()]));
+    if (this.wheel.size > 0) throw new Error(`${this.wheel.size} timers are left`);
+    this.wheel.close();
+  }
+
+  onReply(): void {}
+
+  onFailure(): void {}
+
+  onListening(seat: number): void {
+    this.events.push(["listening", seat]);
+  }
+
+  onDeaf(seat: number): void {
+    this.events.push(["deaf", seat]);
+  }
+
+  onRefused(seat: number, error: Error): void {
+    this.events.push(["refused", seat, error.message]);
+  }
+
+  onWake(seat: number, entry: string, key: string): void {
+    this.events.push(["wake", seat, entry, key]);
+  }
+}
+
+/** How somebody who would wait stands in line. */
+export const ENTRY = "id:1:1700000000000";
+
+/** A ballot of somebody who would wait, and where nodes have put it in line. */
+export class TicketBallot extends FakeBallot {
+  readonly ticket: Ticket;
+  /** Each time that a node put it in line: the seat, the place and when. */
+  readonly queued: (readonly [seat: number, place: Place, atMs: number | undefined])[] = [];
+
+  constructor(keys: string | readonly string[] = "k", claim: Claim = "last") {
+    super(keys);
+    this.ticket = { entry: ENTRY, claim, onQueued() {} };
+  }
+
+  queue(seat: number, place: Place, atMs?: number): void {
+    this.queued.push([seat, place, atMs]);
+  }
+}
+
+/** A node that is to wake who waits. */
+export class WaitingBench extends Bench {
+  /** What the listener was told. */
+  readonly told: unknown[][] = [];
+  /** The stream of the connection for commands. */
+  commands!: FakeTransport;
+
+  /** Connects, and begins to listen; up to the message to itself. */
+  async begin(): Promise<this> {
+    this.commands = await this.open();
+    this.node.listen({
+      id: "id",
+      onListening: (seat) => this.told.push(["listening", seat]),
+      onDeaf: (seat) => this.told.push(["deaf", seat]),
+      onRefused: (seat, error) => this.told.push(["refused", seat, error.message]),
+      onWake: (seat, entry, key) => this.told.push(["wake", seat, entry, key]),
+    }, 3);
+    await runMicrotasks();
+    await this.answer(SUBSCRIBED);
+    return this;
+  }
+
+  /** Begins to listen. */
+  async listening(): Promise<this> {
+    await this.begin();
+    await this.reply(":1\r\n");
+    this.told.length = 0;
+    return this;
+  }
+
+  /** Has a reply to a command come, and forgets what was written before it. */
+  async reply(reply: string): Promise<void> {
+    this.commands.writes.length = 0;
+    this.commands.feed(reply);
+    await runMicrotasks();
+  }
+
+  /** Asks for a lock with a ticket. */
+  async join(ballot = new TicketBallot(), seat = 0): Promise<TicketBallot> {
+    this.node.acquire(ballot, seat);
+    await runMicrotasks();
+    return ballot;
+  }
 }

@@ -9,7 +9,7 @@ import { Acquisition } from "../../src/acquisition.ts";
 import { LockHeldError, QuorumError, RedlockError } from "../../src/errors.ts";
 import type { Hold } from "../../src/hold.ts";
 import { type RedlockOptions, resolveOptions } from "../../src/options.ts";
-import { type Electorate, quorumSize } from "../../src/quorum.ts";
+import { type Electorate, electorateOf, quorumSize } from "../../src/quorum.ts";
 import { expiryMarginMs } from "../../src/validity.ts";
 import { advanceUntil, runMicrotasks } from "../support/fake_clock.ts";
 import { FakeCluster, type Mode } from "../support/fake_nodes.ts";
@@ -25,7 +25,7 @@ class Bench {
   constructor(nodeCount = 3) {
     this.cluster = new FakeCluster(nodeCount);
     const { nodes, wheel } = this.cluster;
-    this.electorate = { nodes, quorum: quorumSize(nodeCount), wheel, closed: false };
+    this.electorate = electorateOf(wheel, nodes);
   }
 
   /** A call for "a", or what else is named. */

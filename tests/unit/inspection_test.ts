@@ -2,7 +2,7 @@ import { assert, assertEquals, assertInstanceOf, assertRejects } from "@std/asse
 import { QuorumError } from "../../src/errors.ts";
 import { inspect, type Inspection } from "../../src/inspection.ts";
 import type { KeyState } from "../../src/node.ts";
-import { type Electorate, quorumSize } from "../../src/quorum.ts";
+import { type Electorate, electorateOf, quorumSize } from "../../src/quorum.ts";
 import { TimerWheel } from "../../src/timer_wheel.ts";
 import { advanceUntil, FakeClock, runMicrotasks } from "../support/fake_clock.ts";
 import { FakeNode, type Mode } from "../support/fake_nodes.ts";
@@ -26,8 +26,7 @@ class Bench {
       else if (saying !== "free") node.mode = saying;
       return node;
     });
-    const quorum = quorumSize(this.nodes.length);
-    this.electorate = { nodes: this.nodes, quorum, wheel: this.wheel, closed: false };
+    this.electorate = electorateOf(this.wheel, this.nodes);
   }
 
   start(): Promise<Inspection> {

@@ -7,6 +7,7 @@ import {
   decide,
   type Decision,
   type Electorate,
+  electorateOf,
   quorumSize,
   Round,
   undo,
@@ -29,8 +30,7 @@ interface Bench extends Electorate {
 function setUp(nodeCount: number): Bench {
   const clock = new FakeClock();
   const nodes = Array.from({ length: nodeCount }, (_, index) => new FakeNode(`n${index}`, clock));
-  const quorum = quorumSize(nodeCount);
-  return { clock, nodes, quorum, wheel: new TimerWheel(clock), closed: false };
+  return { ...electorateOf(new TimerWheel(clock), nodes), clock, nodes };
 }
 
 function newRound(electorate: Electorate): Round {

@@ -55,6 +55,7 @@ for (
     ["release", ["k", "l"], ["EVALSHA", RELEASE.sha1, "2", "k", "l", "v"]],
     ["acquire", ["é𝄞 \r\n"], ["SET", "é𝄞 \r\n", "v", "NX", "PX", "1000"]],
     ["extend", ["é𝄞"], ["EVALSHA", EXTEND.sha1, "1", "é𝄞", "v", "1000"]],
+    ["release", ["é{𝄞}"], ["EVALSHA", RELEASE.sha1, "1", "é{𝄞}", "v"]],
     ["release", ["é", "𝄞"], ["EVALSHA", RELEASE.sha1, "2", "é", "𝄞", "v"]],
   ] as const
 ) {
@@ -98,7 +99,8 @@ Deno.test("RedisNode writes what one tick asks in one piece, in order", async ()
   bench.ask("release", ballot);
   await runMicrotasks();
   assertEquals(transport.writes, [
-    wire("SET", "k", "v", "NX", "PX", "1000") + wire("EVALSHA", RELEASE.sha1, "1", "k", "v"),
+    wire("SET", "k", "v", "NX", "PX", "1000") +
+    wire("EVALSHA", RELEASE.sha1, "1", "k", "v"),
   ]);
   await bench.close();
 });

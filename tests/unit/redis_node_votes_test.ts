@@ -1,4 +1,5 @@
 import { assert, assertEquals, assertInstanceOf } from "@std/assert";
+import type { Ballot } from "../../src/node.ts";
 import { QUEUE_LENGTH_MAX } from "../../src/redis/connection.ts";
 import { ConnectionError, ProtocolError, ReplyError } from "../../src/redis/errors.ts";
 import { RELEASE } from "../../src/scripts.ts";
@@ -21,6 +22,7 @@ for (
     ["extend", ["k"], ":2\r\n", "denied"],
     ["release", ["k"], ":1\r\n", "granted"],
     ["release", ["k"], ":0\r\n", "denied"],
+    ["release", ["k"], ":3\r\n", "granted"],
   ] as const
 ) {
   Deno.test(`RedisNode.${operation}() of ${keys.length} is ${outcome} by ${JSON.stringify(reply)}, at the time of the reply`, async () => {
@@ -36,8 +38,9 @@ for (
 
 for (const operation of ["acquire", "extend", "release"] as const) {
   for (
-    const reply of ["+ok\r\n", "+QUEUED\r\n", "$2\r\nOK\r\n", "$1\r\n1\r\n", ":3\r\n", ":-1\r\n"]
+    const reply of ["+ok\r\n", "+QUEUED\r\n", "$2\r\nOK\r\n", "$1\r\n1\r\n", ":4\r\n", ":-1\r\n"]
       .concat(":9007199254740993\r\n", "*1\r\n:1\r\n", "*0\r\n", "+\r\n")
+      .concat("*3\r\n:500\r\n:0\r\n:1\r\n", operation === "release" ? [] : ":3\r\n")
   ) {
     Deno.test(`RedisNode.${operation}() fails on the unexpected reply ${JSON.stringify(reply)}`, async () => {
       const bench = new Bench();
@@ -78,6 +81,18 @@ for (const operation of ["acquire", "extend", "release"] as const) {
     assertEquals(bench.ask(operation).answers, [
       ["failed", 0, `Connection to ${NAME} was closed`],
     ]);
+  });
+}
+
+for (const [reply, othersWait] of [[":3\r\n", true], [":1\r\n", undefined]] as const) {
+  Deno.test(`RedisNode.release() says ${othersWait ? "that others wait" : "of nobody that waits"} by ${JSON.stringify(reply)}`, async () => {
+    const bench = new Bench();
+    const ballot: FakeBallot & Ballot = new FakeBallot();
+    bench.ask("release", ballot);
+    await runMicrotasks();
+    await bench.answer(reply);
+    assertEquals(ballot.othersWait, othersWait);
+    await bench.close();
   });
 }
 

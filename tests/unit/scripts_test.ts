@@ -1,7 +1,11 @@
 import { assertEquals } from "@std/assert";
 import * as scripts from "../../src/scripts.ts";
 
-for (const [name, { source, sha1 }] of Object.entries(scripts)) {
+const SCRIPTS = Object.entries(scripts).filter((entry): entry is [string, scripts.Script] => {
+  return typeof entry[1] === "object";
+});
+
+for (const [name, { source, sha1 }] of SCRIPTS) {
   Deno.test(`${name} is called by the SHA-1 of its source`, async () => {
     const digest = await crypto.subtle.digest("SHA-1", new TextEncoder().encode(source));
     const hex = Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0"));
@@ -9,7 +13,17 @@ for (const [name, { source, sha1 }] of Object.entries(scripts)) {
   });
 }
 
-Deno.test("ACQUIRE_ALL, EXTEND and RELEASE are scripts of their own", () => {
-  const { ACQUIRE_ALL, EXTEND, RELEASE } = scripts;
-  assertEquals(new Set([ACQUIRE_ALL.sha1, EXTEND.sha1, RELEASE.sha1]).size, 3);
+Deno.test("every script is one of its own", () => {
+  assertEquals(SCRIPTS.length, 5);
+  assertEquals(new Set(SCRIPTS.map(([, { sha1 }]) => sha1)).size, SCRIPTS.length);
+});
+
+Deno.test("waitersKey() keeps the list in the cluster slot of its key", () => {
+  const lists = {
+    "invoice:42": "{invoice:42}:waiters",
+    "{user}:42": "{user}:42:waiters",
+    "{}:42": "{{}:42}:waiters",
+    "a{b": "{a{b}:waiters",
+  };
+  for (const [key, list] of Object.entries(lists)) assertEquals(scripts.waitersKey(key), list);
 });

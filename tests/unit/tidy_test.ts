@@ -18,10 +18,10 @@ const LAYERS: readonly (readonly [name: string, pattern: RegExp])[] = [
   ],
   ["transport", /^src\/transport\/\w+\.ts$/u],
   ["client", /^src\/redis\/(?!mod\.ts)\w+\.ts$/u],
-  ["adapter", /^src\/redis_node\.ts$/u],
+  ["adapter", /^src\/(lock_commands|redis_ear|redis_node)\.ts$/u],
   [
     "algorithm",
-    /^src\/(acquisition|check|fencing|hold|inspection|lock|quorum|redlock|renewal|restart_guard|waiter)\.ts$/u,
+    /^src\/(acquisition|bell|check|contender|fencing|hold|inspection|lines|lock|quorum|redlock|renewal|restart_guard|waiter)\.ts$/u,
   ],
   ["preset", /^src\/create_redlock\.ts$/u],
   ["entry point", /^(mod|src\/redis\/mod|src\/(testing|cli)\/[\w/]+)\.ts$/u],

@@ -7,6 +7,14 @@
 /** How long every contender's locks live: longer than any measurement. */
 export const TTL_MS = 30_000;
 
+/** A lock that was waited for. */
+export interface QueuedLock {
+  release(): Promise<unknown>;
+}
+
+/** How long a contender may wait for a lock that others want, where it can be told. */
+export const WAIT_MS = 60_000;
+
 /** A library under measurement. */
 export interface Contender {
   /** Connects to all nodes; resolves once {@linkcode pair} may be called. */
@@ -17,6 +25,10 @@ export interface Contender {
   pair(resource: string): Promise<void>;
   /** Acquires one lock and resolves to its handle. */
   hold(resource: string): Promise<unknown>;
+  /** Waits for a lock that others want too. Left out: the contender is not measured at that. */
+  queue?(resource: string): Promise<QueuedLock>;
+  /** Another client like this one, with connections of its own. */
+  another?(): Promise<Contender>;
   /** Closes every connection, also where a node is gone. */
   close(): Promise<void>;
 }

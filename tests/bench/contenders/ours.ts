@@ -4,13 +4,14 @@
  * @module
  */
 
-import { type Contender, TTL_MS } from "./contender.ts";
+import { type Contender, type QueuedLock, TTL_MS, WAIT_MS } from "./contender.ts";
 
 interface OurLock {
   release(): Promise<boolean>;
 }
 
 interface OurRedlock {
+  acquire(resource: string, options: { ttlMs: number; waitMs: number }): Promise<OurLock>;
   tryAcquire(resource: string, options: { ttlMs: number }): Promise<OurLock | undefined>;
   close(): Promise<void> | void;
 }
@@ -18,8 +19,10 @@ interface OurRedlock {
 /** {@linkcode Contender} of `mod.ts`. */
 export class Ours implements Contender {
   #redlock?: OurRedlock;
+  #urls: readonly string[] = [];
 
   async open(urls: readonly string[]): Promise<void> {
+    this.#urls = urls;
     const entry = new URL("../../../mod.ts", import.meta.url).href;
     const { createRedlock } = await import(entry) as {
       createRedlock(urls: readonly string[]): OurRedlock;
@@ -36,6 +39,16 @@ export class Ours implements Contender {
 
   async hold(resource: string): Promise<unknown> {
     return await this.#redlock!.tryAcquire(resource, { ttlMs: TTL_MS });
+  }
+
+  queue(resource: string): Promise<QueuedLock> {
+    return this.#redlock!.acquire(resource, { ttlMs: TTL_MS, waitMs: WAIT_MS });
+  }
+
+  async another(): Promise<Contender> {
+    const another = new Ours();
+    await another.open(this.#urls);
+    return another;
   }
 
   async close(): Promise<void> {

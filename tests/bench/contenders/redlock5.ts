@@ -4,7 +4,7 @@
  * @module
  */
 
-import { type Contender, TTL_MS } from "./contender.ts";
+import { type Contender, type QueuedLock, TTL_MS } from "./contender.ts";
 import { load, openIoredis } from "./ioredis.ts";
 
 interface Redlock5Lock {
@@ -20,8 +20,10 @@ interface Redlock5Client {
 export class Redlock5 implements Contender {
   #redlock?: Redlock5Client;
   #disconnect = (): void => {};
+  #urls: readonly string[] = [];
 
   async open(urls: readonly string[]): Promise<void> {
+    this.#urls = urls;
     const { clients, disconnect } = await openIoredis(urls);
     const { default: Redlock } = await load("redlock5") as {
       default: new (clients: unknown[], options?: unknown) => Redlock5Client;
@@ -38,6 +40,16 @@ export class Redlock5 implements Contender {
 
   hold(resource: string): Promise<unknown> {
     return this.#redlock!.acquire([resource], TTL_MS);
+  }
+
+  queue(resource: string): Promise<QueuedLock> {
+    return this.#redlock!.acquire([resource], TTL_MS);
+  }
+
+  async another(): Promise<Contender> {
+    const another = new Redlock5();
+    await another.open(this.#urls);
+    return another;
   }
 
   close(): Promise<void> {

@@ -40,6 +40,7 @@ export class Checkers {
     held.extendedAtMs = held.sinceMs;
     this.#world.values.get(held.lock.value)!.held = held;
     this.#world.trace.add(held.client.name, `has ${nameOf(held)}`);
+    this.#checkTurn(held);
     if (held.claimMs <= 0 && this.#world.plan.process.stallChance === 0) {
       this.#world.fail("handle-truth", `${nameOf(held)} was handed out though it is over`);
     }
@@ -101,6 +102,15 @@ export class Checkers {
         this.#world.fail("orphan", text);
       }
     }
+  }
+
+  /** While somebody waits others have had so many turns at the most. */
+  #checkTurn({ client, lock }: Held): void {
+    const { turns } = this.#world;
+    const passed = turns.take(client.name, lock.resources[0]);
+    if (passed <= turns.allowed) return;
+    const text = `${client.name} waited for ${lock.resources[0]} while others had ${passed} turns`;
+    this.#world.fail("fairness", text);
   }
 
   /** Says whether the lock is held; whatever it says must be true. */

@@ -14,7 +14,13 @@ export { resolveClientOptions } from "../../../src/redis/client.ts";
 export { RespDecoder } from "../../../src/redis/decoder.ts";
 export { RedisNode } from "../../../src/redis_node.ts";
 export { Redlock, redlockOn } from "../../../src/redlock.ts";
-export { ACQUIRE_ALL, EXTEND, RELEASE } from "../../../src/scripts.ts";
+export {
+  ACQUIRE_ALL,
+  ACQUIRE_OR_WAIT,
+  EXTEND,
+  RELEASE,
+  SKEW_MS_MAX,
+} from "../../../src/scripts.ts";
 export type { ConnectionState, ServerState } from "../../../src/testing/command.ts";
 export { runCommand } from "../../../src/testing/commands.ts";
 export { Keyspace } from "../../../src/testing/keyspace.ts";

@@ -57,7 +57,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: "a failed attempt is not taken back",
     file: "acquisition.ts",
-    from: "if (!hold) undo(round);",
+    from: "if (!hold) undo(round, undefined, true);",
     to: "if (!hold) round.withdraw();",
   },
   {
@@ -74,9 +74,9 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "a release does not compare",
-    file: "testing/script_functions.ts",
-    from: "if (found !== undefined && found === args[0]) keyspace.delete(key);",
-    to: "if (found !== undefined) keyspace.delete(key);",
+    file: "testing/line_functions.ts",
+    from: "const ours = found !== undefined && found === value;",
+    to: "const ours = found !== undefined;",
   },
   {
     name: "an extension steals",
@@ -141,20 +141,19 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: "a SET without an answer is sent again",
     file: "redis_node.ts",
-    from: "    if (operation === RELEASE_TAG) {\n      this.#keepRelease(ballot, seat);",
+    from: "    if (operation === RELEASE) {\n      this.#keepRelease(ballot, seat);",
     to: '    if (operation === ACQUIRE && (error as ConnectionError).outcome === "unknown") {\n' +
       "      const again = encodeAcquire(ballot);\n" +
       "      this.#wheel.after(200, () => this.#connection.submit(again, this, ballot, tag));\n" +
       "      return;\n    }\n" +
-      "    if (operation === RELEASE_TAG) {\n      this.#keepRelease(ballot, seat);",
+      "    if (operation === RELEASE) {\n      this.#keepRelease(ballot, seat);",
   },
   {
     name: "a SET may go out after its undo",
     file: "redis_node.ts",
-    from: "this.#submitSetting(ballot, seat, ACQUIRE);",
+    from: "this.#submitSetting(ballot, seat, ACQUIRE, ballot.shared as Uint8Array);",
     to: "this.#wheel.after(seat === 0 ? 60 : 0, () => {\n" +
-      "      ballot.shared = encodeAcquire(ballot);\n" +
-      "      this.#submitSetting(ballot, seat, ACQUIRE);\n    });",
+      "        this.#submitSetting(ballot, seat, ACQUIRE, encodeAcquire(ballot));\n      });",
   },
   {
     name: "NOSCRIPT is an error like any other",
@@ -165,7 +164,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: "a script is sent again for an attempt that was taken back",
     file: "redis_node.ts",
-    from: "if (!ballot.wanted && operation !== RELEASE_TAG) return ballot.fail(seat, reply);",
+    from: "if (!ballot.wanted && operation !== RELEASE) return ballot.fail(seat, reply);",
     to: "if (!ballot.wanted && operation < 0) return ballot.fail(seat, reply);",
   },
   {
@@ -228,6 +227,67 @@ export const MUTATIONS: readonly Mutation[] = [
     from: "    this.#sent--;\n    receiver!.onReply",
     to: "    if (this.#sent > 2) this.#dropFirst(this.#slots[this.#head]), this.#sent--;\n" +
       "    this.#sent--;\n    receiver!.onReply",
+  },
+  {
+    name: "a release wakes nobody",
+    file: "testing/line_functions.ts",
+    from: "if (ours || found === undefined && !another) {",
+    to: "if (found === null) {",
+  },
+  {
+    name: "one who died is woken, and nobody else",
+    file: "testing/line_functions.ts",
+    from: "(server.channels?.publish(channel, message) ?? 0) > 0",
+    to: "(server.channels?.publish(channel, message) ?? 0) >= 0",
+  },
+  {
+    name: "newcomers pass those who wait",
+    file: "testing/line_functions.ts",
+    from: "claim === 0 && wake(context, key, list, entry)",
+    to: "claim < 0 && wake(context, key, list, entry)",
+  },
+  {
+    name: "an attempt that failed loses its place in line",
+    file: "testing/line_functions.ts",
+    from: 'if (what === "stay" && ours && ',
+    to: 'if (what === "none" && ours && ',
+  },
+  {
+    name: "a wake-up for one who has left is not passed on",
+    file: "bell.ts",
+    from: "if (!wanted) this.#voters.nodes[seat].leave?.([key], entry);",
+    to: "if (!wanted) return;",
+  },
+  {
+    name: "one who gives up stays in line",
+    file: "contender.ts",
+    from: "if (!this.#stands) return;",
+    to: "if (this.#stands || !this.#stands) return;",
+  },
+  {
+    name: "nobody asks who is not woken",
+    file: "contender.ts",
+    from: "return Math.min(freeInMs + STAGGER_MS * ahead, this.#unwokenMs(denied, ahead));",
+    to: "return Infinity;",
+  },
+  {
+    name: "a lost subscription is not noticed",
+    file: "redis_ear.ts",
+    from: "this.#subscribed = this.#listening = false;\n    this.#listener!.onDeaf(this.#seat);",
+    to: "this.#subscribed = false;",
+  },
+  {
+    name: "a lock that is lost keeps its own client waiting",
+    file: "hold.ts",
+    from:
+      "this.#emitLost(cause);\n    this.electorate.lines.vacate(lineName(this.round.keys), this);",
+    to: "this.#emitLost(cause);",
+  },
+  {
+    name: "a caller that gives up keeps its own client waiting",
+    file: "acquisition.ts",
+    from: "      lines.vacate(name, this);\n      throw error;",
+    to: "      throw error;",
   },
 ];
 

@@ -40,6 +40,8 @@ export interface ClientPlan {
   readonly connectTimeoutMs: number;
   readonly retryDelayMs: number;
   readonly retryDelayMaxMs: number;
+  /** Whether it waits for notifications; left out: it does. */
+  readonly notify?: boolean;
   readonly ops: readonly Op[];
 }
 
@@ -85,6 +87,16 @@ export type Fault =
     | { kind: "die"; client: number; silent: boolean }
   );
 
+/** What becomes of messages that nodes publish, beside what the network does to them. */
+export interface MessageManners {
+  /** How likely one is lost. */
+  readonly lostChance: number;
+  /** How likely one comes twice. */
+  readonly twiceChance: number;
+  /** How late they are at the most, in milliseconds. */
+  readonly lateMs: number;
+}
+
 /** A whole run. */
 export interface Plan {
   readonly seed: string | number;
@@ -97,6 +109,8 @@ export interface Plan {
   readonly login: boolean;
   readonly network: NetworkManners;
   readonly process: ProcessManners;
+  /** Until everything is mended; left out: they all come, once. */
+  readonly messages?: MessageManners;
   /** When everything is mended but the nodes in `left`, and progress is demanded. */
   readonly healAtMs: number;
   /** Nodes that stay down, fewer than would break the quorum. */

@@ -5,6 +5,7 @@
  */
 import process from "node:process";
 import { planFaults } from "./faults.ts";
+import { SKEW_MS_MAX } from "./library.ts";
 import { type Op, PLAIN_OP, type Plan } from "./plan.ts";
 import type { SimClient } from "./sim_client.ts";
 import { runOp } from "./workload.ts";
@@ -17,6 +18,10 @@ const PROGRESS_MS = 120_000;
 /** The TTL of the locks that are to show progress. */
 const PROGRESS_TTL_MS = 5_000;
 const PROGRESS_HOLD_MS = 20;
+/** How often everybody wants everything when it is looked at whether all get their turns. */
+const PROGRESS_TURNS = 4;
+/** How long all may take to notice what is dead and connect anew, in milliseconds, before that. */
+const RECOVERY_MS = 15_000;
 /** How long it takes at the most until everything that can be taken back has been, in milliseconds. */
 const QUIET_MS = 12_000;
 /** How often the nodes' keys are looked at for the picture, in milliseconds. */
@@ -61,7 +66,12 @@ export async function run(plan: Plan, traced = false): Promise<Outcome> {
     heal(world);
     await loop.run(loop.nowMs + OPS_MS + longestMs(plan), checkers.check, () => ops.over);
     if (!ops.over) reportStuck(world, "ops");
-    await demandProgress(world);
+    await demandProgress(world, 1);
+    if (clientsOf(world).length > 1) {
+      await loop.run(loop.nowMs + RECOVERY_MS, checkers.check);
+      world.turns.begin(fairTurnsMax(world));
+      await demandProgress(world, PROGRESS_TURNS);
+    }
     await loop.run(loop.nowMs + QUIET_MS, checkers.check);
     checkers.checkOrphans();
     await closeAll(world);
@@ -125,8 +135,8 @@ function heal(world: World): void {
   }
 }
 
-/** Everybody wants everything once, and must have had it in bounded time. */
-async function demandProgress(world: World): Promise<void> {
+/** Everybody wants everything a few times, and must have had it in bounded time, and in turn. */
+async function demandProgress(world: World, times: number): Promise<void> {
   const { loop, checkers, plan, nodes } = world;
   const resources = [
     ...new Set(plan.clients.flatMap(({ ops }) => ops.flatMap((op) => op.resources))),
@@ -134,8 +144,7 @@ async function demandProgress(world: World): Promise<void> {
   const standingMs = nodes.flatMap((node) => node.standing().map(({ remainingMs }) => remainingMs));
   const ops = new Ops(world);
   let failed = 0;
-  for (const client of world.clients) {
-    if (client.closed || !client.process.alive) continue;
+  for (const client of clientsOf(world)) {
     for (const resource of resources) {
       const op: Op = {
         ...PLAIN_OP,
@@ -145,7 +154,14 @@ async function demandProgress(world: World): Promise<void> {
         waitMs: Infinity,
         holdMs: PROGRESS_HOLD_MS,
       };
-      ops.begin(client, op, loop.nowMs, (done) => failed += Number(!done));
+      const take = (turns: number) => {
+        world.turns.ask(client.name, resource);
+        ops.begin(client, op, loop.nowMs, (done) => {
+          failed += Number(!done);
+          if (done && turns > 1) take(turns - 1);
+        });
+      };
+      take(times);
     }
   }
   // Locks that were abandoned may be extended by themselves a few times more.
@@ -158,6 +174,23 @@ async function demandProgress(world: World): Promise<void> {
       `${failed} calls failed, ${world.calls.size} wait, though a quorum is well`,
     );
   }
+}
+
+/** The clients that still want something. */
+function clientsOf(world: World): SimClient[] {
+  return world.clients.filter(({ closed, process }) => !closed && process.alive);
+}
+
+/**
+ * How many turns others may have while one waits, where all wait to be woken: clocks that differ let some of them pass
+ * for a while.
+ */
+function fairTurnsMax(world: World): number {
+  const { plan } = world;
+  const paused = plan.process.stallChance > 0;
+  const poll = paused || plan.clients.some(({ notify }) => notify === false) ||
+    plan.faults.some((fault) => fault.kind === "errors" && /^(?:NOPERM|ERR)/u.test(fault.text));
+  return poll ? Infinity : 2 * clientsOf(world).length + SKEW_MS_MAX / PROGRESS_HOLD_MS;
 }
 
 async function closeAll(world: World): Promise<void> {

@@ -39,6 +39,7 @@ export interface ScenarioDetails {
   readonly nodeTimeoutMs?: number;
   readonly process?: Partial<Plan["process"]>;
   readonly network?: Partial<Plan["network"]>;
+  readonly messages?: Plan["messages"];
   readonly healAtMs?: number;
   /** How fast the clients' clocks run. */
   readonly clocks?: Partial<Pick<ClientPlan, "monotonicRate" | "wallRate">>;
@@ -63,6 +64,7 @@ export function scenario(id: string, name: string, details: ScenarioDetails): Sc
     login: false,
     network: { ...STEADY_NETWORK, ...details.network },
     process: { ...STEADY_PROCESS, ...details.process },
+    messages: details.messages,
     healAtMs: details.healAtMs ?? 10_000,
     left: [],
     leftHow: "crashed",
@@ -104,6 +106,16 @@ export function expectHeldMs(
     return `client-${
       client + 1
     } held its first lock for ${firstMs} ms, expected ${minMs} to ${maxMs}`;
+  };
+}
+
+/** Complains unless the clients had their first locks in this order. */
+export function expectOrder(...clients: readonly number[]): NonNullable<Scenario["missing"]> {
+  return (outcome) => {
+    const since = (client: number) => locksOf(outcome, client)[0]?.sinceMs ?? Infinity;
+    const order = [...clients].sort((one, other) => since(one) - since(other));
+    if (order.every((client, place) => client === clients[place])) return undefined;
+    return `the locks went to ${order.map((client) => `client-${client + 1}`).join(", ")}`;
   };
 }
 

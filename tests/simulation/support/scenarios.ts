@@ -1,7 +1,7 @@
 /**
  * The named scenarios: faults that analyses of Redlock and users of other lock clients speak of, each with what must
  * come of it. `P` is about processes, `N` about nodes, `W` about the wire, `G` about the algorithm, `E` about
- * extending.
+ * extending, `Q` about waiting in line.
  *
  * @module
  */
@@ -9,6 +9,7 @@ import { EXTENSION_SCENARIOS } from "./scenarios_extending.ts";
 import { NODE_SCENARIOS } from "./scenarios_nodes.ts";
 import { PROCESS_SCENARIOS } from "./scenarios_processes.ts";
 import type { Scenario } from "./scenario.ts";
+import { WAITING_SCENARIOS } from "./scenarios_waiting.ts";
 import { WIRE_SCENARIOS } from "./scenarios_wire.ts";
 
 /** All of them. */
@@ -17,4 +18,5 @@ export const SCENARIOS: readonly Scenario[] = [
   ...NODE_SCENARIOS,
   ...WIRE_SCENARIOS,
   ...EXTENSION_SCENARIOS,
+  ...WAITING_SCENARIOS,
 ];

@@ -85,7 +85,8 @@ export class SimClient {
     const random = world.randomOf(`${this.name} library`);
     const fraction = () => random.fraction();
     const wheel = new TimerWheel(process, { value: () => this.#value(random), fraction });
-    const options = { driftFactor, nodeTimeoutMs, retryDelayMs, retryDelayMaxMs };
+    const { notify } = this.plan;
+    const options = { driftFactor, nodeTimeoutMs, retryDelayMs, retryDelayMaxMs, notify };
     this.nodeTimeoutMs = (ttlMs) =>
       resolveOptions("acquire lock", { ...options, ttlMs }).nodeTimeoutMs;
     const connection = resolveClientOptions({
@@ -153,7 +154,8 @@ export class SimClient {
     while (value.length < VALUE_LENGTH) {
       value += random.integer(0, 0xffff).toString(16).padStart(4, "0");
     }
-    this.#world.values.set(value, { client: this, ttlMs: 0, held: undefined });
+    const { nowMs: atMs } = this.#world.loop;
+    this.#world.values.set(value, { client: this, atMs, ttlMs: 0, held: undefined });
     return value;
   }
 

@@ -8,6 +8,7 @@ import type { EventLoop } from "./event_loop.ts";
 import type { Ledger } from "./ledger.ts";
 import {
   ACQUIRE_ALL,
+  ACQUIRE_OR_WAIT,
   type ConnectionState,
   EXTEND,
   failure,
@@ -19,7 +20,9 @@ import {
   toByteString,
 } from "./library.ts";
 import type { MachineClock } from "./machine_clock.ts";
+import type { MessageManners } from "./plan.ts";
 import { RememberingKeyspace } from "./remembering_keyspace.ts";
+import type { SeededRandom } from "./seeded_random.ts";
 import type { Trace } from "./trace.ts";
 
 /** How many databases a node has, and which of them the locks belong in. */
@@ -36,6 +39,14 @@ export interface NodeSession {
   open: boolean;
   /** Whether it repeats, unasked, what came over another one. */
   readonly replayed: boolean;
+}
+
+/** What becomes of the messages that a node publishes. */
+export interface Messages {
+  readonly manners: MessageManners | undefined;
+  readonly random: SeededRandom;
+  /** Until when, in true time. */
+  readonly untilMs: number;
 }
 
 /** How long a value stood under a key, in true time. */
@@ -60,6 +71,7 @@ export class SimNode {
   readonly #trace: Trace;
   readonly #database: number;
   readonly #rateMax: number;
+  readonly #messages: Messages;
   readonly #state: ServerState;
   readonly #keyspace: RememberingKeyspace;
   readonly #sessions = new Set<NodeSession>();
@@ -77,8 +89,14 @@ export class SimNode {
   constructor(
     index: number,
     surroundings: { loop: EventLoop; clock: MachineClock; ledger: Ledger; trace: Trace },
-    options: { password: string | undefined; database: number; rateMax: number },
+    options: {
+      password: string | undefined;
+      database: number;
+      rateMax: number;
+      messages: Messages;
+    },
   ) {
+    this.#messages = options.messages;
     this.index = index;
     this.name = `node-${index + 1}`;
     this.clock = surroundings.clock;
@@ -119,7 +137,13 @@ export class SimNode {
   /** Takes a connection. */
   accept(client: string, reply: (bytes: Uint8Array) => void, replayed = false): NodeSession {
     const id = ++this.#connections;
-    const state = { id, database: 0, authenticated: this.#state.password === undefined, name: "" };
+    const state: ConnectionState = {
+      id,
+      database: 0,
+      authenticated: this.#state.password === undefined,
+      name: "",
+      deliver: (message) => this.#deliver(session, fromByteString(message)),
+    };
     const session: NodeSession = {
       id,
       client,
@@ -133,6 +157,19 @@ export class SimNode {
     return session;
   }
 
+  /** Sends a message of a channel, which may get lost, come twice, or late. */
+  #deliver(session: NodeSession, message: Uint8Array): void {
+    const { manners, random, untilMs } = this.#messages;
+    if (!manners || this.#loop.nowMs >= untilMs) return session.reply(message);
+    if (random.chance(manners.lostChance)) return;
+    for (let copies = random.chance(manners.twiceChance) ? 2 : 1; copies > 0; copies--) {
+      const atMs = this.#loop.nowMs + random.between(0, manners.lateMs);
+      this.#loop.at(atMs, () => {
+        if (this.#sessions.has(session)) session.reply(message);
+      });
+    }
+  }
+
   /** Takes in bytes; a node that hangs has them wait. */
   receive(session: NodeSession, bytes: Uint8Array): void {
     if (!session.open || !this.up) return;
@@ -143,6 +180,7 @@ export class SimNode {
   /** Ends a connection; whatever came over it and still waits is done all the same, as a kernel would have it. */
   drop(session: NodeSession): void {
     this.#sessions.delete(session);
+    this.#state.channels?.leave(session.state);
   }
 
   /** Stops doing anything, with its port open. Hangs add up. */
@@ -165,6 +203,7 @@ export class SimNode {
     const sessions = [...this.#sessions];
     for (const session of sessions) session.open = false;
     this.#sessions.clear();
+    this.#state.channels = undefined;
     return sessions;
   }
 
@@ -332,8 +371,12 @@ interface LockCommand {
 }
 
 const OPERATIONS = new Map<string, LockCommand["operation"]>(
-  ([["acquire", ACQUIRE_ALL], ["extend", EXTEND], ["release", RELEASE]] as const)
-    .flatMap(([operation, { sha1, source }]) => [[sha1, operation], [source, operation]]),
+  ([
+    ["acquire", ACQUIRE_ALL],
+    ["acquire", ACQUIRE_OR_WAIT],
+    ["extend", EXTEND],
+    ["release", RELEASE],
+  ] as const).flatMap(([operation, { sha1, source }]) => [[sha1, operation], [source, operation]]),
 );
 
 function lockCommand(words: readonly string[]): LockCommand | undefined {

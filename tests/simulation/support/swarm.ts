@@ -80,6 +80,7 @@ export function swarmPlan(seed: string | number, { kinds = FAULT_KINDS }: SwarmO
     slowWriteChance: random.pick([0, 0, 0, 0.1]),
   };
   const clients = clientPlans(random, healAtMs, rate);
+  const waiting = waitingPlan(new SeededRandom(`${seed} waiting`), nodes, healAtMs);
   const minority = nodes - Math.floor(nodes / 2) - 1;
   return {
     seed,
@@ -87,8 +88,12 @@ export function swarmPlan(seed: string | number, { kinds = FAULT_KINDS }: SwarmO
       rate: rate(),
       wallOffsetMs: random.chance(0.5) ? random.integer(-100_000, 100_000) : 0,
     })),
-    clients: clients.map((client) => patient(client, network)),
-    faults: faultPlans(random, chosen, { nodes, clients: clients.length, healAtMs }),
+    clients: clients.map((client) => ({ ...patient(client, network), notify: waiting.notify() })),
+    faults: [
+      ...faultPlans(random, chosen, { nodes, clients: clients.length, healAtMs }),
+      ...waiting.faults,
+    ],
+    messages: waiting.messages,
     driftFactor,
     login: random.chance(0.3),
     network,
@@ -105,6 +110,28 @@ export function swarmPlan(seed: string | number, { kinds = FAULT_KINDS }: SwarmO
       : [],
     leftHow: random.pick(["crashed", "hung", "unreachable"]),
   };
+}
+
+/** What may be wrong with waiting alone; of a randomness of its own. */
+function waitingPlan(random: SeededRandom, nodes: number, healAtMs: number) {
+  const mute = random.chance(0.08);
+  const faults: Fault[] = !mute ? [] : [{
+    kind: "errors",
+    node: random.integer(0, nodes - 1),
+    text: "NOPERM this user has no permissions to access one of the channels used as arguments",
+    commands: [random.pick(["SUBSCRIBE", "PUBLISH"])],
+    atMs: random.integer(0, healAtMs / 2),
+    forMs: healAtMs / 2,
+  }];
+  const messages = random.chance(0.3)
+    ? {
+      lostChance: random.pick([0, 0.05, 0.5, 1]),
+      twiceChance: random.pick([0, 0.3]),
+      lateMs: random.pick([0, 20, 1_000]),
+    }
+    : undefined;
+  const poll = random.chance(0.1);
+  return { faults, messages, notify: () => !poll || random.chance(0.5) };
 }
 
 /** Where answers take longer than a client waits for them there is no quorum, mended or not. */

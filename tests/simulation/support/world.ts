@@ -14,6 +14,7 @@ import { type Call, DATABASE, type Held, PASSWORD, SimClient } from "./sim_clien
 import { SimNode } from "./sim_node.ts";
 import { SimProcess } from "./sim_process.ts";
 import { Trace } from "./trace.ts";
+import { Turns } from "./turns.ts";
 import { Store } from "./workload.ts";
 
 /** What the wall clocks show at the beginning: any day will do. */
@@ -32,6 +33,8 @@ export interface Violation {
 /** What is known of a value. */
 export interface ValueOwner {
   readonly client: SimClient;
+  /** When it was made. */
+  readonly atMs: number;
   ttlMs: number;
   held: Held | undefined;
 }
@@ -56,6 +59,7 @@ export class World {
   readonly clients: readonly SimClient[];
   readonly checkers: Checkers;
   readonly store: Store;
+  readonly turns: Turns = new Turns();
   /** Calls of the library that have not settled. */
   readonly calls = new Set<Call>();
   /** Every value that was made, and whose it is. */
@@ -86,6 +90,11 @@ export class World {
         password: plan.login ? PASSWORD : undefined,
         database: plan.login ? DATABASE : 0,
         rateMax,
+        messages: {
+          manners: plan.messages,
+          random: this.randomOf(`messages of node ${index}`),
+          untilMs: plan.healAtMs,
+        },
       });
     });
     this.network = new Network(

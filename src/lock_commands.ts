@@ -1,0 +1,89 @@
+/**
+ * The commands about locks: what a ballot asks, as the bytes of one command.
+ *
+ * A single key, which is what most locks have, is laid straight into the slab of the encoder.
+ *
+ * @module
+ */
+import type { Ballot, Claim, Ticket } from "./node.ts";
+import {
+  bytesMax,
+  CommandWriter,
+  encodeCommand,
+  encodeConstant,
+  encodeHead,
+} from "./redis/encoder.ts";
+import { ACQUIRE_ALL, ACQUIRE_OR_WAIT, EXTEND, LEAVE, RELEASE, type Script } from "./scripts.ts";
+
+/** A claim as the script is told it. */
+const CLAIMS: Readonly<Record<Claim, string>> = { last: "0", woken: "1", overdue: "2" };
+
+const SET_HEAD = encodeHead(6, "SET");
+const SET_TAIL = encodeConstant("$2\r\nNX\r\n$2\r\nPX\r\n");
+const EXTEND_HEAD = encodeHead(6, "EVALSHA", EXTEND.sha1, "1");
+const RELEASE_HEAD = encodeHead(5, "EVALSHA", RELEASE.sha1, "1");
+/** Room for the constant parts, the value and the TTL of any command about a single key. */
+const SINGLE_KEY_BYTES = 256;
+
+/** How a script is called: by its name, or with its source where the server does not know it. */
+export type Call = "EVALSHA" | "EVAL";
+
+/** Sets the keys if none is there. A single key takes no script. */
+export function encodeAcquire(ballot: Ballot, call: Call = "EVALSHA"): Uint8Array {
+  const { keys, value, ttlMs } = ballot;
+  if (keys.length > 1) return encodeCall(call, ACQUIRE_ALL, keys, [value, String(ttlMs)]);
+  return singleKey(keys[0], SET_HEAD).text(value).constant(SET_TAIL).text(String(ttlMs)).end();
+}
+
+/** Sets the keys, or puts the ballot's ticket in line. */
+export function encodeAcquireOrWait(
+  { keys, value, ttlMs }: Ballot,
+  { entry, claim }: Ticket,
+  call: Call = "EVALSHA",
+): Uint8Array {
+  const args = [value, String(ttlMs), entry, CLAIMS[claim]];
+  return encodeCall(call, ACQUIRE_OR_WAIT, keys, args);
+}
+
+/** Gives the keys a new life. */
+export function encodeExtend({ keys, value, ttlMs }: Ballot, call: Call = "EVALSHA"): Uint8Array {
+  if (keys.length > 1 || call === "EVAL") {
+    return encodeCall(call, EXTEND, keys, [value, String(ttlMs)]);
+  }
+  return singleKey(keys[0], EXTEND_HEAD).text(value).text(String(ttlMs)).end();
+}
+
+/** Deletes the keys, takes the ballot's ticket out of line unless it stays there, and wakes whoever is next. */
+export function encodeRelease(
+  { keys, value, ticket, stays }: Pick<Ballot, "keys" | "value" | "ticket" | "stays">,
+  call: Call = "EVALSHA",
+): Uint8Array {
+  if (keys.length > 1 || call === "EVAL" || ticket) {
+    const args = ticket ? [value, ticket.entry, stays ? "stay" : "leave"] : [value];
+    return encodeCall(call, RELEASE, keys, args);
+  }
+  return singleKey(keys[0], RELEASE_HEAD).text(value).end();
+}
+
+/** Takes a ticket out of line. */
+export function encodeLeave(
+  keys: readonly string[],
+  entry: string,
+  call: Call = "EVALSHA",
+): Uint8Array {
+  return encodeCall(call, LEAVE, keys, [entry]);
+}
+
+function singleKey(key: string, head: Uint8Array): CommandWriter {
+  return new CommandWriter(bytesMax(key) + SINGLE_KEY_BYTES).constant(head).text(key);
+}
+
+function encodeCall(
+  call: Call,
+  { sha1, source }: Script,
+  keys: readonly string[],
+  args: readonly string[],
+): Uint8Array {
+  const script = call === "EVAL" ? source : sha1;
+  return encodeCommand([call, script, keys.length, ...keys, ...args]);
+}

@@ -1,0 +1,50 @@
+/**
+ * Commands inside scripts, whose errors name where they stand.
+ *
+ * @module
+ */
+import { setKey } from "./key_commands.ts";
+import type { Keyspace } from "./keyspace.ts";
+import { CommandError } from "./replies.ts";
+
+/** Where in a script a command stands: an error names both. */
+export interface ScriptPlace {
+  /** The script. */
+  readonly sha1: string;
+  /** The line of its source, counted from 1. */
+  readonly line: number;
+}
+
+/** `redis.call('GET', key)` in a script. */
+export function getInScript(keyspace: Keyspace, key: string, place: ScriptPlace) {
+  return atPlace(place, () => keyspace.get(key));
+}
+
+/** `redis.call('SET', key, ARGV[1], 'PX', ARGV[2])` in a script. */
+export function setInScript(
+  keyspace: Keyspace,
+  key: string,
+  [value, ttl]: readonly string[],
+  place: ScriptPlace,
+): void {
+  atPlace(place, () => {
+    if (value === undefined || ttl === undefined) {
+      throw new CommandError("ERR Lua redis lib command arguments must be strings or integers");
+    }
+    setKey(keyspace, [key, value, "PX", ttl]);
+  });
+}
+
+/** Does what a command in a script does; an error names where it stands. */
+export function atPlace<Result>(place: ScriptPlace, action: () => Result): Result {
+  try {
+    return action();
+  } catch (error) {
+    throw error instanceof CommandError ? scriptError(error, place) : error;
+  }
+}
+
+/** The error of a command in a script. */
+export function scriptError({ message }: CommandError, { sha1, line }: ScriptPlace): CommandError {
+  return new CommandError(`${message} script: ${sha1}, on @user_script:${line}.`);
+}

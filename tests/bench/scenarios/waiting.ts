@@ -1,0 +1,161 @@
+/**
+ * Many who want one lock: what is sent for each, how fast it is handed on, and in which order.
+ *
+ * @module
+ */
+
+import { once } from "node:events";
+import { createConnection } from "node:net";
+import type { Figures } from "../measures.ts";
+import { median } from "../statistics.ts";
+import { printTable, Samples } from "../table.ts";
+import type { WorkerProcess } from "../worker_process.ts";
+import { type Bench, inRounds } from "./scenario.ts";
+
+const CALLS = 100;
+const CALLS_MANY = 300;
+const WORK_MS = 20;
+/** Hand-offs between two clients, of which the median is taken. */
+const HAND_OFFS = 60;
+/** Round trips of a bare connection, of which the median is taken. */
+const ROUND_TRIPS = 100;
+/** The published example of a lock that polls: so many requests in the first 300 ms of one job. */
+const EXAMPLE_MS = 300;
+const EXAMPLE_REQUESTS = 594;
+/** Rounds here, each of which takes some ten seconds. */
+const ROUNDS_MAX = 3;
+
+/** Measures 100 callers of one resource, in one client and in 100. */
+export async function waiting(bench: Bench): Promise<void> {
+  const samples = new Samples();
+  const rounds = Math.min(bench.rounds, ROUNDS_MAX);
+  await inRounds({ ...bench, rounds }, samples, "waiting", async (worker) => {
+    if (worker.name === "floor") return { roundTripUs: await roundTripUs(bench) };
+    try {
+      return await measured(bench, worker);
+    } finally {
+      for (const server of bench.servers) await server.command("FLUSHALL");
+      await worker.measure("disperse", {});
+      await worker.open(bench.servers.urls);
+    }
+  });
+  samples.print(
+    `${CALLS} callers of one resource, ${WORK_MS} ms work: commands sent per lock`,
+    [
+      { figure: "shared", title: "one client", digits: 1, absolute: true, goal: "≤ 11" },
+      { figure: "first", title: "100 clients, first time", digits: 1, absolute: true },
+      { figure: "own", title: "100 clients", digits: 1, absolute: true, goal: "≤ 20" },
+      { figure: "many", title: "300 clients", digits: 1, absolute: true, goal: "≤ 20" },
+    ],
+  );
+  samples.print("… with 100 clients: who got it, and when", [
+    { figure: "got", title: "got it", absolute: true, goal: "100" },
+    { figure: "outOfOrder", title: "out of order", absolute: true, goal: "few" },
+    { figure: "total", title: "total, × the work", digits: 2, absolute: true, goal: "≤ 1.1" },
+    {
+      figure: "longestWait",
+      title: "longest / median wait",
+      digits: 2,
+      absolute: true,
+      goal: "≤ 2.2",
+    },
+    { figure: "handOffUs", title: "hand-off µs", absolute: true },
+    { figure: "twoHandOffUs", title: "… between two, µs", absolute: true, goal: "≤ 700" },
+    { figure: "roundTripUs", title: "bare round trip µs", absolute: true },
+  ]);
+  const ratio = samples.median("ours", "handOffUs") / samples.median("floor", "roundTripUs");
+  console.log(`  hand-off of ours in round trips of a bare connection: ${ratio.toFixed(1)} (≤ 2)`);
+  printTable(`The published example: ${CALLS} callers, 300 ms work, commands in the first 300 ms`, [
+    ["", "commands", "to each node"],
+    ["polling each 50 ms, one node", String(EXAMPLE_REQUESTS), String(EXAMPLE_REQUESTS)],
+    ["ours, one client, five nodes", ...await example(bench, 0)],
+    ["ours, 100 clients, five nodes", ...await example(bench, 1)],
+  ]);
+}
+
+async function measured(bench: Bench, worker: WorkerProcess): Promise<Figures> {
+  const sent = async (calls: number, workMs: number) => {
+    await resetCounts(bench);
+    const figures = await worker.measure("contend", { calls, workMs });
+    return { ...figures, perLock: await commandsSent(bench, worker) / figures.got! } as Figures;
+  };
+  await worker.measure("gather", { own: 0 });
+  const shared = await sent(CALLS, WORK_MS);
+  await worker.measure("gather", { own: 1, clients: CALLS });
+  const first = await sent(CALLS, 1);
+  const own = await sent(CALLS, WORK_MS);
+  const two = await worker.measure("handOff", { count: HAND_OFFS });
+  let many = NaN;
+  if (worker.name === "ours") {
+    await worker.measure("disperse", {});
+    await worker.measure("gather", { own: 1, clients: CALLS_MANY });
+    await worker.measure("contend", { calls: CALLS_MANY, workMs: 0 });
+    many = (await sent(CALLS_MANY, 1)).perLock!;
+  }
+  return {
+    shared: shared.perLock!,
+    first: first.perLock!,
+    own: own.perLock!,
+    many,
+    got: own.got!,
+    outOfOrder: own.outOfOrder!,
+    total: own.totalMs! / (CALLS * WORK_MS),
+    longestWait: own.longestWait!,
+    handOffUs: own.handOffUs!,
+    twoHandOffUs: two.handOffUs!,
+  };
+}
+
+/** Commands sent, to all nodes and to each, while the first of all callers works. */
+async function example(bench: Bench, own: number): Promise<string[]> {
+  const worker = bench.workers.find(({ name }) => name === "ours");
+  if (!worker) return ["–", "–"];
+  await worker.measure("gather", { own, clients: CALLS });
+  await worker.measure("contend", { calls: CALLS, workMs: 0 });
+  await resetCounts(bench);
+  const contending = worker.measure("contend", {
+    calls: CALLS,
+    firstWorkMs: EXAMPLE_MS + 100,
+    workMs: 0,
+  });
+  await new Promise((resolve) => setTimeout(resolve, EXAMPLE_MS));
+  const commands = await commandsSent(bench, worker);
+  await contending;
+  await worker.measure("disperse", {});
+  return [String(commands), String(Math.round(commands / bench.servers.length))];
+}
+
+async function resetCounts({ servers }: Bench): Promise<void> {
+  for (const server of servers) await server.resetCommandCounts();
+}
+
+/**
+ * Commands about locks that clients have sent to all servers. What scripts call is counted too, under its own name: of
+ * these only SET is sent as well. Our script that may set a key looks with EXISTS first, and ends with PEXPIRE where it
+ * has not; peers set keys in scripts alone.
+ */
+async function commandsSent({ servers }: Bench, { name }: WorkerProcess): Promise<number> {
+  let total = 0;
+  for (const server of servers) {
+    const counts = await server.commandCounts();
+    const { set = 0, eval: whole = 0, evalsha = 0, exists = 0, pexpire = 0 } = counts;
+    total += whole + evalsha + (name === "ours" ? set - (exists - pexpire) : 0);
+  }
+  return total;
+}
+
+async function roundTripUs({ servers }: Bench): Promise<number> {
+  const { port, hostname } = new URL(servers.urls[0]!);
+  const socket = createConnection({ port: Number(port), host: hostname, noDelay: true });
+  await once(socket, "connect");
+  const samplesUs: number[] = [];
+  for (let index = 0; index < ROUND_TRIPS; index++) {
+    await new Promise((resolve) => setTimeout(resolve, WORK_MS)); // as idle as between two hand-offs
+    const startMs = performance.now();
+    socket.write("PING\r\n");
+    await once(socket, "data");
+    samplesUs.push((performance.now() - startMs) * 1_000);
+  }
+  socket.destroy();
+  return median(samplesUs);
+}

@@ -1,0 +1,78 @@
+/**
+ * What a worker process can measure of many clients that want one lock.
+ *
+ * @module
+ */
+
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Contender } from "./contenders/contender.ts";
+import type { Figures } from "./measures.ts";
+import { median, percentile } from "./statistics.ts";
+
+/** What all clients want. */
+const RESOURCE = "bench-wanted";
+
+let clients: Contender[] = [];
+
+/** Makes `clients` clients, each with connections of its own, or one that all calls share. */
+export async function gather(contender: Contender, params: Figures): Promise<Figures> {
+  if (!contender.queue) throw new Error("it is not measured at waiting");
+  clients = [contender];
+  while (params.own && clients.length < params.clients!) {
+    clients.push(await contender.another!());
+  }
+  return {};
+}
+
+/** Closes the clients that {@linkcode gather} made. */
+export async function disperse(): Promise<Figures> {
+  await Promise.all(clients.splice(1).map((client) => client.close()));
+  return {};
+}
+
+/** Has `calls` calls want the lock at once, each work `workMs` with it, and looks at who got it, and when. */
+export async function contend(_contender: Contender, params: Figures): Promise<Figures> {
+  const order: number[] = [];
+  const waitsMs: number[] = [];
+  const handOffsMs: number[] = [];
+  let releasedMs: number | undefined;
+  const startMs = performance.now();
+  const call = async (index: number) => {
+    const lock = await clients[index % clients.length]!.queue!(RESOURCE);
+    const nowMs = performance.now();
+    if (releasedMs !== undefined) handOffsMs.push(nowMs - releasedMs);
+    order.push(index);
+    waitsMs.push(nowMs - startMs);
+    await sleep(order.length === 1 ? params.firstWorkMs ?? params.workMs! : params.workMs!);
+    await lock.release();
+    releasedMs = performance.now();
+  };
+  const results = await Promise.allSettled(
+    Array.from({ length: params.calls! }, (_, index) => call(index)),
+  );
+  const got = results.filter(({ status }) => status === "fulfilled").length;
+  return {
+    got,
+    totalMs: performance.now() - startMs,
+    handOffUs: percentile(handOffsMs, 0.5) * 1_000,
+    longestWait: Math.max(...waitsMs) / median(waitsMs),
+    outOfOrder: order.filter((index, place) => place > 0 && index < order[place - 1]!).length,
+  };
+}
+
+/** One waits while another holds the lock: from the release to the next, again and again. */
+export async function handOff(_contender: Contender, params: Figures): Promise<Figures> {
+  const samplesMs: number[] = [];
+  const [one, other] = clients;
+  let held = await one!.queue!(RESOURCE);
+  for (let index = 0; index < params.count!; index++) {
+    const next = (index % 2 === 0 ? other! : one!).queue!(RESOURCE);
+    await sleep(5);
+    await held.release();
+    const releasedMs = performance.now();
+    held = await next;
+    samplesMs.push(performance.now() - releasedMs);
+  }
+  await held.release();
+  return { handOffUs: percentile(samplesMs, 0.5) * 1_000 };
+}

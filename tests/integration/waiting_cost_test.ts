@@ -1,0 +1,171 @@
+/**
+ * What waiting costs the servers: commands, connections and keys.
+ */
+import { assert, assertEquals, assertGreater, assertLessOrEqual } from "@std/assert";
+import { deadline } from "@std/async/deadline";
+import { createRedlock, type Redlock } from "../../mod.ts";
+import { ACQUIRE_OR_WAIT } from "../../src/scripts.ts";
+import { eventually } from "../support/eventually.ts";
+import {
+  holdByAnother,
+  onAll,
+  recordCommands,
+  recordedCommands,
+  shareServers,
+  warmUp,
+} from "../support/shared_servers.ts";
+import type { RedisServer } from "../support/servers.ts";
+import { SLACK_MS } from "../support/times.ts";
+import {
+  connections,
+  linesOf,
+  lineUp,
+  openClients,
+  PATIENT,
+  standInLine,
+  subscriptions,
+} from "../support/waiting_clients.ts";
+
+const shared = shareServers(5);
+
+const NONE = [0, 0, 0, 0, 0];
+const ONE = [1, 1, 1, 1, 1];
+const LINE = "{job}:waiters";
+
+Deno.test("callers of one client that wait for each other cost 5 SET and 5 EVALSHA a lock", async () => {
+  await using servers = shared.lend();
+  await using redlock = createRedlock(servers.urls, PATIENT);
+  await warmUp(redlock, servers);
+  await Promise.all(servers.map((server) => server.resetCommandCounts()));
+  await Promise.all(Array.from({ length: 40 }, () => redlock.using("job", () => {})));
+  await redlock.close();
+  for (const server of servers) {
+    const { set, evalsha, eval: whole } = await server.commandCounts();
+    assertEquals({ set, evalsha, whole }, { set: 40, evalsha: 40, whole: undefined });
+  }
+  assertEquals(await subscriptions(servers), NONE);
+});
+
+Deno.test("10 clients that wait for each other cost at most 20 commands a lock", async () => {
+  await using servers = shared.lend();
+  await using clients = openClients(servers.urls, 10);
+  const rounds = 5;
+  const crowd = () =>
+    deadline(
+      Promise.all(clients.map(async (client) => {
+        for (let round = 0; round < rounds; round++) await client.using("job", () => {});
+      })),
+      10_000,
+    );
+  await crowd(); // each has waited once
+  await Promise.all(servers.map(recordCommands));
+  await crowd();
+  const sent = (await Promise.all(servers.map(sentCommands))).reduce((sum, count) => sum + count);
+  const perLock = sent / (clients.length * rounds);
+  assertGreater(perLock, 10);
+  assertLessOrEqual(perLock, 20);
+});
+
+Deno.test("who waits for a long while asks no more", async () => {
+  await using servers = shared.lend();
+  await using clients = openClients(servers.urls, 2, { ...PATIENT, retryDelayMs: 1 });
+  await waitOnce(clients, servers);
+  const lock = await clients[0].acquire("job");
+  await Promise.all(servers.map(recordCommands));
+  const { acquiring } = await lineUp(clients[1], "job", servers);
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  for (const server of servers) {
+    const asked = (await recordedCommands(server)).filter(([, sha1]) =>
+      sha1 === ACQUIRE_OR_WAIT.sha1
+    );
+    assertEquals(asked.length, 1);
+  }
+  await lock.release();
+  await (await deadline(acquiring, SLACK_MS)).release();
+});
+
+Deno.test("nobody listens before somebody waits; then one connection a node serves 100 resources", async () => {
+  await using servers = shared.lend();
+  await using clients = openClients(servers.urls, 2);
+  const [holder, waiter] = clients;
+  const names = Array.from({ length: 100 }, (_, index) => `job ${index}`);
+  const locks = await Promise.all(names.map((name) => holder.acquire(name)));
+  await (await waiter.acquire("free")).release();
+  await waiter.tryAcquire("job 0");
+  assertEquals(await subscriptions(servers), NONE);
+  const acquiring = names.map((name) => waiter.acquire(name));
+  for (const name of names) await standInLine(servers.slice(0, 1), `{${name}}:waiters`, 1);
+  assertEquals(await subscriptions(servers), ONE);
+  assertEquals(await connections(servers), [3, 3, 3, 3, 3]);
+  await Promise.all(locks.map((lock) => lock.release()));
+  const won = await deadline(Promise.all(acquiring), 5_000);
+  await Promise.all(won.map((lock) => lock.release()));
+  assertEquals(await subscriptions(servers), ONE);
+});
+
+Deno.test("a line lives longer than anybody in it goes without asking, and no longer than minutes", async () => {
+  await using servers = shared.lend();
+  await using clients = openClients(servers.urls, 1);
+  await holdByAnother(servers, "job");
+  await lineUp(clients[0], "job", servers);
+  for (const pttl of await onAll(servers, "PTTL", LINE)) {
+    assertGreater(Number(pttl), 120_000);
+    assertLessOrEqual(Number(pttl), 600_000);
+  }
+});
+
+Deno.test("notify: false polls, stands in no line and opens no other connection", async () => {
+  await using servers = shared.lend();
+  await using redlock = createRedlock(servers.urls, { notify: false, retryDelayMs: 5 });
+  await holdByAnother(servers, "job");
+  let attempts = 0;
+  const acquiring = redlock.acquire("job", {
+    retryDelayMaxMs: 20,
+    onEvent: ({ type }) => {
+      assert(type !== "woken");
+      if (type === "attempt") attempts++;
+    },
+  });
+  await eventually(() => attempts >= 5);
+  assertEquals(await linesOf(servers, LINE), [[], [], [], [], []]);
+  assertEquals(await subscriptions(servers), NONE);
+  assertEquals(await connections(servers), ONE);
+  await onAll(servers, "DEL", "job");
+  await (await deadline(acquiring, SLACK_MS)).release();
+});
+
+Deno.test("notify: false of one call polls beside others that are woken", async () => {
+  await using servers = shared.lend();
+  await using clients = openClients(servers.urls, 3);
+  const [holder, waiter, poller] = clients;
+  const lock = await holder.acquire("job");
+  const waiting = await lineUp(waiter, "job", servers);
+  const polling = poller.acquire("job", { notify: false, retryDelayMs: 5, retryDelayMaxMs: 20 });
+  await lock.release();
+  await deadline(
+    Promise.all([waiting.acquiring, polling].map(async (acquiring) => {
+      await (await acquiring).release();
+    })),
+    5_000,
+  );
+  assertEquals(await subscriptions(servers), ONE);
+});
+
+/** Has the second client wait for the first: from then on its nodes tell it of releases. */
+async function waitOnce(
+  [holder, waiter]: readonly Redlock[],
+  servers: readonly RedisServer[],
+): Promise<void> {
+  const lock = await holder.acquire("waited for");
+  const { acquiring } = await lineUp(waiter, "waited for", servers);
+  await lock.release();
+  await (await acquiring).release();
+}
+
+/** How many commands about locks a server was sent since `recordCommands`; a script's own SET has no NX. */
+async function sentCommands(server: RedisServer): Promise<number> {
+  const commands = await recordedCommands(server);
+  return commands.filter(([name, ...args]) =>
+    name === "EVALSHA" || name === "EVAL" || name === "SET" && args.includes("NX")
+  ).length;
+}

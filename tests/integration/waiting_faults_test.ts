@@ -1,0 +1,253 @@
+/**
+ * Waiting while holders, waiters, nodes, lines and connections are lost: the lock comes all the same, at the TTL at the
+ * latest.
+ */
+import { assert, assertEquals, assertGreater } from "@std/assert";
+import { deadline } from "@std/async/deadline";
+import { eventually } from "../support/eventually.ts";
+import { holdByAnother, onAll, shareServers } from "../support/shared_servers.ts";
+import { startServers } from "../support/servers.ts";
+import { SLACK_MS } from "../support/times.ts";
+import {
+  linesOf,
+  lineUp,
+  openClients,
+  PATIENT,
+  standInLine,
+  startWaiter,
+  subscriptions,
+} from "../support/waiting_clients.ts";
+
+const shared = shareServers(5);
+
+/** A TTL that tests wait for. */
+const SHORT_MS = 1_000;
+const BRIEF = { ...PATIENT, ttlMs: SHORT_MS };
+const LINE = "{job}:waiters";
+
+Deno.test("a waiter gets the lock of a process that is killed within its TTL, and not before", async () => {
+  await using servers = shared.lend();
+  await using clients = openClients(servers.urls, 1);
+  await using holder = await startWaiter({ urls: servers.urls, resource: "job", ttlMs: SHORT_MS });
+  await holder.write("ask");
+  await holder.line("held");
+  const heldMs = performance.now();
+  const { acquiring } = await lineUp(clients[0], "job", servers);
+  await holder[Symbol.asyncDispose]();
+  await (await deadline(acquiring, SHORT_MS + SLACK_MS)).release();
+  assertGreater(performance.now() - heldMs, SHORT_MS - SLACK_MS);
+});
+
+Deno.test("a waiter that is killed in the line is passed over at once", async () => {
+  await using servers = shared.lend();
+  await using clients = openClients(servers.urls, 2);
+  await using killed = await startWaiter({ urls: servers.urls, resource: "job", ttlMs: 60_000 });
+  const lock = await clients[0].acquire("job");
+  await killed.write("ask");
+  await standInLine(servers, LINE, 1);
+  const { acquiring } = await lineUp(clients[1], "job", servers, 2);
+  await killed[Symbol.asyncDispose]();
+  await eventually(async () => assertEquals(await subscriptions(servers), [1, 1, 1, 1, 1]));
+  await lock.release();
+  await (await deadline(acquiring, SLACK_MS)).release();
+  await standInLine(servers, LINE, 0);
+});
+
+Deno.test("a waiter that is killed when it was woken is passed over within the TTL", async () => {
+  await using servers = shared.lend();
+  await using clients = openClients(servers.urls, 2, BRIEF);
+  await using killed = await startWaiter({ urls: servers.urls, resource: "job", ttlMs: 60_000 });
+  const lock = await clients[0].acquire("job", { autoExtend: true });
+  await killed.write("ask");
+  await standInLine(servers, LINE, 1);
+  const { acquiring } = await lineUp(clients[1], "job", servers, 2);
+  Deno.kill(killed.pid, "SIGSTOP"); // else it would have the lock before it is killed
+  assert(await lock.release());
+  await killed[Symbol.asyncDispose]();
+  await (await deadline(acquiring, SHORT_MS + SLACK_MS)).release();
+});
+
+Deno.test("a waiter that is stopped at the head holds nobody up for longer than the TTL, nor for ever", async () => {
+  await using servers = shared.lend();
+  await using clients = openClients(servers.urls, 3, BRIEF);
+  await using stopped = await startWaiter({ urls: servers.urls, resource: "job", ttlMs: 60_000 });
+  const [holder, ...waiting] = clients;
+  const lock = await holder.acquire("job", { autoExtend: true });
+  await stopped.write("ask");
+  await standInLine(servers, LINE, 1);
+  const first = await lineUp(waiting[0], "job", servers, 2);
+  const second = await lineUp(waiting[1], "job", servers, 3);
+  Deno.kill(stopped.pid, "SIGSTOP");
+  await lock.release();
+  const both = Promise.all([first, second].map(async ({ acquiring }) => {
+    await (await acquiring).release();
+  }));
+  await deadline(both, 2 * SHORT_MS + SLACK_MS);
+  // Whoever was slow, not dead, gets its turn.
+  Deno.kill(stopped.pid, "SIGCONT");
+  await deadline(stopped.line("held"), SHORT_MS + SLACK_MS);
+  await stopped.write("release");
+  await stopped.line("released");
+});
+
+Deno.test("a key that runs out unreleased goes to the first in line, then to the next", async () => {
+  await using servers = shared.lend();
+  await using clients = openClients(servers.urls, 3);
+  await holdByAnother(servers, "job", SHORT_MS);
+  const order: number[] = [];
+  const done: Promise<void>[] = [];
+  for (const [index, client] of clients.entries()) {
+    const { acquiring } = await lineUp(client, "job", servers, index + 1);
+    done.push(acquiring.then(async (lock) => {
+      order.push(index);
+      await lock.release();
+    }));
+  }
+  await deadline(Promise.all(done), SHORT_MS + SLACK_MS);
+  assertEquals(order, [0, 1, 2]);
+});
+
+Deno.test("a key that another deletes and wakes nobody goes to the first in line within its TTL", async () => {
+  await using servers = shared.lend();
+  await using clients = openClients(servers.urls, 2);
+  await holdByAnother(servers, "job", SHORT_MS);
+  const first = await lineUp(clients[0], "job", servers, 1);
+  const second = await lineUp(clients[1], "job", servers, 2);
+  await onAll(servers, "DEL", "job");
+  await (await deadline(first.acquiring, SHORT_MS + SLACK_MS)).release();
+  await (await deadline(second.acquiring, SLACK_MS)).release();
+});
+
+Deno.test("lines that are lost on a minority of nodes delay nobody", async () => {
+  await using servers = shared.lend();
+  await using clients = openClients(servers.urls, 2);
+  const lock = await clients[0].acquire("job");
+  const { acquiring } = await lineUp(clients[1], "job", servers);
+  await onAll(servers.slice(0, 2), "DEL", LINE);
+  await lock.release();
+  await (await deadline(acquiring, SLACK_MS)).release();
+});
+
+Deno.test("lines that are lost on every node cost at most the TTL", async () => {
+  await using servers = shared.lend();
+  await using clients = openClients(servers.urls, 3, BRIEF);
+  const lock = await clients[0].acquire("job", { autoExtend: true });
+  const first = await lineUp(clients[1], "job", servers, 1);
+  const second = await lineUp(clients[2], "job", servers, 2);
+  await onAll(servers, "DEL", LINE);
+  await lock.release();
+  await deadline(
+    Promise.all([first, second].map(async ({ acquiring }) => await (await acquiring).release())),
+    2 * SHORT_MS + SLACK_MS,
+  );
+  await standInLine(servers, LINE, 0);
+});
+
+Deno.test("FLUSHALL on every node lets who waits go on within the TTL", async () => {
+  await using servers = shared.lend();
+  await using clients = openClients(servers.urls, 2);
+  await holdByAnother(servers, "job", SHORT_MS);
+  const first = await lineUp(clients[0], "job", servers, 1);
+  const second = await lineUp(clients[1], "job", servers, 2);
+  await onAll(servers, "FLUSHALL");
+  await deadline(
+    Promise.all([first, second].map(async ({ acquiring }) => await (await acquiring).release())),
+    SHORT_MS + SLACK_MS,
+  );
+  await standInLine(servers, LINE, 0);
+});
+
+Deno.test("nodes that come back empty, one after the other, cost nobody more than the TTL", async () => {
+  await using servers = await startServers(3);
+  await using clients = openClients(servers.urls, 3, { ...PATIENT, ttlMs: 2_000 });
+  const lock = await clients[0].acquire("job", { autoExtend: true });
+  const first = await lineUp(clients[1], "job", servers, 1);
+  const second = await lineUp(clients[2], "job", servers, 2);
+  for (const server of servers) {
+    await server.kill();
+    await server.restart();
+    await eventually(async () => assertEquals(await subscriptions([server]), [2]));
+    await eventually(async () => {
+      await lock.extend(); // fills the key in
+      assertEquals(await onAll(servers, "GET", "job"), Array(3).fill(lock.value));
+    });
+  }
+  await lock.release();
+  const both = Promise.all([first, second].map(async ({ acquiring }) => {
+    await (await acquiring).release();
+  }));
+  await deadline(both, 2_000 + 2 * SLACK_MS);
+});
+
+Deno.test("a node that has lost its line and cut its connections takes those who wait into a new one", async () => {
+  await using servers = shared.lend(3);
+  await using clients = openClients(servers.urls, 3);
+  const lock = await clients[0].acquire("job");
+  const first = await lineUp(clients[1], "job", servers, 1);
+  const second = await lineUp(clients[2], "job", servers, 2);
+  const before = await linesOf(servers, LINE);
+  await servers[0].command("DEL", LINE);
+  await eventually(async () => {
+    // Who is just asking when the node tells again does not ask another time.
+    await servers[0].command("CLIENT", "KILL", "TYPE", "pubsub");
+    await eventually(async () => {
+      const line = await servers[0].command("LRANGE", LINE, 0, -1) as string[];
+      assertEquals(line.sort(), before[0].sort());
+    }, 500);
+  });
+  await lock.release();
+  await (await deadline(first.acquiring, SLACK_MS)).release();
+  await (await deadline(second.acquiring, SLACK_MS)).release();
+});
+
+Deno.test("a node that is dead when the lock is released delays nobody", async () => {
+  await using servers = await startServers(3);
+  await using clients = openClients(servers.urls, 2);
+  const lock = await clients[0].acquire("job");
+  const { acquiring } = await lineUp(clients[1], "job", servers, 1);
+  await servers[0].kill();
+  await lock.release();
+  await (await deadline(acquiring, SLACK_MS)).release();
+});
+
+Deno.test("a node that hangs when the lock is released costs at most a time-out", async () => {
+  await using servers = shared.lend(3);
+  await using clients = openClients(servers.urls, 2, { ...PATIENT, nodeTimeoutMs: 300 });
+  const lock = await clients[0].acquire("job");
+  const { acquiring } = await lineUp(clients[1], "job", servers, 1);
+  await servers[0].pause();
+  await lock.release();
+  await (await deadline(acquiring, 300 + SLACK_MS)).release();
+});
+
+for (const count of [1, 3, 5]) {
+  Deno.test(`a release while the subscriptions of ${count} of 5 nodes are cut is not missed`, async () => {
+    await using servers = shared.lend();
+    await using clients = openClients(servers.urls, 3);
+    const lock = await clients[0].acquire("job");
+    const first = await lineUp(clients[1], "job", servers, 1);
+    const second = await lineUp(clients[2], "job", servers, 2);
+    const killing = onAll(servers.slice(0, count), "CLIENT", "KILL", "TYPE", "pubsub");
+    await Promise.all([killing, lock.release()]);
+    await (await deadline(first.acquiring, SLACK_MS)).release();
+    await (await deadline(second.acquiring, SLACK_MS)).release();
+    await standInLine(servers, LINE, 0);
+  });
+}
+
+Deno.test("who waits is subscribed again after its connections are cut, and woken as before", async () => {
+  await using servers = shared.lend();
+  await using clients = openClients(servers.urls, 2);
+  const lock = await clients[0].acquire("job");
+  const { acquiring } = await lineUp(clients[1], "job", servers, 1);
+  await onAll(servers, "CLIENT", "KILL", "TYPE", "pubsub");
+  await eventually(async () => assertEquals(await subscriptions(servers), [1, 1, 1, 1, 1]));
+  await onAll(servers, "CLIENT", "KILL", "TYPE", "normal");
+  await eventually(async () => {
+    const votes = (await clients[0].inspect("job")).votes.map(({ outcome }) => outcome);
+    assertEquals(votes, Array(5).fill("denied"));
+  });
+  await standInLine(servers, LINE, 1);
+  await lock.release();
+  await (await deadline(acquiring, SLACK_MS)).release();
+});

@@ -1,0 +1,184 @@
+/**
+ * Who stands in line, as servers, `inspect()` and errors tell it, and who leaves it.
+ */
+import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { deadline } from "@std/async/deadline";
+import { createRedlock, LockHeldError, RedlockError } from "../../mod.ts";
+import { eventually } from "../support/eventually.ts";
+import { onAll, shareServers } from "../support/shared_servers.ts";
+import { SLACK_MS } from "../support/times.ts";
+import {
+  connections,
+  linesOf,
+  lineUp,
+  openClients,
+  PATIENT,
+  standInLine,
+} from "../support/waiting_clients.ts";
+
+const shared = shareServers(5);
+
+const NONE = [0, 0, 0, 0, 0];
+const LINE = "{job}:waiters";
+
+Deno.test("a call that its signal ends leaves the line on every node, and the next is next", async () => {
+  await using servers = shared.lend();
+  await using clients = openClients(servers.urls, 3);
+  const [holder, leaver, waiter] = clients;
+  const lock = await holder.acquire("job");
+  const controller = new AbortController();
+  const { signal } = controller;
+  const left = await lineUp(leaver, "job", servers, 1, { ...PATIENT, signal });
+  const { acquiring } = await lineUp(waiter, "job", servers, 2);
+  const before = await linesOf(servers, LINE);
+  controller.abort("enough");
+  assertEquals(await left.acquiring.catch((reason) => reason), "enough");
+  await standInLine(servers, LINE, 1);
+  const [leaving] = before.find(({ length }) => length === 2)!;
+  await eventually(async () => {
+    const staying = before.map((line) => line.filter((entry) => entry !== leaving));
+    assertEquals(await linesOf(servers, LINE), staying);
+  });
+  await lock.release();
+  await (await deadline(acquiring, SLACK_MS)).release();
+  await standInLine(servers, LINE, 0);
+});
+
+Deno.test("a call whose waitMs is over leaves the line on every node, and says how many stood there", async () => {
+  await using servers = shared.lend();
+  await using clients = openClients(servers.urls, 3);
+  const [holder, waiter, leaver] = clients;
+  const lock = await holder.acquire("job");
+  const { acquiring } = await lineUp(waiter, "job", servers, 1);
+  const left = await lineUp(leaver, "job", servers, 2, { waitMs: 300 });
+  assertEquals((await holder.inspect("job")).waiters, 2);
+  const error = await assertRejects(() => left.acquiring, LockHeldError);
+  assertEquals(error.waiters, 2);
+  assertMatch(error.message, /^Cannot acquire lock "job": 0 of 5 nodes granted it, [345] denied/);
+  await standInLine(servers, LINE, 1);
+  assertEquals((await holder.inspect("job")).waiters, 1);
+  await lock.release();
+  await (await deadline(acquiring, SLACK_MS)).release();
+  await standInLine(servers, LINE, 0);
+});
+
+Deno.test("a caller that gives up behind others of its client leaves the client in line", async () => {
+  await using servers = shared.lend();
+  await using clients = openClients(servers.urls, 2);
+  const lock = await clients[0].acquire("job");
+  const { acquiring } = await lineUp(clients[1], "job", servers, 1);
+  const error = await assertRejects(
+    () => deadline(clients[1].acquire("job", { waitMs: 100 }), 100 + SLACK_MS),
+    LockHeldError,
+  );
+  assertEquals(error.waiters, 1);
+  await standInLine(servers, LINE, 1);
+  await lock.release();
+  await (await deadline(acquiring, SLACK_MS)).release();
+});
+
+Deno.test("the first caller of a client gives up, and the next of it takes over its place", async () => {
+  await using servers = shared.lend();
+  await using clients = openClients(servers.urls, 2);
+  const lock = await clients[0].acquire("job");
+  const controller = new AbortController();
+  const { signal } = controller;
+  const first = await lineUp(clients[1], "job", servers, 1, { ...PATIENT, signal });
+  const second = clients[1].acquire("job");
+  controller.abort("enough");
+  assertEquals(await first.acquiring.catch((reason) => reason), "enough");
+  await lock.release();
+  await (await deadline(second, SLACK_MS)).release();
+  await standInLine(servers, LINE, 0);
+});
+
+Deno.test("a call that gives up in the moment of the release loses nobody the lock", async () => {
+  await using servers = shared.lend();
+  await using clients = openClients(servers.urls, 3);
+  const [holder, leaver, waiter] = clients;
+  for (let round = 0; round < 10; round++) {
+    const lock = await holder.acquire("job");
+    const controller = new AbortController();
+    const { signal } = controller;
+    const left = await lineUp(leaver, "job", servers, 1, { ...PATIENT, signal });
+    const { acquiring } = await lineUp(waiter, "job", servers, 2);
+    const releasing = lock.release();
+    // From before the release is sent to after the wake-up has come.
+    for (let turn = 0; turn < round; turn++) await new Promise((resolve) => setImmediate(resolve));
+    controller.abort("enough");
+    await releasing;
+    const won = await left.acquiring.catch(() => undefined);
+    await won?.release();
+    await (await deadline(acquiring, SLACK_MS)).release();
+    await standInLine(servers, LINE, 0);
+  }
+});
+
+Deno.test("close() of a client that waits leaves no entry in line and no connection", async () => {
+  await using servers = shared.lend();
+  await using clients = openClients(servers.urls, 1);
+  const lock = await clients[0].acquire("job");
+  const redlock = createRedlock(servers.urls, PATIENT);
+  const { acquiring } = await lineUp(redlock, "job", servers, 1);
+  const behind = assertRejects(() => redlock.acquire("job"), RedlockError);
+  await deadline(redlock.close(), SLACK_MS);
+  assertEquals((await assertRejects(() => acquiring, RedlockError)).code, "CLOSED");
+  assertEquals((await behind).code, "CLOSED");
+  await standInLine(servers, LINE, 0);
+  await eventually(async () => assertEquals(await connections(servers), [1, 1, 1, 1, 1]));
+  await lock.release();
+});
+
+Deno.test("close() of a client that stands first hands over to the next", async () => {
+  await using servers = shared.lend();
+  await using clients = openClients(servers.urls, 2);
+  const lock = await clients[0].acquire("job");
+  const redlock = createRedlock(servers.urls, PATIENT);
+  await lineUp(redlock, "job", servers, 1);
+  const { acquiring } = await lineUp(clients[1], "job", servers, 2);
+  await Promise.all([redlock.close(), lock.release()]);
+  await (await deadline(acquiring, SLACK_MS)).release();
+});
+
+const NAMES: readonly [resource: string, prefix: string, line: string][] = [
+  ["job", "", "{job}:waiters"],
+  ["job:{42}", "", "job:{42}:waiters"],
+  ["job{}", "", "{job{}}:waiters"],
+  ["job}{", "", "{job}{}:waiters"],
+  ["Größe 42 🔑", "", "{Größe 42 🔑}:waiters"],
+  ["a:b c\r\n", "", "{a:b c\r\n}:waiters"],
+  ["42", "lock:", "{lock:42}:waiters"],
+  ["{42}", "lock:", "lock:{42}:waiters"],
+];
+
+for (const [resource, keyPrefix, line] of NAMES) {
+  Deno.test(`waiting works for ${Deno.inspect(keyPrefix + resource)}, in the line ${Deno.inspect(line)}`, async () => {
+    await using servers = shared.lend(3);
+    await using clients = openClients(servers.urls, 2, { ...PATIENT, keyPrefix });
+    const lock = await clients[0].acquire(resource);
+    const acquiring = clients[1].acquire(resource);
+    await standInLine(servers, line, 1);
+    assertEquals((await clients[0].inspect(resource)).waiters, 1);
+    await lock.release();
+    await (await deadline(acquiring, SLACK_MS)).release();
+    await eventually(async () => assertEquals(await onAll(servers, "DBSIZE"), [0, 0, 0]));
+  });
+}
+
+Deno.test("waiting works in database 3, also beside the same resource in another", async () => {
+  await using servers = shared.lend();
+  await using zero = openClients(servers.urls, 2);
+  await using three = openClients(servers.urls.map((url) => `${url}/3`), 2);
+  const zeroth = await zero[0].acquire("job");
+  const third = await three[0].acquire("job");
+  const { acquiring } = await lineUp(zero[1], "job", servers);
+  const waiting = three[1].acquire("job");
+  await eventually(async () => assertEquals((await three[0].inspect("job")).waiters, 1));
+  await third.release();
+  await (await deadline(waiting, SLACK_MS)).release();
+  await standInLine(servers, LINE, 1);
+  assert(zeroth.held);
+  await zeroth.release();
+  await (await deadline(acquiring, SLACK_MS)).release();
+  await eventually(async () => assertEquals(await onAll(servers, "DBSIZE"), NONE));
+});

@@ -1,0 +1,232 @@
+/**
+ * Who is next: the order among callers of one client, among clients, and among both.
+ */
+import { assert, assertEquals, assertLess, assertLessOrEqual } from "@std/assert";
+import { deadline } from "@std/async/deadline";
+import type { Redlock } from "../../mod.ts";
+import { eventually } from "../support/eventually.ts";
+import { onAll, shareServers, startProxies } from "../support/shared_servers.ts";
+import type { RedisServer } from "../support/servers.ts";
+import { SLACK_MS, TTL_MS } from "../support/times.ts";
+import {
+  lineUp,
+  openClients,
+  PATIENT,
+  standInLine,
+  subscriptions,
+} from "../support/waiting_clients.ts";
+
+const shared = shareServers(5);
+
+/** How long a whole crowd may take, in milliseconds; it needs a fraction of it. */
+const CROWD_MS = 10_000;
+
+Deno.test("20 clients get one resource in the order in which they asked", async () => {
+  await using servers = shared.lend();
+  await using clients = openClients(servers.urls, 21);
+  const [holder, ...waiting] = clients;
+  await haveAllListen(clients, servers);
+  const first = await holder.acquire("job");
+  const order: number[] = [];
+  const done: Promise<void>[] = [];
+  for (const [index, client] of waiting.entries()) {
+    const { acquiring } = await lineUp(client, "job", servers, index + 1);
+    done.push(acquiring.then(async (lock) => {
+      order.push(index);
+      await lock.release();
+    }));
+  }
+  await first.release();
+  await deadline(Promise.all(done), CROWD_MS);
+  assertEquals(order, waiting.map((_, index) => index));
+  await standInLine(servers, "{job}:waiters", 0);
+});
+
+Deno.test("20 callers of one client get one resource in the order in which they asked", async () => {
+  await using servers = shared.lend();
+  await using clients = openClients(servers.urls, 1);
+  const [client] = clients;
+  const order: number[] = [];
+  const callers = Array.from({ length: 20 }, (_, index) =>
+    client.using("job", () => {
+      order.push(index);
+    }));
+  await deadline(Promise.all(callers), CROWD_MS);
+  assertEquals(order, callers.map((_, index) => index));
+});
+
+Deno.test("a lock is handed over at once, whatever the polling delay and the TTL", async () => {
+  await using servers = shared.lend();
+  await using clients = openClients(servers.urls, 2);
+  const [one, other] = clients;
+  let held = await one.acquire("job");
+  for (let turn = 0; turn < 20; turn++) {
+    const { acquiring } = await lineUp(turn % 2 === 0 ? other : one, "job", servers);
+    const startMs = performance.now();
+    await held.release();
+    held = await deadline(acquiring, SLACK_MS);
+    assertLess(performance.now() - startMs, SLACK_MS);
+  }
+  await held.release();
+});
+
+Deno.test("a call tells when it was woken", async () => {
+  await using servers = shared.lend();
+  await using clients = openClients(servers.urls, 2);
+  const lock = await clients[0].acquire("job");
+  const events: string[] = [];
+  const { acquiring } = await lineUp(clients[1], "job", servers, 1, {
+    ...PATIENT,
+    onEvent: ({ type }) => events.push(type),
+  });
+  await lock.release();
+  await (await deadline(acquiring, SLACK_MS)).release();
+  assertEquals(events.filter((type) => type === "woken").length, 1);
+  assertEquals(events.slice(-3), ["attempt", "acquired", "released"]);
+});
+
+Deno.test("a client with 10 callers does not starve another with one", async () => {
+  await using servers = shared.lend();
+  await using clients = openClients(servers.urls, 3);
+  const [holder, crowded, lonely] = clients;
+  const order: string[] = [];
+  const enter = async (client: Redlock, name: string) => {
+    const lock = await client.acquire("job");
+    order.push(name);
+    await lock.release();
+  };
+  const first = await holder.acquire("job");
+  const crowd = Array.from({ length: 10 }, () => enter(crowded, "crowd"));
+  await standInLine(servers, "{job}:waiters", 1);
+  const loner = (async () => {
+    for (let turn = 0; turn < 4; turn++) await enter(lonely, "loner");
+  })();
+  await standInLine(servers, "{job}:waiters", 2);
+  await first.release();
+  await deadline(Promise.all([...crowd, loner]), CROWD_MS);
+  assertEquals(order.length, 14);
+  // They alternate; whoever comes back has to line up again, for which the other may get a turn more.
+  const before = order.join(" ").split("loner").map((part) => part.split("crowd").length - 1);
+  for (const turns of before.slice(0, 4)) assertLessOrEqual(turns, 2, order.join(" "));
+});
+
+Deno.test("a client that has the lock lets another that waits go before its own callers", async () => {
+  await using servers = shared.lend();
+  await using proxies = startProxies(servers);
+  for (const proxy of proxies) proxy.delay({ repliesMs: 10 }); // who is woken late is next all the same
+  await using clients = openClients(servers.urls, 1);
+  await using others = openClients(proxies.urls, 1);
+  const [[holder], [waiter]] = [clients, others];
+  const order: string[] = [];
+  const enter = async (client: Redlock, name: string) => {
+    const lock = await client.acquire("job");
+    order.push(name);
+    await lock.release();
+  };
+  const first = await holder.acquire("job");
+  const own = Array.from({ length: 10 }, () => enter(holder, "own"));
+  const other = enter(waiter, "other");
+  await standInLine(servers, "{job}:waiters", 1);
+  await first.release();
+  await deadline(Promise.all([...own, other]), CROWD_MS);
+  assertEquals(order.indexOf("other"), 0, order.join(" "));
+});
+
+Deno.test("clients with callers of their own all get their turn, one at a time", async () => {
+  await using servers = shared.lend();
+  await using clients = openClients(servers.urls, 4);
+  let inside = 0;
+  let entries = 0;
+  const turn = async (client: Redlock) => {
+    const lock = await client.acquire("job");
+    assertEquals(++inside, 1);
+    await Promise.resolve();
+    inside--;
+    entries++;
+    await lock.release();
+  };
+  const callers = clients.flatMap((client) =>
+    Array.from({ length: 3 }, async () => {
+      for (let round = 0; round < 3; round++) await turn(client);
+    })
+  );
+  await deadline(Promise.all(callers), CROWD_MS);
+  assertEquals(entries, 36);
+  await standInLine(servers, "{job}:waiters", 0);
+});
+
+Deno.test("tryAcquire() and waitMs 0 stand in no line, and take nothing from those who do", async () => {
+  await using servers = shared.lend();
+  await using clients = openClients(servers.urls, 3);
+  const [holder, waiter, passer] = clients;
+  const lock = await holder.acquire("job");
+  assertEquals(await passer.tryAcquire("job"), undefined);
+  assertEquals(await passer.acquire("job", { waitMs: 0 }).catch(({ code }) => code), "LOCK_HELD");
+  assertEquals(await onAll(servers, "EXISTS", "{job}:waiters"), [0, 0, 0, 0, 0]);
+  const { acquiring } = await lineUp(waiter, "job", servers);
+  assertEquals(await passer.tryAcquire("job"), undefined);
+  await standInLine(servers, "{job}:waiters", 1);
+  await lock.release();
+  await (await deadline(acquiring, SLACK_MS)).release();
+});
+
+Deno.test("newcomers that take what is free do not starve who waits", async () => {
+  await using servers = shared.lend();
+  await using clients = openClients(servers.urls, 3);
+  const [holder, waiter, passer] = clients;
+  const lock = await holder.acquire("job");
+  const { acquiring } = await lineUp(waiter, "job", servers);
+  let over = false;
+  const passing = (async () => {
+    while (!over) await (await passer.tryAcquire("job"))?.release();
+  })();
+  await lock.release();
+  const won = await deadline(acquiring, CROWD_MS);
+  over = true;
+  await passing;
+  await won.release();
+});
+
+Deno.test("sets of resources that overlap all get their turn, in whatever order they are named", async () => {
+  await using servers = shared.lend();
+  await using clients = openClients(servers.urls, 4, { ttlMs: TTL_MS, waitMs: TTL_MS });
+  const sets = [["a", "b"], ["b", "c"], ["c", "a"], ["b", "a"]];
+  const inside = new Set<string>();
+  let entries = 0;
+  await deadline(
+    Promise.all(clients.map(async (client, index) => {
+      for (let round = 0; round < 5; round++) {
+        const lock = await client.acquire(sets[index]);
+        for (const resource of sets[index]) {
+          assert(!inside.has(resource));
+          inside.add(resource);
+        }
+        await Promise.resolve();
+        for (const resource of sets[index]) inside.delete(resource);
+        entries++;
+        await lock.release();
+      }
+    })),
+    CROWD_MS,
+  );
+  assertEquals(entries, 20);
+  for (const resource of ["a", "b", "c"]) {
+    await standInLine(servers, `{${resource}}:waiters`, 0);
+  }
+  await eventually(async () => assertEquals(await onAll(servers, "DBSIZE"), [0, 0, 0, 0, 0]));
+});
+
+/** Has all clients but the first wait once: from then on every node puts them in line at once. */
+async function haveAllListen(
+  [holder, ...waiting]: readonly Redlock[],
+  servers: readonly RedisServer[],
+): Promise<void> {
+  const lock = await holder.acquire("warm-up");
+  const callers = waiting.map((client) => client.using("warm-up", () => {}));
+  await eventually(async () => {
+    assertEquals(await subscriptions(servers), servers.map(() => waiting.length));
+  });
+  await standInLine(servers, "{warm-up}:waiters", waiting.length);
+  await lock.release();
+  await deadline(Promise.all(callers), CROWD_MS);
+}

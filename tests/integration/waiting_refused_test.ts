@@ -1,0 +1,188 @@
+/**
+ * Waiting where the server, or what stands before it, does not allow what being woken takes: by polling, and without a
+ * word to whoever holds the lock.
+ */
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { deadline } from "@std/async/deadline";
+import { createRedlock, type RedlockEvent, type RedlockOptions } from "../../mod.ts";
+import { eventually } from "../support/eventually.ts";
+import { type RedisServer, startServers } from "../support/servers.ts";
+import { onAll } from "../support/shared_servers.ts";
+import { SLACK_MS, TTL_MS } from "../support/times.ts";
+import {
+  lineUp,
+  openClients,
+  PATIENT,
+  standInLine,
+  subscriptions,
+} from "../support/waiting_clients.ts";
+
+const POLLING_MS = 50;
+/** Polls soon, where it has to. */
+const PROMPT: RedlockOptions = {
+  ttlMs: TTL_MS,
+  waitMs: TTL_MS,
+  retryDelayMs: 5,
+  retryDelayMaxMs: POLLING_MS,
+};
+const LINE = "{job}:waiters";
+
+type NotifyRefusedEvent = RedlockEvent & { type: "notify-refused" };
+
+/** What a user lacks, and why no node tells such a user of releases. */
+const REFUSED: readonly [what: string, rules: string, reason: RegExp][] = [
+  ["SUBSCRIBE", "~* &* +@all -subscribe", /^NOPERM .*'subscribe'/],
+  ["PUBLISH", "~* &* +@all -publish", /^NOPERM .*'publish'/],
+  ["a channel", "~* resetchannels +@all", /^NOPERM .*channel/],
+  ["LPOS", "~* &* +@all -lpos", /can't run this command/],
+  ["RPUSH", "~* &* +@all -rpush", /can't run this command/],
+  ["PEXPIRE", "~* &* +@all -pexpire", /can't run this command/],
+  ["all commands on lists", "~* &* +@all -@list", /can't run this command/],
+];
+
+for (const [what, rules, reason] of REFUSED) {
+  Deno.test(`a user without ${what} waits by polling, and each node says once why`, async () => {
+    await using servers = await startServers(3, { users: [`locker on >secret ${rules}`] });
+    await using holder = createRedlock(urlsOf(servers), PROMPT);
+    const refused: NotifyRefusedEvent[] = [];
+    await using redlock = createRedlock(urlsOf(servers), {
+      ...PROMPT,
+      onEvent: (event) => {
+        if (event.type === "notify-refused") refused.push(event);
+      },
+    });
+    for (let round = 0; round < 3; round++) {
+      const lock = await holder.acquire("job");
+      const acquiring = redlock.acquire("job");
+      acquiring.catch(() => {});
+      await eventually(() => assert(refused.length >= 2)); // of the third it may not have asked what it takes
+      assert(await lock.release());
+      const next = await deadline(acquiring, 3_000);
+      assert(await next.release());
+    }
+    const nodes = refused.map(({ node }) => node);
+    assertEquals(new Set(nodes).size, nodes.length);
+    assert(nodes.every((node) => servers.urls.includes(node)));
+    for (const { error } of refused) {
+      assertMatch(error.message, reason);
+      assert(!error.message.includes("secret"));
+    }
+    const listenedTo = servers.filter(({ url }) => !nodes.includes(url)).length;
+    const open = (await subscriptions(servers)).reduce((sum, count) => sum + count);
+    assert(open <= listenedTo);
+    await standInLine(servers, LINE, 0);
+  });
+}
+
+/** Every command that only waiting takes. */
+const WAITING_COMMANDS = [
+  "lindex",
+  "linsert",
+  "llen",
+  "lpop",
+  "lpos",
+  "lpush",
+  "lrem",
+  "pexpire",
+  "publish",
+  "rpush",
+  "subscribe",
+];
+
+Deno.test("locks work, contended too, whichever of the commands is missing that only waiting takes", async () => {
+  const users = WAITING_COMMANDS.map((name) => `no-${name} on >secret ~* &* +@all -${name}`);
+  await using servers = await startServers(3, { users });
+  const failures: string[] = [];
+  await Promise.all(WAITING_COMMANDS.map(async (name) => {
+    const urls = urlsOf(servers, `no-${name}`);
+    await using clients = openClients(urls, 3, PROMPT);
+    let inside = 0;
+    const turns = clients.map(async (client) => {
+      for (let round = 0; round < 3; round++) {
+        const lock = await client.acquire(name, { waitMs: 5_000 });
+        assertEquals(++inside, 1);
+        inside--;
+        assert(await lock.release());
+      }
+    });
+    await Promise.all(turns).catch((error) => failures.push(`${name}: ${error}`));
+  }));
+  assertEquals(failures, []);
+});
+
+Deno.test("a user that may touch its keys alone, not their lines, takes locks and gives them back", async () => {
+  await using servers = await startServers(3, { users: ["locker on >secret ~job* &* +@all"] });
+  await using clients = openClients(urlsOf(servers), 2, PROMPT);
+  const lock = await clients[0].acquire("job");
+  const acquiring = clients[1].acquire("job");
+  acquiring.catch(() => {});
+  await new Promise((resolve) => setTimeout(resolve, POLLING_MS));
+  await lock.extend();
+  assert(await lock.release());
+  const next = await deadline(acquiring, 3_000);
+  assert(await next.release());
+  assertEquals(await onAll(servers, "DBSIZE"), [0, 0, 0]);
+});
+
+Deno.test("a user without LPOP gives its lock back though a client that is gone stands in line", async () => {
+  const users = ["locker on >secret ~* &* +@all -lpop"];
+  await using servers = await startServers(3, { users });
+  await using clients = openClients(urlsOf(servers), 1, PROMPT);
+  const lock = await clients[0].acquire("job");
+  await onAll(servers, "RPUSH", LINE, "gone:1:0");
+  assert(await lock.release());
+  const next = await deadline(clients[0].acquire("job"), SLACK_MS);
+  assert(await next.release());
+});
+
+Deno.test("one of three nodes that does not tell makes nobody poll", async () => {
+  await using servers = await startServers(3, { users: ["locker on >secret ~* &* +@all"] });
+  await servers[0].command("ACL", "SETUSER", "locker", "-subscribe");
+  const refused: string[] = [];
+  await using clients = openClients(urlsOf(servers), 3, {
+    ...PATIENT,
+    onEvent: (event) => {
+      if (event.type === "notify-refused") refused.push(event.node);
+    },
+  });
+  const lock = await clients[0].acquire("job");
+  const first = clients[1].acquire("job");
+  await standInLine(servers.slice(1), LINE, 1);
+  const second = clients[2].acquire("job");
+  await standInLine(servers.slice(1), LINE, 2);
+  assertEquals(refused, [servers[0].url, servers[0].url]); // each client hears of it
+  await lock.release();
+  await (await deadline(first, SLACK_MS)).release();
+  await (await deadline(second, SLACK_MS)).release();
+});
+
+Deno.test("two of three nodes that do not tell make who waits poll", async () => {
+  await using servers = await startServers(3, { users: ["locker on >secret ~* &* +@all"] });
+  for (const server of servers.slice(1)) {
+    await server.command("ACL", "SETUSER", "locker", "-publish");
+  }
+  await using clients = openClients(urlsOf(servers), 3, PROMPT);
+  const lock = await clients[0].acquire("job");
+  const acquiring = clients.slice(1).map((client) => client.acquire("job"));
+  await eventually(async () => assertEquals(await subscriptions(servers), [2, 0, 0]));
+  await lock.release();
+  await deadline(
+    Promise.all(acquiring.map(async (promise) => await (await promise).release())),
+    3_000,
+  );
+});
+
+Deno.test("a permission that is taken away while somebody waits has it poll", async () => {
+  await using servers = await startServers(3, { users: ["locker on >secret ~* &* +@all"] });
+  await using clients = openClients(urlsOf(servers), 2, { ...PROMPT, ttlMs: 2_000 });
+  const lock = await clients[0].acquire("job", { autoExtend: true });
+  const { acquiring } = await lineUp(clients[1], "job", servers);
+  await onAll(servers, "ACL", "SETUSER", "locker", "resetchannels"); // ends their subscriptions
+  await eventually(async () => assertEquals(await subscriptions(servers), [0, 0, 0]));
+  await lock.release();
+  await (await deadline(acquiring, 2_000 + SLACK_MS)).release();
+});
+
+function urlsOf(servers: readonly RedisServer[], user = "locker"): string[] {
+  return servers.map(({ port }) => `redis://${user}:secret@127.0.0.1:${port}`);
+}

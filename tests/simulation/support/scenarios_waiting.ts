@@ -1,0 +1,105 @@
+/**
+ * Scenarios about waiting in line: who is woken, by whom, and what becomes of those who are not.
+ *
+ * @module
+ */
+import type { Fault, Op } from "./plan.ts";
+import { all, expectHeldMs, expectLocks, expectOrder, expectSoon, scenario } from "./scenario.ts";
+import type { Scenario } from "./scenario.ts";
+
+const ALL = [0, 1, 2];
+/** Holds the lock from the beginning for a second. */
+const HOLDER: Partial<Op> = { ttlMs: 3_000, holdMs: 1_000 };
+/** When the holder lets go: what it writes takes it a moment longer than it holds. */
+const RELEASED_MS = 1_003;
+/** How long a hand-off may take where a message leads it: a few trips of half a millisecond. */
+const HAND_OFF_MS = 12;
+
+/** One that waits for as long as it takes. */
+function waits(atMs: number, more: Partial<Op> = {}): Partial<Op> {
+  return { atMs, ttlMs: 3_000, holdMs: 100, waitMs: 20_000, ...more };
+}
+
+function onAll(fault: (node: number) => Fault): Fault[] {
+  return ALL.map(fault);
+}
+
+/** See the module. */
+export const WAITING_SCENARIOS: readonly Scenario[] = [
+  scenario("Q1", "those who wait get the lock in the order of asking, each as soon as it is free", {
+    clients: [[HOLDER], [waits(50)], [waits(100)], [waits(150)], [waits(200)]],
+    missing: all(
+      expectOrder(0, 1, 2, 3, 4),
+      expectSoon(1, RELEASED_MS, HAND_OFF_MS),
+      expectSoon(4, RELEASED_MS, 3 * 105 + 4 * HAND_OFF_MS),
+    ),
+  }),
+  scenario("Q2", "a release makes one of many ask, not all", {
+    nodes: 5,
+    clients: [[HOLDER], ...Array.from({ length: 9 }, (_, index) => [waits(50 + 20 * index)])],
+    healAtMs: 4_000,
+    // Each asks when it comes, again to stand in line, and when it is woken; and gives itself a name to stand there.
+    missing: ({ world, plan }) => {
+      const attempts = plan.clients.length * 4 - 3;
+      const made = [...world.values.values()].filter(({ atMs }) => atMs < plan.healAtMs).length;
+      return made <= attempts ? undefined : `${made} attempts were made, ${attempts} are enough`;
+    },
+  }),
+  scenario("Q3", "where every wake-up is lost, the lock is had when its keys run out", {
+    clients: [[HOLDER], [waits(50)]],
+    messages: { lostChance: 1, twiceChance: 0, lateMs: 0 },
+    missing: expectSoon(1, RELEASED_MS, 3_000),
+  }),
+  scenario("Q3", "wake-ups that come twice, and late, do no harm", {
+    clients: [[HOLDER], [waits(50)], [waits(100)], [waits(150)]],
+    messages: { lostChance: 0, twiceChance: 1, lateMs: 30 },
+    missing: all(expectOrder(0, 1, 2, 3), ...[0, 1, 2, 3].map((client) => expectLocks(client, 1))),
+  }),
+  scenario("Q4", "one that died while it waited is passed over", {
+    clients: [[HOLDER], [waits(50)], [waits(100)]],
+    faults: [{ kind: "die", client: 1, silent: false, atMs: 500 }],
+    missing: expectSoon(2, RELEASED_MS, HAND_OFF_MS),
+  }),
+  scenario("Q4", "one whose machine died while it waited costs what is left of the TTL", {
+    clients: [[HOLDER], [waits(50)], [waits(100)]],
+    faults: [{ kind: "die", client: 1, silent: true, atMs: 500 }],
+    missing: expectSoon(2, RELEASED_MS, 3_000),
+  }),
+  scenario("Q5", "a holder that dies is waited for no longer than its TTL", {
+    clients: [[HOLDER], [waits(50)], [waits(100)]],
+    faults: [{ kind: "die", client: 0, silent: false, atMs: 500 }],
+    missing: all(expectOrder(1, 2), expectSoon(1, 3_000, 100)),
+  }),
+  scenario("Q6", "one that gives up just when it is woken passes the wake-up on", {
+    clients: [[HOLDER], [waits(50, { abortAfterMs: 953.2 })], [waits(100)]],
+    missing: all(expectLocks(1, 0), expectSoon(2, RELEASED_MS, 2 * HAND_OFF_MS)),
+  }),
+  scenario("Q6", "one that gives up before leaves the line without disturbing it", {
+    clients: [[HOLDER], [waits(50, { abortAfterMs: 300 })], [waits(100)]],
+    missing: all(expectLocks(1, 0), expectSoon(2, RELEASED_MS, HAND_OFF_MS)),
+  }),
+  scenario("Q7", "a release that nobody hears as all connections are cut is found out about soon", {
+    clients: [[HOLDER], [waits(50)]],
+    faults: onAll((node) => ({ kind: "cut", client: 1, node, requests: "lost", atMs: 1_000 })),
+    missing: expectSoon(1, RELEASED_MS, 300),
+  }),
+  scenario("Q8", "a node that comes back without its line does not stop the others from telling", {
+    clients: [[HOLDER], [waits(50)], [waits(100)]],
+    faults: [{ kind: "crash", node: 1, data: "none", silent: false, atMs: 300, forMs: 300 }],
+    missing: all(expectOrder(0, 1, 2), expectSoon(1, RELEASED_MS, HAND_OFF_MS)),
+  }),
+  scenario("Q9", "one that asks again and again does not pass one that waits", {
+    clients: [
+      Array.from({ length: 8 }, (_, index) => waits(index * 10, { holdMs: 200 })),
+      [waits(300)],
+    ],
+    missing: expectSoon(1, 300, 2 * 210),
+  }),
+  scenario("Q10", "a lock that is lost does not keep those of its own client waiting", {
+    clients: [[
+      { ttlMs: 1_000, holdMs: 100, end: "abandon" },
+      waits(50, { ttlMs: 1_000 }),
+    ]],
+    missing: all(expectHeldMs(0, 900, 1_000), expectLocks(0, 2)),
+  }),
+];

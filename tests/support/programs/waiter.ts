@@ -1,0 +1,35 @@
+/**
+ * Takes one lock and gives it back, step by step, as its standard input says: `ask`, `release`.
+ *
+ * Writes `ready` once connected, `held` once it has the lock, `released` once that is given back.
+ *
+ * @module
+ */
+import { createRedlock, type Lock } from "../../../mod.ts";
+
+interface Job {
+  readonly urls: string[];
+  readonly resource: string;
+  readonly ttlMs: number;
+}
+
+const { urls, resource, ttlMs }: Job = JSON.parse(Deno.args[0]!);
+const WAIT_MS = 60_000;
+
+await using redlock = createRedlock(urls, { ttlMs, waitMs: WAIT_MS, retryDelayMs: WAIT_MS });
+await redlock.using(`warm-up:${Deno.pid}`, () => {});
+console.log("ready");
+
+let lock: Lock | undefined;
+const lines = Deno.stdin.readable.pipeThrough(new TextDecoderStream());
+for await (const text of lines) {
+  for (const line of text.split("\n")) {
+    if (line === "ask") {
+      lock = await redlock.acquire(resource);
+      console.log("held");
+    } else if (line === "release") {
+      await lock!.release();
+      console.log("released");
+    }
+  }
+}

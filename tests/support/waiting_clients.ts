@@ -1,0 +1,108 @@
+/**
+ * Clients that wait for a lock on real servers, and what can be seen of their waiting there.
+ *
+ * @module
+ */
+
+import { createRedlock, type Lock, type Redlock, type RedlockOptions } from "../../mod.ts";
+import { eventually } from "./eventually.ts";
+import { type Program, startProgram } from "./programs.ts";
+import type { RedisServer } from "./servers.ts";
+import { onAll } from "./shared_servers.ts";
+import { TTL_MS } from "./times.ts";
+
+/** What a client of these tests has unless it says otherwise: nothing that comes soon comes by polling or a TTL. */
+export const PATIENT: RedlockOptions = {
+  ttlMs: TTL_MS,
+  waitMs: TTL_MS,
+  retryDelayMs: TTL_MS,
+  retryDelayMaxMs: TTL_MS,
+};
+
+/** Clients, disposed of as one. */
+export type ClientGroup = readonly Redlock[] & AsyncDisposable;
+
+/** Makes `count` clients, each with connections of its own. */
+export function openClients(
+  urls: readonly string[],
+  count: number,
+  options: RedlockOptions = PATIENT,
+): ClientGroup {
+  const clients = Array.from({ length: count }, () => createRedlock(urls, options));
+  return Object.assign(clients, {
+    async [Symbol.asyncDispose]() {
+      await Promise.all(clients.map((client) => client.close()));
+    },
+  });
+}
+
+/** Who stands in line on each server, first come first. */
+export async function linesOf(
+  servers: readonly RedisServer[],
+  list: string,
+): Promise<string[][]> {
+  return await onAll(servers, "LRANGE", list, 0, -1) as string[][];
+}
+
+/** How long a node that is late may take to put in line whom the others have, in milliseconds. */
+const LATE_MS = 300;
+
+/**
+ * Waits until `count` clients stand in line on every server. Where it is some, a majority will do after a while: what is
+ * decided without a node may pass it by.
+ */
+export async function standInLine(
+  servers: readonly RedisServer[],
+  list: string,
+  count: number,
+): Promise<void> {
+  const startMs = performance.now();
+  await eventually(async () => {
+    const lengths = (await linesOf(servers, list)).map(({ length }) => length);
+    const late = count > 0 && performance.now() - startMs > LATE_MS;
+    const enough = late ? Math.floor(servers.length / 2) + 1 : servers.length;
+    if (lengths.filter((length) => length === count).length < enough) {
+      throw new Error(`In line for ${list}: ${lengths}, not ${count}`);
+    }
+  });
+}
+
+/** Has `client` wait for `resource`, and resolves once it is number `place` in line. */
+export async function lineUp(
+  client: Redlock,
+  resource: string,
+  servers: readonly RedisServer[],
+  place = 1,
+  options?: RedlockOptions,
+): Promise<{ acquiring: Promise<Lock> }> {
+  const acquiring = client.acquire(resource, options);
+  acquiring.catch(() => {}); // whoever waits for it hears of it
+  await standInLine(servers, `{${options?.keyPrefix ?? ""}${resource}}:waiters`, place);
+  return { acquiring };
+}
+
+/** How many connections each server has on which somebody listens. */
+export async function subscriptions(servers: readonly RedisServer[]): Promise<number[]> {
+  const lists = await onAll(servers, "CLIENT", "LIST", "TYPE", "pubsub");
+  return lists.map((list) => String(list).split("\n").filter(Boolean).length);
+}
+
+/** How many connections each server has, the asking one left out. */
+export async function connections(servers: readonly RedisServer[]): Promise<number[]> {
+  const lists = await onAll(servers, "CLIENT", "LIST");
+  return lists.map((list) => String(list).split("\n").filter(Boolean).length - 1);
+}
+
+/** What `waiter.ts` is told. */
+export interface WaiterJob {
+  readonly urls: readonly string[];
+  readonly resource: string;
+  readonly ttlMs: number;
+}
+
+/** Starts a process that asks for the lock on the line `ask`, and gives it back on the line `release`. */
+export async function startWaiter(job: WaiterJob): Promise<Program> {
+  const program = startProgram("waiter.ts", [JSON.stringify(job)]);
+  await program.line("ready");
+  return program;
+}
