@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { lockName, nodeErrors, QuorumError, toError, voteCount } from "./errors.ts";
+import { askNode } from "./asking.ts";
+import { lockName, nodeErrors, QuorumError, voteCount } from "./errors.ts";
 import type { KeyState, LockNode, Vote } from "./node.ts";
 import type { Electorate } from "./quorum.ts";
 
@@ -83,36 +84,16 @@ function mostAgreed(answers: readonly Answer[]): number[] {
 }
 
 /** Asks one node; never rejects. */
-function ask(
+async function ask(
   { wheel }: Electorate,
   node: LockNode,
   key: string,
   timeoutMs: number,
 ): Promise<Answer> {
-  const startMs = wheel.clock.monotonicMs();
-  return new Promise((resolve) => {
-    let settled = false;
-    const settle = (outcome: Vote["outcome"], state?: KeyState, error?: Error) => {
-      if (settled) return;
-      settled = true;
-      wheel.cancel(deadline);
-      wheel.release();
-      const elapsedMs = wheel.clock.monotonicMs() - startMs;
-      const vote = { node: node.name, outcome, elapsedMs };
-      resolve({ vote: error ? { ...vote, error } : vote, state });
-    };
-    const onClosed = () => settle("failed", undefined, new Error("the lock client was closed"));
-    const onDue = () => {
-      const dueMs = Math.max(startMs, node.readyAtMs ?? 0) + timeoutMs;
-      const leftMs = Math.min(dueMs - wheel.clock.monotonicMs(), timeoutMs);
-      if (leftMs <= 0) settle("timed-out");
-      else deadline = wheel.after(leftMs, onDue, onClosed);
-    };
-    wheel.hold();
-    let deadline = wheel.after(timeoutMs, onDue, onClosed);
-    new Promise<KeyState | undefined>((answer) => answer(node.inspect(key))).then(
-      (state) => settle(state ? "denied" : "granted", state),
-      (error) => settle("failed", undefined, toError(error)),
-    );
-  });
+  const answer = await askNode(wheel, node, () => node.inspect(key), timeoutMs);
+  const { elapsedMs, error, value: state } = answer;
+  const answered = state ? "denied" : "granted";
+  const outcome: Vote["outcome"] = answer.outcome === "answered" ? answered : answer.outcome;
+  const vote = { node: node.name, outcome, elapsedMs };
+  return { vote: error ? { ...vote, error } : vote, state };
 }

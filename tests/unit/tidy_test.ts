@@ -18,10 +18,10 @@ const LAYERS: readonly (readonly [name: string, pattern: RegExp])[] = [
   ],
   ["transport", /^src\/transport\/\w+\.ts$/u],
   ["client", /^src\/redis\/(?!mod\.ts)\w+\.ts$/u],
-  ["adapter", /^src\/(lock_commands|redis_ear|redis_node)\.ts$/u],
+  ["adapter", /^src\/(lock_commands|redis_(diagnosis|ear|node))\.ts$/u],
   [
     "algorithm",
-    /^src\/(acquisition|bell|check|contender|fencing|hold|inspection|lines|lock|quorum|redlock|renewal|restart_guard|waiter)\.ts$/u,
+    /^src\/(acquisition|asking|bell|check|contender|fencing|findings|health_report|hold|inspection|lines|lock|quorum|redlock|renewal|restart_guard|waiter)\.ts$/u,
   ],
   ["preset", /^src\/create_redlock\.ts$/u],
   ["entry point", /^(mod|src\/redis\/mod|src\/(testing|cli)\/[\w/]+)\.ts$/u],
@@ -102,7 +102,9 @@ Deno.test("tidy: the algorithm knows neither Redis nor a transport", () => {
   const algorithm = LAYERS.findIndex(([name]) => name === "algorithm");
   const wrong = FILES.filter(({ path }) => layerOf(path) === algorithm).flatMap((file) =>
     file.imports.map(({ specifier }) => resolveImport(file.path, specifier))
-      .filter((target) => /^src\/(redis|transport)\/|^src\/redis_node\.ts$/u.test(target))
+      .filter((target) =>
+        /^src\/(redis|transport)\/|^src\/redis_(diagnosis|node)\.ts$/u.test(target)
+      )
       .map((target) => `${file.path} imports ${target}`)
   );
   assertEquals(wrong, []);
