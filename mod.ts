@@ -46,6 +46,14 @@ export type {
   VoteEvent,
   WokenEvent,
 } from "./src/events.ts";
+export {
+  type Finding,
+  type FindingCode,
+  formatHealthReport,
+  type HealthReport,
+  type NodeHealth,
+  type Severity,
+} from "./src/health_report.ts";
 export type { Inspection } from "./src/inspection.ts";
 export type { ExtendOptions, Lock } from "./src/lock.ts";
 export type {
@@ -53,8 +61,10 @@ export type {
   Claim,
   KeyState,
   LockNode,
+  NodeDiagnosis,
   Place,
   Ticket,
+  TriedCommand,
   Vote,
   WakeListener,
 } from "./src/node.ts";

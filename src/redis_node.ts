@@ -10,7 +10,7 @@ import {
   encodeLeave,
   encodeRelease,
 } from "./lock_commands.ts";
-import type { Ballot, KeyState, LockNode, WakeListener } from "./node.ts";
+import type { Ballot, KeyState, LockNode, NodeDiagnosis, WakeListener } from "./node.ts";
 import type { RedisAddress } from "./redis/address.ts";
 import type { ReplyReceiver } from "./redis/command_queue.ts";
 import { Connection, type ConnectionOptions } from "./redis/connection.ts";
@@ -23,6 +23,7 @@ import {
 } from "./redis/errors.ts";
 import type { RawReply } from "./redis/reply.ts";
 import { textReply } from "./redis/reply.ts";
+import type { RedisDoctor } from "./redis_diagnosis.ts";
 import { RedisEar } from "./redis_ear.ts";
 import { waitersKey } from "./scripts.ts";
 import type { Timed, TimerWheel } from "./timer_wheel.ts";
@@ -67,6 +68,8 @@ export interface NodeObserver {
 export class RedisNode implements LockNode, ReplyReceiver {
   readonly name: string;
   readonly #connection: Connection;
+  readonly #openAnother: () => Connection;
+  #doctor: RedisDoctor | undefined = undefined;
   readonly #wheel: TimerWheel;
   readonly #ear: RedisEar;
   #leftovers: Leftover[] = [];
@@ -90,6 +93,7 @@ export class RedisNode implements LockNode, ReplyReceiver {
       onDisconnected: (error) => observer.onDisconnected?.(this.name, error),
     }, wheel);
     this.#ear = new RedisEar(address, options, wheel, this.#connection);
+    this.#openAnother = () => new Connection(address, options, wheel);
   }
 
   get readyAtMs(): number {
@@ -159,8 +163,14 @@ export class RedisNode implements LockNode, ReplyReceiver {
     this.#connection.submit(encodeLeave(keys, entry), this, leaving, LEAVE);
   }
 
+  async diagnose(timeoutMs: number): Promise<NodeDiagnosis> {
+    const { RedisDoctor } = await import("./redis_diagnosis.ts");
+    this.#doctor ??= new RedisDoctor(this.#connection, this.#openAnother, this.#wheel);
+    return await this.#doctor.diagnose(timeoutMs);
+  }
+
   async close(): Promise<void> {
-    await Promise.all([this.#ear.close(), this.#connection.close()]);
+    await Promise.all([this.#ear.close(), this.#doctor?.close(), this.#connection.close()]);
   }
 
   /** Part of {@linkcode ReplyReceiver}. */

@@ -5,6 +5,7 @@
  */
 import { Acquisition } from "./acquisition.ts";
 import { RedlockError } from "./errors.ts";
+import type { HealthReport } from "./health_report.ts";
 import type { Hold } from "./hold.ts";
 import { inspect, type Inspection } from "./inspection.ts";
 import { Lock } from "./lock.ts";
@@ -166,6 +167,39 @@ export class Redlock implements AsyncDisposable {
     }
     const key = settings.keyPrefix + resource;
     return await inspect(this.#electorate, resource, key, settings.nodeTimeoutMs);
+  }
+
+  /**
+   * Asks every node how it is set up, and tells what does not fit: a server that is listed twice, a replica, a
+   * policy that may drop locks, clocks that are apart, and the like. Touches no key. A node that does not answer is a
+   * finding and no error; each is waited for up to `nodeTimeoutMs` once it is connected.
+   *
+   * A report without findings is no proof: a server says nothing of the disk that it shares with another.
+   *
+   * @example A clock that is wrong
+   * ```ts
+   * import { assert } from "@std/assert";
+   * import { createRedlock, formatHealthReport } from "@hasp/redlock";
+   * import { startNodes } from "@hasp/redlock/testing";
+   *
+   * await using nodes = await startNodes(3);
+   * await using redlock = createRedlock(nodes.addresses);
+   * nodes.node(2).skewClock(60_000);
+   * const report = await redlock.check();
+   * assert(report.findings.some(({ code }) => code === "NODE_CLOCKS_APART"), formatHealthReport(report));
+   * ```
+   *
+   * @param options In place of the client's own; `ttlMs`, `driftFactor`, `nodeTimeoutMs` and `keyPrefix` matter here.
+   * @returns What the nodes tell of themselves, and what to do about it.
+   * @throws {RedlockError} If the client is closed (`CLOSED`).
+   * @throws {TypeError} If an option is unknown or of the wrong type.
+   * @throws {RangeError} If an option is out of range.
+   */
+  async check(options?: RedlockOptions): Promise<HealthReport> {
+    const settings = this.#settings("check nodes", options);
+    // Loaded when it is asked for: few programs ask, and those that only lock start faster without it.
+    const { check } = await import("./check.ts");
+    return await check(this.#electorate, settings);
   }
 
   /**

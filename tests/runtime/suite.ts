@@ -243,6 +243,26 @@ function registerFaults(
     expect(performance.now() - startMs < 1_500, "it took too long");
   });
 
+  test("check() tells which nodes answer, and how they are set up", async () => {
+    const nodes = [...urls.slice(0, 3), hungUrls[0]!, deadUrls[0]!];
+    await using redlock = main.createRedlock(nodes, { nodeTimeoutMs: 500 });
+    const report = await redlock.check();
+    expectSame(
+      report.nodes.map((node) => node.reachable).join(),
+      "true,true,true,false,false",
+      "who answers",
+    );
+    expectSame(
+      report.nodes.map((node) => node.role ?? "?").join(),
+      "master,master,master,?,?",
+      "roles",
+    );
+    expectSame(report.findings[0]?.code, "NODE_UNREACHABLE", "the severest finding");
+    expectSame(report.nodes[0]?.refused, undefined, "what is refused");
+    const [first] = main.formatHealthReport(report).split("\n");
+    expectSame(first, "3 of 5 nodes answered, 3 are a quorum", "the first line");
+  });
+
   test("a handshake that does not end is given up in time", async () => {
     const silent = hungUrls.map((url) => url.replace("redis:", "rediss:"));
     const options = { connectTimeoutMs: 200, nodeTimeoutMs: 200 };

@@ -1,0 +1,218 @@
+import { assert, assertEquals, assertFalse, assertLess } from "@std/assert";
+import { deadline } from "@std/async/deadline";
+import {
+  createRedlock,
+  type FindingCode,
+  formatHealthReport,
+  type HealthReport,
+} from "../../mod.ts";
+import { startNodes } from "../../src/testing/mod.ts";
+import { eventually } from "../support/eventually.ts";
+import { startServer, startServers } from "../support/servers.ts";
+import { onAll, shareServers } from "../support/shared_servers.ts";
+import { SLACK_MS } from "../support/times.ts";
+
+const shared = shareServers(5);
+
+const PASSWORD = "s3cret-of-nobody";
+
+/** What is found, without the restarts: servers of tests are young. */
+function codes({ findings }: HealthReport): FindingCode[] {
+  return findings.map(({ code }) => code).filter((code) => code !== "RESTARTED");
+}
+
+/** On which of the nodes something is found, by their places in the list. */
+function places({ findings, nodes }: HealthReport, wanted: FindingCode): number[] {
+  const names = findings.filter(({ code }) => code === wanted).flatMap((finding) => finding.nodes);
+  return names.map((name) => nodes.findIndex((node) => node.name === name));
+}
+
+Deno.test("check() finds nothing amiss with five masters, and leaves nothing behind", async () => {
+  await using servers = shared.lend();
+  await using redlock = createRedlock(servers.urls);
+  const report = await redlock.check();
+  assertEquals([codes(report), report.ok, report.quorum], [[], true, 3]);
+  assertEquals(report.nodes.map(({ name }) => name), servers.urls);
+  for (const [index, node] of report.nodes.entries()) {
+    const info = String(await servers[index].command("INFO"));
+    const field = (name: string) => new RegExp(`^${name}:(.*)\r$`, "mu").exec(info)?.[1];
+    assertEquals([node.version, node.runId], [field("redis_version"), field("run_id")]);
+    assertEquals(
+      [node.role, node.clustered, node.aofEnabled, node.appendfsync, node.maxmemoryPolicy],
+      ["master", false, false, "everysec", "noeviction"],
+    );
+    assertEquals([node.reachable, node.refused], [true, undefined]);
+    assertLess(Math.abs(node.clockOffsetMs!), node.roundTripMs! / 2 + 1);
+  }
+  assertEquals(await onAll(servers, "DBSIZE"), [0, 0, 0, 0, 0]);
+  await eventually(async () => {
+    for (const list of await onAll(servers, "CLIENT", "LIST", "TYPE", "pubsub")) {
+      assertEquals(list, "");
+    }
+  });
+});
+
+Deno.test("check() goes over the connections that locks use, and disturbs none of them", async () => {
+  await using servers = shared.lend(3);
+  await using redlock = createRedlock(servers.urls, { ttlMs: 5_000 });
+  await using lock = await redlock.acquire("invoice:42");
+  const calls = Array.from({ length: 50 }, async (_, index) => {
+    const [, own] = await Promise.all([
+      index % 10 === 0 ? redlock.check() : undefined,
+      redlock.acquire(`job:${index}`, { waitMs: 0 }),
+    ]);
+    return await own.release();
+  });
+  assertEquals(await Promise.all(calls), Array(50).fill(true));
+  await lock.extend();
+  assert(lock.held);
+});
+
+Deno.test("check() finds a server that is listed under two names", async () => {
+  await using servers = shared.lend(2);
+  const [one, other] = servers.urls;
+  await using redlock = createRedlock([one, other, one.replace("127.0.0.1", "localhost")]);
+  const report = await redlock.check();
+  assertEquals([codes(report), places(report, "SAME_SERVER")], [["SAME_SERVER"], [0, 2]]);
+  assertFalse(report.ok);
+});
+
+Deno.test("check() finds a replica", async () => {
+  await using servers = shared.lend(3);
+  await servers[1].command("REPLICAOF", "127.0.0.1", servers[0].port);
+  await using redlock = createRedlock(servers.urls);
+  const report = await redlock.check();
+  assertEquals([codes(report), places(report, "REPLICA")], [["REPLICA"], [1]]);
+});
+
+Deno.test("check() finds a node of a cluster and servers that may evict", async () => {
+  await using cluster = await startServer({ config: ["cluster-enabled yes"] });
+  await using evicting = await startServer({ config: ["maxmemory-policy allkeys-lru"] });
+  await using full = await startServer({
+    config: ["maxmemory-policy volatile-ttl", "maxmemory 100mb"],
+  });
+  await using redlock = createRedlock([cluster.url, evicting.url, full.url]);
+  const report = await redlock.check();
+  assertEquals(codes(report), ["CLUSTER_NODE", "MAY_EVICT", "MAY_EVICT"]);
+  assertEquals(places(report, "CLUSTER_NODE"), [0]);
+  assertEquals(places(report, "MAY_EVICT"), [2, 1]); // the one with a limit is the severer
+});
+
+for (
+  const [command, code] of [
+    ["info", "INFO_REFUSED"],
+    ["time", "TIME_REFUSED"],
+    ["evalsha", "EVALSHA_REFUSED"],
+    ["publish", "PUBLISH_REFUSED"],
+    ["subscribe", "SUBSCRIBE_REFUSED"],
+    ["config", undefined],
+  ] as const
+) {
+  Deno.test(`check() of an ACL user without ${command} tells the rest, and no credentials`, async () => {
+    const users = [`locker on >${PASSWORD} ~* &* +@all -${command}`];
+    await using server = await startServer({ users });
+    await using redlock = createRedlock([`redis://locker:${PASSWORD}@127.0.0.1:${server.port}`]);
+    const report = await redlock.check();
+    assertEquals(codes(report).filter((it) => it !== "NODES_FEW"), code ? [code] : []);
+    const [{ refused, version, clockOffsetMs }] = report.nodes;
+    assertEquals(refused, { [command.toUpperCase()]: "NOPERM" });
+    assertEquals(version === undefined, command === "info");
+    assertEquals(clockOffsetMs === undefined, command === "time");
+    for (const text of [JSON.stringify(report), formatHealthReport(report)]) {
+      assertFalse(text.includes("locker") || text.includes(PASSWORD), text);
+    }
+  });
+}
+
+Deno.test("check() finds that the channels of an ACL user are others than those of waiting", async () => {
+  const users = [`locker on >${PASSWORD} ~* resetchannels &mine:* +@all`];
+  await using server = await startServer({ users });
+  await using redlock = createRedlock([`redis://locker:${PASSWORD}@127.0.0.1:${server.port}`]);
+  const report = await redlock.check();
+  assertEquals(codes(report), ["PUBLISH_REFUSED", "SUBSCRIBE_REFUSED", "NODES_FEW"]);
+});
+
+Deno.test("check() of a server that wants a password says so, with and without one", async () => {
+  await using server = await startServer({ password: PASSWORD });
+  const host = `127.0.0.1:${server.port}`;
+  for (const address of [`redis://${host}`, `redis://:wrong-one@${host}`]) {
+    await using redlock = createRedlock([address]);
+    const report = await redlock.check();
+    assertEquals(codes(report), ["NO_QUORUM", "NODE_UNREACHABLE", "NODES_FEW"]);
+    assert(/NOAUTH|WRONGPASS/u.test(report.nodes[0].error!), report.nodes[0].error);
+    assertFalse(JSON.stringify(report).includes("wrong-one"));
+  }
+});
+
+Deno.test("check() finds a restart for as long as a lock may live, unless every write reaches the disk", async () => {
+  await using plain = await startServers(2);
+  await using safe = await startServer({ config: ["appendonly yes", "appendfsync always"] });
+  await using redlock = createRedlock([...plain.urls, safe.url], { ttlMs: 10 });
+  await eventually(async () => {
+    assertEquals(places(await redlock.check(), "RESTARTED"), []);
+  }, 15_000);
+  await plain[1].restart();
+  await safe.restart({ keepData: true });
+  await eventually(async () => {
+    const report = await redlock.check();
+    assertEquals(report.nodes.map(({ reachable }) => reachable), [true, true, true]);
+    assertEquals(places(report, "RESTARTED"), [1]);
+    const { aofEnabled, appendfsync } = report.nodes[2];
+    assertEquals([aofEnabled, appendfsync], [true, "always"]);
+  });
+});
+
+for (const [count, expected] of [[1, ["NODES_FEW"]], [2, ["NODES_FEW", "NODES_EVEN"]]] as const) {
+  Deno.test(`check() of ${count} nodes finds ${expected}`, async () => {
+    await using servers = shared.lend(count);
+    await using redlock = createRedlock(servers.urls);
+    assertEquals(codes(await redlock.check()), [...expected]);
+  });
+}
+
+Deno.test("check() of four nodes finds that their number is even", async () => {
+  await using servers = shared.lend(4);
+  await using redlock = createRedlock(servers.urls);
+  assertEquals(codes(await redlock.check()), ["NODES_EVEN"]);
+});
+
+for (const warm of [false, true]) {
+  const when = warm ? "after it was connected to" : "before it was connected to";
+  Deno.test(`check() finds a server that hangs ${when}, in bounded time`, async () => {
+    await using servers = shared.lend(3);
+    await using redlock = createRedlock(servers.urls, { nodeTimeoutMs: 200 });
+    if (warm) await redlock.check();
+    await servers[1].pause();
+    const report = await deadline(redlock.check(), 200 + SLACK_MS);
+    assertEquals([codes(report), places(report, "NODE_UNREACHABLE")], [["NODE_UNREACHABLE"], [1]]);
+    assertEquals(report.nodes[1].error, "no answer within 200 ms");
+    servers[1].resume();
+    await eventually(async () => assertEquals(codes(await redlock.check()), []));
+  });
+}
+
+Deno.test("check() resolves where a majority is down, and where all are", async () => {
+  await using servers = await startServers(3);
+  await using redlock = createRedlock(servers.urls);
+  await Promise.all([servers[0].kill(), servers[2].kill()]);
+  const some = await redlock.check();
+  assertEquals(codes(some), ["NO_QUORUM", "NODE_UNREACHABLE"]);
+  assertEquals(places(some, "NODE_UNREACHABLE"), [0, 2]);
+  await servers[1].kill();
+  await eventually(async () => {
+    assertEquals(places(await redlock.check(), "NODE_UNREACHABLE"), [0, 1, 2]);
+  });
+});
+
+Deno.test("check() of nodes in memory finds the one whose clock is ahead", async () => {
+  await using nodes = await startNodes(3);
+  await using redlock = createRedlock(nodes.addresses);
+  assertEquals(codes(await redlock.check()), []);
+  nodes.node(1).skewClock(5_000);
+  const report = await redlock.check();
+  assertEquals([codes(report), places(report, "NODE_CLOCKS_APART")], [["NODE_CLOCKS_APART"], [1]]);
+  for (const node of nodes) node.skewClock(-5_000);
+  const behind = await redlock.check();
+  assertEquals(codes(behind), ["CLIENT_CLOCK_APART"]);
+  assertLess(Math.abs(behind.nodes[0].clockOffsetMs! + 5_000), behind.nodes[0].roundTripMs! + 2);
+});
