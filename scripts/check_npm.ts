@@ -26,8 +26,8 @@ const ALLOWED_FILES = [
 ];
 
 /** The most that the code may weigh, and the declarations, in bytes; what people read is beside that. */
-const CODE_BYTES_MAX = 185_000;
-const DECLARATION_BYTES_MAX = 92_000;
+const CODE_BYTES_MAX = 250_000;
+const DECLARATION_BYTES_MAX = 110_000;
 
 /** Where the runtimes' own names may stand. */
 const TRANSPORTS = /^src\/transport\//;

@@ -94,7 +94,7 @@ export interface Ballot {
    * Where there is one, a node that can is to put the caller in line if it denies an acquisition; and with a release,
    * to take it out.
    */
-  readonly ticket?: Ticket;
+  readonly ticket?: Ticket | undefined;
   /** With a release: whether the ticket stays in line all the same, as its caller has not won and waits on. */
   readonly stays?: boolean;
   /** Set by a node that grants a release: others wait for the keys. */

@@ -35,6 +35,11 @@ export function waitersKey(key: string): string {
   return tagged ? `${key}:waiters` : `{${key}}:waiters`;
 }
 
+/** Joins the parts of a script. The numbers in them are those above, which a test holds them to. */
+function lua(...parts: readonly string[]): string {
+  return parts.join("");
+}
+
 /**
  * Tells the head of a key's list that the key may be free, passing over those for whom nobody listens. Says whether
  * somebody was told; the caller's own entry is not, and nobody is where what it takes is not allowed. The list's name
@@ -52,7 +57,7 @@ local function wake(key, own)
     local entry = redis.pcall('LINDEX', list, 0)
     if type(entry) ~= 'string' or entry == own then return false end
     local id = entry:match('^(.-):')
-    local heard = id and redis.pcall('PUBLISH', '${WAKE_CHANNEL}' .. id, entry .. ':' .. key) or 0
+    local heard = id and redis.pcall('PUBLISH', 'hasp:wake:' .. id, entry .. ':' .. key) or 0
     if heard ~= 0 then return type(heard) == 'number' end
     if type(redis.pcall('LPOP', list)) == 'table' then return false end
   end
@@ -75,7 +80,7 @@ local function stand(list, entry, front)
     if not other then break end
     local lead = since(other) - since(entry)
     local later = lead > 0 or lead == 0 and other > entry
-    if later == front or not front and lead > ${SKEW_MS_MAX} then break end
+    if later == front or not front and lead > 100 then break end
     at, pivot = at + (front and 1 or -1), other
   end
   if pivot then
@@ -135,7 +140,10 @@ return missing and 2 or 1
  * 1 where all were; 3 where all were and somebody else waits.
  */
 export const RELEASE: Script = {
-  source: `${WAKE}${STAND}local all, waiting, failure = true, false, nil
+  source: /* @__PURE__ */ lua(
+    WAKE,
+    STAND,
+    `local all, waiting, failure = true, false, nil
 local entry, leaves, stays = ARGV[2], ARGV[3] == 'leave', ARGV[3] == 'stay'
 for _, key in ipairs(KEYS) do
   local value = redis.pcall('GET', key)
@@ -149,7 +157,7 @@ for _, key in ipairs(KEYS) do
     redis.pcall('LREM', waiters(key), 1, entry)
   elseif stays and value == ARGV[1] then
     if pcall(stand, waiters(key), entry, true) then
-      redis.pcall('PEXPIRE', waiters(key), ${LINE_TTL_MS})
+      redis.pcall('PEXPIRE', waiters(key), 180000)
     end
   end
   if value == ARGV[1] or not value then
@@ -158,6 +166,7 @@ for _, key in ipairs(KEYS) do
 end
 return failure or (all and (waiting and 3 or 1) or 0)
 `,
+  ),
   sha1: "ccb11426f3bd21d8db1c8447d653f4d02b3f72a0",
 };
 
@@ -169,7 +178,10 @@ return failure or (all and (waiting and 3 or 1) or 0)
  * many stand before the entry, and how many in all.
  */
 export const ACQUIRE_OR_WAIT: Script = {
-  source: `${WAKE}${STAND}local entry, claim = ARGV[3], tonumber(ARGV[4])
+  source: /* @__PURE__ */ lua(
+    WAKE,
+    STAND,
+    `local entry, claim = ARGV[3], tonumber(ARGV[4])
 local blocked
 for index, key in ipairs(KEYS) do
   if redis.call('EXISTS', key) == 1 or claim == 0 and wake(key, entry) then
@@ -199,20 +211,24 @@ for index, key in ipairs(KEYS) do
 end
 local list = waiters(KEYS[blocked])
 local ahead = stand(list, entry, claim > 0)
-redis.call('PEXPIRE', list, ${LINE_TTL_MS})
+redis.call('PEXPIRE', list, 180000)
 return { redis.call('PTTL', KEYS[blocked]), ahead, redis.call('LLEN', list) }
 `,
+  ),
   sha1: "08bd83195e7b921d277828f5c2f8ff56808cd391",
 };
 
 /** `KEYS` resources; `ARGV` entry: leaves the lists, and passes on a wake-up that may have come; 1. */
 export const LEAVE: Script = {
-  source: `${WAKE}for _, key in ipairs(KEYS) do
+  source: /* @__PURE__ */ lua(
+    WAKE,
+    `for _, key in ipairs(KEYS) do
   if redis.call('LREM', waiters(key), 1, ARGV[1]) == 1 and redis.call('EXISTS', key) == 0 then
     wake(key)
   end
 end
 return 1
 `,
+  ),
   sha1: "3b44883ba4c85560b5180d224d17749e99a93fd9",
 };

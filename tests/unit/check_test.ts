@@ -4,6 +4,7 @@ import { RedlockError } from "../../src/errors.ts";
 import type { HealthReport } from "../../src/health_report.ts";
 import type { NodeDiagnosis } from "../../src/node.ts";
 import { type RedlockOptions, resolveOptions } from "../../src/options.ts";
+import { electorateOf } from "../../src/quorum.ts";
 import { close, rejection, settle } from "../support/cluster_calls.ts";
 import { FakeCluster } from "../support/fake_nodes.ts";
 
@@ -25,7 +26,7 @@ function clusterOf(...diagnoses: (Diagnose | undefined)[]): FakeCluster {
 /** Checks the nodes without the client that they belong to. */
 function checkAll(cluster: FakeCluster, options: RedlockOptions = OPTIONS): Promise<HealthReport> {
   const { nodes, wheel } = cluster;
-  const electorate = { nodes, wheel, quorum: Math.floor(nodes.length / 2) + 1, closed: false };
+  const electorate = electorateOf(wheel, nodes);
   return settle(cluster, check(electorate, resolveOptions("check nodes", options)));
 }
 
@@ -146,7 +147,7 @@ Deno.test("Redlock.check() of a client that is closed rejects", async () => {
 
 Deno.test("check() rejects where the client is closed meanwhile", async () => {
   const cluster = clusterOf(answer, hang, hang);
-  const electorate = { nodes: cluster.nodes, wheel: cluster.wheel, quorum: 2, closed: false };
+  const electorate = electorateOf(cluster.wheel, cluster.nodes);
   const rejected = rejection(cluster, check(electorate, resolveOptions("check nodes", OPTIONS)));
   electorate.closed = true;
   cluster.wheel.announceClose();

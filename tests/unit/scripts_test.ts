@@ -1,4 +1,4 @@
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertStringIncludes } from "@std/assert";
 import * as scripts from "../../src/scripts.ts";
 
 const SCRIPTS = Object.entries(scripts).filter((entry): entry is [string, scripts.Script] => {
@@ -26,4 +26,13 @@ Deno.test("waitersKey() keeps the list in the cluster slot of its key", () => {
     "a{b": "{a{b}:waiters",
   };
   for (const [key, list] of Object.entries(lists)) assertEquals(scripts.waitersKey(key), list);
+});
+
+Deno.test("the scripts' numbers are those of their constants", () => {
+  const { ACQUIRE_OR_WAIT, RELEASE, LINE_TTL_MS, SKEW_MS_MAX, WAKE_CHANNEL } = scripts;
+  for (const { source } of [ACQUIRE_OR_WAIT, RELEASE]) {
+    assertStringIncludes(source, `${LINE_TTL_MS})`);
+    assertStringIncludes(source, `lead > ${SKEW_MS_MAX} `);
+    assertStringIncludes(source, `'${WAKE_CHANNEL}' .. id`);
+  }
 });

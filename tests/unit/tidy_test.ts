@@ -21,9 +21,6 @@ const LAYERS: readonly (readonly [name: string, pattern: RegExp])[] = [
   ["adapter", /^src\/(lock_commands|redis_(diagnosis|ear|node))\.ts$/u],
   [
     "algorithm",
-  ["adapter", /^src\/(lock_commands|redis_(diagnosis|ear|node))\.ts$/u],
-  [
-    "algorithm",
     /^src\/(acquisition|asking|bell|check|contender|findings|health_report|hold|inspection|lines|lock|quorum|redlock|renewal|restart_guard|waiter)\.ts$/u,
   ],
   ["preset", /^src\/create_redlock\.ts$/u],

@@ -187,8 +187,9 @@ function clientsOf(world: World): SimClient[] {
  */
 function fairTurnsMax(world: World): number {
   const { plan } = world;
-  const paused = plan.process.stallChance > 0;
-  const poll = paused || plan.clients.some(({ notify }) => notify === false) ||
+  // Where processes or writes are held up, a wake-up is too: and the vote is split over the nodes that are left.
+  const heldUp = plan.process.stallChance > 0 || plan.network.slowWriteChance > 0;
+  const poll = heldUp || plan.clients.some(({ notify }) => notify === false) ||
     plan.faults.some((fault) => fault.kind === "errors" && /^(?:NOPERM|ERR)/u.test(fault.text));
   return poll ? Infinity : 2 * clientsOf(world).length + SKEW_MS_MAX / PROGRESS_HOLD_MS;
 }
