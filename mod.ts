@@ -55,7 +55,7 @@ export {
   type Severity,
 } from "./src/health_report.ts";
 export type { Inspection } from "./src/inspection.ts";
-export type { ExtendOptions, Lock } from "./src/lock.ts";
+export type { ExtendOptions, FencedLock, Lock } from "./src/lock.ts";
 export type {
   Ballot,
   Claim,
@@ -68,7 +68,7 @@ export type {
   Vote,
   WakeListener,
 } from "./src/node.ts";
-export type { RedlockOptions } from "./src/options.ts";
+export type { RedlockOptions, TokenSource } from "./src/options.ts";
 export {
   type CommandOutcome,
   ConnectionError,

@@ -13,12 +13,16 @@ import {
   voteCount,
 } from "./errors.ts";
 import { emit } from "./events.ts";
+import { counterHint, judge } from "./fencing.ts";
 import { Hold } from "./hold.ts";
 import { lineName } from "./lines.ts";
 import type { Ticket, Vote } from "./node.ts";
 import type { Settings } from "./options.ts";
-import { askToAcquire, type Electorate, Round, undo } from "./quorum.ts";
+import { askToAcquire, askToRaise, type Electorate, Round, undo } from "./quorum.ts";
 import { expiryMarginMs } from "./validity.ts";
+
+/** Rounds that raise counters to a fencing token, at the most: each is there because somebody else locked meanwhile. */
+const RAISES_MAX = 8;
 
 /** One call for a lock: a series of attempts, each a round with a value of its own. */
 export class Acquisition {
@@ -57,12 +61,15 @@ export class Acquisition {
     const { lines } = this.#electorate;
     if (this.#settings.waitMs === 0) {
       await this.attempt();
-      return this.concludeAlone() ?? raise(this.refusal());
+      const hold = this.concludeAlone() ?? raise(this.refusal());
+      if (this.#settings.tokenSource) await this.drawToken(hold);
+      return hold;
     }
     const name = lineName(this.#keys);
     if (!lines.enter(name, this)) await this.#standInLine(name);
     try {
       const hold = await this.#contend(name);
+      if (this.#settings.tokenSource) await this.drawToken(hold);
       lines.succeed(name, this, hold);
       if (!hold.standing) lines.vacate(name, hold); // lost while it was told of
       return hold;
@@ -77,6 +84,35 @@ export class Acquisition {
     const hold = this.conclude();
     if (hold?.standing) this.#electorate.lines.enter(lineName(this.#keys), hold);
     return hold;
+  }
+
+  /**
+   * Gives a lock that was won a token from elsewhere; does nothing where none is asked for.
+   *
+   * @throws Whatever the source throws, the call's signal's reason, or a {@linkcode LockLostError} where the lock has
+   *   ended meanwhile. The lock is released then, and the source, which was told by its signal, not waited for.
+   */
+  async drawToken(hold: Hold): Promise<void> {
+    const { tokenSource, signal } = this.#settings;
+    if (!tokenSource) return;
+    try {
+      const token = await unlessAborted(tokenSource(this.#resources, hold.signal), [
+        hold.signal,
+        signal,
+      ]);
+      if (!Number.isSafeInteger(token)) {
+        throw new TypeError(
+          `Cannot acquire lock as 'tokenSource' must answer with a safe integer: it was ${token}`,
+        );
+      }
+      if (hold.lostError) throw hold.lostError;
+      this.#throwIfEnded(hold);
+      hold.fencingToken = token;
+    } catch (error) {
+      this.#throwIfEnded(hold);
+      await hold.release().catch(() => {});
+      throw error;
+    }
   }
 
   /** Asks until the nodes grant the lock. Nobody else of this client asks for it meanwhile. */
@@ -125,13 +161,42 @@ export class Acquisition {
    */
   attempt(ticket?: Ticket): Promise<void> {
     this.#throwIfEnded();
-    const { signal, ttlMs, nodeTimeoutMs, validityMs } = this.#settings;
+    const { signal, ttlMs, nodeTimeoutMs, validityMs, fencing } = this.#settings;
     const value = this.#electorate.wheel.random.value();
     this.#attempts++;
-    this.#round = new Round(this.#electorate, this.#keys, value, ttlMs);
-    this.#round.ticket = ticket;
-    this.#start ??= this.#round;
-    return this.#round.ask(askToAcquire, Math.min(nodeTimeoutMs, validityMs), signal);
+    const round = this.#round = new Round(this.#electorate, this.#keys, value, ttlMs);
+    round.ticket = ticket;
+    this.#start ??= round;
+    if (fencing) return this.#attemptFenced(round);
+    return round.ask(askToAcquire, Math.min(nodeTimeoutMs, validityMs), signal);
+  }
+
+  /**
+   * An attempt whose nodes count, and further rounds until a quorum of their counters is the same. All of these
+   * together may take as long as one: where counters cannot agree, the call is not kept.
+   */
+  async #attemptFenced(round: Round): Promise<void> {
+    const { signal, nodeTimeoutMs, validityMs } = this.#settings;
+    const { nodes, quorum, wheel: { clock }, highestToken } = this.#electorate;
+    round.fence = counterHint(round.wallMs, highestToken);
+    const counts = round.counts = new Array<number | undefined>(nodes.length).fill(undefined);
+    await round.ask(askToAcquire, Math.min(nodeTimeoutMs, validityMs), signal);
+    let decided: Instant | undefined;
+    for (let raises = 0; raises < RAISES_MAX && round.decision === "granted"; raises++) {
+      const { token, settled } = judge(counts, quorum);
+      if (settled || signal?.aborted || this.#electorate.closed) return;
+      const raising = round.follow();
+      decided ??= raising;
+      const leftMs = Math.min(
+        nodeTimeoutMs - elapsedMs(clock, decided),
+        validityMs - elapsedMs(clock, round),
+      );
+      if (leftMs <= 0) return;
+      raising.fence = token;
+      raising.counts = counts;
+      await raising.ask(askToRaise, leftMs, signal);
+      if (raising.deniedByMajority) return;
+    }
   }
 
   /**
@@ -147,10 +212,15 @@ export class Acquisition {
     const ended = this.#electorate.closed || signal?.aborted;
     // A lock whose holder would have to be told of its end at once is none.
     const valid = remainingMs > expiryMarginMs(validityMs);
-    const granted = round.decision === "granted" && valid && !ended;
+    const token = round.counts && judge(round.counts, this.#electorate.quorum);
+    const granted = round.decision === "granted" && valid && !ended && (token?.settled ?? true);
     const hold = granted
       ? new Hold(round, this.#settings, this.#resources, this.#autoExtend)
       : undefined;
+    if (hold && token) {
+      hold.fencingToken = token.token;
+      this.#electorate.highestToken = Math.max(token.token, this.#electorate.highestToken);
+    }
     if (!hold) undo(round, undefined, true);
     if (onEvent) this.#report(granted, remainingMs);
     this.#throwIfEnded(hold);
@@ -188,7 +258,10 @@ export class Acquisition {
   #whyNot(votes: readonly Vote[]): string {
     const { nodes, quorum } = this.#electorate;
     if (!this.#round) return "this client holds it, or calls of its own come first";
-    const late = this.#round.decision === "granted" ? ", too late for its validity" : "";
+    const { decision, counts } = this.#round;
+    const unsettled = counts !== undefined && !judge(counts, quorum).settled;
+    const why = unsettled ? "without agreeing on a fencing token" : "too late for its validity";
+    const late = decision === "granted" ? `, ${why}` : "";
     return `${voteCount(votes, nodes.length, quorum)}${late}`;
   }
 
@@ -245,4 +318,21 @@ export class Acquisition {
 /** Throws an error where an expression stands. */
 function raise(error: Error): never {
   throw error;
+}
+
+/** What is answered, unless a signal aborts before: then its reason, as a rejection. Leaves no listener behind. */
+function unlessAborted<T>(
+  answer: T | PromiseLike<T>,
+  signals: readonly (AbortSignal | undefined)[],
+): Promise<T> {
+  const over = new AbortController();
+  return new Promise<T>((resolve, reject) => {
+    for (const signal of signals) {
+      if (!signal) continue;
+      const abort = () => reject(signal.reason);
+      if (signal.aborted) abort();
+      else signal.addEventListener("abort", abort, { once: true, signal: over.signal });
+    }
+    Promise.resolve(answer).then(resolve, reject);
+  }).finally(() => over.abort());
 }

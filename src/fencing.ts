@@ -62,7 +62,8 @@ export interface Judgement {
  * token as well as raise it. A token that is settled and handed out stays so, whatever is answered afterwards.
  *
  * @param answers The counter that each node answered last, in any order, with `undefined` for a node that did not grant
- * the lock, has not answered or does not count. A node's answers never fall, so none is ever taken back.
+ * the lock, has not answered or does not count. A node's answers never fall; one is taken back only where the node then
+ * says that the key is gone.
  * @param quorum How many nodes must agree.
  * @returns The token, and whether the lock may be handed out with it.
  */

@@ -22,6 +22,8 @@ export class Hold extends Timed {
   readonly resources: readonly string[];
   /** The round that won it. */
   readonly round: Round;
+  /** The fencing token, where there is one. */
+  fencingToken: number | undefined = undefined;
   /** How often it was extended. */
   extensions = 0;
   /** How it ended: released, or lost for a reason. */

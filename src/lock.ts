@@ -87,6 +87,15 @@ export class Lock implements AsyncDisposable {
   }
 
   /**
+   * With `fencing` or a `tokenSource`: a number greater than that of every lock before on any of the resources. Give it
+   * to the store that is written to, which has to refuse whatever comes with a smaller one than it has seen. Extending
+   * keeps it.
+   */
+  get fencingToken(): number | undefined {
+    return this.#hold.fencingToken;
+  }
+
+  /**
    * Gives the lock a new validity, counted from now. A try that fails leaves the old validity as it was and is
    * repeated for as long as it lasts.
    *
@@ -117,4 +126,10 @@ export class Lock implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#hold.release().catch(() => {});
   }
+}
+
+/** A lock with a fencing token. */
+export interface FencedLock extends Lock {
+  /** See {@linkcode Lock.fencingToken}. */
+  readonly fencingToken: number;
 }

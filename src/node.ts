@@ -91,6 +91,11 @@ export interface Ballot {
   /** A place for what nodes of one kind can share, such as the encoded command. */
   shared: unknown;
   /**
+   * With fencing tokens. In an acquisition: what a missing counter of the keys starts from, at the least. Later: the
+   * token, to which counters are raised.
+   */
+  readonly fence?: number | undefined;
+  /**
    * Where there is one, a node that can is to put the caller in line if it denies an acquisition; and with a release,
    * to take it out.
    */
@@ -104,8 +109,9 @@ export interface Ballot {
    *
    * @param seat The node's seat.
    * @param atMs When its answer came, by the monotonic clock; this moment unless given.
+   * @param count With fencing tokens, the node's counter of the keys after that.
    */
-  grant(seat: number, atMs?: number): void;
+  grant(seat: number, atMs?: number, count?: number): void;
   /**
    * The key is held by another, or is not there.
    *
@@ -190,6 +196,11 @@ export interface LockNode {
   extend(ballot: Ballot, seat: number): void;
   /** Deletes every key that holds the value; grants where all of them did. */
   release(ballot: Ballot, seat: number): void;
+  /**
+   * Where every key holds the value, raises their counters to the ballot's token and grants with the highest. Left out:
+   * there are no fencing tokens with this node.
+   */
+  raise?(ballot: Ballot, seat: number): void;
   /** What stands under one key, or `undefined` where nothing does. Rejects where the node cannot tell. */
   inspect(key: string): Promise<KeyState | undefined>;
   /**

@@ -24,6 +24,17 @@ const NODE_TIMEOUT_DIVISOR = 20;
 const NODE_TIMEOUT_MS_MIN = 50;
 const NODE_TIMEOUT_MS_MAX = 1_000;
 
+/**
+ * Draws one fencing token.
+ *
+ * @param resources What was locked.
+ * @param signal Aborts when the lock is lost.
+ */
+export type TokenSource = (
+  resources: readonly string[],
+  signal: AbortSignal,
+) => number | Promise<number>;
+
 /** Options of the lock client, each of which can be given anew with each call. `undefined` means the default. */
 export interface RedlockOptions {
   /**
@@ -79,6 +90,19 @@ export interface RedlockOptions {
    */
   notify?: boolean;
   /**
+   * Whether each lock has a fencing token: a number greater than that of every lock before on the same resources. See
+   * "Is it safe?" in the README.
+   *
+   * @default {false}
+   */
+  fencing?: boolean;
+  /**
+   * Draws the fencing token elsewhere, in place of the nodes: from a sequence of a database, say. It is asked when the
+   * lock has been won, and must answer with a greater safe integer each time. Where it throws, the lock is released,
+   * and the call rejects with its error.
+   */
+  tokenSource?: TokenSource;
+  /**
    * Whether the lock is extended for as long as it is held.
    *
    * @default {false in acquire and tryAcquire, true in using}
@@ -112,6 +136,8 @@ export interface Settings {
   readonly retryDelayMs: number;
   readonly retryDelayMaxMs: number;
   readonly notify: boolean;
+  readonly fencing: boolean;
+  readonly tokenSource: TokenSource | undefined;
   readonly autoExtend: boolean | undefined;
   readonly extensionsMax: number;
   readonly keyPrefix: string;
@@ -129,6 +155,8 @@ const NAMES: { readonly [Name in keyof Required<RedlockOptions>]: true } = {
   retryDelayMs: true,
   retryDelayMaxMs: true,
   notify: true,
+  fencing: true,
+  tokenSource: true,
   autoExtend: true,
   extensionsMax: true,
   keyPrefix: true,
@@ -162,6 +190,8 @@ export function resolveOptions(
     retryDelayMs = inherited.retryDelayMs ?? 100,
     retryDelayMaxMs = inherited.retryDelayMaxMs ?? 2_000,
     notify = inherited.notify ?? true,
+    fencing = inherited.fencing ?? false,
+    tokenSource = inherited.tokenSource,
     autoExtend = inherited.autoExtend,
     extensionsMax = inherited.extensionsMax ?? 1_000,
     keyPrefix = inherited.keyPrefix ?? "",
@@ -180,6 +210,8 @@ export function resolveOptions(
     throw rangeError(attempt, "extensionsMax", "must be an integer or Infinity", extensionsMax);
   }
   checkType(attempt, "notify", notify, "boolean");
+  checkType(attempt, "fencing", fencing, "boolean");
+  checkType(attempt, "tokenSource", tokenSource, "function");
   checkType(attempt, "autoExtend", autoExtend, "boolean");
   checkType(attempt, "keyPrefix", keyPrefix, "string");
   checkType(attempt, "onEvent", onEvent, "function");
@@ -195,6 +227,8 @@ export function resolveOptions(
     retryDelayMs,
     retryDelayMaxMs,
     notify,
+    fencing,
+    tokenSource,
     autoExtend,
     extensionsMax,
     keyPrefix,

@@ -4,32 +4,12 @@
  * @module
  */
 import type { Instant } from "./clock.ts";
+import { decide, type Decision, quorumSize } from "./decision.ts";
 import type { EventListener } from "./events.ts";
 import { Lines } from "./lines.ts";
 import type { Ballot, LockNode, Place, Ticket, Vote } from "./node.ts";
 import { toError } from "./errors.ts";
 import { Timed, type TimerWheel } from "./timer_wheel.ts";
-
-/** The smallest number of nodes of which any two sets share one: ⌊N/2⌋ + 1. */
-export function quorumSize(nodeCount: number): number {
-  return Math.floor(nodeCount / 2) + 1;
-}
-
-/** What can be said of a vote that may not be complete. */
-export type Decision = "open" | "granted" | "refused";
-
-/**
- * Decides a vote: granted once a quorum granted, refused once no quorum can be reached any more.
- *
- * @param granted How many nodes granted.
- * @param pending How many have not answered.
- * @param quorum How many grants it takes.
- * @returns The decision; never `"open"` once nothing is pending, for even numbers of nodes too.
- */
-export function decide(granted: number, pending: number, quorum: number): Decision {
-  if (granted >= quorum) return "granted";
-  return granted + pending < quorum ? "refused" : "open";
-}
 
 /** The nodes, and what it takes to ask them. */
 export interface Voters {
@@ -47,6 +27,8 @@ export interface Electorate extends Voters {
   readonly lines: Lines;
   /** Whether the client was closed. */
   closed: boolean;
+  /** The highest fencing token there was. */
+  highestToken: number;
 }
 
 /**
@@ -62,16 +44,18 @@ export function electorateOf(
   onEvent?: EventListener,
 ): Electorate {
   const voters = { nodes, quorum: quorumSize(nodes.length), wheel };
-  return { ...voters, lines: new Lines(voters, onEvent), closed: false };
+  return { ...voters, lines: new Lines(voters, onEvent), closed: false, highestToken: 0 };
 }
 
 /** What one node is asked in a round. */
 export type Question = (node: LockNode, ballot: Ballot, seat: number) => void;
 
-/** The three questions; each is one constant function, so that asking makes no closure. */
+/** The questions; each is one constant function, so that asking makes no closure. */
 export const askToAcquire: Question = (node, ballot, seat) => node.acquire(ballot, seat);
 /** See {@linkcode askToAcquire}. */
 export const askToExtend: Question = (node, ballot, seat) => node.extend(ballot, seat);
+/** See {@linkcode askToAcquire}. */
+export const askToRaise: Question = (node, ballot, seat) => node.raise!(ballot, seat);
 /** See {@linkcode askToAcquire}. */
 export const askToRelease: Question = (node, ballot, seat) => node.release(ballot, seat);
 
@@ -94,6 +78,9 @@ export class Round extends Timed implements Ballot, Instant {
   shared: unknown = undefined;
   ticket: Ticket | undefined = undefined;
   othersWait = false;
+  fence: number | undefined = undefined;
+  /** With fencing tokens, the counter that each node answered last. */
+  counts: (number | undefined)[] | undefined = undefined;
   /** One bit a seat: which nodes have put the ticket in line, and so set nothing. */
   queued = 0;
   /** The monotonic clock when the round began, before the first byte was sent. */
@@ -236,12 +223,14 @@ export class Round extends Timed implements Ballot, Instant {
     return votes;
   }
 
-  grant(seat: number, atMs?: number): void {
+  grant(seat: number, atMs?: number, count?: number): void {
+    if (this.counts && count !== undefined) this.counts[seat] = count;
     if (this.#cast(seat, GRANTED, atMs)) this.granted++;
     this.#settleIfDecided();
   }
 
   deny(seat: number, atMs?: number): void {
+    if (this.counts) this.counts[seat] = undefined; // the key is gone, and with it what made the count one of ours
     if (this.#cast(seat, DENIED, atMs)) this.denied++;
     this.#settleIfDecided();
   }

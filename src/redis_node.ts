@@ -8,6 +8,7 @@ import {
   encodeAcquireOrWait,
   encodeExtend,
   encodeLeave,
+  encodeRaise,
   encodeRelease,
 } from "./lock_commands.ts";
 import type { Ballot, KeyState, LockNode, NodeDiagnosis, WakeListener } from "./node.ts";
@@ -38,8 +39,11 @@ const BUSY_PREFIXES: readonly string[] = ["LOADING", "BUSY"];
 /** What it says where nobody can stand in line: a command is not allowed or not known, or the list is none. */
 const NO_LINE_PREFIXES: readonly string[] = ["NOPERM", "ERR", "WRONGTYPE"];
 
+/** Counters are above it, all other answers of scripts are not. */
+const COUNT_MIN = 1_000_000;
+
 /** What a command was, in the low bits of its tag; the seat stands above them. */
-const ACQUIRE = 0, EXTEND = 1, RELEASE = 2, LEFTOVER = 3, JOIN = 4, LEAVE = 5;
+const ACQUIRE = 0, EXTEND = 1, RELEASE = 2, LEFTOVER = 3, JOIN = 4, LEAVE = 5, RAISE = 6;
 const OPERATION_MASK = 7, SCRIPT_SENT = 8, TAG_BITS = 4;
 
 /** A release that has not reached its node. */
@@ -118,6 +122,12 @@ export class RedisNode implements LockNode, ReplyReceiver {
     this.#submitSetting(ballot, seat, EXTEND, ballot.shared as Uint8Array);
   }
 
+  raise(ballot: Ballot, seat: number): void {
+    ballot.shared ??= encodeRaise(ballot);
+    const tag = seat << TAG_BITS | RAISE;
+    this.#connection.submit(ballot.shared as Uint8Array, this, ballot, tag);
+  }
+
   release(ballot: Ballot, seat: number): void {
     ballot.shared ??= encodeRelease(ballot);
     const tag = seat << TAG_BITS | RELEASE;
@@ -185,6 +195,8 @@ export class RedisNode implements LockNode, ReplyReceiver {
     } else if (reply === 3 && operation === RELEASE) {
       ballot.othersWait = true;
       ballot.grant(seat, this.#connection.receivedAtMs);
+    } else if (ballot.fence !== undefined && isCount(reply)) {
+      ballot.grant(seat, this.#connection.receivedAtMs, reply);
     } else if (operation === JOIN && Array.isArray(reply)) {
       this.#onQueued(reply, ballot, seat);
     } else if (reply === 0 || reply === null || reply === 2) {
@@ -302,11 +314,18 @@ export class RedisNode implements LockNode, ReplyReceiver {
   }
 }
 
+/** Counters of fencing tokens are microseconds since long ago: none is as small as the other answers. */
+function isCount(reply: RawReply): reply is number {
+  return typeof reply === "number" && reply > COUNT_MIN && Number.isSafeInteger(reply);
+}
+
 /** A command whose script the server does not know, with the script itself. */
 function encodeWhole(operation: number, ballot: Ballot): Uint8Array {
   switch (operation) {
     case RELEASE:
       return encodeRelease(ballot, "EVAL");
+    case RAISE:
+      return encodeRaise(ballot, "EVAL");
     case EXTEND:
       return encodeExtend(ballot, "EVAL");
     case JOIN:

@@ -8,7 +8,7 @@ import { RedlockError } from "./errors.ts";
 import type { HealthReport } from "./health_report.ts";
 import type { Hold } from "./hold.ts";
 import { inspect, type Inspection } from "./inspection.ts";
-import { Lock } from "./lock.ts";
+import { type FencedLock, Lock } from "./lock.ts";
 import type { LockNode } from "./node.ts";
 import { checkResources, type RedlockOptions, resolveOptions, type Settings } from "./options.ts";
 import { type Electorate, electorateOf } from "./quorum.ts";
@@ -77,6 +77,12 @@ export class Redlock implements AsyncDisposable {
    * @throws {TypeError} If the resource is none, or an option is unknown or of the wrong type.
    * @throws {RangeError} If an option is out of range.
    */
+  acquire(
+    resource: string | readonly string[],
+    options: RedlockOptions & { fencing: true },
+  ): Promise<FencedLock>;
+  /** Does the same without a fencing token, or with one of the client's own options. */
+  acquire(resource: string | readonly string[], options?: RedlockOptions): Promise<Lock>;
   async acquire(resource: string | readonly string[], options?: RedlockOptions): Promise<Lock> {
     return new Lock(await this.#acquisition(resource, options, false).acquire());
   }
@@ -92,6 +98,15 @@ export class Redlock implements AsyncDisposable {
    * @throws {TypeError} If the resource is none, or an option is unknown or of the wrong type.
    * @throws {RangeError} If an option is out of range.
    */
+  tryAcquire(
+    resource: string | readonly string[],
+    options: RedlockOptions & { fencing: true },
+  ): Promise<FencedLock | undefined>;
+  /** Does the same without a fencing token, or with one of the client's own options. */
+  tryAcquire(
+    resource: string | readonly string[],
+    options?: RedlockOptions,
+  ): Promise<Lock | undefined>;
   async tryAcquire(
     resource: string | readonly string[],
     options?: RedlockOptions,
@@ -99,6 +114,7 @@ export class Redlock implements AsyncDisposable {
     const acquisition = this.#acquisition(resource, options, false);
     await acquisition.attempt();
     const hold = acquisition.concludeAlone();
+    if (hold) await acquisition.drawToken(hold);
     if (hold) return new Lock(hold);
     const refusal = acquisition.unanswered || this.#hears(options)
       ? acquisition.refusal()
@@ -122,6 +138,12 @@ export class Redlock implements AsyncDisposable {
    */
   async using<T>(
     resource: string | readonly string[],
+    options: RedlockOptions & { fencing: true },
+    routine: (lock: FencedLock) => Promise<T> | T,
+  ): Promise<T>;
+  /** Does the same without a fencing token, or with one of the client's own options. */
+  async using<T>(
+    resource: string | readonly string[],
     options: RedlockOptions | undefined,
     routine: Routine<T>,
   ): Promise<T>;
@@ -130,10 +152,10 @@ export class Redlock implements AsyncDisposable {
   async using<T>(
     resource: string | readonly string[],
     optionsOrRoutine: RedlockOptions | undefined | Routine<T>,
-    maybeRoutine?: Routine<T>,
+    maybeRoutine?: Routine<T> | ((lock: FencedLock) => Promise<T> | T),
   ): Promise<T> {
     const short = typeof optionsOrRoutine === "function";
-    const routine = short ? optionsOrRoutine : maybeRoutine;
+    const routine = (short ? optionsOrRoutine : maybeRoutine) as Routine<T>;
     const options = short ? undefined : optionsOrRoutine;
     if (typeof routine !== "function") {
       throw new TypeError("Cannot acquire lock as 'routine' must be a function");
@@ -236,6 +258,7 @@ export class Redlock implements AsyncDisposable {
   ): Acquisition {
     const settings = this.#settings("acquire lock", options);
     const resources = checkResources("acquire lock", resource);
+    if (settings.fencing) checkFencing(this.#electorate.nodes);
     return new Acquisition(this.#electorate, settings, resources, autoExtend);
   }
 
@@ -292,6 +315,12 @@ function sameOptions(one: RedlockOptions, other: RedlockOptions): boolean {
   }
   for (const name in other) if (!(name in one)) return false;
   return true;
+}
+
+function checkFencing(nodes: readonly LockNode[]): void {
+  const unable = nodes.find((node) => !node.raise);
+  if (!unable) return;
+  throw new TypeError(`Cannot acquire lock as node ${unable.name} has no fencing tokens`);
 }
 
 function checkNodes(nodes: readonly LockNode[]): void {

@@ -32,6 +32,7 @@ const RETRY_MS_MIN = 2;
 async function tryExtend(hold: Hold, ttlMs: number, signal?: AbortSignal): Promise<boolean> {
   const { electorate, settings, round: won } = hold;
   const round = won.follow(ttlMs);
+  if (won.counts) round.fence = hold.fencingToken;
   hold.doubt(round);
   const timeoutMs = Math.min(settings.nodeTimeoutMs, hold.remainingMs());
   const asked = round.ask(askToExtend, timeoutMs, signal);

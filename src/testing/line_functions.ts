@@ -14,7 +14,7 @@ import {
 import type { CommandContext } from "./command.ts";
 import type { Keyspace } from "./keyspace.ts";
 import { array, CommandError, integer } from "./replies.ts";
-import { atPlace, scriptError, setInScript } from "./script_places.ts";
+import { atPlace, scriptError, type ScriptPlace, setInScript } from "./script_places.ts";
 
 /** How many lines the function for waking takes, which stands before each script. */
 const WAKE_LINES = 17;
@@ -56,35 +56,53 @@ export function release(
   return integer(all ? waiting ? 3 : 1 : 0);
 }
 
-/** ACQUIRE_OR_WAIT. */
+/** What ACQUIRE_FENCED has that ACQUIRE_OR_WAIT has not. */
+export interface Counting {
+  /** The script. */
+  readonly sha1: string;
+  /** By how many lines what takes the keys stands further down. */
+  readonly moreLines: number;
+  /** Counts what is granted. */
+  count(): number;
+}
+
+/** ACQUIRE_OR_WAIT; and ACQUIRE_FENCED, with what it counts. */
 export function acquireOrWait(
   context: CommandContext,
   names: readonly string[],
   args: readonly string[],
+  counting?: Counting,
 ): string {
   const keyspace = context.keys;
   const [, , entry] = args;
   const claim = toNumber(args[3]);
   const locks = pairs(names);
+  const sha1 = counting?.sha1 ?? ACQUIRE_OR_WAIT.sha1;
+  const at = (line: number): ScriptPlace => {
+    return { sha1, line: WAKE_LINES + line + (counting?.moreLines ?? 0) };
+  };
   const blocked = locks.find(([key, list]) =>
     keyspace.has(key) || claim === 0 && wake(context, key, list, entry)
   );
   if (!blocked) {
-    for (const [, list] of locks) quitLine(keyspace, list, entry, claim === 2);
-    for (const [key] of locks) {
-      setInScript(keyspace, key, args, { sha1: ACQUIRE_OR_WAIT.sha1, line: WAKE_LINES + 42 });
+    if (entry !== "") {
+      const overdue = claim === 2;
+      for (const [, list] of locks) quitLine(keyspace, list, entry, overdue, at(overdue ? 35 : 36));
     }
-    return integer(1);
+    const granted = counting?.count() ?? 1;
+    for (const [key] of locks) setInScript(keyspace, key, args, at(44));
+    return integer(granted);
   }
+  if (entry === "") return integer(0);
   for (const lock of locks) {
     const [key, list] = lock;
-    if (lock === blocked || !remove(keyspace, list, entry, WAKE_LINES + 47)) continue;
+    if (lock === blocked || !atPlace(at(50), () => removeFrom(keyspace, list, entry))) continue;
     if (!keyspace.has(key)) wake(context, key, list);
   }
   const [key, list] = blocked;
-  if (claim === undefined) throw noClaim();
+  if (claim === undefined) throw noClaim(at(55));
   const { ahead, length } = atPlace(
-    { sha1: ACQUIRE_OR_WAIT.sha1, line: WAKE_LINES + 5 },
+    { sha1, line: WAKE_LINES + 5 },
     () => stand(keyspace, list, entry, claim > 0),
   );
   keyspace.expireAt(list, keyspace.nowMs() + BigInt(LINE_TTL_MS));
@@ -135,11 +153,14 @@ function listOf(keyspace: Keyspace, list: string): string[] | undefined {
   }
 }
 
-function quitLine(keyspace: Keyspace, list: string, entry: string, overdue: boolean): void {
-  const line = WAKE_LINES + (overdue ? 34 : 35);
-  const items = atPlace({ sha1: ACQUIRE_OR_WAIT.sha1, line }, () => {
-    return listForEntry(keyspace, list, entry);
-  });
+function quitLine(
+  keyspace: Keyspace,
+  list: string,
+  entry: string,
+  overdue: boolean,
+  place: ScriptPlace,
+): void {
+  const items = atPlace(place, () => listForEntry(keyspace, list, entry));
   const ahead = items.indexOf(entry);
   if (ahead < 0) return;
   items.splice(ahead, 1);
@@ -182,14 +203,9 @@ function toNumber(text: string | undefined): number | undefined {
 }
 
 /** `claim > 0` where the claim is no number. */
-function noClaim(): CommandError {
-  const place = { sha1: ACQUIRE_OR_WAIT.sha1, line: WAKE_LINES + 52 };
+function noClaim(place: ScriptPlace): CommandError {
   const text = `ERR user_script:${place.line}: attempt to compare number with nil`;
   return scriptError(new CommandError(text), place);
-}
-
-function remove(keyspace: Keyspace, list: string, entry: string, line: number): boolean {
-  return atPlace({ sha1: ACQUIRE_OR_WAIT.sha1, line }, () => removeFrom(keyspace, list, entry));
 }
 
 /** The list for a command that names the entry, too. */

@@ -4,12 +4,23 @@
  *
  * @module
  */
-import { ACQUIRE_ALL, ACQUIRE_OR_WAIT, EXTEND, LEAVE, RELEASE } from "../scripts.ts";
+import {
+  ACQUIRE_ALL,
+  ACQUIRE_COUNTED,
+  ACQUIRE_FENCED,
+  ACQUIRE_OR_WAIT,
+  EXTEND,
+  EXTEND_FENCED,
+  LEAVE,
+  RAISE,
+  RELEASE,
+} from "../scripts.ts";
+import { acquireCounted, acquireFenced, lift, raise } from "./fence_functions.ts";
 import { acquireOrWait, leave, release } from "./line_functions.ts";
 import type { CommandContext } from "./command.ts";
 import type { Keyspace } from "./keyspace.ts";
 import { CommandError, integer } from "./replies.ts";
-import { getInScript, scriptError, setInScript } from "./script_places.ts";
+import { getInScript, placeIn, scriptError, setInScript } from "./script_places.ts";
 
 /** A script that can be run without Lua. */
 export interface ScriptFunction {
@@ -26,6 +37,10 @@ export const SCRIPT_FUNCTIONS: readonly ScriptFunction[] = [
   { sha1: RELEASE.sha1, run: release },
   { sha1: ACQUIRE_OR_WAIT.sha1, run: acquireOrWait },
   { sha1: LEAVE.sha1, run: leave },
+  { sha1: ACQUIRE_COUNTED.sha1, run: acquireCounted },
+  { sha1: ACQUIRE_FENCED.sha1, run: acquireFenced },
+  integerScript(EXTEND_FENCED.sha1, extendFenced),
+  { sha1: RAISE.sha1, run: raise },
 ];
 
 /** A script that works on keys alone, and answers an integer. */
@@ -42,22 +57,38 @@ function acquireAll(keyspace: Keyspace, keys: readonly string[], args: readonly 
   return 1;
 }
 
-function extend(keyspace: Keyspace, keys: readonly string[], args: readonly string[]): number {
+function extendFenced(
+  keyspace: Keyspace,
+  keys: readonly string[],
+  args: readonly string[],
+): number {
+  const extended = extend(keyspace, keys, args, EXTEND_FENCED);
+  if (extended > 0) lift(keyspace, keys, Number(args[2]?.trim() || NaN));
+  return extended;
+}
+
+function extend(
+  keyspace: Keyspace,
+  keys: readonly string[],
+  args: readonly string[],
+  script = EXTEND,
+): number {
   const [value, ttl] = args;
   let missing = false;
   for (const key of keys) {
-    const found = getInScript(keyspace, key, { sha1: EXTEND.sha1, line: 3 });
+    const found = getInScript(keyspace, key, placeIn(script, "local value = redis.call("));
     if (found === undefined) missing = true;
     else if (found !== value) return 0;
   }
   for (const key of keys) {
     const ttlMs = Number(ttl?.trim() || NaN);
     if (Number.isNaN(ttlMs)) {
-      const text = "ERR user_script:7: attempt to compare number with nil";
-      throw scriptError(new CommandError(text), { sha1: EXTEND.sha1, line: 7 });
+      const place = placeIn(script, "if redis.call('PTTL', key)");
+      const text = `ERR user_script:${place.line}: attempt to compare number with nil`;
+      throw scriptError(new CommandError(text), place);
     }
     if (Number(keyspace.remainingMs(key)) < ttlMs) {
-      setInScript(keyspace, key, args, { sha1: EXTEND.sha1, line: 8 });
+      setInScript(keyspace, key, args, placeIn(script, "redis.call('SET', key, ARGV[1]"));
     }
   }
   return missing ? 2 : 1;

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { Script } from "../scripts.ts";
 import { setKey } from "./key_commands.ts";
 import type { Keyspace } from "./keyspace.ts";
 import { CommandError } from "./replies.ts";
@@ -47,4 +48,14 @@ export function atPlace<Result>(place: ScriptPlace, action: () => Result): Resul
 /** The error of a command in a script. */
 export function scriptError({ message }: CommandError, { sha1, line }: ScriptPlace): CommandError {
   return new CommandError(`${message} script: ${sha1}, on @user_script:${line}.`);
+}
+
+/**
+ * Where in a script `text` stands first.
+ *
+ * @param script The script.
+ * @param text Part of a line.
+ */
+export function placeIn({ sha1, source }: Script, text: string): ScriptPlace {
+  return { sha1, line: source.slice(0, source.indexOf(text)).split("\n").length };
 }

@@ -12,6 +12,7 @@ import { parseArgs } from "node:util";
 import { startServers } from "../support/servers.ts";
 import { contenders } from "./contenders/contender.ts";
 import { concurrent } from "./scenarios/concurrent.ts";
+import { fencing } from "./scenarios/fencing.ts";
 import { faults } from "./scenarios/faults.ts";
 import { memory } from "./scenarios/memory.ts";
 import type { Bench, Scenario } from "./scenarios/scenario.ts";
@@ -29,6 +30,7 @@ const SCENARIOS: Record<string, Scenario> = {
   size,
   start,
   waiting,
+  fencing,
 };
 
 const HELP = `Usage: deno task bench [options]

@@ -6,7 +6,8 @@
 
 import process from "node:process";
 import type { Contender } from "./contenders/contender.ts";
-import { contend, disperse, gather, handOff } from "./waiting.ts";
+import { heapBytes } from "./heap.ts";
+import { contend, disperse, gather, handOff, standBy } from "./waiting.ts";
 import { percentile } from "./statistics.ts";
 
 /** How many resources the measurements go round: far more than are ever in flight. */
@@ -32,11 +33,13 @@ function nextResource(): string {
 export const measures: Record<string, Measure> = {
   sequential,
   concurrent,
+  fenced,
   pairs,
   memory,
   gather,
   contend,
   handOff,
+  standBy,
   disperse,
 };
 
@@ -58,6 +61,19 @@ async function sequential(contender: Contender, params: Figures): Promise<Figure
     p99Us: percentile(samplesUs, 0.99),
     cpuUs: (user + system) / samplesUs.length,
   };
+}
+
+/** `count` pairs with fencing tokens, one at a time, on resources called after `round`: latency. */
+async function fenced(contender: Contender, params: Figures): Promise<Figures> {
+  const samplesUs: number[] = [];
+  let last = 0;
+  for (let index = 0; index < params.count!; index++) {
+    const startMs = performance.now();
+    const token = await contender.pairFenced!(`fenced:${params.round}:${index}`);
+    samplesUs.push((performance.now() - startMs) * 1_000);
+    last = Math.max(last, token);
+  }
+  return { p50Us: percentile(samplesUs, 0.5), last };
 }
 
 /** `inFlight` pairs at any time for `durationMs`, each on a resource of its own. */
@@ -102,18 +118,4 @@ async function memory(contender: Contender, params: Figures): Promise<Figures> {
   const after = await heapBytes();
   if (held.some((lock) => lock === undefined)) throw new Error("A lock was not won");
   return { bytes: (after - before) / names.length };
-}
-
-async function heapBytes(): Promise<number> {
-  const { gc, Bun } = globalThis as {
-    gc?: () => void;
-    Bun?: { gc(sync: boolean): void };
-  };
-  // Collected twice, with a turn of the event loop between: what a finished turn still held is free then.
-  for (let i = 0; i < 2; i++) {
-    await new Promise((resolve) => setTimeout(resolve, 20));
-    if (Bun !== undefined) Bun.gc(true);
-    else gc?.();
-  }
-  return process.memoryUsage().heapUsed;
 }

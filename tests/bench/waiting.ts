@@ -6,6 +6,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Contender } from "./contenders/contender.ts";
+import { heapBytes } from "./heap.ts";
 import type { Figures } from "./measures.ts";
 import { median, percentile } from "./statistics.ts";
 
@@ -75,4 +76,18 @@ export async function handOff(_contender: Contender, params: Figures): Promise<F
   }
   await held.release();
   return { handOffUs: percentile(samplesMs, 0.5) * 1_000 };
+}
+
+/** One holds `count` resources, and another waits for all of them: what a wait keeps of the heap. */
+export async function standBy(_contender: Contender, params: Figures): Promise<Figures> {
+  const [one, other] = clients;
+  const names = Array.from({ length: params.count! }, (_, index) => `bench-stand-by:${index}`);
+  const held = await Promise.all(names.map((name) => one!.queue!(name)));
+  const before = await heapBytes();
+  const waiting = names.map((name) => other!.queue!(name));
+  await sleep(params.settleMs!);
+  const bytes = (await heapBytes() - before) / names.length;
+  await Promise.all(held.map((lock) => lock.release()));
+  for (const lock of await Promise.all(waiting)) await lock.release();
+  return { bytes };
 }

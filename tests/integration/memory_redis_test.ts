@@ -14,6 +14,8 @@ import { startServer } from "../support/servers.ts";
 import {
   anyStep,
   type Command,
+  FENCE_KEYS,
+  fenceStep,
   KEYS,
   LINE_EXAMPLES,
   LINE_KEYS,
@@ -144,7 +146,7 @@ const LOOKS = [0, 1].map((over): Step => ({
   commands: [
     ["UNSUBSCRIBE"],
     ["CLIENT", "GETNAME"],
-    ...[...KEYS, ...LISTS, ...LINE_KEYS].flatMap((key) => [["GET", key], ["PTTL", key]]),
+    ...[...KEYS, ...LISTS, ...FENCE_KEYS].flatMap((key) => [["GET", key], ["PTTL", key]]),
     ...[...LISTS, ...LINE_KEYS].map((key) => ["LRANGE", key, "0", "-1"]),
   ],
   expires: false,
@@ -192,6 +194,10 @@ Deno.test("MemoryRedis with a password answers random commands byte for byte as 
 
 Deno.test("MemoryRedis keeps lines of those who wait, and wakes them, byte for byte as redis-server does", async () => {
   await compare({}, lineStep, ...LINE_EXAMPLES);
+});
+
+Deno.test("MemoryRedis counts fencing tokens byte for byte as redis-server does", async () => {
+  await compare({}, fenceStep);
 });
 
 /** INFO's text, without what differs from run to run. */

@@ -6,7 +6,18 @@
 import fc from "fast-check";
 import Redlock4 from "redlock4";
 import Redlock5 from "redlock5";
-import { ACQUIRE_ALL, ACQUIRE_OR_WAIT, EXTEND, LEAVE, RELEASE } from "../../src/scripts.ts";
+import {
+  ACQUIRE_ALL,
+  ACQUIRE_COUNTED,
+  ACQUIRE_FENCED,
+  ACQUIRE_OR_WAIT,
+  counterKey,
+  EXTEND,
+  EXTEND_FENCED,
+  LEAVE,
+  RAISE,
+  RELEASE,
+} from "../../src/scripts.ts";
 
 /** Lives are so long that nothing expires while a sequence runs, or so short that they are refused. */
 const LIVES_MS = "60000 90000 120000 0 -1 x 007 1.5 9223372036854775807".split(" ").concat("");
@@ -31,6 +42,8 @@ export const PEER_SCRIPTS = [Redlock4, Redlock5].flatMap((Peer) => {
   return Object.values(scripts).map(({ value, hash }) => ({ source: value, sha1: hash }));
 });
 const SCRIPTS = [ACQUIRE_ALL, EXTEND, RELEASE, ACQUIRE_OR_WAIT, LEAVE, ...PEER_SCRIPTS];
+/** These are called with hints alone that are ahead of every clock: a counter starts from a server's own time else. */
+const FENCING_SCRIPTS = [ACQUIRE_COUNTED, ACQUIRE_FENCED, EXTEND_FENCED, RAISE];
 
 const word = (...choices: string[]) => fc.constantFrom(...choices);
 const words = (choices: fc.Arbitrary<string>, maxLength: number) =>
@@ -88,6 +101,7 @@ const listCommand = fc.oneof(
     .map(([key, item, options]) => ["LPOS", key, item, ...options.flat()]),
 );
 const script = fc.constantFrom(...SCRIPTS);
+const anyScript = fc.constantFrom(...SCRIPTS, ...FENCING_SCRIPTS);
 const scriptArgs = fc.oneof(
   fc.tuple(words(fc.oneof(key, anyKey), 3), word("v", "w", "1"), word("60000", ...LIVES_MS))
     .map(([keys, value, life]) => [String(keys.length), ...keys, value, life]),
@@ -99,8 +113,8 @@ const scriptCommand = fc.oneof(
   fc.tuple(script, scriptArgs).map(([{ source }, args]) => ["EVAL", source, ...args]),
   fc.tuple(script, scriptArgs).map(([{ sha1 }, args]) => ["EVALSHA", sha1, ...args]),
   fc.tuple(script, scriptArgs).map(([{ sha1 }, args]) => ["evalsha", sha1.toUpperCase(), ...args]),
-  script.map(({ source }) => ["SCRIPT", "LOAD", source]),
-  fc.array(script, { minLength: 1, maxLength: 2 })
+  anyScript.map(({ source }) => ["SCRIPT", "LOAD", source]),
+  fc.array(anyScript, { minLength: 1, maxLength: 2 })
     .map((them) => ["SCRIPT", "EXISTS", "f".repeat(40), ...them.map(({ sha1 }) => sha1)]),
   words(word("SYNC", "async", "x"), 1).map((mode) => ["SCRIPT", "FLUSH", ...mode]),
   fc.tuple(word("f".repeat(40), "abc"), scriptArgs).map((
@@ -289,6 +303,51 @@ export const lineStep: fc.Arbitrary<Step> = fc.oneof(
   },
   { weight: 2, arbitrary: steps(0, fc.array(listening, { minLength: 1, maxLength: 2 })) },
   { weight: 1, arbitrary: steps(1, shortLock.map((command) => [command]), true) },
+);
+
+// Fencing tokens
+
+const COUNTERS = Object.keys(LINES).map(counterKey);
+/** All that the commands about fencing tokens work on. */
+export const FENCE_KEYS: readonly string[] = [...LINE_KEYS, ...COUNTERS];
+/** Ahead of every clock, in microseconds. */
+const token = word("4000000000000000", "4000000000000001", "4000000000000005", "8999999999999999");
+const strangeToken = fc.oneof(
+  { weight: 12, arbitrary: token },
+  { weight: 2, arbitrary: word("1", "0", "-5", " 7 ", "1e3", "4.1e15", "9007199254740991") },
+  { weight: 1, arbitrary: word("", "x", "007") },
+);
+const counter = word(...COUNTERS.slice(0, 3), ...COUNTERS);
+const counting = fc.tuple(lock, holder, lockLife, token)
+  .map(([key, ...args]) => [ACQUIRE_COUNTED.source, "2", key, counterKey(key), ...args]);
+const fencing = fc.tuple(locks, holder, lockLife, fc.oneof(entry, word("")), claim, token)
+  .map(([keys, ...args]) => [ACQUIRE_FENCED.source, ...keys, ...args]);
+/** Keys whose type is right, and a life that is one. */
+const extending = fc.tuple(
+  fc.array(word("a", "b", "{t}c"), { minLength: 1, maxLength: 3 }),
+  holder,
+  word("60000", "90000"),
+  strangeToken.filter((token) => token !== ""),
+).map(([keys, ...args]) => [EXTEND_FENCED.source, String(keys.length), ...keys, ...args]);
+const raising = fc.tuple(locks, holder, strangeToken)
+  .map(([keys, value, token]) => [RAISE.source, ...keys, value, token]);
+const fenceCommand: fc.Arbitrary<Command> = fc.oneof(
+  {
+    weight: 20,
+    arbitrary: fc.oneof(counting, fencing, extending, raising).map((words) => ["EVAL", ...words]),
+  },
+  { weight: 4, arbitrary: fc.tuple(word("GET", "PTTL"), counter) },
+  { weight: 4, arbitrary: fc.tuple(fc.constant("SET"), counter, strangeToken) },
+  { weight: 1, arbitrary: fc.tuple(fc.constant("LPUSH"), counter, holder) },
+  { weight: 2, arbitrary: fc.tuple(fc.constant("DEL"), counter) },
+  { weight: 4, arbitrary: fc.tuple(fc.constant("DEL"), word("a", "b", "{t}c")) },
+  { weight: 4, arbitrary: lineScript },
+);
+
+/** A step with a command about fencing tokens. */
+export const fenceStep: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 8, arbitrary: steps(1, fc.array(fenceCommand, { minLength: 1, maxLength: 8 })) },
+  { weight: 1, arbitrary: steps(0, fc.array(listening, { minLength: 1, maxLength: 2 })) },
 );
 
 function joining(entry: string, claim: string): Command {

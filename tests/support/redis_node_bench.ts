@@ -32,7 +32,7 @@ export const BUSY_DELAY_MS = 500;
 export const RECONNECT_MS = 100;
 
 /** What a node is asked to count votes on. */
-export type Operation = "acquire" | "extend" | "release";
+export type Operation = "acquire" | "extend" | "raise" | "release";
 
 /** A node on faked time and streams. */
 export class Bench {
@@ -276,6 +276,18 @@ export class TicketBallot extends FakeBallot {
 
   queue(seat: number, place: Place, atMs?: number): void {
     this.queued.push([seat, place, atMs]);
+  }
+}
+
+/** A ballot with a hint or a token, and what nodes counted. */
+export class FencedBallot extends FakeBallot {
+  readonly fence = 1_700_000_000_000_000;
+  /** The count with each grant. */
+  readonly counts: (number | undefined)[] = [];
+
+  override grant(seat: number, atMs?: number, count?: number): void {
+    super.grant(seat, atMs);
+    this.counts.push(count);
   }
 }
 

@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertMatch, assertNotEquals } from "@std/assert";
 import { Bell, bitCount, type Sleeper } from "../../src/bell.ts";
-import { quorumSize } from "../../src/quorum.ts";
+import { quorumSize } from "../../src/decision.ts";
 import { WaitingCluster } from "../support/waiting_nodes.ts";
 
 /** What {@linkcode WaitingNode.refuse} is told. */

@@ -120,7 +120,7 @@ for (
 // Options
 
 const LOCK_OPTIONS = "ttlMs, waitMs, signal, nodeTimeoutMs, driftFactor, retryDelayMs, " +
-  "retryDelayMaxMs, notify, autoExtend, extensionsMax, keyPrefix, onEvent";
+  "retryDelayMaxMs, notify, fencing, tokenSource, autoExtend, extensionsMax, keyPrefix, onEvent";
 const POSITIVE = "must be a finite number more than 0: current value is";
 
 for (

@@ -2,7 +2,8 @@ import { assert, assertEquals, assertInstanceOf, assertRejects } from "@std/asse
 import { QuorumError } from "../../src/errors.ts";
 import { inspect, type Inspection } from "../../src/inspection.ts";
 import type { KeyState } from "../../src/node.ts";
-import { type Electorate, electorateOf, quorumSize } from "../../src/quorum.ts";
+import { quorumSize } from "../../src/decision.ts";
+import { type Electorate, electorateOf } from "../../src/quorum.ts";
 import { TimerWheel } from "../../src/timer_wheel.ts";
 import { advanceUntil, FakeClock, runMicrotasks } from "../support/fake_clock.ts";
 import { FakeNode, type Mode } from "../support/fake_nodes.ts";

@@ -5,14 +5,20 @@ import {
   encodeAcquireOrWait,
   encodeExtend,
   encodeLeave,
+  encodeRaise,
   encodeRelease,
 } from "../../src/lock_commands.ts";
 import type { Claim, Ticket } from "../../src/node.ts";
 import {
   ACQUIRE_ALL,
+  ACQUIRE_COUNTED,
+  ACQUIRE_FENCED,
   ACQUIRE_OR_WAIT,
+  counterKey,
   EXTEND,
+  EXTEND_FENCED,
   LEAVE,
+  RAISE,
   RELEASE,
   type Script,
 } from "../../src/scripts.ts";
@@ -50,6 +56,7 @@ const KEYS: readonly (readonly string[])[] = [
 for (const keys of KEYS) {
   const what = JSON.stringify(keys);
   const ballot = new FakeBallot(keys);
+  const fenced = Object.assign(new FakeBallot(keys), { fence: 77 });
   const count = String(keys.length);
   const whole = { keys, value: "v" };
 
@@ -96,6 +103,34 @@ for (const keys of KEYS) {
       );
     });
 
+    Deno.test(`encodeAcquire() of ${what} by ${call} with a hint is a script that counts`, () => {
+      const expected = keys.length > 1
+        ? called(call, ACQUIRE_FENCED, count, ...keys, "v", "1000", "", "1", "77")
+        : called(call, ACQUIRE_COUNTED, "2", keys[0], counterKey(keys[0]), "v", "1000", "77");
+      assertEquals(text(encodeAcquire(fenced, call)), expected);
+    });
+
+    Deno.test(`encodeAcquireOrWait() of ${what} by ${call} with a hint is a script that counts`, () => {
+      assertEquals(
+        text(encodeAcquireOrWait(fenced, ticket("overdue"), call)),
+        called(call, ACQUIRE_FENCED, count, ...keys, "v", "1000", ENTRY, "2", "77"),
+      );
+    });
+
+    Deno.test(`encodeExtend() of ${what} by ${call} with a token is a script that raises`, () => {
+      const expected = called(call, EXTEND_FENCED, count, ...keys, "v", "1000", "77");
+      assertEquals(text(encodeExtend(fenced, call)), expected);
+    });
+
+    Deno.test(`encodeRaise() of ${what} by ${call} names the keys, the value and the token`, () => {
+      const expected = called(call, RAISE, count, ...keys, "v", "77");
+      assertEquals(text(encodeRaise(fenced, call)), expected);
+    });
+
+    Deno.test(`encodeRelease() of ${what} by ${call} tells of no token`, () => {
+      assertEquals(encodeRelease(fenced, call), encodeRelease(ballot, call));
+    });
+
     Deno.test(`encodeLeave() of ${what} by ${call} names the keys and the entry`, () => {
       assertEquals(
         text(encodeLeave(keys, ENTRY, call)),
@@ -108,6 +143,9 @@ for (const keys of KEYS) {
     assertEquals(encodeAcquire(ballot), encodeAcquire(ballot, "EVALSHA"));
     assertEquals(encodeExtend(ballot), encodeExtend(ballot, "EVALSHA"));
     assertEquals(encodeRelease(whole), encodeRelease(whole, "EVALSHA"));
+    assertEquals(encodeAcquire(fenced), encodeAcquire(fenced, "EVALSHA"));
+    assertEquals(encodeExtend(fenced), encodeExtend(fenced, "EVALSHA"));
+    assertEquals(encodeRaise(fenced), encodeRaise(fenced, "EVALSHA"));
     assertEquals(encodeLeave(keys, "a:1"), encodeLeave(keys, "a:1", "EVALSHA"));
     assertEquals(
       encodeAcquireOrWait(ballot, ticket()),
@@ -142,6 +180,14 @@ Deno.test("the commands about one key have room for whatever it is made of", () 
     assertEquals(
       text(encodeRelease(ballot)),
       called("EVALSHA", RELEASE, "1", key, value),
+    );
+    const fenced = Object.assign(new FakeBallot(key, value), {
+      ttlMs: Number.MAX_SAFE_INTEGER,
+      fence: Number.MAX_SAFE_INTEGER,
+    });
+    assertEquals(
+      text(encodeAcquire(fenced)),
+      called("EVALSHA", ACQUIRE_COUNTED, "2", key, counterKey(key), value, ttl, ttl),
     );
   }
 });

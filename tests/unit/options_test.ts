@@ -18,6 +18,8 @@ const DEFAULTS = {
   retryDelayMs: 100,
   retryDelayMaxMs: 2_000,
   notify: true,
+  fencing: false,
+  tokenSource: undefined,
   autoExtend: undefined,
   extensionsMax: 1_000,
   keyPrefix: "",
@@ -44,6 +46,7 @@ Deno.test("resolveOptions() takes undefined for the default", () => {
 });
 
 const onEvent = () => {};
+const tokenSource = () => 1;
 const { signal } = new AbortController();
 const GIVEN = {
   ttlMs: 5_000,
@@ -54,6 +57,8 @@ const GIVEN = {
   retryDelayMs: 0,
   retryDelayMaxMs: 0,
   notify: false,
+  fencing: true,
+  tokenSource,
   autoExtend: false,
   extensionsMax: 0,
   keyPrefix: "app:",
@@ -166,6 +171,11 @@ for (
   const [name, value, message] of [
     ["autoExtend", 1, "'autoExtend' must be a boolean: current type is 'number'"],
     ["autoExtend", null, "'autoExtend' must be a boolean: current type is 'object'"],
+    ["fencing", 1, "'fencing' must be a boolean: current type is 'number'"],
+    ["fencing", "true", "'fencing' must be a boolean: current type is 'string'"],
+    ["fencing", null, "'fencing' must be a boolean: current type is 'object'"],
+    ["tokenSource", 5, "'tokenSource' must be a function: current type is 'number'"],
+    ["tokenSource", null, "'tokenSource' must be a function: current type is 'object'"],
     ["keyPrefix", 5, "'keyPrefix' must be a string: current type is 'number'"],
     ["onEvent", {}, "'onEvent' must be a function: current type is 'object'"],
     ["signal", {}, "'signal' must be an AbortSignal"],

@@ -1,14 +1,12 @@
 import { assertEquals, assertStrictEquals } from "@std/assert";
+import { decide, type Decision, quorumSize } from "../../src/decision.ts";
 import type { LockNode } from "../../src/node.ts";
 import {
   askToAcquire,
   askToExtend,
   askToRelease,
-  decide,
-  type Decision,
   type Electorate,
   electorateOf,
-  quorumSize,
   Round,
   undo,
 } from "../../src/quorum.ts";

@@ -1,4 +1,5 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
+import { COUNTER_TTL_MS } from "../../src/fencing.ts";
 import * as scripts from "../../src/scripts.ts";
 
 const SCRIPTS = Object.entries(scripts).filter((entry): entry is [string, scripts.Script] => {
@@ -14,7 +15,7 @@ for (const [name, { source, sha1 }] of SCRIPTS) {
 }
 
 Deno.test("every script is one of its own", () => {
-  assertEquals(SCRIPTS.length, 5);
+  assertEquals(SCRIPTS.length, 9);
   assertEquals(new Set(SCRIPTS.map(([, { sha1 }]) => sha1)).size, SCRIPTS.length);
 });
 
@@ -34,5 +35,8 @@ Deno.test("the scripts' numbers are those of their constants", () => {
     assertStringIncludes(source, `${LINE_TTL_MS})`);
     assertStringIncludes(source, `lead > ${SKEW_MS_MAX} `);
     assertStringIncludes(source, `'${WAKE_CHANNEL}' .. id`);
+  }
+  for (const { source } of [scripts.ACQUIRE_COUNTED, scripts.ACQUIRE_FENCED, scripts.RAISE]) {
+    assertStringIncludes(source, `'PX', ${COUNTER_TTL_MS})`);
   }
 });

@@ -14,7 +14,7 @@ const FUNCTION_LINES_MAX = 70;
 const LAYERS: readonly (readonly [name: string, pattern: RegExp])[] = [
   [
     "leaf",
-    /^src\/(backoff|checks|clock|errors|events|fencing|node|options|random|scripts|timer_wheel|validity)\.ts$/u,
+    /^src\/(backoff|checks|clock|decision|errors|events|fencing|node|options|random|scripts|timer_wheel|validity)\.ts$/u,
   ],
   ["transport", /^src\/transport\/\w+\.ts$/u],
   ["client", /^src\/redis\/(?!mod\.ts)\w+\.ts$/u],

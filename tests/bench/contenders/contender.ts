@@ -23,6 +23,8 @@ export interface Contender {
   prepare?(resources: readonly string[]): void;
   /** Acquires one lock and releases it. */
   pair(resource: string): Promise<void>;
+  /** The same with a fencing token, which it resolves to. Left out: the contender has none. */
+  pairFenced?(resource: string): Promise<number>;
   /** Acquires one lock and resolves to its handle. */
   hold(resource: string): Promise<unknown>;
   /** Waits for a lock that others want too. Left out: the contender is not measured at that. */

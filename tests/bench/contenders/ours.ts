@@ -7,12 +7,16 @@
 import { type Contender, type QueuedLock, TTL_MS, WAIT_MS } from "./contender.ts";
 
 interface OurLock {
+  fencingToken?: number;
   release(): Promise<boolean>;
 }
 
 interface OurRedlock {
   acquire(resource: string, options: { ttlMs: number; waitMs: number }): Promise<OurLock>;
-  tryAcquire(resource: string, options: { ttlMs: number }): Promise<OurLock | undefined>;
+  tryAcquire(
+    resource: string,
+    options: { ttlMs: number; fencing?: boolean },
+  ): Promise<OurLock | undefined>;
   close(): Promise<void> | void;
 }
 
@@ -35,6 +39,13 @@ export class Ours implements Contender {
     const lock = await this.#redlock!.tryAcquire(resource, { ttlMs: TTL_MS });
     if (lock === undefined) throw new Error(`Lock "${resource}" is held`);
     await lock.release();
+  }
+
+  async pairFenced(resource: string): Promise<number> {
+    const lock = await this.#redlock!.tryAcquire(resource, { ttlMs: TTL_MS, fencing: true });
+    if (lock === undefined) throw new Error(`Lock "${resource}" is held`);
+    await lock.release();
+    return lock.fencingToken!;
   }
 
   async hold(resource: string): Promise<unknown> {

@@ -41,8 +41,8 @@ async function count(bench: Bench, worker: WorkerProcess): Promise<Figures> {
   const figures: Figures = { set: 0, evalsha: 0, others: 0 };
   for (const server of bench.servers) {
     const counts = await server.commandCounts();
-    // Servers count what scripts call like what clients send: GET and DEL come with every release.
-    const ignored = ["config|resetstat", "info", "get", "del"];
+    // Servers count what scripts call like what clients send: GET, DEL and LINDEX come with every release.
+    const ignored = ["config|resetstat", "info", "get", "del", "lindex"];
     for (const [name, calls] of Object.entries(counts)) {
       if (ignored.includes(name)) continue;
       const figure = name === "set" || name === "evalsha" ? name : "others";

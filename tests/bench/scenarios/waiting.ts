@@ -22,6 +22,8 @@ const ROUND_TRIPS = 100;
 /** The published example of a lock that polls: so many requests in the first 300 ms of one job. */
 const EXAMPLE_MS = 300;
 const EXAMPLE_REQUESTS = 594;
+/** Resources that one client waits for at a time. */
+const STANDING_BY = 1_000;
 /** Rounds here, each of which takes some ten seconds. */
 const ROUNDS_MAX = 3;
 
@@ -71,6 +73,10 @@ export async function waiting(bench: Bench): Promise<void> {
     ["ours, one client, five nodes", ...await example(bench, 0)],
     ["ours, 100 clients, five nodes", ...await example(bench, 1)],
   ]);
+  printTable(`One client waits for ${STANDING_BY} resources`, [
+    ["bytes of heap each", "commands to line up, each", "subscriptions of both on a node"],
+    await standBy(bench),
+  ]);
 }
 
 async function measured(bench: Bench, worker: WorkerProcess): Promise<Figures> {
@@ -104,6 +110,26 @@ async function measured(bench: Bench, worker: WorkerProcess): Promise<Figures> {
     handOffUs: own.handOffUs!,
     twoHandOffUs: two.handOffUs!,
   };
+}
+
+/** What it costs one client to wait for many resources: heap, commands to line up, connections. */
+async function standBy(bench: Bench): Promise<string[]> {
+  const worker = bench.workers.find(({ name }) => name === "ours");
+  if (!worker) return ["–", "–", "–"];
+  await worker.measure("gather", { own: 1, clients: 2 });
+  await worker.measure("handOff", { count: 2 });
+  await resetCounts(bench);
+  const standing = worker.measure("standBy", { count: STANDING_BY, settleMs: 1_000 });
+  await new Promise((resolve) => setTimeout(resolve, 900));
+  const commands = await commandsSent(bench, worker);
+  const list = String(await bench.servers[0]!.command("CLIENT", "LIST", "TYPE", "pubsub"));
+  const { bytes } = await standing;
+  await worker.measure("disperse", {});
+  return [
+    String(Math.round(bytes!)),
+    (commands / STANDING_BY - bench.servers.length).toFixed(1),
+    String(list.split("\n").filter((line) => line !== "").length),
+  ];
 }
 
 /** Commands sent, to all nodes and to each, while the first of all callers works. */

@@ -27,6 +27,8 @@ export class Checkers {
   /** Every lock there was, for the picture and for the keys that are left. */
   readonly all: Held[] = [];
   readonly #overlaps = new Set<string>();
+  /** The highest token there was of each resource. */
+  readonly #tokens = new Map<string, number>();
 
   constructor(world: World) {
     this.#world = world;
@@ -41,6 +43,7 @@ export class Checkers {
     this.#world.values.get(held.lock.value)!.held = held;
     this.#world.trace.add(held.client.name, `has ${nameOf(held)}`);
     this.#checkTurn(held);
+    this.#checkToken(held);
     if (held.claimMs <= 0 && this.#world.plan.process.stallChance === 0) {
       this.#world.fail("handle-truth", `${nameOf(held)} was handed out though it is over`);
     }
@@ -101,6 +104,26 @@ export class Checkers {
           `${remainingMs} ms though nobody holds it`;
         this.#world.fail("orphan", text);
       }
+    }
+  }
+
+  /**
+   * Tokens rise from lock to lock, resource by resource, in the order in which locks are handed out. One that was over
+   * before its caller had it, in a process that was paused, is one that the store refuses.
+   */
+  #checkToken(held: Held): void {
+    const { fencingToken, resources } = held.lock;
+    const { plan, nodesForgot } = this.#world;
+    if (!plan.clients[held.client.index].fencing || held.claimMs <= 0) return;
+    for (const resource of resources) {
+      const highest = this.#tokens.get(resource) ?? 0;
+      if (fencingToken !== undefined && fencingToken > highest) {
+        this.#tokens.set(resource, fencingToken);
+        continue;
+      }
+      const excused = nodesForgot || this.#world.clockLies(held.client.index);
+      const text = `${nameOf(held)} has token ${fencingToken}, ${highest} was there before`;
+      this.#world.failUnless(excused, "fencing", text);
     }
   }
 

@@ -16,10 +16,14 @@ export { RedisNode } from "../../../src/redis_node.ts";
 export { Redlock, redlockOn } from "../../../src/redlock.ts";
 export {
   ACQUIRE_ALL,
+  ACQUIRE_COUNTED,
+  ACQUIRE_FENCED,
   ACQUIRE_OR_WAIT,
   EXTEND,
+  EXTEND_FENCED,
   RELEASE,
   SKEW_MS_MAX,
+  waitersKey,
 } from "../../../src/scripts.ts";
 export type { ConnectionState, ServerState } from "../../../src/testing/command.ts";
 export { runCommand } from "../../../src/testing/commands.ts";

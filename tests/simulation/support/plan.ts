@@ -42,6 +42,8 @@ export interface ClientPlan {
   readonly retryDelayMaxMs: number;
   /** Whether it waits for notifications; left out: it does. */
   readonly notify?: boolean;
+  /** Whether its locks have fencing tokens; left out: they don't. */
+  readonly fencing?: boolean;
   readonly ops: readonly Op[];
 }
 

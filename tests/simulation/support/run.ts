@@ -188,7 +188,8 @@ function clientsOf(world: World): SimClient[] {
 function fairTurnsMax(world: World): number {
   const { plan } = world;
   // Where processes or writes are held up, a wake-up is too: and the vote is split over the nodes that are left.
-  const heldUp = plan.process.stallChance > 0 || plan.network.slowWriteChance > 0;
+  const heldUp = plan.process.stallChance > 0 || plan.network.slowWriteChance > 0 ||
+    plan.left.length > 0 && plan.leftHow !== "crashed";
   const poll = heldUp || plan.clients.some(({ notify }) => notify === false) ||
     plan.faults.some((fault) => fault.kind === "errors" && /^(?:NOPERM|ERR)/u.test(fault.text));
   return poll ? Infinity : 2 * clientsOf(world).length + SKEW_MS_MAX / PROGRESS_HOLD_MS;

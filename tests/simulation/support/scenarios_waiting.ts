@@ -5,6 +5,7 @@
  */
 import type { Fault, Op } from "./plan.ts";
 import { all, expectHeldMs, expectLocks, expectOrder, expectSoon, scenario } from "./scenario.ts";
+import type { Outcome } from "./run.ts";
 import type { Scenario } from "./scenario.ts";
 
 const ALL = [0, 1, 2];
@@ -18,6 +19,12 @@ const HAND_OFF_MS = 12;
 /** One that waits for as long as it takes. */
 function waits(atMs: number, more: Partial<Op> = {}): Partial<Op> {
   return { atMs, ttlMs: 3_000, holdMs: 100, waitMs: 20_000, ...more };
+}
+
+/** Complains if somebody still stands in line when all is over. */
+function nobodyLeft({ world }: Outcome): string | undefined {
+  const left = world.nodes.flatMap((node) => node.line("a"));
+  return left.length === 0 ? undefined : `${left.length} entries are left in line`;
 }
 
 function onAll(fault: (node: number) => Fault): Fault[] {
@@ -76,7 +83,12 @@ export const WAITING_SCENARIOS: readonly Scenario[] = [
   }),
   scenario("Q6", "one that gives up before leaves the line without disturbing it", {
     clients: [[HOLDER], [waits(50, { abortAfterMs: 300 })], [waits(100)]],
-    missing: all(expectLocks(1, 0), expectSoon(2, RELEASED_MS, HAND_OFF_MS)),
+    missing: all(expectLocks(1, 0), expectSoon(2, RELEASED_MS, HAND_OFF_MS), nobodyLeft),
+  }),
+  scenario("Q6", "one that gives up alone leaves nothing behind", {
+    clients: [[HOLDER], [waits(50, { abortAfterMs: 300 })]],
+    healAtMs: 2_000,
+    missing: all(expectLocks(1, 0), nobodyLeft),
   }),
   scenario("Q7", "a release that nobody hears as all connections are cut is found out about soon", {
     clients: [[HOLDER], [waits(50)]],

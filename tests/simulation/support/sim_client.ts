@@ -85,8 +85,8 @@ export class SimClient {
     const random = world.randomOf(`${this.name} library`);
     const fraction = () => random.fraction();
     const wheel = new TimerWheel(process, { value: () => this.#value(random), fraction });
-    const { notify } = this.plan;
-    const options = { driftFactor, nodeTimeoutMs, retryDelayMs, retryDelayMaxMs, notify };
+    const { notify, fencing } = this.plan;
+    const options = { driftFactor, nodeTimeoutMs, retryDelayMs, retryDelayMaxMs, notify, fencing };
     this.nodeTimeoutMs = (ttlMs) =>
       resolveOptions("acquire lock", { ...options, ttlMs }).nodeTimeoutMs;
     const connection = resolveClientOptions({

@@ -7,18 +7,16 @@
 import type { EventLoop } from "./event_loop.ts";
 import type { Ledger } from "./ledger.ts";
 import {
-  ACQUIRE_ALL,
-  ACQUIRE_OR_WAIT,
   type ConnectionState,
-  EXTEND,
   failure,
   fromByteString,
-  RELEASE,
   RespDecoder,
   runCommand,
   type ServerState,
   toByteString,
+  waitersKey,
 } from "./library.ts";
+import { type LockCommand, lockCommand } from "./lock_command.ts";
 import type { MachineClock } from "./machine_clock.ts";
 import type { MessageManners } from "./plan.ts";
 import { RememberingKeyspace } from "./remembering_keyspace.ts";
@@ -246,6 +244,11 @@ export class SimNode {
     this.#keyspace.set(key, value, this.#keyspace.nowMs() + BigInt(ttlMs));
   }
 
+  /** Who stands in line for a key. */
+  line(key: string): readonly string[] {
+    return this.#keyspace.list(waitersKey(key)) ?? [];
+  }
+
   /** What stands there now: values by key, and for how many milliseconds of the node's clock. */
   standing(): { key: string; value: string; remainingMs: number }[] {
     const standing = [];
@@ -361,29 +364,4 @@ export class SimNode {
       : words[0];
     this.#trace.add(this.name, `${text} of ${session.client} → ${reply.trim().slice(0, 40)}`);
   }
-}
-
-/** What a command is about, if it is about a lock. */
-interface LockCommand {
-  readonly operation: "acquire" | "extend" | "release";
-  readonly keys: readonly string[];
-  readonly value: string;
-}
-
-const OPERATIONS = new Map<string, LockCommand["operation"]>(
-  ([
-    ["acquire", ACQUIRE_ALL],
-    ["acquire", ACQUIRE_OR_WAIT],
-    ["extend", EXTEND],
-    ["release", RELEASE],
-  ] as const).flatMap(([operation, { sha1, source }]) => [[sha1, operation], [source, operation]]),
-);
-
-function lockCommand(words: readonly string[]): LockCommand | undefined {
-  if (words[0] === "SET") return { operation: "acquire", keys: [words[1]], value: words[2] };
-  if (words[0] !== "EVALSHA" && words[0] !== "EVAL") return undefined;
-  const operation = OPERATIONS.get(words[1]);
-  if (!operation) return undefined;
-  const count = Number(words[2]);
-  return { operation, keys: words.slice(3, 3 + count), value: words[3 + count] };
 }

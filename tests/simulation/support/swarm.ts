@@ -88,7 +88,11 @@ export function swarmPlan(seed: string | number, { kinds = FAULT_KINDS }: SwarmO
       rate: rate(),
       wallOffsetMs: random.chance(0.5) ? random.integer(-100_000, 100_000) : 0,
     })),
-    clients: clients.map((client) => ({ ...patient(client, network), notify: waiting.notify() })),
+    clients: clients.map((client) => ({
+      ...patient(client, network),
+      notify: waiting.notify(),
+      fencing: waiting.fencing,
+    })),
     faults: [
       ...faultPlans(random, chosen, { nodes, clients: clients.length, healAtMs }),
       ...waiting.faults,
@@ -131,7 +135,8 @@ function waitingPlan(random: SeededRandom, nodes: number, healAtMs: number) {
     }
     : undefined;
   const poll = random.chance(0.1);
-  return { faults, messages, notify: () => !poll || random.chance(0.5) };
+  const fencing = random.chance(0.4);
+  return { faults, messages, fencing, notify: () => !poll || random.chance(0.5) };
 }
 
 /** Where answers take longer than a client waits for them there is no quorum, mended or not. */

@@ -30,7 +30,8 @@ export function boundsOf(world: World, client: SimClient, op: Op): Bounds {
   const { timerLateMs, stallChance } = world.plan.process;
   const slackMs = SLACK_MS + 10 * timerLateMs + (stallChance > 0 ? STALLED_MS : 0);
   const rate = world.slowestRate(client.index);
-  const answerMs = client.plan.connectTimeoutMs + client.nodeTimeoutMs(op.ttlMs);
+  const { connectTimeoutMs, fencing } = client.plan;
+  const answerMs = connectTimeoutMs + client.nodeTimeoutMs(op.ttlMs) * (fencing ? 2 : 1);
   const attemptMs = answerMs / rate + slackMs;
   return {
     attemptMs,

@@ -1,0 +1,26 @@
+/**
+ * When a vote is decided.
+ *
+ * @module
+ */
+
+/** The smallest number of nodes of which any two sets share one: ⌊N/2⌋ + 1. */
+export function quorumSize(nodeCount: number): number {
+  return Math.floor(nodeCount / 2) + 1;
+}
+
+/** What can be said of a vote that may not be complete. */
+export type Decision = "open" | "granted" | "refused";
+
+/**
+ * Decides a vote: granted once a quorum granted, refused once no quorum can be reached any more.
+ *
+ * @param granted How many nodes granted.
+ * @param pending How many have not answered.
+ * @param quorum How many grants it takes.
+ * @returns The decision; never `"open"` once nothing is pending, for even numbers of nodes too.
+ */
+export function decide(granted: number, pending: number, quorum: number): Decision {
+  if (granted >= quorum) return "granted";
+  return granted + pending < quorum ? "refused" : "open";
+}

@@ -1,0 +1,360 @@
+/**
+ * Fencing tokens over real servers: that they rise, what they cost, and that a store can refuse who is late.
+ */
+import {
+  assert,
+  assertEquals,
+  assertGreater,
+  assertLess,
+  assertLessOrEqual,
+  assertRejects,
+} from "@std/assert";
+import { createRedlock, LockLostError, type RedlockOptions } from "../../mod.ts";
+import { eventually } from "../support/eventually.ts";
+import type { RedisServer } from "../support/servers.ts";
+import { startServers } from "../support/servers.ts";
+import { gone, holdByAnother, onAll, shareServers } from "../support/shared_servers.ts";
+import { AMPLE_DRIFT, SLACK_MS, TTL_MS } from "../support/times.ts";
+
+const shared = shareServers(5);
+
+const FENCED = { fencing: true, ttlMs: TTL_MS } as const;
+const WEEK_MS = 7 * 24 * 60 * 60 * 1_000;
+
+function client(urls: readonly string[], options: RedlockOptions = {}) {
+  return createRedlock(urls, { ...FENCED, ...options });
+}
+
+function assertRising(tokens: readonly (number | undefined)[]): void {
+  const given = tokens.map((token) => {
+    assert(Number.isSafeInteger(token), `${token} is no token`);
+    return token!;
+  });
+  given.slice(1).forEach((token, index) => assertGreater(token, given[index]));
+}
+
+/** Waits until a counter is the same on the servers. */
+function counted(servers: readonly RedisServer[], counter: string, token: number): Promise<void> {
+  return eventually(async () => {
+    const counts = await onAll(servers, "GET", counter);
+    assertEquals(counts, Array(servers.length).fill(String(token)));
+  });
+}
+
+async function evalCounts(servers: readonly RedisServer[]): Promise<(number | undefined)[][]> {
+  const counts = await Promise.all(servers.map((server) => server.commandCounts()));
+  return counts.map(({ evalsha, eval: sent, set }) => [evalsha, sent, set]);
+}
+
+/** Loads the scripts, and forgets what was counted and kept. */
+async function warm(urls: readonly string[], servers: readonly RedisServer[]): Promise<void> {
+  await using redlock = client(urls);
+  await onAll(servers, "MSET", "{warm}:fence", 2e15, "{warm too}:fence", 2e15);
+  await servers[0].command("SET", "{warm}:fence", 3e15);
+  const lock = await redlock.acquire("warm");
+  await lock.extend();
+  await lock.release();
+  await (await redlock.acquire(["warm", "warm too"])).release();
+  await gone(servers, "warm");
+  await redlock.close();
+  await onAll(servers, "FLUSHALL");
+  await Promise.all(servers.map((server) => server.resetCommandCounts()));
+}
+
+// Rising
+
+Deno.test("fencing tokens rise over the locks of several clients", async () => {
+  await using servers = shared.lend();
+  const clients = Array.from({ length: 3 }, () => client(servers.urls));
+  const tokens: (number | undefined)[] = [];
+  for (let round = 0; round < 15; round++) {
+    const lock = await clients[round % 3].acquire("rising");
+    tokens.push(lock.fencingToken);
+    await lock.release();
+  }
+  await Promise.all(clients.map((redlock) => redlock.close()));
+  assertRising(tokens);
+});
+
+Deno.test("fencing tokens rise over locks that expire without a release", async () => {
+  await using servers = shared.lend();
+  await using one = client(servers.urls, { ttlMs: 150 });
+  await using other = client(servers.urls);
+  const tokens = [];
+  for (const redlock of [one, one, one, other]) {
+    tokens.push((await redlock.acquire("expiring")).fencingToken);
+  }
+  assertRising(tokens);
+});
+
+Deno.test("fencing tokens of several resources are above all earlier ones of each", async () => {
+  await using servers = shared.lend();
+  await using redlock = client(servers.urls);
+  const highest: Record<string, number> = {};
+  const sets = [["a"], ["b"], ["a", "b"], ["b"], ["{t}c", "a"], ["{t}c"], ["c", "b", "a"], ["a"]];
+  for (let count = 0; count < 3 * sets.length; count++) {
+    const resources = sets[count % sets.length];
+    const lock = await redlock.acquire(resources, FENCED);
+    for (const resource of resources) {
+      assertGreater(lock.fencingToken, highest[resource] ?? 0);
+      highest[resource] = lock.fencingToken;
+    }
+    await lock.release();
+  }
+});
+
+Deno.test("fencing tokens rise in the order of callers who wait, each with a client of its own", async () => {
+  await using servers = shared.lend();
+  const clients = Array.from({ length: 6 }, () => client(servers.urls, { waitMs: 20_000 }));
+  const tokens: (number | undefined)[] = [];
+  await Promise.all(clients.map(async (redlock) => {
+    for (let round = 0; round < 4; round++) {
+      await redlock.using("waited for", (lock) => void tokens.push(lock.fencingToken));
+    }
+  }));
+  await Promise.all(clients.map((redlock) => redlock.close()));
+  assertEquals(tokens.length, 24);
+  assertRising(tokens);
+});
+
+Deno.test("fencing tokens rise in the order of callers of one client who wait", async () => {
+  await using servers = shared.lend();
+  await using redlock = client(servers.urls, { waitMs: 20_000 });
+  await using other = client(servers.urls, { waitMs: 20_000 });
+  const tokens: (number | undefined)[] = [];
+  const note = (lock: { fencingToken: number | undefined }) => void tokens.push(lock.fencingToken);
+  const calls = Array.from({ length: 10 }, () => redlock.using("shared", note));
+  for (const resource of ["shared", ["shared", "other"]]) calls.push(other.using(resource, note));
+  await Promise.all(calls);
+  assertEquals(tokens.length, 12);
+  assertRising(tokens);
+});
+
+// What it costs
+
+Deno.test("fencing takes one round on a fresh resource and on a used one", async () => {
+  await using servers = shared.lend();
+  await warm(servers.urls, servers);
+  await using redlock = client(servers.urls);
+  for (let round = 0; round < 3; round++) {
+    await Promise.all(servers.map((server) => server.resetCommandCounts()));
+    const lock = await redlock.acquire("cheap");
+    await counted(servers, "{cheap}:fence", lock.fencingToken!);
+    await lock.release();
+    await gone(servers, "cheap");
+    // SETs are the script's own: one for the key, and the first time one for the counter.
+    const expected = [2, undefined, round === 0 ? 2 : 1];
+    assertEquals(await evalCounts(servers), Array(5).fill(expected));
+  }
+});
+
+Deno.test("fencing takes one round for several resources", async () => {
+  await using servers = shared.lend();
+  await warm(servers.urls, servers);
+  await using redlock = client(servers.urls);
+  for (const resources of [["x"], ["x", "y"], ["y"], ["y", "x"]]) {
+    await Promise.all(servers.map((server) => server.resetCommandCounts()));
+    const lock = await redlock.acquire(resources);
+    for (const key of resources) await counted(servers, `{${key}}:fence`, lock.fencingToken!);
+    await lock.release();
+    for (const key of resources) await gone(servers, key);
+    const counts = await evalCounts(servers);
+    assertEquals(counts.map(([evalsha, sent]) => [evalsha, sent]), Array(5).fill([2, undefined]));
+  }
+});
+
+Deno.test("fencing takes two rounds where counters are apart, and one from then on", async () => {
+  await using servers = shared.lend();
+  await warm(servers.urls, servers);
+  await using redlock = client(servers.urls);
+  await holdByAnother(servers.slice(3), "apart"); // so that it takes each of the others
+  const voters = servers.slice(0, 3);
+  for (const [index, server] of voters.entries()) {
+    await server.command("SET", "{apart}:fence", 4e15 + index * 3);
+  }
+  for (const calls of [3, 2]) {
+    await Promise.all(servers.map((server) => server.resetCommandCounts()));
+    const lock = await redlock.acquire("apart");
+    await counted(voters, "{apart}:fence", lock.fencingToken!);
+    await lock.release();
+    await gone(voters, "apart");
+    await eventually(async () => {
+      const counts = (await evalCounts(servers)).map(([evalsha, sent]) => [evalsha, sent]);
+      assertEquals(counts, Array(5).fill([calls, undefined]));
+    });
+  }
+  assertEquals(await onAll(servers.slice(3), "EXISTS", "{apart}:fence"), [0, 0]);
+});
+
+Deno.test("fencing works where no server knows the scripts", async () => {
+  await using servers = shared.lend();
+  await using redlock = client(servers.urls);
+  const tokens = [];
+  for (const resource of ["lost", ["lost", "too"], "lost"]) {
+    await onAll(servers, "SCRIPT", "FLUSH");
+    await onAll(servers.slice(0, 2), "SET", "{lost}:fence", 5e15 + tokens.length);
+    const lock = await redlock.acquire(resource);
+    tokens.push(lock.fencingToken);
+    await onAll(servers, "SCRIPT", "FLUSH");
+    await lock.extend();
+    await lock.release();
+  }
+  assertRising(tokens);
+});
+
+// What stands on the servers
+
+Deno.test("fencing leaves the key as it is without, so that other clients know it", async () => {
+  await using servers = shared.lend();
+  await using redlock = client(servers.urls);
+  await using plain = createRedlock(servers.urls, { ttlMs: TTL_MS });
+  const lock = await redlock.acquire("interop");
+  await eventually(async () =>
+    assertEquals(await onAll(servers, "GET", "interop"), Array(5).fill(lock.value))
+  );
+  assertEquals(await plain.tryAcquire("interop"), undefined);
+  await lock.release();
+  const unfenced = await plain.acquire("interop");
+  assertEquals(unfenced.fencingToken, undefined);
+  assertEquals(await redlock.tryAcquire("interop"), undefined);
+  await unfenced.release();
+  assertRising([lock.fencingToken, (await redlock.acquire("interop")).fencingToken]);
+});
+
+Deno.test("fencing keeps a counter for a week after its last use, and so renews its life", async () => {
+  await using servers = shared.lend();
+  await using redlock = client(servers.urls);
+  const lives = async () => {
+    for (const pttl of await onAll(servers, "PTTL", "{kept}:fence")) {
+      assertGreater(Number(pttl), WEEK_MS - 60_000);
+      assertLessOrEqual(Number(pttl), WEEK_MS);
+    }
+  };
+  const shorten = () => onAll(servers, "PEXPIRE", "{kept}:fence", 5_000);
+  const lock = await redlock.acquire("kept");
+  await eventually(lives);
+  await shorten();
+  await lock.extend();
+  await eventually(lives);
+  await lock.release();
+  for (const resources of ["kept", ["kept", "too"]]) {
+    await shorten();
+    await (await redlock.acquire(resources)).release();
+    await eventually(lives);
+  }
+});
+
+Deno.test("fencing keeps its token over an extension, which raises the counter of a node that is filled in", async () => {
+  await using servers = shared.lend();
+  await using redlock = client(servers.urls);
+  const lock = await redlock.acquire("extended");
+  const token = lock.fencingToken!;
+  await counted(servers, "{extended}:fence", token);
+  await servers[2].command("FLUSHALL");
+  await lock.extend();
+  await eventually(async () =>
+    assertEquals(await servers[2].command("GET", "extended"), lock.value)
+  );
+  await counted(servers, "{extended}:fence", token);
+  assertEquals(lock.fencingToken, token);
+  await lock.release();
+  assertRising([token, (await redlock.acquire("extended")).fencingToken]);
+});
+
+// Faults
+
+for (const fault of ["down", "hung", "flushed"] as const) {
+  Deno.test(`fencing tokens rise while one node after the other is ${fault}`, async () => {
+    await using servers = await startServers(3);
+    await using redlock = client(servers.urls, { nodeTimeoutMs: 300 });
+    await using other = client(servers.urls, { nodeTimeoutMs: 300 });
+    const first = await redlock.acquire("faulty");
+    const tokens = [first.fencingToken];
+    await first.release();
+    for (const server of [...servers, servers[0]]) {
+      if (fault === "down") await server.kill();
+      if (fault === "hung") await server.pause();
+      if (fault === "flushed") await server.command("FLUSHALL");
+      for (const each of [redlock, other, redlock]) {
+        const lock = await each.acquire("faulty");
+        tokens.push(lock.fencingToken);
+        await lock.release();
+      }
+      if (fault === "down") await server.start();
+      if (fault === "hung") server.resume();
+    }
+    assertEquals(tokens.length, 13);
+    assertRising(tokens);
+  });
+}
+
+Deno.test("fencing takes a lock of several rounds no longer than one node's time where a node hangs", async () => {
+  await using servers = shared.lend(3);
+  await using redlock = client(servers.urls, { nodeTimeoutMs: 5_000 });
+  await (await redlock.acquire("slow")).release();
+  await servers[0].command("SET", "{slow}:fence", 4e15);
+  await servers[2].pause();
+  const fromMs = performance.now();
+  const lock = await redlock.acquire("slow");
+  assertLess(performance.now() - fromMs, SLACK_MS);
+  assertEquals(lock.fencingToken, 4e15 + 1);
+});
+
+// A token from elsewhere
+
+Deno.test("fencing hands out what the tokenSource draws, and counts nothing itself", async () => {
+  await using servers = shared.lend(3);
+  let sequence = 100;
+  const tokenSource = () => Promise.resolve(++sequence);
+  await using redlock = createRedlock(servers.urls, { ttlMs: TTL_MS, tokenSource });
+  const lock = await redlock.acquire("drawn");
+  assertEquals(lock.fencingToken, 101);
+  await lock.release();
+  assertEquals(await redlock.using("drawn", ({ fencingToken }) => fencingToken), 102);
+  assertEquals(await onAll(servers, "EXISTS", "{drawn}:fence"), [0, 0, 0]);
+});
+
+Deno.test("fencing releases the lock where the tokenSource throws or draws no integer", async () => {
+  await using servers = shared.lend(3);
+  await using redlock = createRedlock(servers.urls, { ttlMs: TTL_MS });
+  const reason = new Error("no sequence");
+  const throwing = () => Promise.reject(reason);
+  assertEquals(
+    await assertRejects(() => redlock.acquire("undrawn", { tokenSource: throwing })),
+    reason,
+  );
+  await gone(servers, "undrawn");
+  const tokenSource = () => 1.5;
+  await assertRejects(() => redlock.acquire("undrawn", { tokenSource }), TypeError);
+  await gone(servers, "undrawn");
+});
+
+Deno.test("fencing gives no lock that was lost while the tokenSource took its time", async () => {
+  await using servers = shared.lend(3);
+  await using redlock = createRedlock(servers.urls, { ttlMs: 200, waitMs: 0 });
+  const tokenSource = (_: readonly string[], signal: AbortSignal) =>
+    new Promise<number>((resolve) => signal.addEventListener("abort", () => resolve(7)));
+  await assertRejects(() => redlock.acquire("overslept", { tokenSource }), LockLostError);
+  await gone(servers, "overslept");
+});
+
+// What it is for
+
+Deno.test("a store that compares fencing tokens refuses a holder that was paused beyond its lock", async () => {
+  await using servers = shared.lend();
+  const options = { ttlMs: 200, driftFactor: AMPLE_DRIFT } as const;
+  await using paused = client(servers.urls, options);
+  await using other = client(servers.urls, FENCED);
+  const store = { text: "", token: 0 };
+  const write = (text: string, token: number) => {
+    if (token < store.token) return false;
+    Object.assign(store, { text, token });
+    return true;
+  };
+  const stale = await paused.acquire("document", { ...options, fencing: true });
+  assert(write("first", stale.fencingToken));
+  const fresh = await other.acquire("document", FENCED);
+  assert(write("second", fresh.fencingToken));
+  assertEquals(write("late", stale.fencingToken), false);
+  assertEquals(store, { text: "second", token: fresh.fencingToken });
+});
