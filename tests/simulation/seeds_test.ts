@@ -17,7 +17,6 @@ const REGRESSIONS: readonly (readonly [seed: string, showed: string])[] = [
   ["2386", "aborts the signal of a lock of a few milliseconds late, by the rounding of timers"],
   ["4910", "aborts the signal of a lock of a few milliseconds late, by the rounding of timers"],
   ["2527", "sets a timer anew for an end that has come"],
-  ["1596", "hands out a token that is old after a pause, with a lock that is over"],
   ["3562", "raises counters that cannot agree"],
   ["191", "waits behind one that died without a word"],
   ["1326", "leaves a key that an extension filled in where its caller had stood in line"],
