@@ -39,6 +39,7 @@ export type {
   LostEvent,
   NodeConnectedEvent,
   NodeDisconnectedEvent,
+  NodeQuarantinedEvent,
   NotifyRefusedEvent,
   RedlockEvent,
   ReleasedEvent,

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { elapsedMs, type Instant } from "./clock.ts";
+import { type Clock, elapsedMs, type Instant } from "./clock.ts";
 import {
   LockHeldError,
   lockName,
@@ -18,8 +18,10 @@ import { Hold } from "./hold.ts";
 import { lineName } from "./lines.ts";
 import type { Ticket, Vote } from "./node.ts";
 import type { Settings } from "./options.ts";
-import { askToAcquire, askToRaise, type Electorate, Round, undo } from "./quorum.ts";
+import { askToAcquire, askToRaise, type Electorate, Round } from "./quorum.ts";
+import { undo } from "./undo.ts";
 import { expiryMarginMs } from "./validity.ts";
+import { pause } from "./waiter.ts";
 
 /** Rounds that raise counters to a fencing token, at the most: each is there because somebody else locked meanwhile. */
 const RAISES_MAX = 8;
@@ -122,6 +124,10 @@ export class Acquisition {
     let waiter = lines.expected(name, this.#keys, this.#settings);
     if (waiter?.ready) await waiter.ready(this.#leftMs(), signal);
     for (;;) {
+      if (this.#coolingMs > 0) {
+        await this.#coolDown(name);
+        waiter = undefined;
+      }
       await this.attempt(waiter?.next());
       const hold = this.conclude();
       if (hold) return hold;
@@ -134,12 +140,31 @@ export class Acquisition {
     }
   }
 
+  /** Waits for as long as this client lets the resources be, and leaves them to others meanwhile. */
+  async #coolDown(name: string): Promise<void> {
+    const { wheel, lines } = this.#electorate;
+    this.#throwIfEnded();
+    this.#start ??= instantOf(wheel.clock);
+    lines.standAside(name);
+    while (this.#coolingMs > 0) {
+      const leftMs = this.#leftMs();
+      if (leftMs <= 0) throw this.refusal();
+      await pause(wheel, Math.min(this.#coolingMs, leftMs), this.#settings.signal);
+      this.#throwIfEnded();
+    }
+  }
+
+  /** For how much longer this client lets one of the resources be, in milliseconds. */
+  get #coolingMs(): number {
+    return this.#electorate.cooldowns.leftMs(this.#keys);
+  }
+
   /** Waits for the calls of this client that came before. */
   async #standInLine(name: string): Promise<void> {
     const { waitMs, signal } = this.#settings;
     const { wheel: { clock }, lines } = this.#electorate;
     this.#throwIfEnded();
-    this.#start = { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };
+    this.#start = instantOf(clock);
     const first = await lines.wait(name, this, waitMs, signal);
     if (first) return;
     this.#throwIfEnded();
@@ -154,18 +179,24 @@ export class Acquisition {
   }
 
   /**
-   * Asks all nodes for the lock, under a value of its own; {@linkcode conclude} says what came of it.
+   * Asks all nodes for the lock, under a value of its own; {@linkcode conclude} says what came of it. Asks none where
+   * this client lets a resource be.
    *
    * @param ticket Has the nodes put the call in line.
    * @throws The signal's reason, or a {@linkcode RedlockError} where the client is closed.
    */
   attempt(ticket?: Ticket): Promise<void> {
     this.#throwIfEnded();
-    const { signal, ttlMs, nodeTimeoutMs, validityMs, fencing } = this.#settings;
+    if (this.#coolingMs > 0) {
+      this.#start ??= instantOf(this.#electorate.wheel.clock);
+      return Promise.resolve();
+    }
+    const { signal, ttlMs, nodeTimeoutMs, validityMs, fencing, restartGuardMs } = this.#settings;
     const value = this.#electorate.wheel.random.value();
     this.#attempts++;
     const round = this.#round = new Round(this.#electorate, this.#keys, value, ttlMs);
     round.ticket = ticket;
+    round.guardMs = restartGuardMs;
     this.#start ??= round;
     if (fencing) return this.#attemptFenced(round);
     return round.ask(askToAcquire, Math.min(nodeTimeoutMs, validityMs), signal);
@@ -207,11 +238,12 @@ export class Acquisition {
    */
   conclude(): Hold | undefined {
     const { signal, validityMs, onEvent } = this.#settings;
-    const round = this.#round!;
+    const round = this.#round;
+    if (!round) return undefined;
     const remainingMs = validityMs - elapsedMs(this.#electorate.wheel.clock, round);
     const ended = this.#electorate.closed || signal?.aborted;
     // A lock whose holder would have to be told of its end at once is none.
-    const valid = remainingMs > expiryMarginMs(validityMs);
+    const valid = remainingMs > expiryMarginMs(validityMs) && this.#coolingMs === 0;
     const token = round.counts && judge(round.counts, this.#electorate.quorum);
     const granted = round.decision === "granted" && valid && !ended && (token?.settled ?? true);
     const hold = granted
@@ -229,7 +261,7 @@ export class Acquisition {
 
   /** Whether the last attempt failed because nodes did not answer, or not in time, not because others hold it. */
   get unanswered(): boolean {
-    return this.#round !== undefined &&
+    return this.#round !== undefined && this.#coolingMs === 0 &&
       (this.#round.unanswered || this.#round.decision === "granted");
   }
 
@@ -249,7 +281,9 @@ export class Acquisition {
       });
     }
     const message = `Cannot acquire ${lockName(resources)}: ${this.#whyNot(votes)}`;
-    const details = { resources, votes, cause: nodeErrors(votes) };
+    const coolingMs = Math.ceil(this.#coolingMs);
+    const cause = coolingMs > 0 ? coolingError(coolingMs) : nodeErrors(votes);
+    const details = { resources, votes, cause };
     if (unanswered) return new QuorumError(message, details);
     const waiters = this.#electorate.lines.length(lineName(this.#keys));
     return new LockHeldError(message, { ...details, waiters });
@@ -257,6 +291,7 @@ export class Acquisition {
 
   #whyNot(votes: readonly Vote[]): string {
     const { nodes, quorum } = this.#electorate;
+    if (this.#coolingMs > 0) return "this client lost it, and lets it be for a while";
     if (!this.#round) return "this client holds it, or calls of its own come first";
     const { decision, counts } = this.#round;
     const unsettled = counts !== undefined && !judge(counts, quorum).settled;
@@ -313,6 +348,17 @@ export class Acquisition {
       elapsedMs: elapsedMs(clock, this.#start!),
     });
   }
+}
+
+function instantOf(clock: Clock): Instant {
+  return { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };
+}
+
+/** Why there is no lock though others may not hold it. */
+function coolingError(leftMs: number): Error {
+  return new Error(
+    `a lock of this client ended without a release: 'cooldownMs' has it wait for another ${leftMs} ms`,
+  );
 }
 
 /** Throws an error where an expression stands. */

@@ -9,6 +9,7 @@ import { parseAddress, type RedisAddress } from "./redis/address.ts";
 import { type ClientOptions, resolveClientOptions } from "./redis/client.ts";
 import { RedisNode } from "./redis_node.ts";
 import { NODES_MAX, type Redlock, redlockOn } from "./redlock.ts";
+import type { Quarantine } from "./restart_guard.ts";
 import { TimerWheel } from "./timer_wheel.ts";
 
 /** Shortest silence after which a connection is made anew, in milliseconds. */
@@ -67,6 +68,8 @@ export function createRedlock(
     onConnected: (node: string) => tell({ type: "node-connected", node }),
     onDisconnected: (node: string, error: Error) =>
       tell({ type: "node-disconnected", node, error }),
+    onQuarantined: (node: string, { reason, remainingMs }: Quarantine) =>
+      tell({ type: "node-quarantined", node, reason, remainingMs }),
   };
   const wheel = new TimerWheel();
   const nodes = parsed.map((address) => new RedisNode(address, connection, wheel, observer));

@@ -111,7 +111,7 @@ export function nodeErrors(votes: readonly Vote[]): AggregateError | undefined {
 export function voteCount(votes: readonly Vote[], nodeCount: number, quorum: number): string {
   const count = (outcome: Vote["outcome"]) =>
     votes.filter((vote) => vote.outcome === outcome).length;
-  const others = (["denied", "failed", "timed-out"] as const)
+  const others = (["denied", "failed", "timed-out", "quarantined"] as const)
     .filter((outcome) => count(outcome) > 0)
     .map((outcome) => `, ${count(outcome)} ${outcome === "timed-out" ? "timed out" : outcome}`);
   return `${count("granted")} of ${nodeCount} nodes granted it${others.join("")}, ` +

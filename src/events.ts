@@ -121,6 +121,18 @@ export interface NodeDisconnectedEvent {
   readonly error: Error;
 }
 
+/** A node granted, but may have forgotten locks, so that it does not count. Told once for each cause. */
+export interface NodeQuarantinedEvent {
+  /** What tells it from other events. */
+  readonly type: "node-quarantined";
+  /** The node's address without credentials. */
+  readonly node: string;
+  /** `restarted` by its uptime; `emptied`, or new, by its birth key. */
+  readonly reason: "restarted" | "emptied";
+  /** For how much longer its grants do not count, in milliseconds. */
+  readonly remainingMs: number;
+}
+
 /** A node does not tell of releases: calls that wait poll instead, if too few others do. Told once a node. */
 export interface NotifyRefusedEvent {
   /** What tells it from other events. */
@@ -144,6 +156,7 @@ export type RedlockEvent =
   | ReleaseFailedEvent
   | NodeConnectedEvent
   | NodeDisconnectedEvent
+  | NodeQuarantinedEvent
   | NotifyRefusedEvent;
 
 /** A listener. */

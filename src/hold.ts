@@ -8,7 +8,8 @@ import { LockLostError, lockName, nodeErrors, QuorumError, voteCount } from "./e
 import { emit } from "./events.ts";
 import { lineName } from "./lines.ts";
 import type { Settings } from "./options.ts";
-import { askToRelease, type Electorate, type Round, undo } from "./quorum.ts";
+import { askToRelease, type Electorate, type Round } from "./quorum.ts";
+import { undo } from "./undo.ts";
 import { Renewal } from "./renewal.ts";
 import { Timed } from "./timer_wheel.ts";
 import { expiryMarginMs } from "./validity.ts";
@@ -136,6 +137,7 @@ export class Hold extends Timed {
     const details = { resources: this.resources, votes, cause };
     const error = this.#end = new LockLostError(message, details);
     this.electorate.wheel.cancel(this);
+    this.#coolDown();
     undo(this.round, ranOut && !this.#mayOutlive ? this.#latest : undefined);
     this.#controller?.abort(error);
     this.#emitLost(cause);
@@ -186,7 +188,8 @@ export class Hold extends Timed {
   }
 
   async #release(): Promise<boolean> {
-    const ranOut = !this.held;
+    const leftMs = this.remainingMs();
+    const ranOut = leftMs === 0;
     const { electorate, settings, resources } = this;
     this.#end ??= "released";
     electorate.wheel.cancel(this);
@@ -195,9 +198,12 @@ export class Hold extends Timed {
     round.ticket = this.round.ticket;
     await round.ask(askToRelease, settings.nodeTimeoutMs);
     electorate.lines.vacate(lineName(round.keys), this, round.othersWait);
-    if (round.unanswered && !ranOut) throw this.#releaseFailed(round);
+    const failed = round.unanswered && !ranOut;
     const confirmed = round.decision === "granted" ||
       !round.unanswered && !round.deniedByMajority && !ranOut;
+    if (confirmed) electorate.cooldowns.end(round.keys, round.value);
+    else if (this.#end === "released") this.#coolDown(failed ? leftMs : 0);
+    if (failed) throw this.#releaseFailed(round);
     if (settings.onEvent) {
       emit(settings.onEvent, {
         type: "released",
@@ -209,6 +215,13 @@ export class Hold extends Timed {
       });
     }
     return confirmed;
+  }
+
+  /** Has the client let the resources be, from when the lock is over: it was not released as far as is known. */
+  #coolDown(leftMs = 0): void {
+    const { cooldownMs } = this.settings;
+    if (cooldownMs === 0) return;
+    this.electorate.cooldowns.begin(this.round.keys, this.round.value, leftMs + cooldownMs);
   }
 
   #releaseFailed(round: Round): QuorumError {

@@ -166,6 +166,14 @@ export class Lines {
     if (found instanceof Line) found.latest = denied;
   }
 
+  /** The first does not want the lock for now: what it stands in line for on the nodes is for others. */
+  standAside(name: string): void {
+    const found = this.#occupied.get(name);
+    if (!(found instanceof Line)) return;
+    found.contender?.end();
+    found.contender = undefined;
+  }
+
   /** The client closes: nobody is woken any more. */
   close(): void {
     this.#bell?.close();

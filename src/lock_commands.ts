@@ -30,15 +30,30 @@ import {
 /** A claim as the script is told it. */
 const CLAIMS: Readonly<Record<Claim, string>> = { last: "0", woken: "1", overdue: "2" };
 
-const SET_HEAD = encodeHead(6, "SET");
-const SET_TAIL = encodeConstant("$2\r\nNX\r\n$2\r\nPX\r\n");
-const COUNTED_HEAD = encodeHead(8, "EVALSHA", ACQUIRE_COUNTED.sha1, "2");
-const EXTEND_HEAD = encodeHead(6, "EVALSHA", EXTEND.sha1, "1");
-const RELEASE_HEAD = encodeHead(5, "EVALSHA", RELEASE.sha1, "1");
+const SET_HEAD = /* @__PURE__ */ encodeHead(6, "SET");
+const SET_TAIL = /* @__PURE__ */ encodeConstant("$2\r\nNX\r\n$2\r\nPX\r\n");
+const COUNTED_HEAD = /* @__PURE__ */ encodeScriptHead(ACQUIRE_COUNTED, 5, "2");
+const EXTEND_HEAD = /* @__PURE__ */ encodeScriptHead(EXTEND, 3, "1");
+const RELEASE_HEAD = /* @__PURE__ */ encodeScriptHead(RELEASE, 2, "1");
 /** Stands for an entry where nobody is to stand in line. */
 const NO_ENTRY = "";
 /** Room for the constant parts, the value and the TTL of any command about a single key. */
 const SINGLE_KEY_BYTES = 256;
+
+/**
+ * The constant head of a script's call, up to its number of keys or beyond.
+ *
+ * @param script Which.
+ * @param argumentCount How many keys and arguments it is given in all.
+ * @param words The number of keys, and those of them that never change.
+ */
+export function encodeScriptHead(
+  { sha1 }: Script,
+  argumentCount: number,
+  ...words: [keyCount: string, ...keys: string[]]
+): Uint8Array {
+  return encodeHead(3 + argumentCount, "EVALSHA", sha1, ...words);
+}
 
 /** How a script is called: by its name, or with its source where the server does not know it. */
 export type Call = "EVALSHA" | "EVAL";

@@ -11,8 +11,9 @@ export interface Vote {
   /**
    * `granted`: it did as it was asked. `denied`: somebody else holds the resource, or the key is no longer
    * ours. `failed`: it answered with an error or could not be reached. `timed-out`: no answer in time.
+   * `quarantined`: it did as it was asked, but that does not count, as it may have forgotten locks (`restartGuardMs`).
    */
-  readonly outcome: "granted" | "denied" | "failed" | "timed-out";
+  readonly outcome: "granted" | "denied" | "failed" | "timed-out" | "quarantined";
   /** From the start of the attempt to the answer, in milliseconds; for a missing one, to the end of waiting. */
   readonly elapsedMs: number;
   /** Why it failed. */
@@ -102,6 +103,11 @@ export interface Ballot {
   readonly ticket?: Ticket | undefined;
   /** With a release: whether the ticket stays in line all the same, as its caller has not won and waits on. */
   readonly stays?: boolean;
+  /**
+   * For how long a node that may have forgotten locks answers {@linkcode quarantine} where it would grant an acquisition
+   * or an extension, in milliseconds; left out or 0: for no time.
+   */
+  readonly guardMs?: number;
   /** Set by a node that grants a release: others wait for the keys. */
   othersWait?: boolean;
   /**
@@ -127,6 +133,13 @@ export interface Ballot {
    * @param atMs When the answer came, by the monotonic clock; this moment unless given.
    */
   queue?(seat: number, place: Place, atMs?: number): void;
+  /**
+   * The node did as it was asked, but may have forgotten locks less than {@linkcode guardMs} ago.
+   *
+   * @param seat The node's seat.
+   * @param atMs When its answer came, by the monotonic clock; this moment unless given.
+   */
+  quarantine?(seat: number, atMs?: number): void;
   /** The node could not tell. */
   fail(seat: number, error: Error): void;
 }

@@ -122,6 +122,22 @@ export interface RedlockOptions {
    * @default {""}
    */
   keyPrefix?: string;
+  /**
+   * For how long a node's grants do not count after it was restarted or emptied, in milliseconds: as it may have
+   * forgotten locks that still run. To be at least the longest TTL in use, and the same for all clients. A fresh cluster
+   * grants no lock for so long. Not negative, finite; 0 switches it off.
+   *
+   * @default {0}
+   */
+  restartGuardMs?: number;
+  /**
+   * For how long this client does not take a resource again after a lock of its own on it was lost or ran out, in
+   * milliseconds; not after a release that was confirmed. It counts for every later call of the client, each of which
+   * waits as it would for a lock that others hold. Not negative, finite.
+   *
+   * @default {0}
+   */
+  cooldownMs?: number;
   /** Told what happens. Contention is no error. A listener that throws changes nothing. */
   onEvent?: EventListener;
 }
@@ -141,6 +157,8 @@ export interface Settings {
   readonly autoExtend: boolean | undefined;
   readonly extensionsMax: number;
   readonly keyPrefix: string;
+  readonly restartGuardMs: number;
+  readonly cooldownMs: number;
   readonly onEvent: EventListener | undefined;
   /** TTL less drift, in milliseconds. */
   readonly validityMs: number;
@@ -160,6 +178,8 @@ const NAMES: { readonly [Name in keyof Required<RedlockOptions>]: true } = {
   autoExtend: true,
   extensionsMax: true,
   keyPrefix: true,
+  restartGuardMs: true,
+  cooldownMs: true,
   onEvent: true,
 };
 
@@ -232,9 +252,25 @@ export function resolveOptions(
     autoExtend,
     extensionsMax,
     keyPrefix,
+    ...resolveProtection(attempt, given, inherited),
     onEvent,
     validityMs: validityMs(ttlMs, driftFactor),
   };
+}
+
+/** The options that keep a resource from being taken too early. */
+function resolveProtection(
+  attempt: string,
+  given: RedlockOptions,
+  inherited: RedlockOptions,
+): Pick<Settings, "restartGuardMs" | "cooldownMs"> {
+  const {
+    restartGuardMs = inherited.restartGuardMs ?? 0,
+    cooldownMs = inherited.cooldownMs ?? 0,
+  } = given;
+  checkFiniteMs(attempt, "restartGuardMs", restartGuardMs);
+  checkFiniteMs(attempt, "cooldownMs", cooldownMs);
+  return { restartGuardMs, cooldownMs };
 }
 
 /**

@@ -4,6 +4,7 @@
  * @module
  */
 import type { Instant } from "./clock.ts";
+import { Cooldowns } from "./cooldowns.ts";
 import { decide, type Decision, quorumSize } from "./decision.ts";
 import type { EventListener } from "./events.ts";
 import { Lines } from "./lines.ts";
@@ -25,6 +26,8 @@ export interface Voters {
 export interface Electorate extends Voters {
   /** Who wants what in this process. */
   readonly lines: Lines;
+  /** What it does not take again for a while. */
+  readonly cooldowns: Cooldowns;
   /** Whether the client was closed. */
   closed: boolean;
   /** The highest fencing token there was. */
@@ -44,7 +47,14 @@ export function electorateOf(
   onEvent?: EventListener,
 ): Electorate {
   const voters = { nodes, quorum: quorumSize(nodes.length), wheel };
-  return { ...voters, lines: new Lines(voters, onEvent), closed: false, highestToken: 0 };
+  const cooldowns = new Cooldowns(wheel.clock);
+  return {
+    ...voters,
+    lines: new Lines(voters, onEvent),
+    cooldowns,
+    closed: false,
+    highestToken: 0,
+  };
 }
 
 /** What one node is asked in a round. */
@@ -63,8 +73,14 @@ export const askToRelease: Question = (node, ballot, seat) => node.release(ballo
  * What a node answered and when, in one number, so that a lock keeps one small array: microseconds since the
  * round began, times 8, plus one of these.
  */
-const PENDING = 0, GRANTED = 1, DENIED = 2, FAILED = 3, TIMED_OUT = 4, OUTCOMES_MAX = 8;
-const OUTCOMES = [undefined, "granted", "denied", "failed", "timed-out"] as const;
+const PENDING = 0,
+  GRANTED = 1,
+  DENIED = 2,
+  FAILED = 3,
+  TIMED_OUT = 4,
+  QUARANTINED = 5,
+  OUTCOMES_MAX = 8;
+const OUTCOMES = [undefined, "granted", "denied", "failed", "timed-out", "quarantined"] as const;
 
 /**
  * One question to all nodes. It is its own ballot, its own deadline and its own starting time: a lock taken
@@ -81,6 +97,7 @@ export class Round extends Timed implements Ballot, Instant {
   fence: number | undefined = undefined;
   /** With fencing tokens, the counter that each node answered last. */
   counts: (number | undefined)[] | undefined = undefined;
+  guardMs: number;
   /** One bit a seat: which nodes have put the ticket in line, and so set nothing. */
   queued = 0;
   /** The monotonic clock when the round began, before the first byte was sent. */
@@ -91,7 +108,7 @@ export class Round extends Timed implements Ballot, Instant {
   granted = 0;
   /** How many denied. */
   denied = 0;
-  /** How many failed or did not answer in time. */
+  /** How many failed, did not answer in time or are in quarantine. */
   failed = 0;
   /** Who is asked. */
   readonly electorate: Electorate;
@@ -125,6 +142,7 @@ export class Round extends Timed implements Ballot, Instant {
     this.value = value;
     this.ttlMs = ttlMs;
     this.mayStand = origin?.mayStand ?? 0;
+    this.guardMs = origin?.guardMs ?? 0;
     this.#origin = origin;
     this.#answers = new Array(electorate.nodes.length).fill(PENDING);
     const { clock } = electorate.wheel;
@@ -170,10 +188,10 @@ export class Round extends Timed implements Ballot, Instant {
     this.#withdrawn = true;
   }
 
-  /** Whether the node in this seat granted or denied. */
+  /** Whether the node in this seat granted or denied, whether or not that counts. */
   answeredBy(seat: number): boolean {
     const outcome = this.#answers[seat] % OUTCOMES_MAX;
-    return outcome === GRANTED || outcome === DENIED;
+    return outcome === GRANTED || outcome === DENIED || outcome === QUARANTINED;
   }
 
   /** What can be said by now. */
@@ -224,9 +242,15 @@ export class Round extends Timed implements Ballot, Instant {
   }
 
   grant(seat: number, atMs?: number, count?: number): void {
-    if (this.counts && count !== undefined) this.counts[seat] = count;
+    this.#count(seat, count);
     if (this.#cast(seat, GRANTED, atMs)) this.granted++;
     this.#settleIfDecided();
+  }
+
+  /** Notes a counter; where it was raised, only of a node whose vote counted. */
+  #count(seat: number, count: number | undefined): void {
+    if (!this.counts || count === undefined || this.#origin?.grantedBy(seat) === false) return;
+    this.counts[seat] = count;
   }
 
   deny(seat: number, atMs?: number): void {
@@ -240,6 +264,11 @@ export class Round extends Timed implements Ballot, Instant {
     this.mayStand &= ~(1 << seat);
     this.ticket?.onQueued(seat, place);
     this.deny(seat, atMs);
+  }
+
+  quarantine(seat: number, atMs?: number): void {
+    if (this.#cast(seat, QUARANTINED, atMs)) this.failed++;
+    this.#settleIfDecided();
   }
 
   fail(seat: number, error: Error): void {
@@ -330,53 +359,4 @@ function stopOnAbort(round: Round, signal: AbortSignal, resolve: () => void): ()
     signal.removeEventListener("abort", stop);
     resolve();
   };
-}
-
-/**
- * Takes back what a round may have set: compare-and-delete on every node, after whatever was sent before.
- * Nobody waits for the answers; a node that cannot be reached now is told when it is back. One that has put the caller
- * in line has said with that that it set nothing, unless an extension has filled the keys in since.
- *
- * @param round The round that set it.
- * @param latest The last round about the same lock, to spare the nodes that have answered it: what they were
- *   asked before, they have done.
- * @param stays Whether its caller waits on in line.
- */
-export function undo(round: Round, latest?: Round, stays = false): void {
-  round.withdraw();
-  const ballot = new UndoBallot(round, stays);
-  round.electorate.nodes.forEach((node, seat) => {
-    const spared = round.queued & ~round.mayStand & 1 << seat;
-    if (spared || latest?.answeredBy(seat)) return;
-    try {
-      node.release(ballot, seat);
-    } catch {
-      // The TTL takes over.
-    }
-  });
-}
-
-/** A ballot whose answers nobody reads. */
-class UndoBallot implements Ballot {
-  readonly keys: readonly string[];
-  readonly value: string;
-  readonly ttlMs: number;
-  readonly wanted = true;
-  mayStand: number;
-  shared: unknown = undefined;
-  readonly ticket: Ticket | undefined;
-  readonly stays: boolean;
-
-  constructor(round: Round, stays: boolean) {
-    this.ticket = round.ticket;
-    this.stays = stays;
-    this.keys = round.keys;
-    this.value = round.value;
-    this.ttlMs = round.ttlMs;
-    this.mayStand = round.mayStand;
-  }
-
-  grant(): void {}
-  deny(): void {}
-  fail(): void {}
 }

@@ -26,6 +26,8 @@ import type { RawReply } from "./redis/reply.ts";
 import { textReply } from "./redis/reply.ts";
 import type { RedisDoctor } from "./redis_diagnosis.ts";
 import { RedisEar } from "./redis_ear.ts";
+import { isGuarded, RedisGuard } from "./redis_guard.ts";
+import type { Quarantine } from "./restart_guard.ts";
 import { waitersKey } from "./scripts.ts";
 import type { Timed, TimerWheel } from "./timer_wheel.ts";
 
@@ -44,6 +46,8 @@ const COUNT_MIN = 1_000_000;
 
 /** What a command was, in the low bits of its tag; the seat stands above them. */
 const ACQUIRE = 0, EXTEND = 1, RELEASE = 2, LEFTOVER = 3, JOIN = 4, LEAVE = 5, RAISE = 6;
+/** Those that set keys. */
+const SETTING: readonly number[] = [ACQUIRE, EXTEND, JOIN];
 const OPERATION_MASK = 7, SCRIPT_SENT = 8, TAG_BITS = 4;
 
 /** A release that has not reached its node. */
@@ -66,6 +70,8 @@ export interface NodeObserver {
   onConnected?(node: string): void;
   /** It cannot. */
   onDisconnected?(node: string, error: ConnectionError): void;
+  /** It has granted, but may have forgotten locks; told once for each cause. */
+  onQuarantined?(node: string, quarantine: Quarantine): void;
 }
 
 /** One Redis server as a node. */
@@ -76,6 +82,7 @@ export class RedisNode implements LockNode, ReplyReceiver {
   #doctor: RedisDoctor | undefined = undefined;
   readonly #wheel: TimerWheel;
   readonly #ear: RedisEar;
+  readonly #guard: RedisGuard;
   #leftovers: Leftover[] = [];
   #leftoverTimer: Timed | undefined = undefined;
 
@@ -90,12 +97,19 @@ export class RedisNode implements LockNode, ReplyReceiver {
     this.#connection = new Connection(address, {
       ...options,
       onConnected: () => {
+        this.#guard.onConnected();
         this.#sendLeftovers();
         this.#ear.onCommandsPossible();
         observer.onConnected?.(this.name);
       },
-      onDisconnected: (error) => observer.onDisconnected?.(this.name, error),
+      onDisconnected: (error) => {
+        this.#guard.onDisconnected();
+        observer.onDisconnected?.(this.name, error);
+      },
     }, wheel);
+    this.#guard = new RedisGuard(this.name, this.#connection, (quarantine) => {
+      observer.onQuarantined?.(this.name, quarantine);
+    });
     this.#ear = new RedisEar(address, options, wheel, this.#connection);
     this.#openAnother = () => new Connection(address, options, wheel);
   }
@@ -191,12 +205,12 @@ export class RedisNode implements LockNode, ReplyReceiver {
     const ballot = context as Ballot;
     const seat = tag >> TAG_BITS;
     if (reply === 1 || reply === "OK") {
-      ballot.grant(seat, this.#connection.receivedAtMs);
+      this.#grant(ballot, seat, operation);
     } else if (reply === 3 && operation === RELEASE) {
       ballot.othersWait = true;
       ballot.grant(seat, this.#connection.receivedAtMs);
     } else if (ballot.fence !== undefined && isCount(reply)) {
-      ballot.grant(seat, this.#connection.receivedAtMs, reply);
+      this.#grant(ballot, seat, operation, reply);
     } else if (operation === JOIN && Array.isArray(reply)) {
       this.#onQueued(reply, ballot, seat);
     } else if (reply === 0 || reply === null || reply === 2) {
@@ -204,6 +218,13 @@ export class RedisNode implements LockNode, ReplyReceiver {
     } else {
       ballot.fail(seat, this.#strangeReply());
     }
+  }
+
+  /** What sets keys is granted only if the node cannot have forgotten others' locks. */
+  #grant(ballot: Ballot, seat: number, operation: number, count?: number): void {
+    const atMs = this.#connection.receivedAtMs;
+    if (!SETTING.includes(operation) || !isGuarded(ballot)) return ballot.grant(seat, atMs, count);
+    this.#guard.hold(ballot, () => ballot.grant(seat, atMs, count));
   }
 
   #strangeReply(): ProtocolError {
@@ -230,7 +251,13 @@ export class RedisNode implements LockNode, ReplyReceiver {
     // Only what sets keys is refused here: there is always room for what takes them back.
     if (connection.crowded) return ballot.fail(seat, connection.crowdedError());
     ballot.mayStand |= 1 << seat;
-    connection.submit(command, this, ballot, seat << TAG_BITS | operation);
+    if (isGuarded(ballot)) this.#guard.ahead();
+    this.#submitGuarded(command, ballot, seat, operation);
+  }
+
+  #submitGuarded(command: Uint8Array, ballot: Ballot, seat: number, operation: number): void {
+    this.#connection.submit(command, this, ballot, seat << TAG_BITS | operation);
+    if (isGuarded(ballot)) this.#guard.behind(ballot, seat);
   }
 
   /** The caller stands in line: the reply says for how long the key is held, who stands before it, and how many in all. */
@@ -266,8 +293,10 @@ export class RedisNode implements LockNode, ReplyReceiver {
   /** The node does not know the script: sends it whole, unless what it sets would outlive its release. */
   #sendScript(ballot: Ballot, seat: number, operation: number, reply: ReplyError): void {
     if (!ballot.wanted && operation !== RELEASE) return ballot.fail(seat, reply);
-    const tag = seat << TAG_BITS | SCRIPT_SENT | operation;
-    this.#connection.submit(encodeWhole(operation, ballot), this, ballot, tag);
+    const command = encodeWhole(operation, ballot);
+    const tag = SCRIPT_SENT | operation;
+    if (SETTING.includes(operation)) return this.#submitGuarded(command, ballot, seat, tag);
+    this.#connection.submit(command, this, ballot, seat << TAG_BITS | tag);
   }
 
   #onLeaveRefused({ prefix }: ReplyError, { keys, entry }: Leaving, tag: number): void {

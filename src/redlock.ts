@@ -92,7 +92,7 @@ export class Redlock implements AsyncDisposable {
    *
    * @param resource What to lock; of several all or none are locked.
    * @param options In place of the client's own; `waitMs` says nothing here.
-   * @returns The lock, or `undefined` where somebody else holds it.
+   * @returns The lock, or `undefined` where somebody else holds it, or this client lets it be (`cooldownMs`).
    * @throws {QuorumError} If too few nodes answered.
    * @throws {RedlockError} If the client is closed (`CLOSED`).
    * @throws {TypeError} If the resource is none, or an option is unknown or of the wrong type.

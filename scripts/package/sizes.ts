@@ -20,7 +20,7 @@ const GZIP_BYTES_MAX = 24_000;
 const LATER_GZIP_BYTES_MAX = 5_000;
 
 /** A program that needs nothing but an error's class must not carry the rest, in bytes before compression. */
-const SHAKEN_BYTES_MAX = 4_000;
+const SHAKEN_BYTES_MAX = 1_000;
 
 const WHOLE = 'export * from "@hasp/redlock";';
 

@@ -9,12 +9,14 @@ import {
   ACQUIRE_COUNTED,
   ACQUIRE_FENCED,
   ACQUIRE_OR_WAIT,
+  BORN,
   EXTEND,
   EXTEND_FENCED,
   LEAVE,
   RAISE,
   RELEASE,
 } from "../scripts.ts";
+import { born } from "./birth_function.ts";
 import { acquireCounted, acquireFenced, lift, raise } from "./fence_functions.ts";
 import { acquireOrWait, leave, release } from "./line_functions.ts";
 import type { CommandContext } from "./command.ts";
@@ -41,6 +43,7 @@ export const SCRIPT_FUNCTIONS: readonly ScriptFunction[] = [
   { sha1: ACQUIRE_FENCED.sha1, run: acquireFenced },
   integerScript(EXTEND_FENCED.sha1, extendFenced),
   { sha1: RAISE.sha1, run: raise },
+  { sha1: BORN.sha1, run: born },
 ];
 
 /** A script that works on keys alone, and answers an integer. */

@@ -7,7 +7,7 @@ import type { Ballot } from "../../src/node.ts";
 
 /** What one node answered: how, in which seat, and when by the monotonic clock or why not. */
 export type Answer = readonly [
-  outcome: "granted" | "denied" | "failed",
+  outcome: "granted" | "denied" | "failed" | "quarantined",
   seat: number,
   atMsOrMessage: number | string | undefined,
 ];
@@ -20,6 +20,7 @@ export class FakeBallot implements Ballot {
   wanted = true;
   mayStand = 0;
   shared: unknown = undefined;
+  guardMs = 0;
   /** What was answered, in order. */
   readonly answers: Answer[] = [];
   /** The errors among it. */
@@ -36,6 +37,10 @@ export class FakeBallot implements Ballot {
 
   deny(seat: number, atMs?: number): void {
     this.answers.push(["denied", seat, atMs]);
+  }
+
+  quarantine(seat: number, atMs?: number): void {
+    this.answers.push(["quarantined", seat, atMs]);
   }
 
   fail(seat: number, error: Error): void {

@@ -59,6 +59,7 @@ export class Bench {
       {
         onConnected: (node) => this.events.push(`${node} connected`),
         onDisconnected: (node, error) => this.events.push(`${node}: ${error.message}`),
+        onQuarantined: (node, { reason }) => this.events.push(`${node} ${reason}`),
       },
     );
   }

@@ -120,7 +120,8 @@ for (
 // Options
 
 const LOCK_OPTIONS = "ttlMs, waitMs, signal, nodeTimeoutMs, driftFactor, retryDelayMs, " +
-  "retryDelayMaxMs, notify, fencing, tokenSource, autoExtend, extensionsMax, keyPrefix, onEvent";
+  "retryDelayMaxMs, notify, fencing, tokenSource, autoExtend, extensionsMax, keyPrefix, " +
+  "restartGuardMs, cooldownMs, onEvent";
 const POSITIVE = "must be a finite number more than 0: current value is";
 
 for (

@@ -23,6 +23,8 @@ const DEFAULTS = {
   autoExtend: undefined,
   extensionsMax: 1_000,
   keyPrefix: "",
+  restartGuardMs: 0,
+  cooldownMs: 0,
   onEvent: undefined,
   validityMs: 29_698,
 } as const;
@@ -62,6 +64,8 @@ const GIVEN = {
   autoExtend: false,
   extensionsMax: 0,
   keyPrefix: "app:",
+  restartGuardMs: 80,
+  cooldownMs: 70,
   onEvent,
 } satisfies RedlockOptions;
 
@@ -105,6 +109,8 @@ const NUMBERS = [
   "retryDelayMs",
   "retryDelayMaxMs",
   "extensionsMax",
+  "restartGuardMs",
+  "cooldownMs",
 ];
 
 for (const name of NUMBERS) {
@@ -126,6 +132,8 @@ const OUT_OF_RANGE: readonly (readonly [name: string, rule: string, values: numb
   ["nodeTimeoutMs", "must be a finite number more than 0", [0, -1, NaN, Infinity]],
   ["retryDelayMs", "must be a finite number and not negative", [-1, NaN, Infinity]],
   ["retryDelayMaxMs", "must be a finite number and not negative", [-1, NaN, Infinity]],
+  ["restartGuardMs", "must be a finite number and not negative", [-1, NaN, Infinity]],
+  ["cooldownMs", "must be a finite number and not negative", [-1, NaN, Infinity]],
   ["extensionsMax", "must not be negative", [-1, NaN]],
   ["extensionsMax", "must be an integer or Infinity", [1.5, 2 ** 53]],
 ];
@@ -147,6 +155,8 @@ const WITHIN_RANGE: readonly (readonly [name: string, values: number[]])[] = [
   ["nodeTimeoutMs", [0.5, 1e9]],
   ["retryDelayMs", [0, 0.5]],
   ["retryDelayMaxMs", [0, 0.5]],
+  ["restartGuardMs", [0, 0.5]],
+  ["cooldownMs", [0, 0.5]],
   ["extensionsMax", [0, 1, Infinity]],
 ];
 

@@ -8,8 +8,8 @@ import {
   type Electorate,
   electorateOf,
   Round,
-  undo,
 } from "../../src/quorum.ts";
+import { undo } from "../../src/undo.ts";
 import { TimerWheel } from "../../src/timer_wheel.ts";
 import { FakeClock, runMicrotasks } from "../support/fake_clock.ts";
 import { countListeners, FakeNode } from "../support/fake_nodes.ts";

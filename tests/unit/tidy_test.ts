@@ -14,14 +14,14 @@ const FUNCTION_LINES_MAX = 70;
 const LAYERS: readonly (readonly [name: string, pattern: RegExp])[] = [
   [
     "leaf",
-    /^src\/(backoff|checks|clock|decision|errors|events|fencing|node|options|random|scripts|timer_wheel|validity)\.ts$/u,
+    /^src\/(backoff|checks|clock|cooldowns|decision|errors|events|fencing|node|options|random|restart_guard|scripts|timer_wheel|validity)\.ts$/u,
   ],
   ["transport", /^src\/transport\/\w+\.ts$/u],
   ["client", /^src\/redis\/(?!mod\.ts)\w+\.ts$/u],
-  ["adapter", /^src\/(lock_commands|redis_(diagnosis|ear|node))\.ts$/u],
+  ["adapter", /^src\/(lock_commands|redis_(diagnosis|ear|guard|node))\.ts$/u],
   [
     "algorithm",
-    /^src\/(acquisition|asking|bell|check|contender|findings|health_report|hold|inspection|lines|lock|quorum|redlock|renewal|restart_guard|waiter)\.ts$/u,
+    /^src\/(acquisition|asking|bell|check|contender|findings|health_report|hold|inspection|lines|lock|quorum|redlock|renewal|undo|waiter)\.ts$/u,
   ],
   ["preset", /^src\/create_redlock\.ts$/u],
   ["entry point", /^(mod|src\/redis\/mod|src\/(testing|cli)\/[\w/]+)\.ts$/u],

@@ -63,8 +63,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: "a quorum that came too late is a lock all the same",
     file: "acquisition.ts",
-    from: "const valid = remainingMs > expiryMarginMs(validityMs);",
-    to: "const valid = remainingMs > expiryMarginMs(validityMs) || true;",
+    from: "remainingMs > expiryMarginMs(validityMs) &&",
+    to: "",
   },
   {
     name: "every attempt has the same value",
