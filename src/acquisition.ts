@@ -223,7 +223,7 @@ export class Acquisition {
         validityMs - elapsedMs(clock, round),
       );
       if (leftMs <= 0) return;
-      raising.fence = token;
+      raising.fence = Math.max(token, round.fenceMin ?? 0);
       raising.counts = counts;
       await raising.ask(askToRaise, leftMs, signal);
       if (raising.deniedByMajority) return;

@@ -23,7 +23,8 @@
  *   handed out every node may: tokens still rise, even where exclusion is lost.
  * - Counters never fall. A node that forgot its data resumes above whatever it gave ({@linkcode counterStart}), and
  *   its answers count only when every attempt that had a key there is over: {@linkcode judge} must not be given
- *   those of a node that is still kept out.
+ *   those of a node that is still kept out, nor the old counters of one that came back without its last moments.
+ *   Without the restart guard nobody sees to that.
  * - "Handed out" is the moment of that decision. A process that is paused afterwards carries a token that may be old
  *   by the time it is used, which is what the store's comparison is there for.
  *
@@ -84,7 +85,7 @@ export function judge(answers: readonly (number | undefined)[], quorum: number):
  * of the resource, if that is more.
  *
  * Two clients whose clocks differ may propose different numbers. A node that forgot its data resumes above what it gave
- * as long as the clocks of the clients differ by less than the node was kept out.
+ * as long as clocks, of clients and of nodes, differ by less than the node was kept out.
  *
  * @param wallMs The client's wall clock, in milliseconds since the Unix epoch.
  * @param highestSeen The highest counter of the resource that a node has answered with; 0 for none.

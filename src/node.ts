@@ -96,6 +96,8 @@ export interface Ballot {
    * token, to which counters are raised.
    */
   readonly fence?: number | undefined;
+  /** Set by a node that grants, but whose counter is an old one: counters are to be raised to this at the least. */
+  fenceMin?: number | undefined;
   /**
    * Where there is one, a node that can is to put the caller in line if it denies an acquisition; and with a release,
    * to take it out.

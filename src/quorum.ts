@@ -95,6 +95,7 @@ export class Round extends Timed implements Ballot, Instant {
   ticket: Ticket | undefined = undefined;
   othersWait = false;
   fence: number | undefined = undefined;
+  fenceMin: number | undefined = undefined;
   /** With fencing tokens, the counter that each node answered last. */
   counts: (number | undefined)[] | undefined = undefined;
   guardMs: number;

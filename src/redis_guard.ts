@@ -17,6 +17,7 @@ import { type RawReply, textReply } from "./redis/reply.ts";
 import {
   BIRTH_KEY,
   Causes,
+  mayBeOld,
   type Quarantine,
   quarantineOf,
   restartedAtMs,
@@ -36,8 +37,8 @@ interface Answer {
   readonly seat: number;
   /** How many replies about the birth key are to come. */
   awaited: number;
-  /** Casts the vote, once the node has granted. */
-  cast: (() => void) | undefined;
+  /** When the node has granted, and what it counted. */
+  granted: { readonly atMs: number; readonly count: number | undefined } | undefined;
 }
 
 /** Whether grants of this ballot are guarded. */
@@ -95,7 +96,7 @@ export class RedisGuard implements ReplyReceiver {
   behind(ballot: Ballot, seat: number): void {
     let answer = this.#answers.get(ballot);
     if (!answer) {
-      answer = { ballot, seat, awaited: 0, cast: undefined };
+      answer = { ballot, seat, awaited: 0, granted: undefined };
       this.#answers.set(ballot, answer);
     }
     answer.awaited++;
@@ -103,13 +104,14 @@ export class RedisGuard implements ReplyReceiver {
   }
 
   /**
-   * The node has granted what was asked in between.
+   * The node has granted what was asked in between: the ballot is told, if the node turns out to be in no quarantine.
    *
-   * @param cast Casts the vote; called later, if the node turns out to be in no quarantine.
+   * @param atMs When, by the monotonic clock.
+   * @param count What it counted.
    */
-  hold(ballot: Ballot, cast: () => void): void {
+  hold(ballot: Ballot, atMs: number, count: number | undefined): void {
     const answer = this.#answers.get(ballot);
-    if (answer) answer.cast = cast;
+    if (answer) answer.granted = { atMs, count };
   }
 
   /** Part of {@linkcode ReplyReceiver}. */
@@ -127,7 +129,7 @@ export class RedisGuard implements ReplyReceiver {
   onFailure(error: RedisError, context: unknown, tag: number): void {
     if (tag === INFO) return this.onDisconnected();
     const answer = context as Answer | undefined;
-    if (answer && this.#isLast(answer) && answer.cast) answer.ballot.fail(answer.seat, error);
+    if (answer && this.#isLast(answer) && answer.granted) answer.ballot.fail(answer.seat, error);
   }
 
   #askUptime(): void {
@@ -155,8 +157,8 @@ export class RedisGuard implements ReplyReceiver {
     return true;
   }
 
-  #settle({ ballot, seat, cast }: Answer, age: RawReply): void {
-    if (!cast) return;
+  #settle({ ballot, seat, granted }: Answer, age: RawReply): void {
+    if (!granted) return;
     const restartedMs = this.#restartedMs;
     if (age instanceof ReplyError) return ballot.fail(seat, age);
     if (typeof age !== "number") {
@@ -167,8 +169,19 @@ export class RedisGuard implements ReplyReceiver {
     }
     const { receivedAtMs } = this.#connection;
     const quarantine = quarantineOf(ballot.guardMs!, receivedAtMs, restartedMs, age);
-    if (!quarantine) return cast();
+    if (!quarantine) return this.#grant(ballot, seat, granted.atMs, granted.count);
     ballot.quarantine!(seat, receivedAtMs);
     if (this.#causes.isNew(quarantine)) this.#onQuarantined(quarantine);
+  }
+
+  /** A counter that may be an old one is not told: counters are to be raised above it. */
+  #grant(ballot: Ballot, seat: number, atMs: number, count: number | undefined): void {
+    const { fence, guardMs } = ballot;
+    const uptimeMs = atMs - this.#restartedMs!;
+    if (count === undefined || !mayBeOld(count, fence!, guardMs!, uptimeMs)) {
+      return ballot.grant(seat, atMs, count);
+    }
+    ballot.fenceMin = fence;
+    ballot.grant(seat, atMs);
   }
 }

@@ -224,7 +224,7 @@ export class RedisNode implements LockNode, ReplyReceiver {
   #grant(ballot: Ballot, seat: number, operation: number, count?: number): void {
     const atMs = this.#connection.receivedAtMs;
     if (!SETTING.includes(operation) || !isGuarded(ballot)) return ballot.grant(seat, atMs, count);
-    this.#guard.hold(ballot, () => ballot.grant(seat, atMs, count));
+    this.#guard.hold(ballot, atMs, count);
   }
 
   #strangeReply(): ProtocolError {

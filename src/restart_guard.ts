@@ -19,6 +19,9 @@
  * counted until that attempt's time is over, which is what the guard waits for. This costs no lock of a healthy
  * cluster: one that is young as a whole has granted none, as long as the guard is on for all of its clients.
  *
+ * **Fencing tokens.** A node that came back with its keys but for those of its last second may have counters that are
+ * below what it gave. They are not looked at until something above has been counted: {@linkcode mayBeOld} tells.
+ *
  * @module
  */
 
@@ -74,6 +77,25 @@ export function quarantineOf(
   const remainingMs = sinceMs + guardMs - nowMs;
   if (remainingMs <= 0) return undefined;
   return { reason: restartedMs >= bornMs ? "restarted" : "emptied", sinceMs, remainingMs };
+}
+
+/**
+ * Whether a counter of fencing tokens may be one that the node had before: it came back with what was on its disk, and
+ * had given higher ones. Whatever was counted before the restart is below the clock of that time, as far as clocks are
+ * no further apart than the guard is long.
+ *
+ * @param count What the node counted.
+ * @param hintUs The {@linkcode counterHint} that it was asked with, in microseconds.
+ * @param guardMs For how long the node was kept out, in milliseconds.
+ * @param uptimeMs For how long it has been running, in milliseconds.
+ */
+export function mayBeOld(
+  count: number,
+  hintUs: number,
+  guardMs: number,
+  uptimeMs: number,
+): boolean {
+  return count < hintUs - (uptimeMs - guardMs) * 1_000;
 }
 
 /** Tells each cause of a quarantine once. */

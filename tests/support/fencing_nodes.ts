@@ -35,6 +35,8 @@ export class FencingNode implements LockNode {
   readonly before: Partial<Record<Operation, () => void>> = {};
   /** How long an answer travels, in milliseconds. */
   replyMs = 0;
+  /** Whether what it counts may be what it had counted before. */
+  old = false;
   /** By how much its clock is ahead, in milliseconds. */
   aheadMs = 0;
   /** Who holds each key. */
@@ -127,8 +129,11 @@ export class FencingNode implements LockNode {
       const count = act(ballot);
       if (mode === "lose-reply") return;
       const reply = () => {
-        if (count === undefined) ballot.deny(seat);
-        else ballot.grant(seat, undefined, count || undefined);
+        if (count === undefined) return ballot.deny(seat);
+        if (this.old && operation === "acquire") {
+          ballot.fenceMin = fence;
+          ballot.grant(seat);
+        } else ballot.grant(seat, undefined, count || undefined);
       };
       if (this.replyMs > 0) this.#clock.setTimer(reply, this.replyMs);
       else reply();

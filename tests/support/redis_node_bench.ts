@@ -283,6 +283,7 @@ export class TicketBallot extends FakeBallot {
 /** A ballot with a hint or a token, and what nodes counted. */
 export class FencedBallot extends FakeBallot {
   readonly fence = 1_700_000_000_000_000;
+  fenceMin: number | undefined = undefined;
   /** The count with each grant. */
   readonly counts: (number | undefined)[] = [];
 

@@ -163,6 +163,25 @@ for (const nodeCount of [1, 2, 3, 4, 5]) {
   });
 }
 
+Deno.test("Acquisition with fencing raises above what a node whose counter is an old one may have given", async () => {
+  const cluster = new FencingCluster(3);
+  const [first, second, third] = cluster.nodes;
+  cluster.count("a", USED, USED, USED);
+  first.modes.acquire = "fail";
+  second.old = true;
+  const hint = counterHint(cluster.clock.wallMs());
+  assertEquals(await tokenOf(cluster), hint);
+  assertEquals(third.asked("raise").map(({ fence }) => fence), [hint]);
+});
+
+Deno.test("Acquisition with fencing does without a node whose counter is an old one, where a quorum agrees", async () => {
+  const cluster = new FencingCluster(3);
+  cluster.count("a", USED - 9, USED, USED);
+  cluster.nodes[0].old = true;
+  assertEquals(await tokenOf(cluster), USED + 1);
+  assertEquals(cluster.steps, Array(3).fill("acquire"));
+});
+
 // Giving up
 
 /** Has every node count on between two raises, each by another number, so that they never agree. */

@@ -8,6 +8,7 @@ import { wire } from "../support/fake_transport.ts";
 import {
   Bench,
   ENTRY,
+  FencedBallot,
   leftover,
   NOSCRIPT,
   TicketBallot,
@@ -15,6 +16,8 @@ import {
 } from "../support/redis_node_bench.ts";
 
 const GUARD_MS = 60_000;
+/** What fenced ballots name. */
+const FENCE = new FencedBallot().fence;
 const SET = wire("SET", "k", "v", "NX", "PX", "1000");
 const INFO = wire("INFO", "server");
 const AGE = wire("EVALSHA", BORN.sha1, "1", "hasp:born");
@@ -243,5 +246,22 @@ Deno.test("RedisNode tells each cause of a quarantine once", async () => {
     ["redis://h:6379", "emptied", 60_000],
   ]);
   await node.close();
+  await bench.close();
+});
+
+Deno.test("RedisNode with the guard tells no count that is older than its restart, and what it has to be above", async () => {
+  const { bench, ballot } = await asked();
+  await bench.answer(uptime(120) + "+OK\r\n" + OLD);
+  assertEquals(outcomes(ballot), ["granted"]);
+  const restartedUs = FENCE - 119_000 * 1_000; // an uptime is a second less than it says
+  const floorUs = restartedUs + GUARD_MS * 1_000;
+  for (const [count, told] of [[floorUs - 1, undefined], [floorUs, floorUs]] as const) {
+    const fenced = guarded(new FencedBallot());
+    bench.ask("acquire", fenced, 1);
+    await runMicrotasks();
+    await bench.answer(`:${count}\r\n${OLD}`);
+    assertEquals([outcomes(fenced), fenced.counts], [["granted"], [told]]);
+    assertEquals(fenced.fenceMin, told === undefined ? FENCE : undefined);
+  }
   await bench.close();
 });

@@ -1,5 +1,11 @@
 import { assertEquals } from "@std/assert";
-import { Causes, type Quarantine, quarantineOf, restartedAtMs } from "../../src/restart_guard.ts";
+import {
+  Causes,
+  mayBeOld,
+  type Quarantine,
+  quarantineOf,
+  restartedAtMs,
+} from "../../src/restart_guard.ts";
 
 /** What a server answers to `INFO server`, in part. */
 function info(uptime: string): string {
@@ -55,4 +61,12 @@ Deno.test("Causes tells one that shows again, more or less at the same time, onc
   const times = [1_000, 1_000, 2_900, 100, 3_001, 4_000, 9_000];
   const fresh = times.filter((sinceMs) => causes.isNew(quarantine(sinceMs)));
   assertEquals(fresh, [1_000, 3_001, 9_000]);
+});
+
+Deno.test("mayBeOld() is what is below the clock of the restart and the guard", () => {
+  const hintUs = 1_700_000_000_000_000;
+  const floorUs = hintUs - (90_000 - 60_000) * 1_000;
+  assertEquals(mayBeOld(floorUs - 1, hintUs, 60_000, 90_000), true);
+  assertEquals(mayBeOld(floorUs, hintUs, 60_000, 90_000), false);
+  assertEquals(mayBeOld(1, hintUs, 60_000, Infinity), false); // the uptime is not known
 });

@@ -113,7 +113,7 @@ export class Checkers {
    */
   #checkToken(held: Held): void {
     const { fencingToken, resources } = held.lock;
-    const { plan, nodesForgot } = this.#world;
+    const { plan, countersMayFall } = this.#world;
     if (!plan.clients[held.client.index].fencing || held.claimMs <= 0) return;
     for (const resource of resources) {
       const highest = this.#tokens.get(resource) ?? 0;
@@ -121,7 +121,7 @@ export class Checkers {
         this.#tokens.set(resource, fencingToken);
         continue;
       }
-      const excused = nodesForgot || this.#world.clockLies(held.client.index);
+      const excused = countersMayFall || this.#world.clockLies(held.client.index);
       const text = `${nameOf(held)} has token ${fencingToken}, ${highest} was there before`;
       this.#world.failUnless(excused, "fencing", text);
     }

@@ -132,7 +132,7 @@ function causeOnNode(
       world.network.crash(node, fault.silent);
       return () => {
         if (node.up) return;
-        if (fault.data !== "all") world.nodesForgot = true;
+        if (fault.data !== "all") world.noteForgotten();
         node.restart(fault.data, crashedAtMs);
       };
     }
@@ -140,12 +140,12 @@ function causeOnNode(
       node.hang();
       return () => node.resume();
     case "flush":
-      world.nodesForgot = true;
+      world.noteForgotten();
       return node.flush();
     case "flush-scripts":
       return node.flushScripts();
     case "evict":
-      world.nodesForgot = true;
+      world.nodesForgot = world.dataLost = true;
       return void node.evict();
     case "errors":
       node.refusal = fault;

@@ -14,6 +14,7 @@ export { resolveClientOptions } from "../../../src/redis/client.ts";
 export { RespDecoder } from "../../../src/redis/decoder.ts";
 export { RedisNode } from "../../../src/redis_node.ts";
 export { Redlock, redlockOn } from "../../../src/redlock.ts";
+export { BIRTH_KEY } from "../../../src/restart_guard.ts";
 export {
   ACQUIRE_ALL,
   ACQUIRE_COUNTED,

@@ -259,6 +259,24 @@ export const MUTATIONS: readonly Mutation[] = [
     to: "putCount(keys, counter, before);\n    return integer(Number(before));",
   },
   {
+    name: "a node that was restarted counts at once",
+    file: "restart_guard.ts",
+    from: "receivedAtMs - Number(uptime[1]) * 1_000 + UPTIME_ERROR_MS",
+    to: "-Infinity",
+  },
+  {
+    name: "a node that was emptied counts at once",
+    file: "restart_guard.ts",
+    from: "const sinceMs = Math.max(restartedMs, bornMs);",
+    to: "const sinceMs = restartedMs;",
+  },
+  {
+    name: "counters that were rolled back are believed",
+    file: "restart_guard.ts",
+    from: "return count < hintUs - (uptimeMs - guardMs) * 1_000;",
+    to: "return false;",
+  },
+  {
     name: "nobody asks who is not woken",
     file: "contender.ts",
     from: "return Math.min(freeInMs + STAGGER_MS * ahead, this.#unwokenMs(denied, ahead));",

@@ -44,6 +44,8 @@ export interface ClientPlan {
   readonly notify?: boolean;
   /** Whether its locks have fencing tokens; left out: they don't. */
   readonly fencing?: boolean;
+  /** For how long a node that may have forgotten does not count, in milliseconds; left out: it always does. */
+  readonly restartGuardMs?: number;
   readonly ops: readonly Op[];
 }
 

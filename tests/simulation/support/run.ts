@@ -22,6 +22,8 @@ const PROGRESS_HOLD_MS = 20;
 const PROGRESS_TURNS = 4;
 /** How long all may take to notice what is dead and connect anew, in milliseconds, before that. */
 const RECOVERY_MS = 15_000;
+/** By how much longer a node that was restarted is kept out than the guard says, in milliseconds. */
+const UPTIME_ERROR_MS = 2_000;
 /** How long it takes at the most until everything that can be taken back has been, in milliseconds. */
 const QUIET_MS = 12_000;
 /** How often the nodes' keys are looked at for the picture, in milliseconds. */
@@ -166,7 +168,9 @@ async function demandProgress(world: World, times: number): Promise<void> {
   }
   // Locks that were abandoned may be extended by themselves a few times more.
   const ttlsMs = plan.clients.flatMap((client) => client.ops.map(({ ttlMs }) => 3 * ttlMs));
-  const limitMs = loop.nowMs + PROGRESS_MS + 1.1 * Math.max(...ttlsMs, ...standingMs);
+  const keptOutMs = world.guardMs > 0 ? 1.1 * world.guardMs + UPTIME_ERROR_MS : 0;
+  const limitMs = loop.nowMs + PROGRESS_MS + keptOutMs +
+    1.1 * Math.max(...ttlsMs, ...standingMs);
   await loop.run(limitMs, checkers.check, () => ops.over);
   if (!ops.over || failed > 0) {
     world.fail(

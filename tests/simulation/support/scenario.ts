@@ -43,6 +43,8 @@ export interface ScenarioDetails {
   readonly healAtMs?: number;
   /** How fast the clients' clocks run. */
   readonly clocks?: Partial<Pick<ClientPlan, "monotonicRate" | "wallRate">>;
+  /** What all clients are told to do beyond the algorithm. */
+  readonly options?: Pick<ClientPlan, "fencing" | "restartGuardMs">;
   readonly outside?: string;
   readonly missing?: Scenario["missing"];
 }
@@ -56,6 +58,7 @@ export function scenario(id: string, name: string, details: ScenarioDetails): Sc
     clients: clients.map((ops) => ({
       ...STEADY_CLIENT,
       ...details.clocks,
+      ...details.options,
       nodeTimeoutMs,
       ops: ops.map((op) => ({ ...PLAIN_OP, atMs: 0, ...op })),
     })),

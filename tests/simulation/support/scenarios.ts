@@ -9,6 +9,7 @@ import { EXTENSION_SCENARIOS } from "./scenarios_extending.ts";
 import { NODE_SCENARIOS } from "./scenarios_nodes.ts";
 import { PROCESS_SCENARIOS } from "./scenarios_processes.ts";
 import type { Scenario } from "./scenario.ts";
+import { PROTECTION_SCENARIOS } from "./scenarios_protection.ts";
 import { WAITING_SCENARIOS } from "./scenarios_waiting.ts";
 import { WIRE_SCENARIOS } from "./scenarios_wire.ts";
 
@@ -19,4 +20,5 @@ export const SCENARIOS: readonly Scenario[] = [
   ...WIRE_SCENARIOS,
   ...EXTENSION_SCENARIOS,
   ...WAITING_SCENARIOS,
+  ...PROTECTION_SCENARIOS,
 ];

@@ -8,9 +8,9 @@ import { all, expectHeldMs, expectLocks, expectSoon, scenario } from "./scenario
 import type { Scenario } from "./scenario.ts";
 
 /** One holds for long, another comes to see whether it is let in. */
-const HOLDER_AND_RIVAL = [[{ ttlMs: 6_000, holdMs: 5_000 }], [{ atMs: 500, holdMs: 4_000 }]];
+export const HOLDER_AND_RIVAL = [[{ ttlMs: 6_000, holdMs: 5_000 }], [{ atMs: 500, holdMs: 4_000 }]];
 /** Has the holder's lock rest on nodes 1 and 2 alone. */
-const BARE_QUORUM: Fault = {
+export const BARE_QUORUM: Fault = {
   kind: "partition",
   clients: [0],
   nodes: [2],
@@ -18,8 +18,8 @@ const BARE_QUORUM: Fault = {
   atMs: 0,
   forMs: 9_000,
 };
-const BOTH = [0, 1];
-const RIVAL_SHUT_OUT = expectHeldMs(0, 4_990, 5_010);
+export const BOTH = [0, 1];
+export const RIVAL_SHUT_OUT = expectHeldMs(0, 4_990, 5_010);
 
 /** See the module. */
 export const NODE_SCENARIOS: readonly Scenario[] = [

@@ -8,7 +8,7 @@ import type { Scenario } from "./scenario.ts";
 
 const SECOND = { ttlMs: 1_000, holdMs: 3_000 };
 /** A moment between a holder's look at the lock and its write: it looks every 50 ms, and writes a turn later. */
-const BEFORE_A_WRITE_MS = 402.075;
+export const BEFORE_A_WRITE_MS = 402.075;
 
 /** See the module. */
 export const PROCESS_SCENARIOS: readonly Scenario[] = [

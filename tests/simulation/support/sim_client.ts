@@ -85,8 +85,9 @@ export class SimClient {
     const random = world.randomOf(`${this.name} library`);
     const fraction = () => random.fraction();
     const wheel = new TimerWheel(process, { value: () => this.#value(random), fraction });
-    const { notify, fencing } = this.plan;
-    const options = { driftFactor, nodeTimeoutMs, retryDelayMs, retryDelayMaxMs, notify, fencing };
+    const { notify, fencing, restartGuardMs } = this.plan;
+    const delays = { nodeTimeoutMs, retryDelayMs, retryDelayMaxMs };
+    const options = { driftFactor, ...delays, notify, fencing, restartGuardMs };
     this.nodeTimeoutMs = (ttlMs) =>
       resolveOptions("acquire lock", { ...options, ttlMs }).nodeTimeoutMs;
     const connection = resolveClientOptions({
@@ -98,6 +99,8 @@ export class SimClient {
     const observer = {
       onConnected: (node: string) => this.#trace(`connected to ${node}`),
       onDisconnected: (_node: string, error: Error) => this.#trace(error.message),
+      onQuarantined: (node: string, { reason }: { reason: string }) =>
+        this.#trace(`keeps out ${node}: ${reason}`),
     };
     const credentials = login ? `:${PASSWORD}@` : "";
     const nodes = plan.nodes.map((_, node) => {

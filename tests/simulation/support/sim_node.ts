@@ -7,6 +7,7 @@
 import type { EventLoop } from "./event_loop.ts";
 import type { Ledger } from "./ledger.ts";
 import {
+  BIRTH_KEY,
   type ConnectionState,
   failure,
   fromByteString,
@@ -23,6 +24,8 @@ import { RememberingKeyspace } from "./remembering_keyspace.ts";
 import type { SeededRandom } from "./seeded_random.ts";
 import type { Trace } from "./trace.ts";
 
+/** How long a node has been running when it is first asked, in milliseconds. */
+const BORN_MS_AGO = 1_000_000_000;
 /** How many databases a node has, and which of them the locks belong in. */
 const DATABASES = 4;
 /** The server's end of one connection. */
@@ -70,7 +73,7 @@ export class SimNode {
   readonly #database: number;
   readonly #rateMax: number;
   readonly #messages: Messages;
-  readonly #state: ServerState;
+  readonly #state: ServerState & { startedAtMs: number };
   readonly #keyspace: RememberingKeyspace;
   readonly #sessions = new Set<NodeSession>();
   #hung = 0;
@@ -118,7 +121,10 @@ export class SimNode {
       () => new RememberingKeyspace(clock, this.#loop),
     );
     this.#keyspace = databases[this.#database];
-    this.#state = { clock, password: options.password, databases, scripts: new Set() };
+    const bornMs = clock.wallMs() - BORN_MS_AGO;
+    this.#keyspace.set(BIRTH_KEY, String(Math.floor(bornMs)));
+    const { password } = options;
+    this.#state = { clock, password, databases, scripts: new Set(), startedAtMs: bornMs };
   }
 
   /** Whether it runs but does nothing. */
@@ -213,6 +219,7 @@ export class SimNode {
   restart(data: "all" | "none" | number, crashedAtMs: number): void {
     this.up = true;
     this.#state.scripts.clear();
+    this.#state.startedAtMs = this.clock.wallAt(this.#loop.nowMs);
     if (data === "none") this.flush();
     else if (data !== "all") {
       for (const value of this.#keyspace.rollBack(crashedAtMs - data)) {
@@ -228,7 +235,7 @@ export class SimNode {
 
   /** Evicts whatever key comes first; says which. */
   evict(): string | undefined {
-    const [key] = this.#keyspace.keys.keys();
+    const key = this.#keyspace.keys.keys().find((key) => key !== BIRTH_KEY);
     if (key !== undefined) this.#keyspace.delete(key);
     return key;
   }

@@ -51,6 +51,11 @@ export interface SwarmOptions {
   readonly kinds?: readonly FaultKind[];
 }
 
+/** What the guard does not help against: it goes by these clocks. */
+const CLOCK_KINDS: readonly string[] = ["node-step", "node-rate"];
+/** Longer locks would have a run wait too long for nodes that are kept out, in milliseconds. */
+const GUARDED_TTL_MS_MAX = 15_000;
+
 const ERRORS: readonly { text: string; commands: readonly string[] }[] = [
   { text: "OOM command not allowed when used memory > 'maxmemory'.", commands: ["SET"] },
   { text: "LOADING Redis is loading the dataset in memory", commands: ["SET", "EVAL", "EVALSHA"] },
@@ -81,6 +86,7 @@ export function swarmPlan(seed: string | number, { kinds = FAULT_KINDS }: SwarmO
   };
   const clients = clientPlans(random, healAtMs, rate);
   const waiting = waitingPlan(new SeededRandom(`${seed} waiting`), nodes, healAtMs);
+  const restartGuardMs = guardPlan(new SeededRandom(`${seed} guard`), clients);
   const minority = nodes - Math.floor(nodes / 2) - 1;
   return {
     seed,
@@ -92,9 +98,12 @@ export function swarmPlan(seed: string | number, { kinds = FAULT_KINDS }: SwarmO
       ...patient(client, network),
       notify: waiting.notify(),
       fencing: waiting.fencing,
+      restartGuardMs,
     })),
     faults: [
-      ...faultPlans(random, chosen, { nodes, clients: clients.length, healAtMs }),
+      ...faultPlans(random, chosen, { nodes, clients: clients.length, healAtMs }).filter((fault) =>
+        restartGuardMs === undefined || !CLOCK_KINDS.includes(fault.kind)
+      ),
       ...waiting.faults,
     ],
     messages: waiting.messages,
@@ -137,6 +146,13 @@ function waitingPlan(random: SeededRandom, nodes: number, healAtMs: number) {
   const poll = random.chance(0.1);
   const fencing = random.chance(0.4);
   return { faults, messages, fencing, notify: () => !poll || random.chance(0.5) };
+}
+
+/** Some runs whose locks are short have the guard on, for as long as the longest of them; of a randomness of its own. */
+function guardPlan(random: SeededRandom, clients: readonly ClientPlan[]): number | undefined {
+  const ttls = clients.flatMap(({ ops }) => ops.flatMap((op) => [op.ttlMs, op.extendTtlMs ?? 0]));
+  const longestMs = Math.max(...ttls);
+  return random.chance(0.4) && longestMs <= GUARDED_TTL_MS_MAX ? longestMs : undefined;
 }
 
 /** Where answers take longer than a client waits for them there is no quorum, mended or not. */

@@ -21,6 +21,8 @@ import { Store } from "./workload.ts";
 const WALL_MS = 1_700_000_000_000;
 /** Violations after which a run is not looked at further. */
 const VIOLATIONS_MAX = 20;
+/** By how much the library proposes counters ahead of its clock, in milliseconds. */
+const HINT_LEAD_MS = 1_000;
 
 /** Something that must not be, and was. */
 export interface Violation {
@@ -68,8 +70,12 @@ export class World {
   readonly violations: Violation[] = [];
   /** What must not be, where an assumption does not hold: to be expected. */
   readonly excused: Violation[] = [];
-  /** Whether a node has lost a live key, or misread the time beyond the drift allowance. */
+  /**
+   * Whether a node has lost a live key without being kept out for it, or misread the time beyond the drift allowance.
+   */
   nodesForgot = false;
+  /** Whether a node has lost anything, be it kept out for it. */
+  dataLost = false;
   readonly #clocks: ClockHistory[];
   readonly #told = new WeakMap<object, Set<string>>();
 
@@ -169,6 +175,31 @@ export class World {
   clockLies(client: number): boolean {
     const { suspended, steppedBack, tooSlow } = this.#clocks[client];
     return tooSlow || (suspended && steppedBack);
+  }
+
+  /** A node has lost everything, or its last moments, in a way that the restart guard sees. */
+  noteForgotten(): void {
+    this.dataLost = true;
+    const ttlsMs = this.plan.clients.flatMap(({ ops }) =>
+      ops.map(({ ttlMs, extendTtlMs = 0 }) => Math.max(ttlMs, extendTtlMs))
+    );
+    if (this.guardMs < Math.max(...ttlsMs)) this.nodesForgot = true;
+  }
+
+  /** For how long all clients keep out a node that may have forgotten, in milliseconds. */
+  get guardMs(): number {
+    return Math.min(...this.plan.clients.map(({ restartGuardMs }) => restartGuardMs ?? 0));
+  }
+
+  /** Whether counters that are lost may resume below what they were: clocks are apart by more than the guard. */
+  get countersMayFall(): boolean {
+    if (this.nodesForgot || !this.dataLost) return this.nodesForgot;
+    const { clients, nodes, faults } = this.plan;
+    const offsets = [...clients, ...nodes].map(({ wallOffsetMs }) => wallOffsetMs);
+    const stepped = faults.some(({ kind }) =>
+      ["wall-step", "node-step", "node-rate", "suspend"].includes(kind)
+    );
+    return stepped || Math.max(...offsets) - Math.min(...offsets) >= this.guardMs - HINT_LEAD_MS;
   }
 
   /** Whether a node's keys outlive their TTL, as its clock was set back or slowed down. */
