@@ -18,6 +18,11 @@ import { AMPLE_DRIFT, SLACK_MS, TTL_MS } from "../support/times.ts";
 
 const shared = shareServers(5);
 
+/** The script that the README has for stores in Redis. */
+const STORE_SCRIPT = /```lua\n(.*?)```/su.exec(
+  Deno.readTextFileSync(new URL("../../README.md", import.meta.url)),
+)![1];
+
 const FENCED = { fencing: true, ttlMs: TTL_MS } as const;
 const WEEK_MS = 7 * 24 * 60 * 60 * 1_000;
 
@@ -345,16 +350,17 @@ Deno.test("a store that compares fencing tokens refuses a holder that was paused
   const options = { ttlMs: 200, driftFactor: AMPLE_DRIFT } as const;
   await using paused = client(servers.urls, options);
   await using other = client(servers.urls, FENCED);
-  const store = { text: "", token: 0 };
-  const write = (text: string, token: number) => {
-    if (token < store.token) return false;
-    Object.assign(store, { text, token });
-    return true;
-  };
+  const [store] = servers;
+  const write = async (value: string, token: number) =>
+    await store.command("EVAL", STORE_SCRIPT, 1, "document:1", token, value) === 1;
   const stale = await paused.acquire("document", { ...options, fencing: true });
-  assert(write("first", stale.fencingToken));
-  const fresh = await other.acquire("document", FENCED);
-  assert(write("second", fresh.fencingToken));
-  assertEquals(write("late", stale.fencingToken), false);
-  assertEquals(store, { text: "second", token: fresh.fencingToken });
+  assert(await write("first", stale.fencingToken));
+  assert(await write("first, in two parts", stale.fencingToken));
+  const fresh = await other.acquire("document", FENCED); // once the other has run out
+  assert(await write("second", fresh.fencingToken));
+  assertEquals(await write("late", stale.fencingToken), false);
+  assertEquals(
+    await store.command("HMGET", "document:1", "value", "fence"),
+    ["second", `${fresh.fencingToken}`],
+  );
 });
