@@ -1,6 +1,7 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import type { NodeDiagnosis } from "../../src/node.ts";
 import { ConnectionError, ReplyError } from "../../src/redis/errors.ts";
+import { eventually } from "../support/eventually.ts";
 import { runMicrotasks } from "../support/fake_clock.ts";
 import { type FakeTransport, wire } from "../support/fake_transport.ts";
 import { Bench, LOST, NOSCRIPT } from "../support/redis_node_bench.ts";
@@ -50,10 +51,11 @@ function time(seconds: number, microseconds: number): string {
 
 /** A node that is connected and was asked, and the answer to come. */
 async function asked(bench = new Bench()): Promise<{ bench: Bench; told: Promise<NodeDiagnosis> }> {
-  await bench.open();
+  const { writes } = await bench.open();
+  const before = writes.length;
   const told = bench.node.diagnose(TIMEOUT_MS);
   told.catch(() => {}); // looked at later
-  await runMicrotasks();
+  await eventually(() => writes.length > before); // once its module is loaded
   return { bench, told };
 }
 
