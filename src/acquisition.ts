@@ -13,18 +13,17 @@ import {
   voteCount,
 } from "./errors.ts";
 import { emit } from "./events.ts";
-import { counterHint, judge } from "./fencing.ts";
+import { askFenced } from "./fenced_attempt.ts";
+import { judge } from "./fencing.ts";
 import { Hold } from "./hold.ts";
 import { lineName } from "./lines.ts";
 import type { Ticket, Vote } from "./node.ts";
 import type { Settings } from "./options.ts";
-import { askToAcquire, askToRaise, type Electorate, Round } from "./quorum.ts";
+import { askToAcquire, type Electorate, Round } from "./quorum.ts";
+import { draw } from "./token_source.ts";
 import { undo } from "./undo.ts";
 import { expiryMarginMs } from "./validity.ts";
 import { pause } from "./waiter.ts";
-
-/** Rounds that raise counters to a fencing token, at the most: each is there because somebody else locked meanwhile. */
-const RAISES_MAX = 8;
 
 /** One call for a lock: a series of attempts, each a round with a value of its own. */
 export class Acquisition {
@@ -98,16 +97,7 @@ export class Acquisition {
     const { tokenSource, signal } = this.#settings;
     if (!tokenSource) return;
     try {
-      const token = await unlessAborted(tokenSource(this.#resources, hold.signal), [
-        hold.signal,
-        signal,
-      ]);
-      if (!Number.isSafeInteger(token)) {
-        throw new TypeError(
-          `Cannot acquire lock as 'tokenSource' must answer with a safe integer: it was ${token}`,
-        );
-      }
-      if (hold.lostError) throw hold.lostError;
+      const token = await draw(tokenSource, this.#resources, hold, signal);
       this.#throwIfEnded(hold);
       hold.fencingToken = token;
     } catch (error) {
@@ -198,36 +188,8 @@ export class Acquisition {
     round.ticket = ticket;
     round.guardMs = restartGuardMs;
     this.#start ??= round;
-    if (fencing) return this.#attemptFenced(round);
+    if (fencing) return askFenced(round, this.#settings);
     return round.ask(askToAcquire, Math.min(nodeTimeoutMs, validityMs), signal);
-  }
-
-  /**
-   * An attempt whose nodes count, and further rounds until a quorum of their counters is the same. All of these
-   * together may take as long as one: where counters cannot agree, the call is not kept.
-   */
-  async #attemptFenced(round: Round): Promise<void> {
-    const { signal, nodeTimeoutMs, validityMs } = this.#settings;
-    const { nodes, quorum, wheel: { clock }, highestToken } = this.#electorate;
-    round.fence = counterHint(round.wallMs, highestToken);
-    const counts = round.counts = new Array<number | undefined>(nodes.length).fill(undefined);
-    await round.ask(askToAcquire, Math.min(nodeTimeoutMs, validityMs), signal);
-    let decided: Instant | undefined;
-    for (let raises = 0; raises < RAISES_MAX && round.decision === "granted"; raises++) {
-      const { token, settled } = judge(counts, quorum);
-      if (settled || signal?.aborted || this.#electorate.closed) return;
-      const raising = round.follow();
-      decided ??= raising;
-      const leftMs = Math.min(
-        nodeTimeoutMs - elapsedMs(clock, decided),
-        validityMs - elapsedMs(clock, round),
-      );
-      if (leftMs <= 0) return;
-      raising.fence = Math.max(token, round.fenceMin ?? 0);
-      raising.counts = counts;
-      await raising.ask(askToRaise, leftMs, signal);
-      if (raising.deniedByMajority) return;
-    }
   }
 
   /**
@@ -364,21 +326,4 @@ function coolingError(leftMs: number): Error {
 /** Throws an error where an expression stands. */
 function raise(error: Error): never {
   throw error;
-}
-
-/** What is answered, unless a signal aborts before: then its reason, as a rejection. Leaves no listener behind. */
-function unlessAborted<T>(
-  answer: T | PromiseLike<T>,
-  signals: readonly (AbortSignal | undefined)[],
-): Promise<T> {
-  const over = new AbortController();
-  return new Promise<T>((resolve, reject) => {
-    for (const signal of signals) {
-      if (!signal) continue;
-      const abort = () => reject(signal.reason);
-      if (signal.aborted) abort();
-      else signal.addEventListener("abort", abort, { once: true, signal: over.signal });
-    }
-    Promise.resolve(answer).then(resolve, reject);
-  }).finally(() => over.abort());
 }

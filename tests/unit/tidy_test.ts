@@ -21,7 +21,7 @@ const LAYERS: readonly (readonly [name: string, pattern: RegExp])[] = [
   ["adapter", /^src\/(lock_commands|redis_(diagnosis|ear|guard|node))\.ts$/u],
   [
     "algorithm",
-    /^src\/(acquisition|asking|bell|check|contender|findings|health_report|hold|inspection|lines|lock|quorum|redlock|renewal|undo|waiter)\.ts$/u,
+    /^src\/(acquisition|asking|bell|check|contender|fenced_attempt|findings|health_report|hold|inspection|lines|lock|quorum|redlock|renewal|token_source|undo|waiter)\.ts$/u,
   ],
   ["preset", /^src\/create_redlock\.ts$/u],
   ["entry point", /^(mod|src\/redis\/mod|src\/(testing|cli)\/[\w/]+)\.ts$/u],
