@@ -107,6 +107,14 @@ export const WAITING_SCENARIOS: readonly Scenario[] = [
     ],
     missing: expectSoon(1, 300, 2 * 210),
   }),
+  scenario("Q9", "one that asks again and again does not pass one whose wake-up is on its way", {
+    clients: [
+      Array.from({ length: 8 }, (_, index) => waits(index * 10, { holdMs: 200 })),
+      [waits(300)],
+    ],
+    messages: { lostChance: 0, twiceChance: 0, lateMs: 40 },
+    missing: expectSoon(1, 300, 2 * 210 + 40),
+  }),
   scenario("Q10", "a lock that is lost does not keep those of its own client waiting", {
     clients: [[
       { ttlMs: 1_000, holdMs: 100, end: "abandon" },
