@@ -70,8 +70,8 @@ export interface RedlockOptions {
    */
   driftFactor?: number;
   /**
-   * The first delay between two attempts where the call polls, in milliseconds; doubled each time, and drawn anew between 0 and
-   * itself ("full jitter"). Not negative, finite.
+   * The first delay between two attempts where the call polls, in milliseconds; doubled each time, and drawn anew
+   * between 0 and itself ("full jitter"). Not negative, finite.
    *
    * @default {100}
    */
@@ -152,6 +152,7 @@ export interface Settings {
   readonly retryDelayMs: number;
   readonly retryDelayMaxMs: number;
   readonly notify: boolean;
+  /** Whether the nodes count: not where the tokens come from elsewhere. */
   readonly fencing: boolean;
   readonly tokenSource: TokenSource | undefined;
   readonly autoExtend: boolean | undefined;
@@ -247,7 +248,7 @@ export function resolveOptions(
     retryDelayMs,
     retryDelayMaxMs,
     notify,
-    fencing,
+    fencing: fencing && !tokenSource,
     tokenSource,
     autoExtend,
     extensionsMax,

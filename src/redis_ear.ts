@@ -8,7 +8,7 @@ import type { RedisAddress } from "./redis/address.ts";
 import type { ReplyReceiver } from "./redis/command_queue.ts";
 import type { Connection, ConnectionOptions } from "./redis/connection.ts";
 import { encodeCommand } from "./redis/encoder.ts";
-import { ReplyError } from "./redis/errors.ts";
+import { isRefusal, ReplyError } from "./redis/errors.ts";
 import type { RawReply } from "./redis/reply.ts";
 import { Subscriber, type SubscriberOwner } from "./redis/subscriber.ts";
 import { WAKE_CHANNEL } from "./scripts.ts";
@@ -20,8 +20,6 @@ const UNHEARD_MAX = 3;
 const UNHEARD_DELAY_MS = 100;
 /** The same where the server was busy. */
 const BUSY_DELAY_MS = 500;
-/** The first word of errors that no other try will change. */
-const FINAL_PREFIXES: readonly string[] = ["NOPERM", "ERR"];
 
 /** A message: the entry of whoever is next, which has two colons of its own, and the key. */
 const ENTRY_AND_KEY = /^([^:]*:[^:]*:[^:]*):(.*)$/su;
@@ -126,7 +124,7 @@ export class RedisEar implements SubscriberOwner, ReplyReceiver {
     this.#probing = false;
     if (!this.#subscribed) return;
     if (reply instanceof ReplyError) {
-      if (FINAL_PREFIXES.includes(reply.prefix)) this.refuse(reply);
+      if (isRefusal(reply)) this.refuse(reply);
       else this.#probeLater(BUSY_DELAY_MS);
     } else if (typeof reply === "number" && reply > 0) {
       this.#unheard = 0;

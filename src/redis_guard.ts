@@ -12,7 +12,7 @@ import type { Ballot } from "./node.ts";
 import type { ReplyReceiver } from "./redis/command_queue.ts";
 import type { Connection } from "./redis/connection.ts";
 import { encodeCommand, encodeHead } from "./redis/encoder.ts";
-import { ProtocolError, type RedisError, ReplyError } from "./redis/errors.ts";
+import { isRefusal, ProtocolError, type RedisError, ReplyError } from "./redis/errors.ts";
 import { type RawReply, textReply } from "./redis/reply.ts";
 import {
   BIRTH_KEY,
@@ -26,8 +26,6 @@ import { BORN } from "./scripts.ts";
 
 const INFO_COMMAND = /* @__PURE__ */ encodeHead(2, "INFO", "server");
 const BORN_COMMAND = /* @__PURE__ */ encodeScriptHead(BORN, 1, "1", BIRTH_KEY);
-/** What a server says that does not tell its uptime, now or ever: then the birth key has to do. */
-const UNTOLD_PREFIXES: readonly string[] = ["NOPERM", "ERR"];
 /** What a command was. */
 const INFO = 0, AGE = 1, AGE_WHOLE = 2;
 
@@ -145,8 +143,8 @@ export class RedisGuard implements ReplyReceiver {
     const text = textReply(reply);
     if (typeof text === "string") {
       this.#restartedMs = restartedAtMs(text, this.#connection.receivedAtMs);
-    } else if (reply instanceof ReplyError && UNTOLD_PREFIXES.includes(reply.prefix)) {
-      this.#restartedMs = -Infinity;
+    } else if (reply instanceof ReplyError && isRefusal(reply)) {
+      this.#restartedMs = -Infinity; // it never tells: the birth key has to do
     } else this.#asked = false; // it may tell later
   }
 

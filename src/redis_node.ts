@@ -18,6 +18,7 @@ import { Connection, type ConnectionOptions } from "./redis/connection.ts";
 import { encodeCommand } from "./redis/encoder.ts";
 import {
   type ConnectionError,
+  isRefusal,
   ProtocolError,
   type RedisError,
   ReplyError,
@@ -38,8 +39,8 @@ const LEFTOVERS_MAX = 4_096;
 const LEFTOVER_DELAY_MS = 500;
 /** What a server says that will serve later: it loads its data, or a script runs. */
 const BUSY_PREFIXES: readonly string[] = ["LOADING", "BUSY"];
-/** What it says where nobody can stand in line: a command is not allowed or not known, or the list is none. */
-const NO_LINE_PREFIXES: readonly string[] = ["NOPERM", "ERR", "WRONGTYPE"];
+/** What it says where a list is none, so that nobody can stand in line there. */
+const WRONG_TYPE = "WRONGTYPE";
 
 /** Counters are above it, all other answers of scripts are not. */
 const COUNT_MIN = 1_000_000;
@@ -283,7 +284,8 @@ export class RedisNode implements LockNode, ReplyReceiver {
     if (reply.prefix === "NOSCRIPT" && !(tag & SCRIPT_SENT)) {
       return this.#sendScript(ballot, seat, operation, reply);
     }
-    if (operation === JOIN && ballot.wanted && NO_LINE_PREFIXES.includes(reply.prefix)) {
+    const noLine = reply.prefix === WRONG_TYPE || isRefusal(reply);
+    if (operation === JOIN && ballot.wanted && noLine) {
       return this.#doWithoutLine(ballot, seat, reply);
     }
     if (operation === RELEASE && busy) this.#keepLeftover(this.#leftoverOf(ballot));
@@ -307,7 +309,7 @@ export class RedisNode implements LockNode, ReplyReceiver {
 
   /** Nobody can stand in line: asks all the same. Where the server does not allow it callers poll from now on. */
   #doWithoutLine(ballot: Ballot, seat: number, reply: ReplyError): void {
-    if (!reply.message.includes("WRONGTYPE")) this.#ear.refuse(reply);
+    if (!reply.message.includes(WRONG_TYPE)) this.#ear.refuse(reply);
     this.#submitSetting(ballot, seat, ACQUIRE, encodeAcquire(ballot));
   }
 

@@ -36,6 +36,11 @@ export class ReplyError extends RedisError {
   }
 }
 
+/** Whether the server does not allow or does not know what it was asked: it will not, however often it is asked. */
+export function isRefusal({ prefix }: ReplyError): boolean {
+  return prefix === "NOPERM" || prefix === "ERR";
+}
+
 /** The bytes that came are no RESP2; the connection they came on is closed. */
 export class ProtocolError extends RedisError {
   /** The name of the class. */

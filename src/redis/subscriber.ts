@@ -9,15 +9,13 @@ import type { RedisAddress } from "./address.ts";
 import type { ReplyReceiver } from "./command_queue.ts";
 import { Connection, type ConnectionOptions } from "./connection.ts";
 import { encodeCommand } from "./encoder.ts";
-import { type RedisError, ReplyError } from "./errors.ts";
+import { isRefusal, type RedisError, ReplyError } from "./errors.ts";
 import type { RawReply } from "./reply.ts";
 
 /** How often the server is asked for a sign of life, in milliseconds: a dead connection looks like a quiet one. */
 const PING_MS = 10_000;
 /** How long to wait before subscribing again, in milliseconds, where the server was busy. */
 const RETRY_MS = 500;
-/** The first word of errors that no other try will change. */
-const FINAL_PREFIXES: readonly string[] = ["NOPERM", "ERR"];
 
 /** Whose channel it is. */
 export interface SubscriberOwner {
@@ -87,7 +85,7 @@ export class Subscriber implements ReplyReceiver {
       this.#subscribed = true;
       this.#pingLater();
       this.#owner.onSubscribed();
-    } else if (FINAL_PREFIXES.includes(reply.prefix)) {
+    } else if (isRefusal(reply)) {
       this.close();
       this.#owner.onRefused(reply);
     } else {

@@ -7,7 +7,6 @@ import { COUNTER_TTL_MS, counterStart } from "../fencing.ts";
 import {
   ACQUIRE_COUNTED,
   ACQUIRE_FENCED,
-  ACQUIRE_OR_WAIT,
   counterKey,
   EXTEND_FENCED,
   RAISE,
@@ -19,7 +18,7 @@ import { setKey } from "./key_commands.ts";
 import type { Keyspace } from "./keyspace.ts";
 import { acquireOrWait } from "./line_functions.ts";
 import { CommandError, integer } from "./replies.ts";
-import { atPlace, placeIn, scriptError } from "./script_places.ts";
+import { atPlace, placeIn, scriptError, toNumber } from "./script_places.ts";
 
 /** ACQUIRE_COUNTED. */
 export function acquireCounted(
@@ -29,11 +28,14 @@ export function acquireCounted(
 ): string {
   const { keys } = context;
   const set = atPlace(
-    { sha1: ACQUIRE_COUNTED.sha1, line: 1 },
+    placeIn(ACQUIRE_COUNTED, "redis.call('SET', KEYS[1]"),
     () => setKey(keys, [key, value, "NX", "PX", ttl]),
   );
   if (!set) return integer(0);
-  const before = atPlace({ sha1: ACQUIRE_COUNTED.sha1, line: 2 }, () => countable(keys, counter));
+  const before = atPlace(
+    placeIn(ACQUIRE_COUNTED, "redis.call('INCR'"),
+    () => countable(keys, counter),
+  );
   if (before >= 1n) {
     putCount(keys, counter, before + 1n);
     return integer(Number(before + 1n));
@@ -49,7 +51,6 @@ export function acquireFenced(
   names: readonly string[],
   args: readonly string[],
 ): string {
-  const lines = ({ source }: Script) => source.split("\n").length;
   const count = () => {
     const counts = names.map((key) => {
       const last = countIn(context.keys, key, ACQUIRE_FENCED) ?? startOf(context, args[4]);
@@ -57,8 +58,7 @@ export function acquireFenced(
     });
     return lift(context.keys, names, Math.max(0, ...counts), ACQUIRE_FENCED);
   };
-  const moreLines = lines(ACQUIRE_FENCED) - lines(ACQUIRE_OR_WAIT);
-  return acquireOrWait(context, names, args, { sha1: ACQUIRE_FENCED.sha1, moreLines, count });
+  return acquireOrWait(context, names, args, ACQUIRE_FENCED, count);
 }
 
 /** RAISE. */
@@ -69,22 +69,22 @@ export function raise(
 ): string {
   const place = placeIn(RAISE, "redis.call('GET', key) ~=");
   for (const key of names) if (atPlace(place, () => keys.get(key)) !== value) return integer(0);
-  return integer(lift(keys, names, Number(token?.trim() || NaN), RAISE));
+  return integer(lift(keys, names, toNumber(token), RAISE));
 }
 
 /** Lifts the counters of several keys to the highest of them and `token`, and returns that. */
 export function lift(
   keyspace: Keyspace,
   names: readonly string[],
-  token: number,
+  token: number | undefined,
   script: Script = EXTEND_FENCED,
 ): number {
   const counts = names.map((key) => {
     const count = countIn(keyspace, key, script) ?? 0;
-    if (Number.isNaN(token)) throw noToken(script);
+    if (token === undefined) throw noToken(script);
     return count;
   });
-  const highest = Math.max(token, ...counts);
+  const highest = Math.max(token!, ...counts);
   for (const key of names) putCount(keyspace, counterKey(key), highest);
   return highest;
 }
@@ -99,9 +99,7 @@ function countable(keyspace: Keyspace, counter: string): bigint {
 /** `count(key)`: what is no number is no counter. */
 function countIn(keyspace: Keyspace, key: string, script: Script): number | undefined {
   const place = placeIn(script, "tonumber(redis.call('GET', counter(key)))");
-  const text = atPlace(place, () => keyspace.get(counterKey(key)));
-  const count = Number(text?.trim() || NaN);
-  return Number.isNaN(count) ? undefined : count;
+  return toNumber(atPlace(place, () => keyspace.get(counterKey(key))));
 }
 
 function putCount(keyspace: Keyspace, counter: string, count: number | bigint): void {

@@ -14,10 +14,14 @@ import {
 import type { CommandContext } from "./command.ts";
 import type { Keyspace } from "./keyspace.ts";
 import { array, CommandError, integer } from "./replies.ts";
-import { atPlace, scriptError, type ScriptPlace, setInScript } from "./script_places.ts";
-
-/** How many lines the function for waking takes, which stands before each script. */
-const WAKE_LINES = 17;
+import {
+  atPlace,
+  placeIn,
+  scriptError,
+  type ScriptPlace,
+  setInScript,
+  toNumber,
+} from "./script_places.ts";
 
 /** RELEASE: a key of another type spares no other key; its error is the answer in the end. */
 export function release(
@@ -56,53 +60,46 @@ export function release(
   return integer(all ? waiting ? 3 : 1 : 0);
 }
 
-/** What ACQUIRE_FENCED has that ACQUIRE_OR_WAIT has not. */
-export interface Counting {
-  /** The script. */
-  readonly sha1: string;
-  /** By how many lines what takes the keys stands further down. */
-  readonly moreLines: number;
-  /** Counts what is granted. */
-  count(): number;
-}
-
-/** ACQUIRE_OR_WAIT; and ACQUIRE_FENCED, with what it counts. */
+/** ACQUIRE_OR_WAIT; and ACQUIRE_FENCED, which counts what is granted. */
 export function acquireOrWait(
   context: CommandContext,
   names: readonly string[],
   args: readonly string[],
-  counting?: Counting,
+  script = ACQUIRE_OR_WAIT,
+  count = () => 1,
 ): string {
   const keyspace = context.keys;
   const [, , entry] = args;
   const claim = toNumber(args[3]);
   const locks = pairs(names);
-  const sha1 = counting?.sha1 ?? ACQUIRE_OR_WAIT.sha1;
-  const at = (line: number): ScriptPlace => {
-    return { sha1, line: WAKE_LINES + line + (counting?.moreLines ?? 0) };
-  };
+  const at = (text: string) => placeIn(script, text);
   const blocked = locks.find(([key, list]) =>
     keyspace.has(key) || claim === 0 && wake(context, key, list, entry)
   );
   if (!blocked) {
     if (entry !== "") {
       const overdue = claim === 2;
-      for (const [, list] of locks) quitLine(keyspace, list, entry, overdue, at(overdue ? 35 : 36));
+      const place = at(overdue ? "local ahead = claim == 2" : "redis.call('LREM', list, 1, entry)");
+      for (const [, list] of locks) quitLine(keyspace, list, entry, overdue, place);
     }
-    const granted = counting?.count() ?? 1;
-    for (const [key] of locks) setInScript(keyspace, key, args, at(44));
+    const granted = count();
+    for (const [key] of locks) {
+      setInScript(keyspace, key, args, at("redis.call('SET', key, ARGV[1]"));
+    }
     return integer(granted);
   }
   if (entry === "") return integer(0);
   for (const lock of locks) {
     const [key, list] = lock;
-    if (lock === blocked || !atPlace(at(50), () => removeFrom(keyspace, list, entry))) continue;
-    if (!keyspace.has(key)) wake(context, key, list);
+    if (lock === blocked) continue;
+    const place = at("if index ~= blocked and redis.call('LREM'");
+    const left = atPlace(place, () => removeFrom(keyspace, list, entry));
+    if (left && !keyspace.has(key)) wake(context, key, list);
   }
   const [key, list] = blocked;
-  if (claim === undefined) throw noClaim(at(55));
+  if (claim === undefined) throw noClaim(at("stand(list, entry, claim > 0)"));
   const { ahead, length } = atPlace(
-    { sha1, line: WAKE_LINES + 5 },
+    at("local ahead = redis.call('LPOS', list, entry)"),
     () => stand(keyspace, list, entry, claim > 0),
   );
   keyspace.expireAt(list, keyspace.nowMs() + BigInt(LINE_TTL_MS));
@@ -117,7 +114,7 @@ export function leave(
 ): string {
   for (const [key, list] of pairs(names)) {
     const left = atPlace(
-      { sha1: LEAVE.sha1, line: WAKE_LINES + 2 },
+      placeIn(LEAVE, "redis.call('LREM', waiters(key), 1, ARGV[1])"),
       () => removeFrom(context.keys, list, entry),
     );
     if (left && !context.keys.has(key)) wake(context, key, list);
@@ -194,12 +191,6 @@ function placeOf(entry: string, items: readonly string[], front: boolean): numbe
 /** Since when an entry stands there, by its client's clock. */
 function sinceMs(entry: string): number {
   return toNumber(entry.slice(entry.lastIndexOf(":") + 1)) ?? 0;
-}
-
-/** `tonumber(text)`. */
-function toNumber(text: string | undefined): number | undefined {
-  const number = Number(text?.trim() || NaN);
-  return Number.isNaN(number) ? undefined : number;
 }
 
 /** `claim > 0` where the claim is no number. */

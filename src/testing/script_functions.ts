@@ -22,7 +22,7 @@ import { acquireOrWait, leave, release } from "./line_functions.ts";
 import type { CommandContext } from "./command.ts";
 import type { Keyspace } from "./keyspace.ts";
 import { CommandError, integer } from "./replies.ts";
-import { getInScript, placeIn, scriptError, setInScript } from "./script_places.ts";
+import { getInScript, placeIn, scriptError, setInScript, toNumber } from "./script_places.ts";
 
 /** A script that can be run without Lua. */
 export interface ScriptFunction {
@@ -56,7 +56,8 @@ export function integerScript(
 
 function acquireAll(keyspace: Keyspace, keys: readonly string[], args: readonly string[]): number {
   if (keys.some((key) => keyspace.has(key))) return 0;
-  for (const key of keys) setInScript(keyspace, key, args, { sha1: ACQUIRE_ALL.sha1, line: 5 });
+  const place = placeIn(ACQUIRE_ALL, "redis.call('SET'");
+  for (const key of keys) setInScript(keyspace, key, args, place);
   return 1;
 }
 
@@ -66,7 +67,7 @@ function extendFenced(
   args: readonly string[],
 ): number {
   const extended = extend(keyspace, keys, args, EXTEND_FENCED);
-  if (extended > 0) lift(keyspace, keys, Number(args[2]?.trim() || NaN));
+  if (extended > 0) lift(keyspace, keys, toNumber(args[2]));
   return extended;
 }
 
@@ -84,8 +85,8 @@ function extend(
     else if (found !== value) return 0;
   }
   for (const key of keys) {
-    const ttlMs = Number(ttl?.trim() || NaN);
-    if (Number.isNaN(ttlMs)) {
+    const ttlMs = toNumber(ttl);
+    if (ttlMs === undefined) {
       const place = placeIn(script, "if redis.call('PTTL', key)");
       const text = `ERR user_script:${place.line}: attempt to compare number with nil`;
       throw scriptError(new CommandError(text), place);

@@ -57,5 +57,16 @@ export function scriptError({ message }: CommandError, { sha1, line }: ScriptPla
  * @param text Part of a line.
  */
 export function placeIn({ sha1, source }: Script, text: string): ScriptPlace {
-  return { sha1, line: source.slice(0, source.indexOf(text)).split("\n").length };
+  return {
+    sha1,
+    get line() { // looked for where there is an error alone
+      return source.slice(0, source.indexOf(text)).split("\n").length;
+    },
+  };
+}
+
+/** `tonumber(text)`. */
+export function toNumber(text: string | undefined): number | undefined {
+  const number = Number(text?.trim() || NaN);
+  return Number.isNaN(number) ? undefined : number;
 }

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { runMicrotasks } from "./fake_clock.ts";
 import type { Connect, ConnectTarget, Transport } from "../../src/transport/transport.ts";
 
 const encoder = new TextEncoder();
@@ -63,6 +64,13 @@ export class FakeTransport implements Transport {
   /** Has `reply` come in, as one chunk. */
   feed(reply: string | Uint8Array): void {
     this.#put(typeof reply === "string" ? encoder.encode(reply) : reply);
+  }
+
+  /** Has `reply` come in and be dealt with, and forgets what was written before it. */
+  async answer(reply: string): Promise<void> {
+    this.writes.length = 0;
+    this.feed(reply);
+    await runMicrotasks();
   }
 
   /** Ends the stream from the server's side. */

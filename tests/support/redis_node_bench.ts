@@ -86,10 +86,8 @@ export class Bench {
   }
 
   /** Has a reply come, and forgets what was written before it. */
-  async answer(reply: string): Promise<void> {
-    this.network.last.writes.length = 0;
-    this.network.last.feed(reply);
-    await runMicrotasks();
+  answer(reply: string): Promise<void> {
+    return this.network.last.answer(reply);
   }
 
   /** Has the server hang up. */
@@ -201,10 +199,8 @@ export class EarBench implements WakeListener, ReplyReceiver {
   }
 
   /** Has a reply to a command come, and forgets what was written before it. */
-  async answer(reply: string): Promise<void> {
-    this.commandNetwork.last.writes.length = 0;
-    this.commandNetwork.last.feed(reply);
-    await runMicrotasks();
+  answer(reply: string): Promise<void> {
+    return this.commandNetwork.last.answer(reply);
   }
 
   /** Has something come that is for the ear. */
@@ -324,10 +320,8 @@ export class WaitingBench extends Bench {
   }
 
   /** Has a reply to a command come, and forgets what was written before it. */
-  async reply(reply: string): Promise<void> {
-    this.commands.writes.length = 0;
-    this.commands.feed(reply);
-    await runMicrotasks();
+  reply(reply: string): Promise<void> {
+    return this.commands.answer(reply);
   }
 
   /** Asks for a lock with a ticket. */

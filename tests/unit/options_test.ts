@@ -68,16 +68,23 @@ const GIVEN = {
   cooldownMs: 70,
   onEvent,
 } satisfies RedlockOptions;
+const RESOLVED = { ...GIVEN, fencing: false, validityMs: 4_998 };
+
+Deno.test("resolveOptions() has the nodes count only where tokens do not come from elsewhere", () => {
+  assertEquals(resolve({ fencing: true }).fencing, true);
+  assertEquals(resolve({ fencing: true, tokenSource }).fencing, false);
+  assertEquals(resolve({ fencing: true }, { tokenSource }).fencing, false);
+});
 
 Deno.test("resolveOptions() takes what is given, falsy values too", () => {
-  assertEquals(resolve(GIVEN), { ...GIVEN, validityMs: 4_998 });
+  assertEquals(resolve(GIVEN), RESOLVED);
 });
 
 Deno.test("resolveOptions() takes the client's own option where the call gives none", () => {
   const nothing = Object.fromEntries(KNOWN.map((name) => [name, undefined]));
-  assertEquals(resolve(undefined, GIVEN), { ...GIVEN, validityMs: 4_998 });
-  assertEquals(resolve({}, GIVEN), { ...GIVEN, validityMs: 4_998 });
-  assertEquals(resolve(nothing, GIVEN), { ...GIVEN, validityMs: 4_998 });
+  assertEquals(resolve(undefined, GIVEN), RESOLVED);
+  assertEquals(resolve({}, GIVEN), RESOLVED);
+  assertEquals(resolve(nothing, GIVEN), RESOLVED);
 });
 
 Deno.test("resolveOptions() takes the call's option before the client's own", () => {

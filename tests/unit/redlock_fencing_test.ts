@@ -213,6 +213,10 @@ Deno.test("Redlock.acquire() hands out the tokenSource's token in place of the n
   assertEquals(lock.fencingToken, 7);
   await cluster.settle(lock.extend());
   assertEquals(lock.fencingToken, 7);
+  assertEquals(cluster.counters("a"), Array(3).fill(undefined));
+  for (const { calls } of cluster.nodes) {
+    assertEquals(calls.map(({ fence }) => fence), [undefined, undefined]);
+  }
 });
 
 Deno.test("Redlock.acquire() lets the next caller of this client go on where the tokenSource throws", async () => {
