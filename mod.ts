@@ -54,9 +54,9 @@ export {
   type HealthReport,
   type NodeHealth,
   type Severity,
-} from "./src/health_report.ts";
-export type { Inspection } from "./src/inspection.ts";
-export type { ExtendOptions, FencedLock, Lock } from "./src/lock.ts";
+} from "./src/health/report.ts";
+export type { Inspection } from "./src/lock/inspection.ts";
+export type { ExtendOptions, FencedLock, Lock } from "./src/lock/lock.ts";
 export type {
   Ballot,
   Claim,
@@ -68,7 +68,7 @@ export type {
   TriedCommand,
   Vote,
   WakeListener,
-} from "./src/node.ts";
+} from "./src/quorum/lock_node.ts";
 export type { RedlockOptions, TokenSource } from "./src/options.ts";
 export {
   type CommandOutcome,

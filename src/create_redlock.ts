@@ -7,10 +7,10 @@ import { emit, type RedlockEvent } from "./events.ts";
 import { type RedlockOptions, resolveOptions } from "./options.ts";
 import { parseAddress, type RedisAddress } from "./redis/address.ts";
 import { type ClientOptions, resolveClientOptions } from "./redis/client.ts";
-import { RedisNode } from "./redis_node.ts";
+import { RedisNode } from "./redis_node/redis_node.ts";
 import { NODES_MAX, type Redlock, redlockOn } from "./redlock.ts";
-import type { Quarantine } from "./restart_guard.ts";
-import { TimerWheel } from "./timer_wheel.ts";
+import type { Quarantine } from "./redis_node/quarantine.ts";
+import { TimerWheel } from "./time/timer_wheel.ts";
 
 /** Shortest silence after which a connection is made anew, in milliseconds. */
 const STALL_TIMEOUT_MS_MIN = 2_000;

@@ -9,9 +9,9 @@ import {
   checkNumber,
   checkPositiveMs,
   rangeError,
-} from "./checks.ts";
+} from "./validate.ts";
 import type { EventListener } from "./events.ts";
-import { validityMs } from "./validity.ts";
+import { validityMs } from "./time/validity.ts";
 
 /** Shortest TTL, in milliseconds. */
 export const TTL_MS_MIN = 10;

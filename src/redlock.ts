@@ -3,16 +3,16 @@
  *
  * @module
  */
-import { Acquisition } from "./acquisition.ts";
+import { Acquisition } from "./lock/acquire.ts";
 import { RedlockError } from "./errors.ts";
-import type { HealthReport } from "./health_report.ts";
-import type { Hold } from "./hold.ts";
-import { inspect, type Inspection } from "./inspection.ts";
-import { type FencedLock, Lock } from "./lock.ts";
-import type { LockNode } from "./node.ts";
+import type { HealthReport } from "./health/report.ts";
+import type { Hold } from "./lock/held_lock.ts";
+import { inspect, type Inspection } from "./lock/inspection.ts";
+import { type FencedLock, Lock } from "./lock/lock.ts";
+import type { LockNode } from "./quorum/lock_node.ts";
 import { checkResources, type RedlockOptions, resolveOptions, type Settings } from "./options.ts";
-import { type Electorate, electorateOf } from "./quorum.ts";
-import { TimerWheel } from "./timer_wheel.ts";
+import { type Electorate, electorateOf } from "./quorum/round.ts";
+import { TimerWheel } from "./time/timer_wheel.ts";
 
 /** Most nodes of one client: their seats are the bits of one small integer. */
 export const NODES_MAX = 31;
@@ -220,7 +220,7 @@ export class Redlock implements AsyncDisposable {
   async check(options?: RedlockOptions): Promise<HealthReport> {
     const settings = this.#settings("check nodes", options);
     // Loaded when it is asked for: few programs ask, and those that only lock start faster without it.
-    const { check } = await import("./check.ts");
+    const { check } = await import("./health/check.ts");
     return await check(this.#electorate, settings);
   }
 

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { checkPositiveMs } from "../checks.ts";
-import { TimerWheel } from "../timer_wheel.ts";
+import { checkPositiveMs } from "../validate.ts";
+import { TimerWheel } from "../time/timer_wheel.ts";
 import { connect as connectDefault } from "../transport/default.ts";
 import type { Connect, TlsOptions } from "../transport/transport.ts";
 import { parseAddress, type RedisAddress } from "./address.ts";

@@ -12,7 +12,7 @@
  *
  * @module
  */
-import type { Timed, TimerWheel } from "../timer_wheel.ts";
+import type { Timed, TimerWheel } from "../time/timer_wheel.ts";
 import type { Connect, ConnectTarget, TlsOptions, Transport } from "../transport/transport.ts";
 import type { RedisAddress } from "./address.ts";
 import { CommandQueue, type ReplyReceiver } from "./command_queue.ts";

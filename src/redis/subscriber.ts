@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { Timed, TimerWheel } from "../timer_wheel.ts";
+import type { Timed, TimerWheel } from "../time/timer_wheel.ts";
 import type { RedisAddress } from "./address.ts";
 import type { ReplyReceiver } from "./command_queue.ts";
 import { Connection, type ConnectionOptions } from "./connection.ts";

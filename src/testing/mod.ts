@@ -19,9 +19,13 @@
  *
  * @module
  */
-export type { Clock, TimerHandle } from "../clock.ts";
-export { MemoryRedis, type MemoryRedisOptions, type MemoryRestartOptions } from "./memory_redis.ts";
-export type { MemorySession, MemorySessionOptions } from "./memory_session.ts";
+export type { Clock, TimerHandle } from "../time/clock.ts";
+export {
+  MemoryRedis,
+  type MemoryRedisOptions,
+  type MemoryRestartOptions,
+} from "./server/memory_redis.ts";
+export type { MemorySession, MemorySessionOptions } from "./server/memory_session.ts";
 export { startNodes, type TestNodes } from "./start_nodes.ts";
 export type { TestNode } from "./test_node.ts";
 export type { Connect, ConnectTarget, TlsOptions, Transport } from "../transport/transport.ts";

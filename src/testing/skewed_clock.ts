@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../time/clock.ts";
 
 /** A clock whose wall time is ahead of another's. */
 export class SkewedClock implements Clock {

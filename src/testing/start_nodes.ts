@@ -3,9 +3,9 @@
  *
  * @module
  */
-import { systemRandom } from "../random.ts";
-import type { MemoryRedisOptions } from "./memory_redis.ts";
-import { type Listen, TcpNode } from "./tcp_node.ts";
+import { systemRandom } from "../time/random.ts";
+import type { MemoryRedisOptions } from "./server/memory_redis.ts";
+import { type Listen, TcpNode } from "./server/tcp_node.ts";
 import type { TestNode } from "./test_node.ts";
 
 /** Most nodes that can be started at once. */

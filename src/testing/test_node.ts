@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { MemoryRestartOptions } from "./memory_redis.ts";
+import type { MemoryRestartOptions } from "./server/memory_redis.ts";
 
 /** One node of {@linkcode startNodes}, and what can be done to it. */
 export interface TestNode {

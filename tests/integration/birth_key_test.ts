@@ -1,7 +1,7 @@
 /** Holds the script that tells a birth key's age, in memory, to what it does in a real server. */
 import { assert, assertEquals } from "@std/assert";
 import { encodeCommand } from "../../src/redis/encoder.ts";
-import { BORN } from "../../src/scripts.ts";
+import { BORN } from "../../src/redis_node/scripts.ts";
 import { MemoryRedis } from "../../src/testing/mod.ts";
 import { shareServers } from "../support/shared_servers.ts";
 

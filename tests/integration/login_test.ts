@@ -2,7 +2,7 @@ import { assert, assertEquals, assertFalse, assertInstanceOf, assertRejects } fr
 import { deadline } from "@std/async/deadline";
 import { createRedlock, LockHeldError, QuorumError } from "../../mod.ts";
 import { connect, ConnectionError, ReplyError } from "../../src/redis/mod.ts";
-import * as scripts from "../../src/scripts.ts";
+import * as scripts from "../../src/redis_node/scripts.ts";
 import { eventually } from "../support/eventually.ts";
 import { onAll } from "../support/shared_servers.ts";
 import { type RedisServer, startServer, startServers } from "../support/servers.ts";

@@ -7,7 +7,7 @@
  */
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
-import type { Clock } from "../../src/clock.ts";
+import type { Clock } from "../../src/time/clock.ts";
 import { encodeCommand, joinCommands } from "../../src/redis/encoder.ts";
 import { MemoryRedis, type MemorySession } from "../../src/testing/mod.ts";
 import { startServer } from "../support/servers.ts";

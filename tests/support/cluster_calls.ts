@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Lock } from "../../src/lock.ts";
+import type { Lock } from "../../src/lock/lock.ts";
 import type { RedlockOptions } from "../../src/options.ts";
 import { advanceUntil } from "./fake_clock.ts";
 import { FakeCluster } from "./fake_nodes.ts";

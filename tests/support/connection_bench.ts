@@ -9,7 +9,7 @@ import { Connection, type ConnectionOptions } from "../../src/redis/connection.t
 import { encodeCommand } from "../../src/redis/encoder.ts";
 import type { ConnectionError } from "../../src/redis/errors.ts";
 import type { RawReply } from "../../src/redis/reply.ts";
-import { TimerWheel } from "../../src/timer_wheel.ts";
+import { TimerWheel } from "../../src/time/timer_wheel.ts";
 import { FakeClock, runMicrotasks } from "./fake_clock.ts";
 import { FakeNetwork, type FakeTransport } from "./fake_transport.ts";
 

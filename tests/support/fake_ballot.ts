@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Ballot } from "../../src/node.ts";
+import type { Ballot } from "../../src/quorum/lock_node.ts";
 
 /** What one node answered: how, in which seat, and when by the monotonic clock or why not. */
 export type Answer = readonly [

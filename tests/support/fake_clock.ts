@@ -4,7 +4,7 @@
  * @module
  */
 import { setImmediate } from "node:timers";
-import type { Clock, TimerHandle } from "../../src/clock.ts";
+import type { Clock, TimerHandle } from "../../src/time/clock.ts";
 
 interface FakeTimer {
   readonly callback: () => void;

@@ -4,10 +4,10 @@
  * @module
  */
 import type { RedlockEvent } from "../../src/events.ts";
-import type { Ballot, KeyState, LockNode } from "../../src/node.ts";
+import type { Ballot, KeyState, LockNode } from "../../src/quorum/lock_node.ts";
 import type { RedlockOptions } from "../../src/options.ts";
 import { type Redlock, redlockOn } from "../../src/redlock.ts";
-import { TimerWheel } from "../../src/timer_wheel.ts";
+import { TimerWheel } from "../../src/time/timer_wheel.ts";
 import { FakeClock } from "./fake_clock.ts";
 
 /** What a node is asked. */

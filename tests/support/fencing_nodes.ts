@@ -4,11 +4,11 @@
  * @module
  */
 import type { RedlockEvent } from "../../src/events.ts";
-import { counterStart } from "../../src/fencing.ts";
-import type { Ballot, KeyState, LockNode } from "../../src/node.ts";
+import { counterStart } from "../../src/fencing/token.ts";
+import type { Ballot, KeyState, LockNode } from "../../src/quorum/lock_node.ts";
 import type { RedlockOptions } from "../../src/options.ts";
 import { type Redlock, redlockOn } from "../../src/redlock.ts";
-import { TimerWheel } from "../../src/timer_wheel.ts";
+import { TimerWheel } from "../../src/time/timer_wheel.ts";
 import { advanceUntil, FakeClock } from "./fake_clock.ts";
 
 /** What a node is asked. */

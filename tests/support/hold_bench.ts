@@ -3,11 +3,11 @@
  *
  * @module
  */
-import { Acquisition } from "../../src/acquisition.ts";
-import type { Hold } from "../../src/hold.ts";
+import { Acquisition } from "../../src/lock/acquire.ts";
+import type { Hold } from "../../src/lock/held_lock.ts";
 import { type RedlockOptions, resolveOptions } from "../../src/options.ts";
-import { electorateOf } from "../../src/quorum.ts";
-import { extend } from "../../src/renewal.ts";
+import { electorateOf } from "../../src/quorum/round.ts";
+import { extend } from "../../src/lock/renewal.ts";
 import { advanceUntil, runMicrotasks } from "./fake_clock.ts";
 import { FakeCluster } from "./fake_nodes.ts";
 

@@ -3,9 +3,9 @@
  *
  * @module
  */
-import type { Clock } from "../../src/clock.ts";
+import type { Clock } from "../../src/time/clock.ts";
 import { encodeCommand } from "../../src/redis/encoder.ts";
-import { ACQUIRE_OR_WAIT, LEAVE, RELEASE, type Script } from "../../src/scripts.ts";
+import { ACQUIRE_OR_WAIT, LEAVE, RELEASE, type Script } from "../../src/redis_node/scripts.ts";
 import { MemoryRedis, type MemorySession } from "../../src/testing/mod.ts";
 
 /** What a command says of a key of another type. */

@@ -17,7 +17,7 @@ import {
   LEAVE,
   RAISE,
   RELEASE,
-} from "../../src/scripts.ts";
+} from "../../src/redis_node/scripts.ts";
 
 /** Lives are so long that nothing expires while a sequence runs, or so short that they are refused. */
 const LIVES_MS = "60000 90000 120000 0 -1 x 007 1.5 9223372036854775807".split(" ").concat("");

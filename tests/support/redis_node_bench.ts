@@ -3,15 +3,15 @@
  *
  * @module
  */
-import type { Claim, Place, Ticket, WakeListener } from "../../src/node.ts";
+import type { Claim, Place, Ticket, WakeListener } from "../../src/quorum/lock_node.ts";
 import { parseAddress } from "../../src/redis/address.ts";
 import type { ReplyReceiver } from "../../src/redis/command_queue.ts";
 import { Connection, type ConnectionOptions } from "../../src/redis/connection.ts";
 import { encodeCommand } from "../../src/redis/encoder.ts";
-import { RedisEar } from "../../src/redis_ear.ts";
-import { RedisNode } from "../../src/redis_node.ts";
-import { RELEASE } from "../../src/scripts.ts";
-import { TimerWheel } from "../../src/timer_wheel.ts";
+import { RedisEar } from "../../src/redis_node/release_subscription.ts";
+import { RedisNode } from "../../src/redis_node/redis_node.ts";
+import { RELEASE } from "../../src/redis_node/scripts.ts";
+import { TimerWheel } from "../../src/time/timer_wheel.ts";
 import { FakeBallot } from "./fake_ballot.ts";
 import { advanceUntil, FakeClock, runMicrotasks } from "./fake_clock.ts";
 import { FakeNetwork, type FakeTransport, wire } from "./fake_transport.ts";

@@ -4,7 +4,7 @@
  * @module
  */
 import { assert } from "@std/assert";
-import type { Lock } from "../../src/lock.ts";
+import type { Lock } from "../../src/lock/lock.ts";
 import type { RedlockOptions } from "../../src/options.ts";
 import { settle } from "./cluster_calls.ts";
 import { UNHURRIED, WaitingCluster } from "./waiting_nodes.ts";

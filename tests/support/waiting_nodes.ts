@@ -3,16 +3,23 @@
  *
  * @module
  */
-import { Bell } from "../../src/bell.ts";
-import { Contender } from "../../src/contender.ts";
+import { Bell } from "../../src/waiting/release_notifications.ts";
+import { Contender } from "../../src/waiting/queued_waiter.ts";
 import type { RedlockEvent } from "../../src/events.ts";
-import type { Ballot, Claim, LockNode, Place, Ticket, WakeListener } from "../../src/node.ts";
+import type {
+  Ballot,
+  Claim,
+  LockNode,
+  Place,
+  Ticket,
+  WakeListener,
+} from "../../src/quorum/lock_node.ts";
 import { type RedlockOptions, resolveOptions } from "../../src/options.ts";
-import { askToAcquire, type Electorate, electorateOf, Round } from "../../src/quorum.ts";
-import { undo } from "../../src/undo.ts";
+import { askToAcquire, type Electorate, electorateOf, Round } from "../../src/quorum/round.ts";
+import { undo } from "../../src/lock/undo.ts";
 import { type Redlock, redlockOn } from "../../src/redlock.ts";
-import { SKEW_MS_MAX } from "../../src/scripts.ts";
-import { TimerWheel } from "../../src/timer_wheel.ts";
+import { SKEW_MS_MAX } from "../../src/redis_node/scripts.ts";
+import { TimerWheel } from "../../src/time/timer_wheel.ts";
 import { advanceUntil, type FakeClock } from "./fake_clock.ts";
 import { FakeCluster, FakeNode, type Operation } from "./fake_nodes.ts";
 

@@ -7,7 +7,7 @@ import {
   assertStrictEquals,
 } from "@std/assert";
 import { LockLostError, RedlockError } from "../../src/errors.ts";
-import type { FencedLock, Lock } from "../../src/lock.ts";
+import type { FencedLock, Lock } from "../../src/lock/lock.ts";
 import type { RedlockOptions, TokenSource } from "../../src/options.ts";
 import type { Redlock } from "../../src/redlock.ts";
 import { runMicrotasks } from "../support/fake_clock.ts";

@@ -6,7 +6,7 @@ import {
   assertRejects,
   assertThrows,
 } from "@std/assert";
-import type { LockNode } from "../../src/node.ts";
+import type { LockNode } from "../../src/quorum/lock_node.ts";
 import { NODES_MAX, Redlock } from "../../src/redlock.ts";
 import { close, REASON, rejection, settle, TTL, VALIDITY_MS } from "../support/cluster_calls.ts";
 import { FakeCluster, FakeNode } from "../support/fake_nodes.ts";

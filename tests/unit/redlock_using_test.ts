@@ -6,7 +6,7 @@ import {
   assertStrictEquals,
 } from "@std/assert";
 import { LockLostError } from "../../src/errors.ts";
-import type { Lock } from "../../src/lock.ts";
+import type { Lock } from "../../src/lock/lock.ts";
 import { close, REASON, rejection, settle, TTL } from "../support/cluster_calls.ts";
 import { runMicrotasks } from "../support/fake_clock.ts";
 import { FakeCluster } from "../support/fake_nodes.ts";

@@ -9,7 +9,7 @@
  *
  * @module
  */
-import { judge } from "../../../src/fencing.ts";
+import { judge } from "../../../src/fencing/token.ts";
 import type { Model, Step } from "./explorer.ts";
 import {
   answersOf,

@@ -2,7 +2,7 @@ import { assertEquals } from "@std/assert";
 import { parseAddress } from "../../../src/redis/address.ts";
 import type { ConnectionOptions } from "../../../src/redis/connection.ts";
 import { Subscriber, type SubscriberOwner } from "../../../src/redis/subscriber.ts";
-import { TimerWheel } from "../../../src/timer_wheel.ts";
+import { TimerWheel } from "../../../src/time/timer_wheel.ts";
 import { advanceUntil, FakeClock, runMicrotasks } from "../../support/fake_clock.ts";
 import { FakeNetwork, type FakeTransport, PING, wire } from "../../support/fake_transport.ts";
 

@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import type { Clock } from "../../../src/clock.ts";
+import type { Clock } from "../../../src/time/clock.ts";
 import { encodeCommand } from "../../../src/redis/encoder.ts";
 import {
   ACQUIRE_COUNTED,
@@ -7,7 +7,7 @@ import {
   EXTEND_FENCED,
   RAISE,
   type Script,
-} from "../../../src/scripts.ts";
+} from "../../../src/redis_node/scripts.ts";
 import { MemoryRedis } from "../../../src/testing/mod.ts";
 import { WRONGTYPE } from "../../support/line_bench.ts";
 

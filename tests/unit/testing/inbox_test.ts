@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { Inbox } from "../../../src/testing/inbox.ts";
+import { Inbox } from "../../../src/testing/server/inbox.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
 /** Two connections, and what was served in which order. */

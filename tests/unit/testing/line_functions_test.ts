@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { ACQUIRE_OR_WAIT, LEAVE } from "../../../src/scripts.ts";
+import { ACQUIRE_OR_WAIT, LEAVE } from "../../../src/redis_node/scripts.ts";
 import { LineBench as Bench, WRONGTYPE } from "../../support/line_bench.ts";
 
 // ACQUIRE_OR_WAIT

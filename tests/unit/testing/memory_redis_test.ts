@@ -1,9 +1,9 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { createRedlock } from "../../../mod.ts";
-import type { Clock } from "../../../src/clock.ts";
+import type { Clock } from "../../../src/time/clock.ts";
 import { encodeCommand, joinCommands } from "../../../src/redis/encoder.ts";
 import { connect } from "../../../src/redis/client.ts";
-import { ACQUIRE_ALL, EXTEND, RELEASE } from "../../../src/scripts.ts";
+import { ACQUIRE_ALL, EXTEND, RELEASE } from "../../../src/redis_node/scripts.ts";
 import { MemoryRedis, type MemorySession, startNodes } from "../../../src/testing/mod.ts";
 import type { Connect } from "../../../src/transport/transport.ts";
 

@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { sha1 } from "../../../src/testing/sha1.ts";
+import { sha1 } from "../../../src/testing/scripts/sha1.ts";
 
 const encoder = new TextEncoder();
 

@@ -1,0 +1,329 @@
+/**
+ * Acquiring: the Redlock algorithm, on one screen.
+ *
+ * @module
+ */
+import { type Clock, elapsedMs, type Instant } from "../time/clock.ts";
+import {
+  LockHeldError,
+  lockName,
+  nodeErrors,
+  QuorumError,
+  RedlockError,
+  voteCount,
+} from "../errors.ts";
+import { emit } from "../events.ts";
+import { askFenced } from "../fencing/fenced_attempt.ts";
+import { judge } from "../fencing/token.ts";
+import { Hold } from "./held_lock.ts";
+import { lineName } from "../waiting/local_queues.ts";
+import type { Ticket, Vote } from "../quorum/lock_node.ts";
+import type { Settings } from "../options.ts";
+import { askToAcquire, type Electorate, Round } from "../quorum/round.ts";
+import { draw } from "../fencing/token_source.ts";
+import { undo } from "./undo.ts";
+import { expiryMarginMs } from "../time/validity.ts";
+import { pause } from "../waiting/waiter.ts";
+
+/** One call for a lock: a series of attempts, each a round with a value of its own. */
+export class Acquisition {
+  readonly #electorate: Electorate;
+  readonly #settings: Settings;
+  readonly #resources: readonly string[];
+  readonly #keys: readonly string[];
+  readonly #autoExtend: boolean;
+  /** When the call began: with its first round. */
+  #start: Instant | undefined = undefined;
+  #attempts = 0;
+  /** The last attempt; none where the call is still in line behind others of this client. */
+  #round: Round | undefined = undefined;
+
+  constructor(
+    electorate: Electorate,
+    settings: Settings,
+    resources: readonly string[],
+    autoExtend: boolean,
+  ) {
+    const { keyPrefix } = settings;
+    this.#electorate = electorate;
+    this.#settings = settings;
+    this.#resources = resources;
+    this.#keys = keyPrefix === "" ? resources : resources.map((resource) => keyPrefix + resource);
+    this.#autoExtend = settings.autoExtend ?? autoExtend;
+  }
+
+  /**
+   * Attempts until the lock is won or the wait is over.
+   *
+   * @throws {LockHeldError} If others hold it to the end.
+   * @throws {QuorumError} If too few nodes answered in the last attempt.
+   */
+  async acquire(): Promise<Hold> {
+    const { lines } = this.#electorate;
+    if (this.#settings.waitMs === 0) {
+      await this.attempt();
+      const hold = this.concludeAlone() ?? raise(this.refusal());
+      if (this.#settings.tokenSource) await this.drawToken(hold);
+      return hold;
+    }
+    const name = lineName(this.#keys);
+    if (!lines.enter(name, this)) await this.#standInLine(name);
+    try {
+      const hold = await this.#contend(name);
+      if (this.#settings.tokenSource) await this.drawToken(hold);
+      lines.succeed(name, this, hold);
+      if (!hold.standing) lines.vacate(name, hold); // lost while it was told of
+      return hold;
+    } catch (error) {
+      lines.vacate(name, this);
+      throw error;
+    }
+  }
+
+  /** Concludes a single attempt, which was made whoever else of this client waits for the lock. */
+  concludeAlone(): Hold | undefined {
+    const hold = this.conclude();
+    if (hold?.standing) this.#electorate.lines.enter(lineName(this.#keys), hold);
+    return hold;
+  }
+
+  /**
+   * Gives a lock that was won a token from elsewhere; does nothing where none is asked for.
+   *
+   * @throws Whatever the source throws, the call's signal's reason, or a {@linkcode LockLostError} where the lock has
+   *   ended meanwhile. The lock is released then, and the source, which was told by its signal, not waited for.
+   */
+  async drawToken(hold: Hold): Promise<void> {
+    const { tokenSource, signal } = this.#settings;
+    if (!tokenSource) return;
+    try {
+      const token = await draw(tokenSource, this.#resources, hold, signal);
+      this.#throwIfEnded(hold);
+      hold.fencingToken = token;
+    } catch (error) {
+      this.#throwIfEnded(hold);
+      await hold.release().catch(() => {});
+      throw error;
+    }
+  }
+
+  /** Asks until the nodes grant the lock. Nobody else of this client asks for it meanwhile. */
+  async #contend(name: string): Promise<Hold> {
+    const { signal, onEvent } = this.#settings;
+    const { lines } = this.#electorate;
+    let waiter = lines.expected(name, this.#keys, this.#settings);
+    if (waiter?.ready) await waiter.ready(this.#leftMs(), signal);
+    for (;;) {
+      if (this.#coolingMs > 0) {
+        await this.#coolDown(name);
+        waiter = undefined;
+      }
+      await this.attempt(waiter?.next());
+      const hold = this.conclude();
+      if (hold) return hold;
+      const leftMs = this.#leftMs();
+      if (leftMs <= 0) throw this.refusal();
+      waiter ??= lines.waiter(name, this.#keys, this.#settings);
+      lines.note(name, this.#round!);
+      await waiter.wait(this.#attempts - 1, leftMs, signal, this.#round!);
+      if (onEvent && waiter.woken) this.#reportWoken();
+    }
+  }
+
+  /** Waits for as long as this client lets the resources be, and leaves them to others meanwhile. */
+  async #coolDown(name: string): Promise<void> {
+    const { wheel, lines } = this.#electorate;
+    this.#throwIfEnded();
+    this.#start ??= instantOf(wheel.clock);
+    lines.standAside(name);
+    while (this.#coolingMs > 0) {
+      const leftMs = this.#leftMs();
+      if (leftMs <= 0) throw this.refusal();
+      await pause(wheel, Math.min(this.#coolingMs, leftMs), this.#settings.signal);
+      this.#throwIfEnded();
+    }
+  }
+
+  /** For how much longer this client lets one of the resources be, in milliseconds. */
+  get #coolingMs(): number {
+    return this.#electorate.cooldowns.leftMs(this.#keys);
+  }
+
+  /** Waits for the calls of this client that came before. */
+  async #standInLine(name: string): Promise<void> {
+    const { waitMs, signal } = this.#settings;
+    const { wheel: { clock }, lines } = this.#electorate;
+    this.#throwIfEnded();
+    this.#start = instantOf(clock);
+    const first = await lines.wait(name, this, waitMs, signal);
+    if (first) return;
+    this.#throwIfEnded();
+    this.#round = lines.latest(name);
+    throw this.refusal();
+  }
+
+  /** What is left of the wait, in milliseconds. */
+  #leftMs(): number {
+    const { waitMs } = this.#settings;
+    return this.#start ? waitMs - elapsedMs(this.#electorate.wheel.clock, this.#start) : waitMs;
+  }
+
+  /**
+   * Asks all nodes for the lock, under a value of its own; {@linkcode conclude} says what came of it. Asks none where
+   * this client lets a resource be.
+   *
+   * @param ticket Has the nodes put the call in line.
+   * @throws The signal's reason, or a {@linkcode RedlockError} where the client is closed.
+   */
+  attempt(ticket?: Ticket): Promise<void> {
+    this.#throwIfEnded();
+    if (this.#coolingMs > 0) {
+      this.#start ??= instantOf(this.#electorate.wheel.clock);
+      return Promise.resolve();
+    }
+    const { signal, ttlMs, nodeTimeoutMs, validityMs, fencing, restartGuardMs } = this.#settings;
+    const value = this.#electorate.wheel.random.value();
+    this.#attempts++;
+    const round = this.#round = new Round(this.#electorate, this.#keys, value, ttlMs);
+    round.ticket = ticket;
+    round.guardMs = restartGuardMs;
+    this.#start ??= round;
+    if (fencing) return askFenced(round, this.#settings);
+    return round.ask(askToAcquire, Math.min(nodeTimeoutMs, validityMs), signal);
+  }
+
+  /**
+   * The lock, if the attempt won it and its validity is not over by now; else what was set is taken back.
+   *
+   * @returns The lock, or `undefined`: then nothing of it is left on the nodes, or will not be for long.
+   * @throws The signal's reason, or a {@linkcode RedlockError} where the client is closed.
+   */
+  conclude(): Hold | undefined {
+    const { signal, validityMs, onEvent } = this.#settings;
+    const round = this.#round;
+    if (!round) return undefined;
+    const remainingMs = validityMs - elapsedMs(this.#electorate.wheel.clock, round);
+    const ended = this.#electorate.closed || signal?.aborted;
+    // A lock whose holder would have to be told of its end at once is none.
+    const valid = remainingMs > expiryMarginMs(validityMs) && this.#coolingMs === 0;
+    const token = round.counts && judge(round.counts, this.#electorate.quorum);
+    const granted = round.decision === "granted" && valid && !ended && (token?.settled ?? true);
+    const hold = granted
+      ? new Hold(round, this.#settings, this.#resources, this.#autoExtend)
+      : undefined;
+    if (hold && token) {
+      hold.fencingToken = token.token;
+      this.#electorate.highestToken = Math.max(token.token, this.#electorate.highestToken);
+    }
+    if (!hold) undo(round, undefined, true);
+    if (onEvent) this.#report(granted, remainingMs);
+    this.#throwIfEnded(hold);
+    return hold;
+  }
+
+  /** Whether the last attempt failed because nodes did not answer, or not in time, not because others hold it. */
+  get unanswered(): boolean {
+    return this.#round !== undefined && this.#coolingMs === 0 &&
+      (this.#round.unanswered || this.#round.decision === "granted");
+  }
+
+  /** Why there is no lock, as an error. */
+  refusal(): LockHeldError | QuorumError {
+    const votes = this.#round?.votes ?? [];
+    const resources = this.#resources;
+    const { unanswered } = this;
+    if (this.#settings.onEvent) {
+      emit(this.#settings.onEvent, {
+        type: "denied",
+        resources,
+        reason: unanswered ? "no-quorum" : "held",
+        votes,
+        attempts: this.#attempts,
+        elapsedMs: elapsedMs(this.#electorate.wheel.clock, this.#start!),
+      });
+    }
+    const message = `Cannot acquire ${lockName(resources)}: ${this.#whyNot(votes)}`;
+    const coolingMs = Math.ceil(this.#coolingMs);
+    const cause = coolingMs > 0 ? coolingError(coolingMs) : nodeErrors(votes);
+    const details = { resources, votes, cause };
+    if (unanswered) return new QuorumError(message, details);
+    const waiters = this.#electorate.lines.length(lineName(this.#keys));
+    return new LockHeldError(message, { ...details, waiters });
+  }
+
+  #whyNot(votes: readonly Vote[]): string {
+    const { nodes, quorum } = this.#electorate;
+    if (this.#coolingMs > 0) return "this client lost it, and lets it be for a while";
+    if (!this.#round) return "this client holds it, or calls of its own come first";
+    const { decision, counts } = this.#round;
+    const unsettled = counts !== undefined && !judge(counts, quorum).settled;
+    const why = unsettled ? "without agreeing on a fencing token" : "too late for its validity";
+    const late = decision === "granted" ? `, ${why}` : "";
+    return `${voteCount(votes, nodes.length, quorum)}${late}`;
+  }
+
+  /** Ends the call where its signal was aborted or the client closed; also in a listener, so a lock is given back. */
+  #throwIfEnded(hold?: Hold): void {
+    const { signal } = this.#settings;
+    if (!this.#electorate.closed && !signal?.aborted) return;
+    hold?.lose(new Error("the call was ended"));
+    signal?.throwIfAborted();
+    const resources = this.#resources;
+    throw new RedlockError(
+      `Cannot acquire ${lockName(resources)}: the lock client is closed`,
+      { resources, votes: this.#round?.votes },
+    );
+  }
+
+  #report(granted: boolean, remainingMs: number): void {
+    const onEvent = this.#settings.onEvent!;
+    const { clock } = this.#electorate.wheel;
+    const resources = this.#resources;
+    const { votes } = this.#round!;
+    const attemptMs = elapsedMs(clock, this.#round!);
+    const attempts = this.#attempts;
+    emit(onEvent, {
+      type: "attempt",
+      resources,
+      attempt: attempts,
+      granted,
+      votes,
+      elapsedMs: attemptMs,
+    });
+    if (!granted) return;
+    const callMs = elapsedMs(clock, this.#start!);
+    emit(onEvent, {
+      type: "acquired",
+      resources,
+      votes,
+      attempts,
+      elapsedMs: callMs,
+      remainingMs,
+    });
+  }
+
+  #reportWoken(): void {
+    const { clock } = this.#electorate.wheel;
+    emit(this.#settings.onEvent!, {
+      type: "woken",
+      resources: this.#resources,
+      elapsedMs: elapsedMs(clock, this.#start!),
+    });
+  }
+}
+
+function instantOf(clock: Clock): Instant {
+  return { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };
+}
+
+/** Why there is no lock though others may not hold it. */
+function coolingError(leftMs: number): Error {
+  return new Error(
+    `a lock of this client ended without a release: 'cooldownMs' has it wait for another ${leftMs} ms`,
+  );
+}
+
+/** Throws an error where an expression stands. */
+function raise(error: Error): never {
+  throw error;
+}

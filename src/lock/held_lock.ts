@@ -1,0 +1,250 @@
+/**
+ * A lock while it is held: its validity by the clock, its end, and who is told of it.
+ *
+ * @module
+ */
+import { elapsedBetweenMs, elapsedMs, type Instant } from "../time/clock.ts";
+import { LockLostError, lockName, nodeErrors, QuorumError, voteCount } from "../errors.ts";
+import { emit } from "../events.ts";
+import { lineName } from "../waiting/local_queues.ts";
+import type { Settings } from "../options.ts";
+import { askToRelease, type Electorate, type Round } from "../quorum/round.ts";
+import { undo } from "./undo.ts";
+import { Renewal } from "./renewal.ts";
+import { Timed } from "../time/timer_wheel.ts";
+import { expiryMarginMs } from "../time/validity.ts";
+
+/**
+ * What is known of one acquisition. It waits in the timer wheel for whatever comes first: the next extension, or
+ * the end of the validity. Whatever the network does, the end comes by the clock.
+ */
+export class Hold extends Timed {
+  readonly settings: Settings;
+  readonly resources: readonly string[];
+  /** The round that won it. */
+  readonly round: Round;
+  /** The fencing token, where there is one. */
+  fencingToken: number | undefined = undefined;
+  /** How often it was extended. */
+  extensions = 0;
+  /** How it ended: released, or lost for a reason. */
+  #end: "released" | LockLostError | undefined = undefined;
+  /** From when the validity counts, and how long it is. */
+  #since: Instant;
+  #validityMs: number;
+  /** The last round about this lock: the one that won it, or the last extension. */
+  #latest: Round;
+  /** Whether the last extension has not succeeded, or not yet. */
+  #failing = false;
+  /** Whether an extension may have reached some nodes whose keys then outlive the validity. */
+  #mayOutlive = false;
+  readonly #renewal: Renewal | undefined;
+  #controller: AbortController | undefined = undefined;
+  #released: Promise<boolean> | undefined = undefined;
+
+  /**
+   * @param round The round that won the lock.
+   * @param settings The settings of the call.
+   * @param resources What is locked.
+   * @param autoExtend Whether to extend it for as long as it is held.
+   */
+  constructor(
+    round: Round,
+    settings: Settings,
+    resources: readonly string[],
+    autoExtend: boolean,
+  ) {
+    super();
+    this.settings = settings;
+    this.resources = resources;
+    this.round = round;
+    this.#since = this.#latest = round;
+    this.#validityMs = settings.validityMs;
+    this.#renewal = autoExtend ? new Renewal(this) : undefined;
+    this.schedule();
+  }
+
+  /** Who granted it. */
+  get electorate(): Electorate {
+    return this.round.electorate;
+  }
+
+  /** Whether the lock is certain at this moment, by the clock. */
+  get held(): boolean {
+    return this.remainingMs() > 0;
+  }
+
+  /** Whether it was neither released nor given up as lost. */
+  get standing(): boolean {
+    return this.#end === undefined;
+  }
+
+  /** What is left of the validity at this moment, in milliseconds; 0 once it is over. */
+  remainingMs(): number {
+    if (this.#end) return 0;
+    return Math.max(this.#validityMs - elapsedMs(this.electorate.wheel.clock, this.#since), 0);
+  }
+
+  /** Aborts when the lock is lost; made only when somebody asks for it. */
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      this.#controller = new AbortController();
+      if (this.#end instanceof LockLostError) this.#controller.abort(this.#end);
+    }
+    return this.#controller.signal;
+  }
+
+  /** Why the lock was lost, or `undefined` where it was not. */
+  get lostError(): LockLostError | undefined {
+    // A lock whose time is over is lost, even where a busy event loop has kept the timer from saying so.
+    if (!this.#end && !this.held) this.#runOut();
+    return this.#end instanceof LockLostError ? this.#end : undefined;
+  }
+
+  /** Aborts the signal for a reason of the caller's; the lock itself stands. */
+  abort(reason: unknown): void {
+    (this.#controller ??= new AbortController()).abort(reason);
+  }
+
+  /** An extension is on its way. */
+  doubt(extension: Round): void {
+    this.#latest = extension;
+    this.#failing = this.#mayOutlive = true;
+  }
+
+  /** A new validity from an extension that succeeded, unless the old one reaches further. */
+  prolong(extension: Round, validityMs: number): void {
+    this.extensions++;
+    if (extension === this.#latest) this.#failing = false;
+    // A longer one that was given up before may have reached some nodes all the same.
+    if (extension.ttlMs >= this.round.ttlMs) this.#mayOutlive = false;
+    const { clock } = this.electorate.wheel;
+    if (validityMs - elapsedMs(clock, extension) <= this.remainingMs()) return;
+    this.#since = extension;
+    this.#validityMs = validityMs;
+    this.schedule();
+  }
+
+  /**
+   * Gives the lock up as lost: the signal aborts, and keys that would live on are taken back. A lock that merely
+   * ran out leaves its keys to their TTL, which is about to end them: whoever still works unaware keeps the drift
+   * allowance as a margin. Only nodes that have yet to answer are told: they may set the key later.
+   */
+  lose(cause: Error, ranOut = false): void {
+    if (this.#end) return;
+    const message = `Cannot keep ${lockName(this.resources)}: ${cause.message}`;
+    const { votes } = this.#failing ? this.#latest : this.round;
+    const details = { resources: this.resources, votes, cause };
+    const error = this.#end = new LockLostError(message, details);
+    this.electorate.wheel.cancel(this);
+    this.#coolDown();
+    undo(this.round, ranOut && !this.#mayOutlive ? this.#latest : undefined);
+    this.#controller?.abort(error);
+    this.#emitLost(cause);
+    this.electorate.lines.vacate(lineName(this.round.keys), this);
+  }
+
+  /** Deletes the keys. A second call gives the first one's result. */
+  release(): Promise<boolean> {
+    return this.#released ??= this.#release();
+  }
+
+  override onDue(): void {
+    if (this.remainingMs() <= expiryMarginMs(this.#validityMs)) return this.#runOut();
+    this.#renewal?.extendIfDue();
+    this.schedule();
+  }
+
+  override onClosed(): boolean {
+    this.lose(new Error("the lock client was closed"));
+    return true;
+  }
+
+  #runOut(): void {
+    this.lose(this.#renewal?.ended ?? this.#whyRanOut(), true);
+  }
+
+  #whyRanOut(): Error {
+    if (!this.#failing) return new Error("its validity has ended");
+    const { votes } = this.#latest;
+    const { nodes, quorum } = this.electorate;
+    const count = voteCount(votes, nodes.length, quorum);
+    const cause = nodeErrors(votes);
+    return new Error(`its validity has ended before an extension succeeded: ${count}`, { cause });
+  }
+
+  /**
+   * Goes into the wheel, for the end of the validity or for the next extension, whichever is first. An end that has
+   * come needs no timer: one that is set now would only tell of it later.
+   */
+  schedule(): void {
+    if (this.#end) return;
+    const { wheel } = this.electorate;
+    const nowMs = wheel.clock.monotonicMs();
+    const elapsed = elapsedBetweenMs(this.#since, nowMs, wheel.clock.wallMs());
+    const endMs = nowMs + this.#validityMs - elapsed - expiryMarginMs(this.#validityMs);
+    if (endMs <= nowMs) return this.#runOut();
+    wheel.schedule(this, Math.min(endMs, this.#renewal?.dueMs ?? Infinity));
+  }
+
+  async #release(): Promise<boolean> {
+    const leftMs = this.remainingMs();
+    const ranOut = leftMs === 0;
+    const { electorate, settings, resources } = this;
+    this.#end ??= "released";
+    electorate.wheel.cancel(this);
+    this.round.withdraw();
+    const round = this.round.follow();
+    round.ticket = this.round.ticket;
+    await round.ask(askToRelease, settings.nodeTimeoutMs);
+    electorate.lines.vacate(lineName(round.keys), this, round.othersWait);
+    const failed = round.unanswered && !ranOut;
+    const confirmed = round.decision === "granted" ||
+      !round.unanswered && !round.deniedByMajority && !ranOut;
+    if (confirmed) electorate.cooldowns.end(round.keys, round.value);
+    else if (this.#end === "released") this.#coolDown(failed ? leftMs : 0);
+    if (failed) throw this.#releaseFailed(round);
+    if (settings.onEvent) {
+      emit(settings.onEvent, {
+        type: "released",
+        resources,
+        votes: round.votes,
+        confirmed,
+        elapsedMs: elapsedMs(electorate.wheel.clock, round),
+        heldMs: elapsedMs(electorate.wheel.clock, this.round),
+      });
+    }
+    return confirmed;
+  }
+
+  /** Has the client let the resources be, from when the lock is over: it was not released as far as is known. */
+  #coolDown(leftMs = 0): void {
+    const { cooldownMs } = this.settings;
+    if (cooldownMs === 0) return;
+    this.electorate.cooldowns.begin(this.round.keys, this.round.value, leftMs + cooldownMs);
+  }
+
+  #releaseFailed(round: Round): QuorumError {
+    const { resources, settings, electorate } = this;
+    const { votes } = round;
+    const error = new QuorumError(
+      `Cannot release ${lockName(resources)}: ${
+        voteCount(votes, electorate.nodes.length, electorate.quorum)
+      }`,
+      { resources, votes, cause: nodeErrors(votes) },
+    );
+    if (settings.onEvent) {
+      const elapsed = elapsedMs(electorate.wheel.clock, round);
+      const type = "release-failed";
+      emit(settings.onEvent, { type, resources, votes, error, elapsedMs: elapsed });
+    }
+    return error;
+  }
+
+  #emitLost(cause: Error): void {
+    const { onEvent } = this.settings;
+    if (!onEvent) return;
+    const heldMs = elapsedMs(this.electorate.wheel.clock, this.round);
+    emit(onEvent, { type: "lost", resources: this.resources, cause, heldMs });
+  }
+}

@@ -1,0 +1,56 @@
+/**
+ * Taking back what a round may have set, without waiting for it.
+ *
+ * @module
+ */
+import type { Ballot, Ticket } from "../quorum/lock_node.ts";
+import type { Round } from "../quorum/round.ts";
+
+/**
+ * Takes back what a round may have set: compare-and-delete on every node, after whatever was sent before.
+ * Nobody waits for the answers; a node that cannot be reached now is told when it is back. One that has put the caller
+ * in line has said with that that it set nothing, unless an extension has filled the keys in since.
+ *
+ * @param round The round that set it.
+ * @param latest The last round about the same lock, to spare the nodes that have answered it: what they were
+ *   asked before, they have done.
+ * @param stays Whether its caller waits on in line.
+ */
+export function undo(round: Round, latest?: Round, stays = false): void {
+  round.withdraw();
+  const ballot = new UndoBallot(round, stays);
+  round.electorate.nodes.forEach((node, seat) => {
+    const spared = round.queued & ~round.mayStand & 1 << seat;
+    if (spared || latest?.answeredBy(seat)) return;
+    try {
+      node.release(ballot, seat);
+    } catch {
+      // The TTL takes over.
+    }
+  });
+}
+
+/** A ballot whose answers nobody reads. */
+class UndoBallot implements Ballot {
+  readonly keys: readonly string[];
+  readonly value: string;
+  readonly ttlMs: number;
+  readonly wanted = true;
+  mayStand: number;
+  shared: unknown = undefined;
+  readonly ticket: Ticket | undefined;
+  readonly stays: boolean;
+
+  constructor(round: Round, stays: boolean) {
+    this.ticket = round.ticket;
+    this.stays = stays;
+    this.keys = round.keys;
+    this.value = round.value;
+    this.ttlMs = round.ttlMs;
+    this.mayStand = round.mayStand;
+  }
+
+  grant(): void {}
+  deny(): void {}
+  fail(): void {}
+}

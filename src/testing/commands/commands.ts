@@ -1,0 +1,101 @@
+/**
+ * From a request to its reply: finds the *command*, checks what Redis checks before it runs one, and runs it.
+ *
+ * @module
+ */
+import { CHANNEL_COMMANDS } from "./channel_commands.ts";
+import { type Command, type CommandContext, wrongArity } from "./command.ts";
+import { CONNECTION_COMMANDS } from "./connection_commands.ts";
+import { KEY_COMMANDS } from "./key_commands.ts";
+import { LIST_COMMANDS } from "./list_commands.ts";
+import { CommandError, failure } from "../server/replies.ts";
+import { SCRIPT_COMMANDS } from "./script_commands.ts";
+import { SERVER_COMMANDS } from "./server_commands.ts";
+
+/** Bytes of a refused request that an error repeats at the most. */
+const ECHO_BYTES_MAX = 128;
+
+const COMMANDS: ReadonlyMap<string, Command> = new Map(
+  Object.entries({
+    ...CONNECTION_COMMANDS,
+    ...SERVER_COMMANDS,
+    ...KEY_COMMANDS,
+    ...LIST_COMMANDS,
+    ...SCRIPT_COMMANDS,
+    ...CHANNEL_COMMANDS,
+  }),
+);
+
+/**
+ * Runs one request.
+ *
+ * @param context What it works on.
+ * @param words The command's name and its arguments, as byte strings; at least one.
+ * @returns The encoded reply; a refusal too.
+ */
+export function runCommand(context: CommandContext, words: readonly string[]): string {
+  try {
+    const { command, name, args } = findCommand(words);
+    if (!context.connection.authenticated && !command.beforeLogin) {
+      throw new CommandError("NOAUTH Authentication required.");
+    }
+    if (context.connection.subscriptions?.size && !command.whileSubscribed) {
+      throw new CommandError(
+        `ERR Can't execute '${name}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context`,
+      );
+    }
+    return command.run!(context, args);
+  } catch (error) {
+    if (error instanceof CommandError) return failure(error.message);
+    throw error;
+  }
+}
+
+/** A command, its name in full, and the words behind that. */
+interface FoundCommand {
+  readonly command: Command;
+  readonly name: string;
+  readonly args: readonly string[];
+}
+
+function findCommand(words: readonly string[]): FoundCommand {
+  const name = words[0].toLowerCase();
+  const command = COMMANDS.get(name);
+  if (!command) throw unknownCommand(words);
+  if (!command.subcommands || words.length === 1) {
+    checkArity(command, name, words.length);
+    return { command, name, args: words.slice(1) };
+  }
+  const subname = words[1].toLowerCase();
+  if (!Object.hasOwn(command.subcommands, subname)) {
+    const shown = echo(words[1], ECHO_BYTES_MAX);
+    throw new CommandError(
+      `ERR unknown subcommand '${shown}'. Try ${name.toUpperCase()} HELP.`,
+    );
+  }
+  const subcommand = command.subcommands[subname];
+  const fullName = `${name}|${subname}`;
+  checkArity(subcommand, fullName, words.length);
+  return { command: subcommand, name: fullName, args: words.slice(2) };
+}
+
+function checkArity({ arity }: Command, name: string, count: number): void {
+  if (arity >= 0 ? count === arity : count >= -arity) return;
+  throw wrongArity(name);
+}
+
+function unknownCommand([name, ...args]: readonly string[]): CommandError {
+  let shown = "";
+  for (const arg of args) {
+    if (shown.length >= ECHO_BYTES_MAX) break;
+    shown += `'${echo(arg, ECHO_BYTES_MAX - shown.length)}' `;
+  }
+  return new CommandError(
+    `ERR unknown command '${echo(name, ECHO_BYTES_MAX)}', with args beginning with: ${shown}`,
+  );
+}
+
+/** As much of `text` as an error repeats: Redis stops at a NUL. */
+function echo(text: string, bytesMax: number): string {
+  return text.split("\0", 1)[0].slice(0, bytesMax);
+}

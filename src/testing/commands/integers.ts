@@ -1,0 +1,26 @@
+/**
+ * Integers as Redis reads them from text: 64 bits, signed, in the one canonical spelling.
+ *
+ * @module
+ */
+import { CommandError } from "../server/replies.ts";
+
+/** The greatest integer. */
+export const INT64_MAX = 2n ** 63n - 1n;
+/** The least integer. */
+const INT64_MIN = -(2n ** 63n);
+
+/**
+ * Reads an integer: no leading zero, no `+`, no space.
+ *
+ * @param text The digits.
+ * @returns The integer.
+ * @throws {CommandError} If it is none or has more than 64 bits.
+ */
+export function parseInteger(text: string): bigint {
+  if (text.length <= 20 && /^(?:0|-?[1-9]\d*)$/u.test(text)) {
+    const integer = BigInt(text);
+    if (integer >= INT64_MIN && integer <= INT64_MAX) return integer;
+  }
+  throw new CommandError("ERR value is not an integer or out of range");
+}

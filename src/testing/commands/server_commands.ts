@@ -1,0 +1,82 @@
+/**
+ * The commands about the server: TIME, INFO, CONFIG GET, FLUSHALL.
+ *
+ * INFO tells what lock libraries and clients read of it, and CONFIG GET what decides whether a key may be lost.
+ *
+ * @module
+ */
+import type { Command, CommandContext, ServerState } from "./command.ts";
+import { array, bulk, CommandError, simple } from "../server/replies.ts";
+
+/** The server whose behaviour is shown. */
+const VERSION = "7.0.15";
+/** What CONFIG GET knows, as it is in a server that was started without a configuration. */
+const SETTINGS: ReadonlyMap<string, string> = new Map([
+  ["maxmemory-policy", "noeviction"],
+  ["appendonly", "no"],
+  ["appendfsync", "everysec"],
+]);
+const ALL_SECTIONS = ["all", "default", "everything"];
+
+/** The commands by their names in lower case. */
+export const SERVER_COMMANDS: Readonly<Record<string, Command>> = {
+  time: { arity: 1, run: time },
+  info: { arity: -1, run: info },
+  config: { arity: -2, subcommands: { get: { arity: -3, run: configGet } } },
+  flushall: { arity: -1, run: flushAll },
+};
+
+function time({ server }: CommandContext): string {
+  const nowUs = Math.floor(server.clock.wallMs() * 1000);
+  return array([
+    bulk(String(Math.floor(nowUs / 1_000_000))),
+    bulk(String(nowUs % 1_000_000)),
+  ]);
+}
+
+function info({ server }: CommandContext, names: readonly string[]): string {
+  const wanted = names.map((name) => name.toLowerCase());
+  const all = wanted.length === 0 || wanted.some((name) => ALL_SECTIONS.includes(name));
+  const sections = Object.entries(infoSections(server))
+    .filter(([name]) => all || wanted.includes(name.toLowerCase()))
+    .map(([name, lines]) => `# ${name}\r\n${lines.map((line) => `${line}\r\n`).join("")}`);
+  return bulk(sections.join("\r\n"));
+}
+
+function infoSections(server: ServerState): Record<string, string[]> {
+  const { clock, runId = "0".repeat(40), startedAtMs = clock.wallMs() } = server;
+  const uptimeS = Math.max(0, Math.floor((clock.wallMs() - startedAtMs) / 1000));
+  return {
+    Server: [
+      `redis_version:${VERSION}`,
+      "redis_mode:standalone",
+      `run_id:${runId}`,
+      `server_time_usec:${Math.floor(clock.wallMs() * 1000)}`,
+      `uptime_in_seconds:${uptimeS}`,
+      `uptime_in_days:${Math.floor(uptimeS / 86_400)}`,
+    ],
+    Memory: ["maxmemory:0", `maxmemory_policy:${SETTINGS.get("maxmemory-policy")}`],
+    Persistence: ["loading:0", "aof_enabled:0"],
+    Replication: ["role:master", "connected_slaves:0"],
+    Cluster: ["cluster_enabled:0"],
+  };
+}
+
+/** Each setting that is known is told once, under the name it was asked for by. */
+function configGet(_context: CommandContext, names: readonly string[]): string {
+  const found = new Map<string, string>();
+  for (const name of names) {
+    const setting = name.toLowerCase();
+    if (SETTINGS.has(setting) && !found.has(setting)) found.set(setting, name);
+  }
+  const pairs = [...found].flatMap(([setting, name]) => [name, SETTINGS.get(setting)]);
+  return array(pairs.map(bulk));
+}
+
+function flushAll({ server }: CommandContext, args: readonly string[]): string {
+  if (args.length > 1 || (args.length === 1 && !/^a?sync$/iu.test(args[0]))) {
+    throw new CommandError("ERR syntax error");
+  }
+  for (const keys of server.databases) keys.clear();
+  return simple("OK");
+}

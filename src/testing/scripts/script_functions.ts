@@ -1,0 +1,99 @@
+/**
+ * The library's Lua scripts as functions that stand for them, down to what they answer to arguments that the
+ * library never sends.
+ *
+ * @module
+ */
+import {
+  ACQUIRE_ALL,
+  ACQUIRE_COUNTED,
+  ACQUIRE_FENCED,
+  ACQUIRE_OR_WAIT,
+  BORN,
+  EXTEND,
+  EXTEND_FENCED,
+  LEAVE,
+  RAISE,
+  RELEASE,
+} from "../../redis_node/scripts.ts";
+import { born } from "./birth_function.ts";
+import { acquireCounted, acquireFenced, lift, raise } from "./fence_functions.ts";
+import { acquireOrWait, leave, release } from "./line_functions.ts";
+import type { CommandContext } from "../commands/command.ts";
+import type { Keyspace } from "../server/keyspace.ts";
+import { CommandError, integer } from "../server/replies.ts";
+import { getInScript, placeIn, scriptError, setInScript, toNumber } from "./script_places.ts";
+
+/** A script that can be run without Lua. */
+export interface ScriptFunction {
+  /** The SHA-1 of its source, in lower-case hexadecimal digits. */
+  readonly sha1: string;
+  /** Runs it on `KEYS` and `ARGV` and returns the encoded reply. */
+  run(context: CommandContext, keys: readonly string[], args: readonly string[]): string;
+}
+
+/** Every script of this library. */
+export const SCRIPT_FUNCTIONS: readonly ScriptFunction[] = [
+  integerScript(ACQUIRE_ALL.sha1, acquireAll),
+  integerScript(EXTEND.sha1, extend),
+  { sha1: RELEASE.sha1, run: release },
+  { sha1: ACQUIRE_OR_WAIT.sha1, run: acquireOrWait },
+  { sha1: LEAVE.sha1, run: leave },
+  { sha1: ACQUIRE_COUNTED.sha1, run: acquireCounted },
+  { sha1: ACQUIRE_FENCED.sha1, run: acquireFenced },
+  integerScript(EXTEND_FENCED.sha1, extendFenced),
+  { sha1: RAISE.sha1, run: raise },
+  { sha1: BORN.sha1, run: born },
+];
+
+/** A script that works on keys alone, and answers an integer. */
+export function integerScript(
+  sha1: string,
+  run: (keyspace: Keyspace, keys: readonly string[], args: readonly string[]) => number,
+): ScriptFunction {
+  return { sha1, run: (context, keys, args) => integer(run(context.keys, keys, args)) };
+}
+
+function acquireAll(keyspace: Keyspace, keys: readonly string[], args: readonly string[]): number {
+  if (keys.some((key) => keyspace.has(key))) return 0;
+  const place = placeIn(ACQUIRE_ALL, "redis.call('SET'");
+  for (const key of keys) setInScript(keyspace, key, args, place);
+  return 1;
+}
+
+function extendFenced(
+  keyspace: Keyspace,
+  keys: readonly string[],
+  args: readonly string[],
+): number {
+  const extended = extend(keyspace, keys, args, EXTEND_FENCED);
+  if (extended > 0) lift(keyspace, keys, toNumber(args[2]));
+  return extended;
+}
+
+function extend(
+  keyspace: Keyspace,
+  keys: readonly string[],
+  args: readonly string[],
+  script = EXTEND,
+): number {
+  const [value, ttl] = args;
+  let missing = false;
+  for (const key of keys) {
+    const found = getInScript(keyspace, key, placeIn(script, "local value = redis.call("));
+    if (found === undefined) missing = true;
+    else if (found !== value) return 0;
+  }
+  for (const key of keys) {
+    const ttlMs = toNumber(ttl);
+    if (ttlMs === undefined) {
+      const place = placeIn(script, "if redis.call('PTTL', key)");
+      const text = `ERR user_script:${place.line}: attempt to compare number with nil`;
+      throw scriptError(new CommandError(text), place);
+    }
+    if (Number(keyspace.remainingMs(key)) < ttlMs) {
+      setInScript(keyspace, key, args, placeIn(script, "redis.call('SET', key, ARGV[1]"));
+    }
+  }
+  return missing ? 2 : 1;
+}

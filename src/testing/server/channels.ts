@@ -1,0 +1,45 @@
+/**
+ * Who listens to which channel.
+ *
+ * @module
+ */
+import type { ConnectionState } from "../commands/command.ts";
+import { array, bulk } from "./replies.ts";
+
+/** The channels of one server. A channel is there as long as somebody listens to it. */
+export class Channels {
+  readonly #listeners: Map<string, Set<ConnectionState>> = new Map();
+
+  /** Has a connection listen to `channel`; says to how many it listens then. */
+  subscribe(connection: ConnectionState, channel: string): number {
+    const subscriptions = connection.subscriptions ??= new Set();
+    subscriptions.add(channel);
+    const listeners = this.#listeners.get(channel) ?? new Set();
+    this.#listeners.set(channel, listeners.add(connection));
+    return subscriptions.size;
+  }
+
+  /** Has a connection listen to `channel` no more; says to how many it still listens. */
+  unsubscribe(connection: ConnectionState, channel: string): number {
+    connection.subscriptions?.delete(channel);
+    const listeners = this.#listeners.get(channel);
+    listeners?.delete(connection);
+    if (listeners?.size === 0) this.#listeners.delete(channel);
+    return connection.subscriptions?.size ?? 0;
+  }
+
+  /** Has a connection listen to nothing more. */
+  leave(connection: ConnectionState): void {
+    for (const channel of [...connection.subscriptions ?? []]) {
+      this.unsubscribe(connection, channel);
+    }
+  }
+
+  /** Sends a message to all who listen to `channel`; says how many those are. */
+  publish(channel: string, message: string): number {
+    const listeners = [...this.#listeners.get(channel) ?? []];
+    const encoded = array([bulk("message"), bulk(channel), bulk(message)]);
+    for (const connection of listeners) connection.deliver?.(encoded);
+    return listeners.length;
+  }
+}

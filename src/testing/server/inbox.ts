@@ -1,0 +1,74 @@
+/**
+ * What has come to a node and is not served yet, because the node hangs or is slow.
+ *
+ * @module
+ */
+import { type Clock, systemClock, type TimerHandle } from "../../time/clock.ts";
+
+/** One thing to serve. */
+interface Item {
+  /** The connection that it came over. */
+  readonly from: object;
+  readonly arrivedMs: number;
+  readonly serve: () => void;
+}
+
+/** A queue in the order of arrival over all connections; by itself it serves everything at once. */
+export class Inbox {
+  readonly #clock: Clock;
+  #items: Item[] = [];
+  #held = false;
+  #delayMs = 0;
+  #timer: TimerHandle | undefined = undefined;
+
+  /** @param clock What delays are counted by. */
+  constructor(clock: Clock = systemClock) {
+    this.#clock = clock;
+  }
+
+  /** Whether nothing is served. */
+  get held(): boolean {
+    return this.#held;
+  }
+
+  set held(held: boolean) {
+    this.#held = held;
+    this.#serveDue();
+  }
+
+  /** How long everything waits before it is served, in milliseconds; what has waited longer is served now. */
+  set delayMs(delayMs: number) {
+    this.#delayMs = delayMs;
+    this.#serveDue();
+  }
+
+  /** Serves something in its turn. */
+  add(from: object, serve: () => void): void {
+    this.#items.push({ from, arrivedMs: this.#clock.monotonicMs(), serve });
+    this.#serveDue();
+  }
+
+  /** Forgets what came over a connection. */
+  drop(from: object): void {
+    this.#items = this.#items.filter((item) => item.from !== from);
+  }
+
+  /** Forgets everything. */
+  clear(): void {
+    this.#items = [];
+    this.#serveDue();
+  }
+
+  #serveDue(): void {
+    this.#clock.clearTimer(this.#timer);
+    this.#timer = undefined;
+    while (!this.#held && this.#items.length > 0) {
+      const waitMs = this.#items[0].arrivedMs + this.#delayMs - this.#clock.monotonicMs();
+      if (this.#delayMs > 0 && waitMs > 0) {
+        this.#timer = this.#clock.setTimer(() => this.#serveDue(), Math.ceil(waitMs));
+        return;
+      }
+      this.#items.shift()!.serve();
+    }
+  }
+}

@@ -1,0 +1,120 @@
+/**
+ * Keys, their values – strings and lists – and when they expire.
+ *
+ * Expiry is lazy: a key whose time is over is dropped when it is next looked at, so that there is no timer to
+ * clean up. As in Redis the moments are those of the wall clock.
+ *
+ * @module
+ */
+import type { Clock } from "../../time/clock.ts";
+import { CommandError } from "./replies.ts";
+
+/** What stands under a key. */
+interface Entry {
+  value: string | string[];
+  /** The wall clock's millisecond up to which it lives; `undefined` for ever. */
+  expiresAtMs: bigint | undefined;
+}
+
+/** One numbered database; keys and values are byte strings. */
+export class Keyspace {
+  readonly #clock: Clock;
+  readonly #entries: Map<string, Entry> = new Map();
+
+  /** @param clock Whose wall clock decides what has expired. */
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** The wall clock's whole milliseconds. */
+  nowMs(): bigint {
+    return BigInt(Math.floor(this.#clock.wallMs()));
+  }
+
+  /**
+   * The value under `key`.
+   *
+   * @throws {CommandError} If it is a list.
+   */
+  get(key: string): string | undefined {
+    const value = this.#live(key)?.value;
+    if (Array.isArray(value)) throw wrongType();
+    return value;
+  }
+
+  /**
+   * The list under `key`, itself, first element first; {@linkcode putList} takes a changed one back.
+   *
+   * @throws {CommandError} If it is no list.
+   */
+  list(key: string): string[] | undefined {
+    const value = this.#live(key)?.value;
+    if (typeof value === "string") throw wrongType();
+    return value;
+  }
+
+  /** Puts a list under `key` and leaves its life as it is; an empty list is none, and is deleted. */
+  putList(key: string, items: string[]): void {
+    const expiresAtMs = this.#live(key)?.expiresAtMs;
+    if (items.length === 0) this.#entries.delete(key);
+    else this.#entries.set(key, { value: items, expiresAtMs });
+  }
+
+  /** Whether `key` is there. */
+  has(key: string): boolean {
+    return this.#live(key) !== undefined;
+  }
+
+  /** Puts a value under `key`, with a new life. */
+  set(key: string, value: string, expiresAtMs?: bigint): void {
+    this.#entries.set(key, { value, expiresAtMs });
+  }
+
+  /** Replaces the value under `key` and leaves its life as it is. */
+  replace(key: string, value: string): void {
+    this.set(key, value, this.#live(key)?.expiresAtMs);
+  }
+
+  /** Deletes `key`; says whether it was there. */
+  delete(key: string): boolean {
+    const lived = this.has(key);
+    this.#entries.delete(key);
+    return lived;
+  }
+
+  /** Gives `key` a new life; says whether it was there. */
+  expireAt(key: string, expiresAtMs: bigint): boolean {
+    const entry = this.#live(key);
+    if (!entry) return false;
+    if (expiresAtMs <= this.nowMs()) this.#entries.delete(key);
+    else entry.expiresAtMs = expiresAtMs;
+    return true;
+  }
+
+  /** For how long `key` lives, in milliseconds: -1 for ever, -2 for one that is not there. */
+  remainingMs(key: string): bigint {
+    const entry = this.#live(key);
+    if (!entry) return -2n;
+    if (entry.expiresAtMs === undefined) return -1n;
+    const leftMs = entry.expiresAtMs - this.nowMs();
+    return leftMs > 0n ? leftMs : 0n;
+  }
+
+  /** Deletes everything. */
+  clear(): void {
+    this.#entries.clear();
+  }
+
+  #live(key: string): Entry | undefined {
+    const entry = this.#entries.get(key);
+    if (entry?.expiresAtMs === undefined || this.nowMs() <= entry.expiresAtMs) return entry;
+    this.#entries.delete(key);
+    return undefined;
+  }
+}
+
+function wrongType(): CommandError {
+  return new CommandError(
+    "WRONGTYPE Operation against a key holding the wrong kind of value",
+  );
+}

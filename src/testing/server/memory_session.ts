@@ -1,0 +1,114 @@
+/**
+ * One connection to a server in memory: bytes in, bytes out.
+ *
+ * @module
+ */
+import { RespDecoder } from "../../redis/decoder.ts";
+import { ProtocolError } from "../../redis/errors.ts";
+import type { RawReply } from "../../redis/reply.ts";
+import type { ConnectionState, ServerState } from "../commands/command.ts";
+import { runCommand } from "../commands/commands.ts";
+import { failure, fromByteString, toByteString } from "./replies.ts";
+
+/** One connection to a `MemoryRedis`: bytes in, bytes out. */
+export interface MemorySession {
+  /**
+   * Takes in the next bytes, whatever pieces they come in, and runs every command that they complete.
+   *
+   * @param bytes RESP2 requests: arrays of bulk strings. Not kept.
+   * @returns The replies, one after the other; empty where no command is complete.
+   */
+  push(bytes: Uint8Array): Uint8Array;
+  /** Ends the connection from the client's side: it listens to no channel any more. Idempotent. */
+  close(): void;
+  /** Whether the connection is over: closed, left with QUIT, sent something that is no request, or the server restarted. */
+  readonly ended: boolean;
+}
+
+/** What the owner of a {@linkcode MemorySession} is told of without having asked. */
+export interface MemorySessionOptions {
+  /**
+   * Takes what the server sends unasked: the messages of the channels that the client listens to. Left out, they
+   * stand in front of what the next `push` returns.
+   */
+  onMessage?(bytes: Uint8Array): void;
+  /** Called once when the session ends, whoever ended it. */
+  onEnd?(): void;
+}
+
+/** A session on a server's state. */
+export class ServerSession implements MemorySession {
+  readonly #server: ServerState;
+  readonly #options: MemorySessionOptions;
+  readonly #connection: ConnectionState;
+  readonly #decoder: RespDecoder;
+  #replies = "";
+  #ended = false;
+
+  /**
+   * @param server What it works on.
+   * @param id Its number on that server.
+   * @param options What its owner wants to be told.
+   */
+  constructor(server: ServerState, id: number, options: MemorySessionOptions) {
+    this.#server = server;
+    this.#options = options;
+    this.#connection = {
+      id,
+      database: 0,
+      authenticated: server.password === undefined,
+      name: "",
+      deliver: (message) => this.#onMessage(message),
+    };
+    this.#decoder = new RespDecoder((request) => this.#onRequest(request));
+  }
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  push(bytes: Uint8Array): Uint8Array {
+    if (this.#ended) return new Uint8Array(0);
+    try {
+      this.#decoder.push(bytes);
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      this.#refuse();
+    }
+    const replies = fromByteString(this.#replies);
+    this.#replies = "";
+    return replies;
+  }
+
+  close(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#server.channels?.leave(this.#connection);
+    this.#options.onEnd?.();
+  }
+
+  #onMessage(message: string): void {
+    if (this.#options.onMessage) this.#options.onMessage(fromByteString(message));
+    else this.#replies += message;
+  }
+
+  /** The decoder reads what servers send; only an array of bulk strings is a request as well. */
+  #onRequest(request: RawReply): void {
+    if (this.#ended || request === null) return;
+    const words = Array.isArray(request) ? request : [request];
+    if (!words.every((word) => word instanceof Uint8Array) || !Array.isArray(request)) {
+      return this.#refuse();
+    }
+    if (words.length === 0) return;
+    const connection = this.#connection;
+    const keys = this.#server.databases[connection.database];
+    const context = { server: this.#server, connection, keys };
+    this.#replies += runCommand(context, words.map(toByteString));
+    if (connection.quit) this.close();
+  }
+
+  #refuse(): void {
+    this.#replies += failure("ERR Protocol error: expected an array of bulk strings");
+    this.close();
+  }
+}

@@ -1,0 +1,160 @@
+/**
+ * A server in memory on the network of this machine, to which everything can be done that befalls a machine.
+ *
+ * @module
+ */
+import { systemClock } from "../../time/clock.ts";
+import type { Listener, StreamHandler, StreamPeer } from "../../transport/node_listener.ts";
+import { Inbox } from "./inbox.ts";
+import { MemoryRedis, type MemoryRedisOptions, type MemoryRestartOptions } from "./memory_redis.ts";
+import { SkewedClock } from "../skewed_clock.ts";
+import type { TestNode } from "../test_node.ts";
+
+/** Starts to listen on a port; 0 stands for one that is free. */
+export type Listen = (
+  port: number,
+  accept: (peer: StreamPeer) => StreamHandler,
+) => Promise<Listener>;
+
+/** The longest delay that a node takes: what a timer can be set to, in milliseconds. */
+const DELAY_MS_MAX = 2 ** 31 - 1;
+
+/** A {@linkcode TestNode} over TCP. Dispose of it with {@linkcode stop}. */
+export class TcpNode implements TestNode {
+  readonly port: number;
+  readonly #listen: Listen;
+  readonly #password: string | undefined;
+  readonly #clock: SkewedClock;
+  readonly #server: MemoryRedis;
+  readonly #inbox = new Inbox();
+  #listener: Listener | undefined;
+  #cutOff = false;
+  #stopped = false;
+  /** Crashes and restarts happen one after the other. */
+  #changed: Promise<void> = Promise.resolve();
+
+  /**
+   * @param port Its port, on which nobody else may listen.
+   * @param listen How it listens.
+   * @param options Its clock and password.
+   */
+  constructor(port: number, listen: Listen, options: MemoryRedisOptions) {
+    this.port = port;
+    this.#listen = listen;
+    this.#password = options.password;
+    this.#clock = new SkewedClock(options.clock ?? systemClock);
+    this.#server = new MemoryRedis({ ...options, clock: this.#clock });
+  }
+
+  get address(): string {
+    const password = this.#password;
+    const credentials = password === undefined ? "" : `:${encodeURIComponent(password)}@`;
+    return `redis://${credentials}127.0.0.1:${this.port}`;
+  }
+
+  crash(): Promise<void> {
+    return this.#next(() => this.#close());
+  }
+
+  restart(options?: MemoryRestartOptions): Promise<void> {
+    return this.#next(async () => {
+      if (this.#stopped) throw new Error(`Cannot restart node ${this.port} as it was disposed of`);
+      await this.#close();
+      this.#server.restart(options);
+      await this.#open();
+    });
+  }
+
+  hang(): void {
+    this.#checkRunning("hang");
+    this.#inbox.held = true;
+  }
+
+  partition(): void {
+    this.#checkRunning("partition");
+    this.#cutOff = true;
+    this.#inbox.held = true;
+  }
+
+  resume(): void {
+    this.#checkRunning("resume");
+    this.#cutOff = false;
+    this.#inbox.held = false;
+  }
+
+  slow(delayMs: number): void {
+    if (!(delayMs >= 0 && delayMs <= DELAY_MS_MAX)) {
+      throw new RangeError(
+        `Cannot slow node as 'delayMs' must be a number from 0 to ${DELAY_MS_MAX}: current value is ${delayMs}`,
+      );
+    }
+    this.#inbox.delayMs = delayMs;
+  }
+
+  skewClock(aheadMs: number): void {
+    if (!Number.isSafeInteger(aheadMs)) {
+      throw new RangeError(
+        `Cannot skew clock as 'aheadMs' must be a safe integer: current value is ${aheadMs}`,
+      );
+    }
+    this.#clock.aheadMs = aheadMs;
+  }
+
+  flush(): void {
+    this.#server.flush();
+  }
+
+  /** Has it listen for the first time. */
+  start(): Promise<void> {
+    return this.#next(() => this.#open());
+  }
+
+  /** Crashes it for good. Idempotent. */
+  stop(): Promise<void> {
+    this.#stopped = true;
+    return this.crash();
+  }
+
+  #next(change: () => Promise<void>): Promise<void> {
+    const changed = this.#changed.then(change);
+    this.#changed = changed.catch(() => {});
+    return changed;
+  }
+
+  async #open(): Promise<void> {
+    this.#listener = await this.#listen(this.port, (peer) => this.#accept(peer));
+  }
+
+  async #close(): Promise<void> {
+    const listener = this.#listener;
+    this.#listener = undefined;
+    this.#inbox.clear();
+    await listener?.close();
+    this.#cutOff = false;
+    this.#inbox.clear(); // what still came while the connections were ended
+    this.#inbox.held = false;
+  }
+
+  #checkRunning(action: string): void {
+    if (this.#listener) return;
+    throw new Error(`Cannot ${action} node ${this.port} as it does not run: restart it first`);
+  }
+
+  #accept(peer: StreamPeer): StreamHandler {
+    const session = this.#server.session({
+      onMessage: (bytes) => peer.send(bytes),
+      onEnd: () => queueMicrotask(() => peer.end()), // behind the last replies
+    });
+    return {
+      onData: (bytes) =>
+        this.#inbox.add(session, () => {
+          const replies = session.push(bytes);
+          if (replies.length > 0) peer.send(replies);
+        }),
+      onClose: () => {
+        if (this.#cutOff || !this.#listener) this.#inbox.drop(session);
+        this.#inbox.add(session, () => session.close());
+      },
+    };
+  }
+}

@@ -1,0 +1,170 @@
+import { assertEquals, assertInstanceOf, assertRejects } from "@std/assert";
+import { check } from "../../../src/health/check.ts";
+import { RedlockError } from "../../../src/errors.ts";
+import type { HealthReport } from "../../../src/health/report.ts";
+import type { NodeDiagnosis } from "../../../src/quorum/lock_node.ts";
+import { type RedlockOptions, resolveOptions } from "../../../src/options.ts";
+import { electorateOf } from "../../../src/quorum/round.ts";
+import { close, rejection, settle } from "../../support/cluster_calls.ts";
+import { FakeCluster } from "../../support/fake_nodes.ts";
+
+const DIAGNOSIS: NodeDiagnosis = { roundTripMs: 1, clockOffsetMs: 0, role: "master" };
+const OPTIONS = { nodeTimeoutMs: 100 };
+
+type Diagnose = (timeoutMs: number) => Promise<NodeDiagnosis>;
+
+const answer: Diagnose = () => Promise.resolve(DIAGNOSIS);
+const hang: Diagnose = () => new Promise(() => {});
+
+/** Nodes of which each does what it is told to when it is diagnosed; `undefined` cannot be. */
+function clusterOf(...diagnoses: (Diagnose | undefined)[]): FakeCluster {
+  const cluster = new FakeCluster(diagnoses.length);
+  diagnoses.forEach((diagnose, index) => Object.assign(cluster.nodes[index], { diagnose }));
+  return cluster;
+}
+
+/** Checks the nodes without the client that they belong to. */
+function checkAll(cluster: FakeCluster, options: RedlockOptions = OPTIONS): Promise<HealthReport> {
+  const { nodes, wheel } = cluster;
+  const electorate = electorateOf(wheel, nodes);
+  return settle(cluster, check(electorate, resolveOptions("check nodes", options)));
+}
+
+function codes({ findings }: HealthReport): string[] {
+  return findings.map(({ code }) => code);
+}
+
+Deno.test("check() reports what the nodes tell, in their order", async () => {
+  const cluster = clusterOf(answer, () => Promise.resolve({ roundTripMs: 2 }), answer);
+  assertEquals(await checkAll(cluster), {
+    ok: true,
+    quorum: 2,
+    nodes: [
+      { name: "node0", reachable: true, ...DIAGNOSIS },
+      { name: "node1", reachable: true, roundTripMs: 2 },
+      { name: "node2", reachable: true, ...DIAGNOSIS },
+    ],
+    findings: [],
+  });
+  assertEquals([cluster.clock.timersAlive, cluster.wheel.size], [0, 0]);
+  await close(cluster);
+});
+
+Deno.test("check() tells the nodes how long they are waited for", async () => {
+  const toldMs: number[] = [];
+  const diagnose: Diagnose = (timeoutMs) => {
+    toldMs.push(timeoutMs);
+    return Promise.resolve(DIAGNOSIS);
+  };
+  const cluster = clusterOf(diagnose, diagnose);
+  await checkAll(cluster, { nodeTimeoutMs: 123 });
+  await checkAll(cluster, { ttlMs: 4_000 });
+  assertEquals(toldMs, [123, 123, 200, 200]);
+  await close(cluster);
+});
+
+for (
+  const [what, diagnose, error] of [
+    ["rejects", () => Promise.reject(new Error("refused")), "refused"],
+    ["rejects with what is no error", () => Promise.reject("oh no"), "oh no"],
+    ["throws", () => {
+      throw new Error("thrown");
+    }, "thrown"],
+    ["hangs", hang, "no answer within 100 ms"],
+  ] as const
+) {
+  Deno.test(`check() finds a node that ${what}`, async () => {
+    const cluster = clusterOf(answer, diagnose, answer);
+    const report = await checkAll(cluster);
+    assertEquals(report.nodes[1], { name: "node1", reachable: false, error });
+    assertEquals([codes(report), report.ok], [["NODE_UNREACHABLE"], true]);
+    assertEquals([cluster.clock.timersAlive, cluster.wheel.size], [0, 0]);
+    await close(cluster);
+  });
+}
+
+Deno.test("check() is over after one nodeTimeoutMs where every node hangs", async () => {
+  const cluster = clusterOf(hang, hang, hang);
+  const startMs = cluster.clock.monotonicMs();
+  const report = await checkAll(cluster);
+  assertEquals(cluster.clock.monotonicMs() - startMs, 100);
+  assertEquals([codes(report), report.ok], [["NO_QUORUM", "NODE_UNREACHABLE"], false]);
+  await close(cluster);
+});
+
+Deno.test("check() waits for the first connecting of a node, and nodeTimeoutMs from its end on", async () => {
+  const cluster = clusterOf(answer, hang, answer);
+  const [, node] = cluster.nodes;
+  node.readyAtMs = Infinity;
+  const startMs = cluster.clock.monotonicMs();
+  cluster.clock.setTimer(() => node.readyAtMs = startMs + 350, 350);
+  const { nodes } = await checkAll(cluster);
+  assertEquals(nodes[1].error, "no answer within 100 ms");
+  assertEquals(cluster.clock.monotonicMs() - startMs, 450);
+  await close(cluster);
+});
+
+Deno.test("check() only looks at a key of a node that cannot be diagnosed", async () => {
+  const cluster = clusterOf(undefined, undefined, undefined);
+  cluster.set("fail", 1);
+  const report = await checkAll(cluster, { ...OPTIONS, keyPrefix: "app:" });
+  assertEquals(report.nodes, [
+    { name: "node0", reachable: true },
+    { name: "node1", reachable: false, error: "node1 is down" },
+    { name: "node2", reachable: true },
+  ]);
+  assertEquals(codes(report), ["NODE_UNREACHABLE", "NOT_DIAGNOSED"]);
+  for (const { calls } of cluster.nodes) {
+    assertEquals(calls.map(({ operation, keys }) => [operation, keys]), [
+      ["inspect", ["app:hasp:doctor"]],
+    ]);
+  }
+  await close(cluster);
+});
+
+Deno.test("check() returns plain data", async () => {
+  const cluster = clusterOf(answer, hang, undefined, undefined);
+  const report = await checkAll(cluster);
+  assertEquals(JSON.parse(JSON.stringify(report)), report);
+  await close(cluster);
+});
+
+Deno.test("Redlock.check() goes by the client's options, and by those of the call", async () => {
+  const cluster = clusterOf(answer, () => Promise.resolve({ ...DIAGNOSIS, uptimeMs: 5_000 }));
+  const report = await settle(cluster, cluster.redlock.check());
+  assertEquals(codes(report), ["RESTARTED", "NODES_FEW", "NODES_EVEN"]);
+  const call = await settle(cluster, cluster.redlock.check({ ttlMs: 3_000 }));
+  assertEquals(codes(call), ["NODES_FEW", "NODES_EVEN"]);
+  await close(cluster);
+});
+
+Deno.test("Redlock.check() of a client that is closed rejects", async () => {
+  const cluster = clusterOf(answer);
+  await close(cluster);
+  const error = await assertRejects(() => cluster.redlock.check(), RedlockError);
+  assertEquals([error.code, error.message], ["CLOSED", "Cannot check nodes: the client is closed"]);
+});
+
+Deno.test("check() rejects where the client is closed meanwhile", async () => {
+  const cluster = clusterOf(answer, hang, hang);
+  const electorate = electorateOf(cluster.wheel, cluster.nodes);
+  const rejected = rejection(cluster, check(electorate, resolveOptions("check nodes", OPTIONS)));
+  electorate.closed = true;
+  cluster.wheel.announceClose();
+  const error = await rejected;
+  assertInstanceOf(error, RedlockError);
+  assertEquals(error.message, "Cannot check nodes: the client is closed");
+  assertEquals([cluster.clock.timersAlive, cluster.wheel.size], [0, 0]);
+  await close(cluster);
+});
+
+Deno.test("Redlock.check() names an option that there is not", async () => {
+  const cluster = clusterOf(answer);
+  const unknown = { timeoutMs: 5 } as RedlockOptions;
+  const error = await assertRejects(() => cluster.redlock.check(unknown), TypeError);
+  assertEquals(
+    error.message.split(":")[0],
+    "Cannot check nodes as there is no option 'timeoutMs'",
+  );
+  await close(cluster);
+});

@@ -1,0 +1,204 @@
+import { assertEquals, assertStrictEquals } from "@std/assert";
+import {
+  type Call,
+  encodeAcquire,
+  encodeAcquireOrWait,
+  encodeExtend,
+  encodeLeave,
+  encodeRaise,
+  encodeRelease,
+} from "../../../src/redis_node/commands.ts";
+import type { Claim, Ticket } from "../../../src/quorum/lock_node.ts";
+import {
+  ACQUIRE_ALL,
+  ACQUIRE_COUNTED,
+  ACQUIRE_FENCED,
+  ACQUIRE_OR_WAIT,
+  counterKey,
+  EXTEND,
+  EXTEND_FENCED,
+  LEAVE,
+  RAISE,
+  RELEASE,
+  type Script,
+} from "../../../src/redis_node/scripts.ts";
+import { FakeBallot } from "../../support/fake_ballot.ts";
+import { wire } from "../../support/fake_transport.ts";
+
+const CALLS: readonly Call[] = ["EVALSHA", "EVAL"];
+
+const ENTRY = "client:1:1700000000000";
+
+function ticket(claim: Claim = "last"): Ticket {
+  return { entry: ENTRY, claim, onQueued() {} };
+}
+
+/** A call of a script as it stands on the wire. */
+function called(call: Call, { source, sha1 }: Script, ...words: string[]): string {
+  return wire(call, call === "EVAL" ? source : sha1, ...words);
+}
+
+/** What is encoded, as text. */
+function text(bytes: Uint8Array): string {
+  return new TextDecoder().decode(bytes);
+}
+
+/** Sets of keys. None is told with the list of those who wait for it: the scripts make its name. */
+const KEYS: readonly (readonly string[])[] = [
+  ["k"],
+  ["é𝄞 \r\n"],
+  ["{user}:42"],
+  ["{}:42"],
+  ["k", "l"],
+  ["ü", "{t}1", "k"],
+];
+
+for (const keys of KEYS) {
+  const what = JSON.stringify(keys);
+  const ballot = new FakeBallot(keys);
+  const fenced = Object.assign(new FakeBallot(keys), { fence: 77 });
+  const count = String(keys.length);
+  const whole = { keys, value: "v" };
+
+  for (const call of CALLS) {
+    Deno.test(`encodeAcquire() of ${what} by ${call} is ${keys.length > 1 ? "the script" : "SET"}`, () => {
+      const expected = keys.length > 1
+        ? called(call, ACQUIRE_ALL, count, ...keys, "v", "1000")
+        : wire("SET", keys[0], "v", "NX", "PX", "1000");
+      assertEquals(text(encodeAcquire(ballot, call)), expected);
+    });
+
+    Deno.test(`encodeExtend() of ${what} by ${call} names the keys, the value and the TTL`, () => {
+      const expected = called(call, EXTEND, count, ...keys, "v", "1000");
+      assertEquals(text(encodeExtend(ballot, call)), expected);
+    });
+
+    Deno.test(`encodeRelease() of ${what} by ${call} names the keys and the value`, () => {
+      assertEquals(
+        text(encodeRelease(whole, call)),
+        called(call, RELEASE, count, ...keys, "v"),
+      );
+    });
+
+    for (const [stays, told] of [[undefined, "leave"], [false, "leave"], [true, "stay"]] as const) {
+      Deno.test(`encodeRelease() of ${what} by ${call} names the entry of who waited for it, where stays is ${stays}`, () => {
+        assertEquals(
+          text(encodeRelease({ ...whole, ticket: ticket(), stays }, call)),
+          called(call, RELEASE, count, ...keys, "v", ENTRY, told),
+        );
+      });
+    }
+
+    Deno.test(`encodeRelease() of ${what} by ${call} without a ticket tells of no line`, () => {
+      assertEquals(
+        text(encodeRelease({ ...whole, stays: true }, call)),
+        called(call, RELEASE, count, ...keys, "v"),
+      );
+    });
+
+    Deno.test(`encodeAcquireOrWait() of ${what} by ${call} names the keys, the entry and the claim`, () => {
+      assertEquals(
+        text(encodeAcquireOrWait(ballot, ticket(), call)),
+        called(call, ACQUIRE_OR_WAIT, count, ...keys, "v", "1000", ENTRY, "0"),
+      );
+    });
+
+    Deno.test(`encodeAcquire() of ${what} by ${call} with a hint is a script that counts`, () => {
+      const expected = keys.length > 1
+        ? called(call, ACQUIRE_FENCED, count, ...keys, "v", "1000", "", "1", "77")
+        : called(call, ACQUIRE_COUNTED, "2", keys[0], counterKey(keys[0]), "v", "1000", "77");
+      assertEquals(text(encodeAcquire(fenced, call)), expected);
+    });
+
+    Deno.test(`encodeAcquireOrWait() of ${what} by ${call} with a hint is a script that counts`, () => {
+      assertEquals(
+        text(encodeAcquireOrWait(fenced, ticket("overdue"), call)),
+        called(call, ACQUIRE_FENCED, count, ...keys, "v", "1000", ENTRY, "2", "77"),
+      );
+    });
+
+    Deno.test(`encodeExtend() of ${what} by ${call} with a token is a script that raises`, () => {
+      const expected = called(call, EXTEND_FENCED, count, ...keys, "v", "1000", "77");
+      assertEquals(text(encodeExtend(fenced, call)), expected);
+    });
+
+    Deno.test(`encodeRaise() of ${what} by ${call} names the keys, the value and the token`, () => {
+      const expected = called(call, RAISE, count, ...keys, "v", "77");
+      assertEquals(text(encodeRaise(fenced, call)), expected);
+    });
+
+    Deno.test(`encodeRelease() of ${what} by ${call} tells of no token`, () => {
+      assertEquals(encodeRelease(fenced, call), encodeRelease(ballot, call));
+    });
+
+    Deno.test(`encodeLeave() of ${what} by ${call} names the keys and the entry`, () => {
+      assertEquals(
+        text(encodeLeave(keys, ENTRY, call)),
+        called(call, LEAVE, count, ...keys, ENTRY),
+      );
+    });
+  }
+
+  Deno.test(`the commands about ${what} call scripts by name unless told otherwise`, () => {
+    assertEquals(encodeAcquire(ballot), encodeAcquire(ballot, "EVALSHA"));
+    assertEquals(encodeExtend(ballot), encodeExtend(ballot, "EVALSHA"));
+    assertEquals(encodeRelease(whole), encodeRelease(whole, "EVALSHA"));
+    assertEquals(encodeAcquire(fenced), encodeAcquire(fenced, "EVALSHA"));
+    assertEquals(encodeExtend(fenced), encodeExtend(fenced, "EVALSHA"));
+    assertEquals(encodeRaise(fenced), encodeRaise(fenced, "EVALSHA"));
+    assertEquals(encodeLeave(keys, "a:1"), encodeLeave(keys, "a:1", "EVALSHA"));
+    assertEquals(
+      encodeAcquireOrWait(ballot, ticket()),
+      encodeAcquireOrWait(ballot, ticket(), "EVALSHA"),
+    );
+  });
+}
+
+for (const [claim, told] of [["last", "0"], ["woken", "1"], ["overdue", "2"]] as const) {
+  Deno.test(`encodeAcquireOrWait() tells the claim "${claim}" as ${told}`, () => {
+    const ballot = new FakeBallot("k", "value");
+    ballot.ttlMs = 30_000;
+    const words = ["1", "k", "value", "30000", ENTRY, told];
+    assertEquals(
+      text(encodeAcquireOrWait(ballot, ticket(claim))),
+      called("EVALSHA", ACQUIRE_OR_WAIT, ...words),
+    );
+  });
+}
+
+Deno.test("the commands about one key have room for whatever it is made of", () => {
+  // Each character takes the most bytes that one can.
+  for (const key of ["\uffff", "\uffff".repeat(30_000)]) {
+    const value = "\uffff".repeat(40);
+    const ballot = Object.assign(new FakeBallot(key, value), { ttlMs: Number.MAX_SAFE_INTEGER });
+    const ttl = "9007199254740991";
+    assertEquals(text(encodeAcquire(ballot)), wire("SET", key, value, "NX", "PX", ttl));
+    assertEquals(
+      text(encodeExtend(ballot)),
+      called("EVALSHA", EXTEND, "1", key, value, ttl),
+    );
+    assertEquals(
+      text(encodeRelease(ballot)),
+      called("EVALSHA", RELEASE, "1", key, value),
+    );
+    const fenced = Object.assign(new FakeBallot(key, value), {
+      ttlMs: Number.MAX_SAFE_INTEGER,
+      fence: Number.MAX_SAFE_INTEGER,
+    });
+    assertEquals(
+      text(encodeAcquire(fenced)),
+      called("EVALSHA", ACQUIRE_COUNTED, "2", key, counterKey(key), value, ttl, ttl),
+    );
+  }
+});
+
+Deno.test("the commands about one key lie side by side, so that they go out in one piece", () => {
+  const ballot = new FakeBallot();
+  encodeAcquire(ballot); // where a slab is full the next is begun
+  const commands = [encodeAcquire(ballot), encodeExtend(ballot), encodeRelease(ballot)];
+  commands.slice(1).forEach((command, index) => {
+    const before = commands[index];
+    assertStrictEquals(command.buffer, before.buffer);
+    assertEquals(command.byteOffset, before.byteOffset + before.length);
+  });
+});

@@ -1,0 +1,72 @@
+import { assertEquals } from "@std/assert";
+import {
+  Causes,
+  mayBeOld,
+  type Quarantine,
+  quarantineOf,
+  restartedAtMs,
+} from "../../../src/redis_node/quarantine.ts";
+
+/** What a server answers to `INFO server`, in part. */
+function info(uptime: string): string {
+  return `# Server\r\nredis_version:7.0.15\r\n${uptime}\r\nuptime_in_days:0\r\n`;
+}
+
+for (
+  const [uptime, atMs] of [
+    ["uptime_in_seconds:0", 11_000],
+    ["uptime_in_seconds:1", 10_000],
+    ["uptime_in_seconds:86400", 11_000 - 86_400_000],
+    ["uptime_in_seconds:", -Infinity],
+    ["uptime_in_seconds:-5", -Infinity],
+    ["process_uptime_in_seconds:5", -Infinity],
+    ["uptime_in_seconds_more:5", -Infinity],
+  ] as const
+) {
+  Deno.test(`restartedAtMs() of ${uptime} is a second late: ${atMs}`, () => {
+    assertEquals(restartedAtMs(info(uptime), 10_000), atMs);
+  });
+}
+
+Deno.test("restartedAtMs() of an answer without the uptime is long ago", () => {
+  assertEquals(restartedAtMs("", 10_000), -Infinity);
+});
+
+for (
+  const [what, restartedMs, ageMs, remainingMs, reason] of [
+    ["new in every way", 10_000, 0, 500, "restarted"],
+    ["restarted of late", 9_700, 5_000, 200, "restarted"],
+    ["emptied of late", -Infinity, 100, 400, "emptied"],
+    ["restarted, and emptied later", 9_600, 100, 400, "emptied"],
+    ["emptied, and restarted later", 9_900, 400, 400, "restarted"],
+    ["one of a millisecond less than the guard", -Infinity, 499, 1, "emptied"],
+  ] as const
+) {
+  Deno.test(`quarantineOf() a server that is ${what} ends ${remainingMs} ms later`, () => {
+    const quarantine = quarantineOf(500, 10_000, restartedMs, ageMs);
+    assertEquals(quarantine, { reason, remainingMs, sinceMs: 9_500 + remainingMs });
+  });
+}
+
+Deno.test("quarantineOf() a server that is as old as the guard is none", () => {
+  assertEquals(quarantineOf(500, 10_000, 9_500, 500), undefined);
+  assertEquals(quarantineOf(500, 10_000, -Infinity, 501), undefined);
+});
+
+Deno.test("Causes tells one that shows again, more or less at the same time, once", () => {
+  const causes = new Causes();
+  const quarantine = (sinceMs: number): Quarantine => {
+    return { reason: "restarted", sinceMs, remainingMs: 1 };
+  };
+  const times = [1_000, 1_000, 2_900, 100, 3_001, 4_000, 9_000];
+  const fresh = times.filter((sinceMs) => causes.isNew(quarantine(sinceMs)));
+  assertEquals(fresh, [1_000, 3_001, 9_000]);
+});
+
+Deno.test("mayBeOld() is what is below the clock of the restart and the guard", () => {
+  const hintUs = 1_700_000_000_000_000;
+  const floorUs = hintUs - (90_000 - 60_000) * 1_000;
+  assertEquals(mayBeOld(floorUs - 1, hintUs, 60_000, 90_000), true);
+  assertEquals(mayBeOld(floorUs, hintUs, 60_000, 90_000), false);
+  assertEquals(mayBeOld(1, hintUs, 60_000, Infinity), false); // the uptime is not known
+});

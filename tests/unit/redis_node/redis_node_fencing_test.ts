@@ -1,0 +1,195 @@
+import { assertEquals, assertInstanceOf } from "@std/assert";
+import type { Ticket } from "../../../src/quorum/lock_node.ts";
+import { ConnectionError, ProtocolError } from "../../../src/redis/errors.ts";
+import {
+  ACQUIRE_COUNTED,
+  ACQUIRE_FENCED,
+  EXTEND_FENCED,
+  RAISE,
+  type Script,
+} from "../../../src/redis_node/scripts.ts";
+import { FakeBallot } from "../../support/fake_ballot.ts";
+import { runMicrotasks } from "../../support/fake_clock.ts";
+import { wire } from "../../support/fake_transport.ts";
+import {
+  Bench,
+  ENTRY,
+  FencedBallot,
+  LOST,
+  NAME,
+  NOSCRIPT,
+  type Operation,
+  WaitingBench,
+} from "../../support/redis_node_bench.ts";
+
+/** What the ballots name, and some count that is more. */
+const FENCE = 1_700_000_000_000_000;
+const COUNT = FENCE + 7;
+
+/** The command of each operation about one key, and about two. */
+const COMMANDS: readonly (readonly [Operation, string[], Script, string[]])[] = [
+  ["acquire", ["k"], ACQUIRE_COUNTED, ["2", "k", "{k}:fence", "v", "1000", `${FENCE}`]],
+  ["acquire", ["k", "l"], ACQUIRE_FENCED, ["2", "k", "l", "v", "1000", "", "1", `${FENCE}`]],
+  ["extend", ["k"], EXTEND_FENCED, ["1", "k", "v", "1000", `${FENCE}`]],
+  ["extend", ["k", "l"], EXTEND_FENCED, ["2", "k", "l", "v", "1000", `${FENCE}`]],
+  ["raise", ["k"], RAISE, ["1", "k", "v", `${FENCE}`]],
+  ["raise", ["k", "l"], RAISE, ["2", "k", "l", "v", `${FENCE}`]],
+];
+
+for (const [operation, keys, { sha1, source }, words] of COMMANDS) {
+  Deno.test(`RedisNode.${operation}() of ${keys.length} with fencing sends the script's name, and itself where it is not known`, async () => {
+    const bench = new Bench();
+    const transport = await bench.open();
+    transport.writes.length = 0;
+    const ballot = new FencedBallot(keys);
+    bench.ask(operation, ballot, 3);
+    await runMicrotasks();
+    assertEquals(transport.written, wire("EVALSHA", sha1, ...words));
+    await bench.answer(NOSCRIPT);
+    assertEquals(transport.written, wire("EVAL", source, ...words));
+    assertEquals(ballot.answers, []);
+    await bench.answer(":0\r\n");
+    assertEquals(ballot.answers, [["denied", 3, bench.clock.monotonicMs()]]);
+    await bench.close();
+  });
+}
+
+for (const operation of ["acquire", "raise"] as const) {
+  for (const keys of [["k"], ["k", "l"]]) {
+    for (const count of [COUNT, Number.MAX_SAFE_INTEGER, 1_000_001]) {
+      Deno.test(`RedisNode.${operation}() of ${keys.length} with fencing grants with the count ${count}, at the time of the reply`, async () => {
+        const bench = new Bench();
+        const ballot = new FencedBallot(keys);
+        bench.ask(operation, ballot, 7);
+        await bench.clock.advance(30);
+        const atMs = bench.clock.monotonicMs();
+        await bench.answer(`:${count}\r\n`);
+        assertEquals([ballot.answers, ballot.counts], [[["granted", 7, atMs]], [count]]);
+        await bench.close();
+      });
+    }
+
+    Deno.test(`RedisNode.${operation}() of ${keys.length} with fencing is denied by 0`, async () => {
+      const bench = new Bench();
+      const ballot = new FencedBallot(keys);
+      bench.ask(operation, ballot, 7);
+      await runMicrotasks();
+      await bench.answer(":0\r\n");
+      assertEquals(ballot.answers, [["denied", 7, bench.clock.monotonicMs()]]);
+      await bench.close();
+    });
+  }
+
+  for (
+    const reply of [":4\r\n", ":1000000\r\n", ":-1\r\n", ":9007199254740993\r\n", "$1\r\n7\r\n"]
+  ) {
+    Deno.test(`RedisNode.${operation}() with fencing fails on ${JSON.stringify(reply)}, which is no count`, async () => {
+      const bench = new Bench();
+      const ballot = new FencedBallot();
+      bench.ask(operation, ballot, 2);
+      await runMicrotasks();
+      await bench.answer(reply);
+      const message = `Cannot read vote as ${NAME} sent another reply`;
+      assertEquals([ballot.answers, ballot.counts], [[["failed", 2, message]], []]);
+      assertInstanceOf(ballot.errors[0], ProtocolError);
+      await bench.close();
+    });
+  }
+}
+
+for (const [reply, outcome] of [[":1\r\n", "granted"], [":2\r\n", "denied"]] as const) {
+  Deno.test(`RedisNode.extend() with fencing is ${outcome} by ${JSON.stringify(reply)}, without a count`, async () => {
+    const bench = new Bench();
+    const ballot = new FencedBallot();
+    bench.ask("extend", ballot, 2);
+    await runMicrotasks();
+    await bench.answer(reply);
+    assertEquals(ballot.answers.map(([outcome]) => outcome), [outcome]);
+    assertEquals(ballot.counts.filter((count) => count !== undefined), []);
+    await bench.close();
+  });
+}
+
+Deno.test("RedisNode takes no count from a node that was not asked to count", async () => {
+  const bench = new Bench();
+  const ballot = bench.ask("acquire", new FakeBallot(["k", "l"]), 2);
+  await runMicrotasks();
+  await bench.answer(`:${COUNT}\r\n`);
+  assertEquals(ballot.answers.map(([outcome]) => outcome), ["failed"]);
+  await bench.close();
+});
+
+Deno.test("RedisNode.raise() says nothing of whether a key may stand", async () => {
+  const bench = new Bench();
+  const ballots = [0b0, 0b111].map((mayStand) => Object.assign(new FencedBallot(), { mayStand }));
+  for (const ballot of ballots) bench.ask("raise", ballot, 1);
+  await runMicrotasks();
+  assertEquals(ballots.map(({ mayStand }) => mayStand), [0b0, 0b111]);
+  await bench.close();
+});
+
+Deno.test("RedisNode.raise() fails at once while the node is down, and leaves nothing to release", async () => {
+  const bench = new Bench();
+  await bench.open();
+  await bench.hangUp();
+  const ballot = bench.ask("raise", new FencedBallot(), 2);
+  assertEquals(ballot.answers, [["failed", 2, LOST]]);
+  assertInstanceOf(ballot.errors[0], ConnectionError);
+  assertEquals(await bench.reconnect(), "");
+  await bench.close();
+});
+
+Deno.test("RedisNode.raise() does not send its script whole for a lock that is over", async () => {
+  const bench = new Bench();
+  const transport = await bench.open();
+  const ballot = bench.ask("raise", new FencedBallot(), 2);
+  await runMicrotasks();
+  ballot.wanted = false;
+  await bench.answer(NOSCRIPT);
+  assertEquals([transport.written, ballot.answers.map(([outcome]) => outcome)], ["", ["failed"]]);
+  await bench.close();
+});
+
+// In line
+
+class FencedTicketBallot extends FencedBallot {
+  readonly ticket: Ticket = { entry: ENTRY, claim: "last", onQueued() {} };
+  readonly queued: number[] = [];
+
+  queue(seat: number): void {
+    this.queued.push(seat);
+  }
+}
+
+for (
+  const [reply, outcome, counts, queued] of [
+    [`:${COUNT}\r\n`, ["granted"], [COUNT], []],
+    ["*3\r\n:500\r\n:0\r\n:1\r\n", [], [], [5]],
+  ] as const
+) {
+  Deno.test(`RedisNode.acquire() of one who waits with fencing reads ${JSON.stringify(reply)}`, async () => {
+    const bench = await new WaitingBench().listening();
+    const ballot = new FencedTicketBallot();
+    bench.node.acquire(ballot, 5);
+    await runMicrotasks();
+    const words = ["1", "k", "v", "1000", ENTRY, "0", `${FENCE}`];
+    assertEquals(bench.commands.written, wire("EVALSHA", ACQUIRE_FENCED.sha1, ...words));
+    await bench.reply(reply);
+    assertEquals(ballot.answers.map(([outcome]) => outcome), [...outcome]);
+    assertEquals([ballot.counts, ballot.queued], [[...counts], [...queued]]);
+    await bench.close();
+  });
+}
+
+Deno.test("RedisNode.acquire() of one who waits with fencing counts all the same where nobody can stand in line", async () => {
+  const bench = await new WaitingBench().listening();
+  const ballot = new FencedTicketBallot();
+  bench.node.acquire(ballot, 5);
+  await runMicrotasks();
+  await bench.reply("-WRONGTYPE Operation against a key holding the wrong kind of value\r\n");
+  const words = ["2", "k", "{k}:fence", "v", "1000", `${FENCE}`];
+  assertEquals(bench.commands.written, wire("EVALSHA", ACQUIRE_COUNTED.sha1, ...words));
+  await bench.reply(`:${COUNT}\r\n`);
+  assertEquals(ballot.counts, [COUNT]);
+  await bench.close();
+});

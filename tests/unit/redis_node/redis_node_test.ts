@@ -1,0 +1,157 @@
+import { assertEquals, assertInstanceOf, assertStrictEquals } from "@std/assert";
+import { ACQUIRE_ALL, EXTEND, RELEASE } from "../../../src/redis_node/scripts.ts";
+import { FakeBallot } from "../../support/fake_ballot.ts";
+import { runMicrotasks } from "../../support/fake_clock.ts";
+import { wire } from "../../support/fake_transport.ts";
+import { Bench, LOST, NAME, NOSCRIPT } from "../../support/redis_node_bench.ts";
+
+// What it is
+
+Deno.test("RedisNode has its address without credentials for a name", () => {
+  assertEquals(new Bench({}, "redis://user:hunter2@h/3").node.name, "redis://h:6379/3");
+});
+
+Deno.test("RedisNode connects when it is first asked, and not before", async () => {
+  const bench = new Bench();
+  await runMicrotasks();
+  assertEquals(bench.network.targets, []);
+  bench.ask("acquire");
+  assertEquals(bench.network.targets, [{ kind: "tcp", hostname: "h", port: 6379 }]);
+  await bench.close();
+});
+
+Deno.test("RedisNode.readyAtMs is when its first connecting was over", async () => {
+  const bench = new Bench();
+  bench.network.mode = "wait";
+  bench.ask("acquire");
+  assertEquals(bench.node.readyAtMs, Infinity);
+  await bench.clock.advance(70);
+  const readyAtMs = bench.clock.monotonicMs();
+  bench.network.pending[0].accept();
+  await runMicrotasks();
+  assertEquals(bench.node.readyAtMs, readyAtMs);
+  await bench.close();
+});
+
+Deno.test("RedisNode tells its observer of connections, under its name", async () => {
+  const bench = new Bench();
+  bench.ask("acquire");
+  await runMicrotasks();
+  await bench.hangUp();
+  await bench.reconnect();
+  assertEquals(bench.events, [`${NAME} connected`, `${NAME}: ${LOST}`, `${NAME} connected`]);
+  await bench.close();
+});
+
+// What it writes
+
+for (
+  const [operation, keys, words] of [
+    ["acquire", ["k"], ["SET", "k", "v", "NX", "PX", "1000"]],
+    ["acquire", ["k", "l"], ["EVALSHA", ACQUIRE_ALL.sha1, "2", "k", "l", "v", "1000"]],
+    ["extend", ["k"], ["EVALSHA", EXTEND.sha1, "1", "k", "v", "1000"]],
+    ["extend", ["k", "l"], ["EVALSHA", EXTEND.sha1, "2", "k", "l", "v", "1000"]],
+    ["release", ["k"], ["EVALSHA", RELEASE.sha1, "1", "k", "v"]],
+    ["release", ["k", "l"], ["EVALSHA", RELEASE.sha1, "2", "k", "l", "v"]],
+    ["acquire", ["é𝄞 \r\n"], ["SET", "é𝄞 \r\n", "v", "NX", "PX", "1000"]],
+    ["extend", ["é𝄞"], ["EVALSHA", EXTEND.sha1, "1", "é𝄞", "v", "1000"]],
+    ["release", ["é{𝄞}"], ["EVALSHA", RELEASE.sha1, "1", "é{𝄞}", "v"]],
+    ["release", ["é", "𝄞"], ["EVALSHA", RELEASE.sha1, "2", "é", "𝄞", "v"]],
+  ] as const
+) {
+  Deno.test(`RedisNode.${operation}() of ${JSON.stringify(keys)} writes ${words[0]}`, async () => {
+    const bench = new Bench();
+    bench.ask(operation, new FakeBallot(keys));
+    await runMicrotasks();
+    assertEquals(bench.network.last.written, wire(...words));
+    await bench.close();
+  });
+}
+
+for (const operation of ["acquire", "extend", "release"] as const) {
+  Deno.test(`RedisNode.${operation}() encodes its command once for all nodes`, async () => {
+    const [bench, other] = [new Bench(), new Bench()];
+    const ballot = bench.ask(operation);
+    const { shared } = ballot;
+    assertInstanceOf(shared, Uint8Array);
+    other.ask(operation, ballot, 1);
+    assertStrictEquals(ballot.shared, shared);
+    await runMicrotasks();
+    assertEquals(other.network.last.written, bench.network.last.written);
+    await Promise.all([bench.close(), other.close()]);
+  });
+}
+
+Deno.test("RedisNode writes a key of many bytes whole", async () => {
+  const bench = new Bench();
+  const key = "ü".repeat(100_000);
+  bench.ask("acquire", new FakeBallot(key));
+  await runMicrotasks();
+  assertEquals(bench.network.last.written, wire("SET", key, "v", "NX", "PX", "1000"));
+  await bench.close();
+});
+
+Deno.test("RedisNode writes what one tick asks in one piece, in order", async () => {
+  const bench = new Bench();
+  const transport = await bench.open();
+  const ballot = bench.ask("acquire");
+  ballot.shared = undefined;
+  bench.ask("release", ballot);
+  await runMicrotasks();
+  assertEquals(transport.writes, [
+    wire("SET", "k", "v", "NX", "PX", "1000") +
+    wire("EVALSHA", RELEASE.sha1, "1", "k", "v"),
+  ]);
+  await bench.close();
+});
+
+// Scripts that the server does not know
+
+for (
+  const [operation, keys, source, args] of [
+    ["acquire", ["k", "l"], ACQUIRE_ALL.source, ["v", "1000"]],
+    ["extend", ["k"], EXTEND.source, ["v", "1000"]],
+    ["extend", ["k", "l"], EXTEND.source, ["v", "1000"]],
+    ["release", ["k"], RELEASE.source, ["v"]],
+    ["release", ["k", "l"], RELEASE.source, ["v"]],
+  ] as const
+) {
+  const what = `RedisNode.${operation}() of ${keys.length}`;
+  const script = wire("EVAL", source, String(keys.length), ...keys, ...args);
+
+  Deno.test(`${what} sends the script whole on NOSCRIPT, and counts its reply`, async () => {
+    const bench = new Bench();
+    const ballot = bench.ask(operation, new FakeBallot(keys), 4);
+    await runMicrotasks();
+    await bench.answer(NOSCRIPT);
+    assertEquals(bench.network.last.written, script);
+    assertEquals(ballot.answers, []);
+    await bench.answer(":1\r\n");
+    assertEquals(ballot.answers, [["granted", 4, bench.clock.monotonicMs()]]);
+    assertEquals(bench.network.last.written, "");
+    await bench.close();
+  });
+
+  Deno.test(`${what} fails on NOSCRIPT to the whole script`, async () => {
+    const bench = new Bench();
+    const ballot = bench.ask(operation, new FakeBallot(keys));
+    await runMicrotasks();
+    await bench.answer(NOSCRIPT);
+    await bench.answer(NOSCRIPT);
+    assertEquals(bench.network.last.written, "");
+    assertEquals(ballot.answers, [["failed", 0, NOSCRIPT.slice(1, -2)]]);
+    await bench.close();
+  });
+
+  Deno.test(`${what} on NOSCRIPT when it is no longer wanted ${operation === "release" ? "sends the script all the same" : "fails, and sends nothing"}`, async () => {
+    const bench = new Bench();
+    const ballot = bench.ask(operation, new FakeBallot(keys));
+    await runMicrotasks();
+    ballot.wanted = false;
+    await bench.answer(NOSCRIPT);
+    const released = operation === "release";
+    assertEquals(bench.network.last.written, released ? script : "");
+    assertEquals(ballot.answers, released ? [] : [["failed", 0, NOSCRIPT.slice(1, -2)]]);
+    await bench.close();
+  });
+}

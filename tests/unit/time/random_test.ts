@@ -1,0 +1,50 @@
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { systemRandom } from "../../../src/time/random.ts";
+
+Deno.test("systemRandom.value() is 40 lower-case hexadecimal digits", () => {
+  for (let times = 0; times < 200; times++) assertMatch(systemRandom.value(), /^[0-9a-f]{40}$/u);
+});
+
+Deno.test("systemRandom.value() is another one each time", () => {
+  const values = Array.from({ length: 5_000 }, () => systemRandom.value());
+  assertEquals(new Set(values).size, values.length);
+});
+
+Deno.test("systemRandom.value() uses every bit of the runtime's generator once", () => {
+  const filled: number[] = [];
+  const original = crypto.getRandomValues;
+  const counting = <T extends ArrayBufferView>(array: T) => {
+    const bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+    bytes.forEach((_, index) => bytes[index] = (filled.length + index) % 251);
+    filled.push(...bytes);
+    return array;
+  };
+  Object.defineProperty(crypto, "getRandomValues", { value: counting, configurable: true });
+  let hex = "";
+  try {
+    // What is left of the bytes drawn before goes first.
+    for (let drawn = 0; filled.length === 0; drawn++) {
+      hex = systemRandom.value();
+      assert(drawn < 10_000);
+    }
+    while (hex.length < filled.length * 2) hex += systemRandom.value();
+  } finally {
+    Object.defineProperty(crypto, "getRandomValues", { value: original, configurable: true });
+  }
+  assertEquals(hex, filled.map((byte) => byte.toString(16).padStart(2, "0")).join(""));
+});
+
+Deno.test("systemRandom.value() has every digit in every place", () => {
+  const seen = Array.from({ length: 40 }, () => new Set<string>());
+  for (let times = 0; times < 1_000; times++) {
+    [...systemRandom.value()].forEach((digit, place) => seen[place].add(digit));
+  }
+  assertEquals(seen.map(({ size }) => size), seen.map(() => 16));
+});
+
+Deno.test("systemRandom.fraction() is at least 0 and less than 1", () => {
+  for (let times = 0; times < 1_000; times++) {
+    const fraction = systemRandom.fraction();
+    assert(fraction >= 0 && fraction < 1);
+  }
+});
