@@ -57,18 +57,15 @@ export {
 } from "./src/health/report.ts";
 export type { Inspection } from "./src/lock/inspection.ts";
 export type { ExtendOptions, FencedLock, Lock } from "./src/lock/lock.ts";
+export type { KeyState, LockNode, LockRequest } from "./src/quorum/lock_node.ts";
+export type { NodeDiagnosis, TriedCommand } from "./src/quorum/node_diagnosis.ts";
 export type {
-  Ballot,
-  Claim,
-  KeyState,
-  LockNode,
-  NodeDiagnosis,
-  Place,
-  Ticket,
-  TriedCommand,
-  Vote,
-  WakeListener,
-} from "./src/quorum/lock_node.ts";
+  QueuePosition,
+  QueuePriority,
+  QueueTicket,
+  ReleaseListener,
+} from "./src/quorum/queue_ticket.ts";
+export type { Vote } from "./src/vote.ts";
 export type { RedlockOptions, TokenSource } from "./src/options.ts";
 export {
   type CommandOutcome,

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Vote } from "./quorum/lock_node.ts";
+import type { Vote } from "./vote.ts";
 
 /** The stable codes of {@linkcode RedlockError}. */
 export type RedlockErrorCode = "LOCK_HELD" | "NO_QUORUM" | "LOCK_LOST" | "CLOSED";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Vote } from "./quorum/lock_node.ts";
+import type { Vote } from "./vote.ts";
 
 /** What every event about a lock has. */
 export interface LockEvent {

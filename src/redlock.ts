@@ -6,12 +6,12 @@
 import { Acquisition } from "./lock/acquire.ts";
 import { RedlockError } from "./errors.ts";
 import type { HealthReport } from "./health/report.ts";
-import type { Hold } from "./lock/held_lock.ts";
+import type { HeldLock } from "./lock/held_lock.ts";
 import { inspect, type Inspection } from "./lock/inspection.ts";
 import { type FencedLock, Lock } from "./lock/lock.ts";
 import type { LockNode } from "./quorum/lock_node.ts";
 import { checkResources, type RedlockOptions, resolveOptions, type Settings } from "./options.ts";
-import { type Electorate, electorateOf } from "./quorum/round.ts";
+import { type ClientState, createClientState } from "./client_state.ts";
 import { TimerWheel } from "./time/timer_wheel.ts";
 
 /** Most nodes of one client: their seats are the bits of one small integer. */
@@ -40,7 +40,7 @@ export type Routine<T> = (lock: Lock) => Promise<T> | T;
  * ```
  */
 export class Redlock implements AsyncDisposable {
-  readonly #electorate: Electorate;
+  readonly #client: ClientState;
   readonly #options: RedlockOptions;
   readonly #defaults: Settings;
   /** The options of the last call and what they came to: most callers pass the same ones each time. */
@@ -62,7 +62,7 @@ export class Redlock implements AsyncDisposable {
     checkNodes(nodes);
     this.#options = { ...options };
     this.#defaults = this.#lastSettings = resolveOptions("create lock client", options);
-    this.#electorate = electorateOf(wheel, [...nodes], options.onEvent);
+    this.#client = createClientState(wheel, [...nodes], options.onEvent);
   }
 
   /**
@@ -113,9 +113,9 @@ export class Redlock implements AsyncDisposable {
   ): Promise<Lock | undefined> {
     const acquisition = this.#acquisition(resource, options, false);
     await acquisition.attempt();
-    const hold = acquisition.concludeAlone();
-    if (hold) await acquisition.drawToken(hold);
-    if (hold) return new Lock(hold);
+    const held = acquisition.concludeAlone();
+    if (held) await acquisition.drawToken(held);
+    if (held) return new Lock(held);
     const refusal = acquisition.unanswered || this.#hears(options)
       ? acquisition.refusal()
       : undefined;
@@ -160,8 +160,8 @@ export class Redlock implements AsyncDisposable {
     if (typeof routine !== "function") {
       throw new TypeError("Cannot acquire lock as 'routine' must be a function");
     }
-    const hold = await this.#acquisition(resource, options, true).acquire();
-    return await runUsing(hold, routine);
+    const held = await this.#acquisition(resource, options, true).acquire();
+    return await runUsing(held, routine);
   }
 
   /**
@@ -179,7 +179,7 @@ export class Redlock implements AsyncDisposable {
       throw new TypeError("Cannot inspect lock as a resource must be a string that is not empty");
     }
     checkResources("inspect lock", resource);
-    if (this.#electorate.closed) {
+    if (this.#client.closed) {
       throw new RedlockError(
         `Cannot inspect lock ${JSON.stringify(resource)}: the client is closed`,
         {
@@ -188,7 +188,7 @@ export class Redlock implements AsyncDisposable {
       );
     }
     const key = settings.keyPrefix + resource;
-    return await inspect(this.#electorate, resource, key, settings.nodeTimeoutMs);
+    return await inspect(this.#client, resource, key, settings.nodeTimeoutMs);
   }
 
   /**
@@ -221,7 +221,7 @@ export class Redlock implements AsyncDisposable {
     const settings = this.#settings("check nodes", options);
     // Loaded when it is asked for: few programs ask, and those that only lock start faster without it.
     const { check } = await import("./health/check.ts");
-    return await check(this.#electorate, settings);
+    return await check(this.#client, settings);
   }
 
   /**
@@ -238,16 +238,16 @@ export class Redlock implements AsyncDisposable {
   }
 
   async #close(): Promise<void> {
-    const { nodes, wheel, lines } = this.#electorate;
-    this.#electorate.closed = true;
-    lines.close();
-    wheel.hold();
+    const { nodes, wheel, localQueues } = this.#client;
+    this.#client.closed = true;
+    localQueues.close();
+    wheel.ref();
     // One turn of the event loop lets every call that was stopped send its clean-up before the nodes close.
     if (wheel.announceClose()) {
       await new Promise<void>((resolve) => void wheel.after(0, resolve));
     }
     await Promise.allSettled(nodes.map(async (node) => await node.close?.()));
-    wheel.release();
+    wheel.unref();
     wheel.close();
   }
 
@@ -258,8 +258,8 @@ export class Redlock implements AsyncDisposable {
   ): Acquisition {
     const settings = this.#settings("acquire lock", options);
     const resources = checkResources("acquire lock", resource);
-    if (settings.fencing) checkFencing(this.#electorate.nodes);
-    return new Acquisition(this.#electorate, settings, resources, autoExtend);
+    if (settings.fencing) checkFencing(this.#client.nodes);
+    return new Acquisition(this.#client, settings, resources, autoExtend);
   }
 
   #settings(attempt: string, options: RedlockOptions | undefined): Settings {
@@ -291,19 +291,19 @@ export function redlockOn(
 }
 
 /** Runs `routine` with the lock, and gives the lock back whatever comes of it. */
-async function runUsing<T>(hold: Hold, routine: Routine<T>): Promise<T> {
-  const { signal } = hold.settings;
-  const abort = () => hold.abort(signal!.reason);
+async function runUsing<T>(held: HeldLock, routine: Routine<T>): Promise<T> {
+  const { signal } = held.settings;
+  const abort = () => held.abort(signal!.reason);
   if (signal?.aborted) abort();
   signal?.addEventListener("abort", abort, { once: true });
   try {
-    const result = await routine(new Lock(hold));
-    const lost = hold.lostError;
+    const result = await routine(new Lock(held));
+    const lost = held.lostError;
     if (lost) throw lost;
     return result;
   } finally {
     signal?.removeEventListener("abort", abort);
-    await hold.release().catch(() => {}); // an event has told; the TTL takes over
+    await held.release().catch(() => {}); // an event has told; the TTL takes over
   }
 }
 
@@ -318,7 +318,7 @@ function sameOptions(one: RedlockOptions, other: RedlockOptions): boolean {
 }
 
 function checkFencing(nodes: readonly LockNode[]): void {
-  const unable = nodes.find((node) => !node.raise);
+  const unable = nodes.find((node) => !node.raiseCounters);
   if (!unable) return;
   throw new TypeError(`Cannot acquire lock as node ${unable.name} has no fencing tokens`);
 }

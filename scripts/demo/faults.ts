@@ -12,16 +12,16 @@ interface Fault {
   /** When: once this share of all increments is written. */
   readonly share: number;
   /** Which node, counted from 0. */
-  readonly seat: number;
+  readonly nodeIndex: number;
   readonly kind: "kill" | "hang" | "resume" | "restart";
 }
 
 const FAULTS: readonly Fault[] = [
-  { share: 0.12, seat: 1, kind: "kill" },
-  { share: 0.28, seat: 3, kind: "hang" },
-  { share: 0.5, seat: 3, kind: "resume" },
-  { share: 0.6, seat: 4, kind: "kill" },
-  { share: 0.78, seat: 1, kind: "restart" },
+  { share: 0.12, nodeIndex: 1, kind: "kill" },
+  { share: 0.28, nodeIndex: 3, kind: "hang" },
+  { share: 0.5, nodeIndex: 3, kind: "resume" },
+  { share: 0.6, nodeIndex: 4, kind: "kill" },
+  { share: 0.78, nodeIndex: 1, kind: "restart" },
 ];
 
 /** How often the counter's progress is looked at, in milliseconds. */
@@ -35,9 +35,9 @@ export async function letFaultsHappen(
   signal: AbortSignal,
 ): Promise<void> {
   const killedAtMs: number[] = [];
-  for (const { share, seat, kind } of FAULTS) {
+  for (const { share, nodeIndex, kind } of FAULTS) {
     // A node that comes back empty stays out for a whole TTL, so that no lock it has forgotten is still held.
-    const notBeforeMs = kind === "restart" ? killedAtMs[seat]! + ttlMs : 0;
+    const notBeforeMs = kind === "restart" ? killedAtMs[nodeIndex]! + ttlMs : 0;
     const due = () =>
       timeline.writes >= share * increments && timeline.inside().length > 0 &&
       Date.now() > notBeforeMs;
@@ -45,8 +45,8 @@ export async function letFaultsHappen(
       if (signal.aborted) return;
       await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
     }
-    if (kind === "kill") killedAtMs[seat] = Date.now();
-    await befall(nodes[seat]!, `node ${seat + 1}`, kind, timeline, ttlMs);
+    if (kind === "kill") killedAtMs[nodeIndex] = Date.now();
+    await befall(nodes[nodeIndex]!, `node ${nodeIndex + 1}`, kind, timeline, ttlMs);
   }
 }
 

@@ -44,7 +44,7 @@ export async function run(crew: Crew, plan: Plan, signal: AbortSignal): Promise<
   const increments = plan.increments * crew.names.length;
   using canvas = new Canvas();
   const ended = new AbortController();
-  plan.nodes.forEach((_, seat) => timeline.change(`node ${seat + 1}`, "up"));
+  plan.nodes.forEach((_, nodeIndex) => timeline.change(`node ${nodeIndex + 1}`, "up"));
   const draw = (scale?: Scale) => picture(plan, crew, timeline, increments, scale);
   const painter = setInterval(() => canvas.paint(draw()), PAINT_EVERY_MS);
   const faults = plan.nodes.length === 0
@@ -80,7 +80,7 @@ function picture(
   const painted = crew.names.map((name, index) =>
     workerRow(timeline, name, WORKER_COLOURS[index % WORKER_COLOURS.length]!, scale)
   );
-  const nodes = plan.nodes.map((_, seat) => nodeRow(timeline, `node ${seat + 1}`, scale));
+  const nodes = plan.nodes.map((_, nodeIndex) => nodeRow(timeline, `node ${nodeIndex + 1}`, scale));
   const notes = timeline.notes.map(({ atMs, text }) => {
     const time = `${(atMs / 1_000).toFixed(2)} s`;
     return paint("dim", label(time, time.length)) + text;

@@ -1,15 +1,23 @@
 /**
- * An attempt at a lock with a fencing token: which number, and whether it is certain, is in `fencing.ts`.
+ * An attempt at a lock with a fencing token: which number, and whether it is certain, is in `token.ts`.
  *
  * @module
  */
 import { elapsedMs, type Instant } from "../time/clock.ts";
-import { counterHint, judge } from "./token.ts";
+import { agreeOnToken, counterHint } from "./token.ts";
 import type { Settings } from "../options.ts";
-import { askToAcquire, askToRaise, type Round } from "../quorum/round.ts";
+import { askToAcquire, askToRaiseCounters, type Round } from "../quorum/round.ts";
 
 /** Rounds that raise counters to the token, at the most: each is there because somebody else locked meanwhile. */
 const RAISES_MAX = 8;
+
+/** The part of a client's state that an attempt with a token reads. */
+interface FencedClient {
+  /** Whether the client was closed. */
+  readonly closed: boolean;
+  /** The highest fencing token there was. */
+  readonly highestToken: number;
+}
 
 /**
  * Asks all nodes for the lock and has them count; then raises counters, until those of a quorum are the same. All of
@@ -17,18 +25,22 @@ const RAISES_MAX = 8;
  *
  * @param round The attempt; its counts say what came of it.
  * @param settings The settings of the call.
+ * @param client The client that asks.
  */
-export async function askFenced(round: Round, settings: Settings): Promise<void> {
+export async function askFenced(
+  round: Round,
+  settings: Settings,
+  client: FencedClient,
+): Promise<void> {
   const { signal, nodeTimeoutMs, validityMs } = settings;
-  const { electorate } = round;
-  const { nodes, quorum, wheel: { clock } } = electorate;
-  round.fence = counterHint(round.wallMs, electorate.highestToken);
+  const { nodes, quorum, wheel: { clock } } = round.nodeSet;
+  round.counterFloor = counterHint(round.wallMs, client.highestToken);
   const counts = round.counts = new Array<number | undefined>(nodes.length).fill(undefined);
   await round.ask(askToAcquire, Math.min(nodeTimeoutMs, validityMs), signal);
   let decided: Instant | undefined;
   for (let raises = 0; raises < RAISES_MAX && round.decision === "granted"; raises++) {
-    const { token, settled } = judge(counts, quorum);
-    if (settled || signal?.aborted || electorate.closed) return;
+    const { token, agreed } = agreeOnToken(counts, quorum);
+    if (agreed || signal?.aborted || client.closed) return;
     const raising = round.follow();
     decided ??= raising;
     const leftMs = Math.min(
@@ -36,9 +48,9 @@ export async function askFenced(round: Round, settings: Settings): Promise<void>
       validityMs - elapsedMs(clock, round),
     );
     if (leftMs <= 0) return;
-    raising.fence = Math.max(token, round.fenceMin ?? 0);
+    raising.counterFloor = Math.max(token, round.counterFloorNext ?? 0);
     raising.counts = counts;
-    await raising.ask(askToRaise, leftMs, signal);
+    await raising.ask(askToRaiseCounters, leftMs, signal);
     if (raising.deniedByMajority) return;
   }
 }

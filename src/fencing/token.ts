@@ -22,7 +22,7 @@
  *   that very moment, and clocks keep to the drift factor. Other nodes may lose it before its time. Once the lock is
  *   handed out every node may: tokens still rise, even where exclusion is lost.
  * - Counters never fall. A node that forgot its data resumes above whatever it gave ({@linkcode counterStart}), and
- *   its answers count only when every attempt that had a key there is over: {@linkcode judge} must not be given
+ *   its answers count only when every attempt that had a key there is over: {@linkcode agreeOnToken} must not be given
  *   those of a node that is still kept out, nor the old counters of one that came back without its last moments.
  *   Without the restart guard nobody sees to that.
  * - "Handed out" is the moment of that decision. A process that is paused afterwards carries a token that may be old
@@ -32,7 +32,7 @@
  * first request reached a node.
  *
  * `tests/simulation/model` searches every order of events on few nodes for a token that does not rise, with
- * {@linkcode judge} deciding, and finds one as soon as a part of the above is left out.
+ * {@linkcode agreeOnToken} deciding, and finds one as soon as a part of the above is left out.
  *
  * @module
  */
@@ -51,11 +51,11 @@ const HINT_LEAD_MS = 1_000;
 export const COUNTER_TTL_MS = 7 * 24 * 60 * 60 * 1_000;
 
 /** What the answers so far amount to. */
-export interface Judgement {
+export interface TokenAgreement {
   /** The highest answer; 0 where there is none. */
   readonly token: number;
   /** Whether a quorum answered exactly that. If not, a round that raises the other counters to it may settle it. */
-  readonly settled: boolean;
+  readonly agreed: boolean;
 }
 
 /**
@@ -68,7 +68,10 @@ export interface Judgement {
  * @param quorum How many nodes must agree.
  * @returns The token, and whether the lock may be handed out with it.
  */
-export function judge(answers: readonly (number | undefined)[], quorum: number): Judgement {
+export function agreeOnToken(
+  answers: readonly (number | undefined)[],
+  quorum: number,
+): TokenAgreement {
   let token = 0;
   let agreed = 0;
   for (const answer of answers) {
@@ -77,7 +80,7 @@ export function judge(answers: readonly (number | undefined)[], quorum: number):
     token = answer;
     agreed++;
   }
-  return { token, settled: agreed >= quorum };
+  return { token, agreed: agreed >= quorum };
 }
 
 /**

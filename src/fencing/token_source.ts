@@ -3,7 +3,6 @@
  *
  * @module
  */
-import type { Hold } from "../lock/held_lock.ts";
 import type { TokenSource } from "../options.ts";
 
 /**
@@ -11,24 +10,22 @@ import type { TokenSource } from "../options.ts";
  *
  * @param source Where from; it is told by the lock's signal when nobody waits for it any more.
  * @param resources What is locked.
- * @param hold The lock.
+ * @param lockSignal Aborts when the lock is lost.
  * @param signal The call's own.
- * @throws Whatever the source throws, the call's signal's reason, or a `LockLostError` where the lock has
- *   ended meanwhile.
+ * @throws Whatever the source throws, or the reason of the first signal that aborts.
  */
-export async function draw(
+export async function callTokenSource(
   source: TokenSource,
   resources: readonly string[],
-  hold: Hold,
+  lockSignal: AbortSignal,
   signal: AbortSignal | undefined,
 ): Promise<number> {
-  const token = await unlessAborted(source(resources, hold.signal), [hold.signal, signal]);
+  const token = await unlessAborted(source(resources, lockSignal), [lockSignal, signal]);
   if (!Number.isSafeInteger(token)) {
     throw new TypeError(
       `Cannot acquire lock as 'tokenSource' must answer with a safe integer: it was ${token}`,
     );
   }
-  if (hold.lostError) throw hold.lostError;
   return token;
 }
 

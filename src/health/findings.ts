@@ -4,7 +4,7 @@
  * @module
  */
 import type { Finding, FindingCode, NodeHealth, Severity } from "./report.ts";
-import type { TriedCommand } from "../quorum/lock_node.ts";
+import type { TriedCommand } from "../quorum/node_diagnosis.ts";
 import type { Settings } from "../options.ts";
 import { driftMs } from "../time/validity.ts";
 
@@ -18,7 +18,7 @@ const SEVERITIES: readonly Severity[] = ["error", "warning", "info"];
 
 type Nodes = readonly NodeHealth[];
 /** A node whose clock is known. */
-type Timed = NodeHealth & { readonly clockOffsetMs: number };
+type WithClock = NodeHealth & { readonly clockOffsetMs: number };
 /** What is said of one node, and of several. */
 type Predicate = readonly [one: string, several: string];
 
@@ -154,7 +154,7 @@ function ofRestarts(nodes: Nodes, { ttlMs }: Settings): Finding[] {
 }
 
 function ofClocks(nodes: Nodes, { ttlMs, driftFactor }: Settings): Finding[] {
-  const timed = nodes.filter((node): node is Timed => node.clockOffsetMs !== undefined);
+  const timed = nodes.filter((node): node is WithClock => node.clockOffsetMs !== undefined);
   if (timed.length === 0) return [];
   const allowanceMs = driftMs(ttlMs, driftFactor);
   const middle = middleOf(timed);
@@ -193,7 +193,7 @@ function ofClocks(nodes: Nodes, { ttlMs, driftFactor }: Settings): Finding[] {
 }
 
 /** The node in the middle by its clock; of two the one that agrees more with this process. */
-function middleOf(timed: readonly Timed[]): Timed {
+function middleOf(timed: readonly WithClock[]): WithClock {
   const sorted = [...timed].sort((a, b) => a.clockOffsetMs - b.clockOffsetMs);
   const lower = sorted[(sorted.length - 1) >> 1];
   const upper = sorted[sorted.length >> 1];

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { NodeDiagnosis } from "../quorum/lock_node.ts";
+import type { NodeDiagnosis } from "../quorum/node_diagnosis.ts";
 
 /**
  * How much a finding matters. `error`: locks cannot be had, or two may hold one. `warning`: they can, until
@@ -93,17 +93,17 @@ const UNITS = [["d", 86_400_000], ["h", 3_600_000], ["min", 60_000], ["s", 1_000
 export function formatHealthReport(report: HealthReport): string {
   const { nodes, quorum, findings } = report;
   const answering = nodes.filter(({ reachable }) => reachable).length;
-  const lines = [
+  const localQueues = [
     `${answering} of ${nodes.length} nodes answered, ${quorum} are a quorum`,
     "",
     ...table([HEADINGS, ...nodes.map(cellsOf)]),
     "",
   ];
-  if (findings.length === 0) lines.push("nothing found amiss");
+  if (findings.length === 0) localQueues.push("nothing found amiss");
   for (const { severity, code, message, advice } of findings) {
-    lines.push(`${severity} ${code}: ${message}`, `  ${advice}`);
+    localQueues.push(`${severity} ${code}: ${message}`, `  ${advice}`);
   }
-  return lines.join("\n");
+  return localQueues.join("\n");
 }
 
 function cellsOf(node: NodeHealth): string[] {

@@ -14,20 +14,22 @@ import {
 } from "../errors.ts";
 import { emit } from "../events.ts";
 import { askFenced } from "../fencing/fenced_attempt.ts";
-import { judge } from "../fencing/token.ts";
-import { Hold } from "./held_lock.ts";
-import { lineName } from "../waiting/local_queues.ts";
-import type { Ticket, Vote } from "../quorum/lock_node.ts";
+import { agreeOnToken } from "../fencing/token.ts";
+import { HeldLock } from "./held_lock.ts";
+import { queueKey } from "../waiting/local_queues.ts";
+import type { QueueTicket } from "../quorum/queue_ticket.ts";
+import type { Vote } from "../vote.ts";
 import type { Settings } from "../options.ts";
-import { askToAcquire, type Electorate, Round } from "../quorum/round.ts";
-import { draw } from "../fencing/token_source.ts";
+import { askToAcquire, Round } from "../quorum/round.ts";
+import type { ClientState } from "../client_state.ts";
+import { callTokenSource } from "../fencing/token_source.ts";
 import { undo } from "./undo.ts";
 import { expiryMarginMs } from "../time/validity.ts";
-import { pause } from "../waiting/waiter.ts";
+import { pause } from "../time/pause.ts";
 
 /** One call for a lock: a series of attempts, each a round with a value of its own. */
 export class Acquisition {
-  readonly #electorate: Electorate;
+  readonly #client: ClientState;
   readonly #settings: Settings;
   readonly #resources: readonly string[];
   readonly #keys: readonly string[];
@@ -39,13 +41,13 @@ export class Acquisition {
   #round: Round | undefined = undefined;
 
   constructor(
-    electorate: Electorate,
+    client: ClientState,
     settings: Settings,
     resources: readonly string[],
     autoExtend: boolean,
   ) {
     const { keyPrefix } = settings;
-    this.#electorate = electorate;
+    this.#client = client;
     this.#settings = settings;
     this.#resources = resources;
     this.#keys = keyPrefix === "" ? resources : resources.map((resource) => keyPrefix + resource);
@@ -58,33 +60,33 @@ export class Acquisition {
    * @throws {LockHeldError} If others hold it to the end.
    * @throws {QuorumError} If too few nodes answered in the last attempt.
    */
-  async acquire(): Promise<Hold> {
-    const { lines } = this.#electorate;
+  async acquire(): Promise<HeldLock> {
+    const { localQueues } = this.#client;
     if (this.#settings.waitMs === 0) {
       await this.attempt();
-      const hold = this.concludeAlone() ?? raise(this.refusal());
-      if (this.#settings.tokenSource) await this.drawToken(hold);
-      return hold;
+      const held = this.concludeAlone() ?? raise(this.refusal());
+      if (this.#settings.tokenSource) await this.drawToken(held);
+      return held;
     }
-    const name = lineName(this.#keys);
-    if (!lines.enter(name, this)) await this.#standInLine(name);
+    const name = queueKey(this.#keys);
+    if (!localQueues.enter(name, this)) await this.#standInLine(name);
     try {
       const hold = await this.#contend(name);
       if (this.#settings.tokenSource) await this.drawToken(hold);
-      lines.succeed(name, this, hold);
-      if (!hold.standing) lines.vacate(name, hold); // lost while it was told of
+      localQueues.promote(name, this, hold);
+      if (!hold.standing) localQueues.leave(name, hold); // lost while it was told of
       return hold;
     } catch (error) {
-      lines.vacate(name, this);
+      localQueues.leave(name, this);
       throw error;
     }
   }
 
   /** Concludes a single attempt, which was made whoever else of this client waits for the lock. */
-  concludeAlone(): Hold | undefined {
-    const hold = this.conclude();
-    if (hold?.standing) this.#electorate.lines.enter(lineName(this.#keys), hold);
-    return hold;
+  concludeAlone(): HeldLock | undefined {
+    const held = this.conclude();
+    if (held?.standing) this.#client.localQueues.enter(queueKey(this.#keys), held);
+    return held;
   }
 
   /**
@@ -93,25 +95,26 @@ export class Acquisition {
    * @throws Whatever the source throws, the call's signal's reason, or a {@linkcode LockLostError} where the lock has
    *   ended meanwhile. The lock is released then, and the source, which was told by its signal, not waited for.
    */
-  async drawToken(hold: Hold): Promise<void> {
+  async drawToken(held: HeldLock): Promise<void> {
     const { tokenSource, signal } = this.#settings;
     if (!tokenSource) return;
     try {
-      const token = await draw(tokenSource, this.#resources, hold, signal);
-      this.#throwIfEnded(hold);
-      hold.fencingToken = token;
+      const token = await callTokenSource(tokenSource, this.#resources, held.signal, signal);
+      if (held.lostError) throw held.lostError;
+      this.#throwIfEnded(held);
+      held.fencingToken = token;
     } catch (error) {
-      this.#throwIfEnded(hold);
-      await hold.release().catch(() => {});
+      this.#throwIfEnded(held);
+      await held.release().catch(() => {});
       throw error;
     }
   }
 
   /** Asks until the nodes grant the lock. Nobody else of this client asks for it meanwhile. */
-  async #contend(name: string): Promise<Hold> {
+  async #contend(name: string): Promise<HeldLock> {
     const { signal, onEvent } = this.#settings;
-    const { lines } = this.#electorate;
-    let waiter = lines.expected(name, this.#keys, this.#settings);
+    const { localQueues } = this.#client;
+    let waiter = localQueues.waiterIfContended(name, this.#keys, this.#settings);
     if (waiter?.ready) await waiter.ready(this.#leftMs(), signal);
     for (;;) {
       if (this.#coolingMs > 0) {
@@ -119,12 +122,12 @@ export class Acquisition {
         waiter = undefined;
       }
       await this.attempt(waiter?.next());
-      const hold = this.conclude();
-      if (hold) return hold;
+      const held = this.conclude();
+      if (held) return held;
       const leftMs = this.#leftMs();
       if (leftMs <= 0) throw this.refusal();
-      waiter ??= lines.waiter(name, this.#keys, this.#settings);
-      lines.note(name, this.#round!);
+      waiter ??= localQueues.waiter(name, this.#keys, this.#settings);
+      localQueues.recordDenial(name, this.#round!);
       await waiter.wait(this.#attempts - 1, leftMs, signal, this.#round!);
       if (onEvent && waiter.woken) this.#reportWoken();
     }
@@ -132,10 +135,10 @@ export class Acquisition {
 
   /** Waits for as long as this client lets the resources be, and leaves them to others meanwhile. */
   async #coolDown(name: string): Promise<void> {
-    const { wheel, lines } = this.#electorate;
+    const { wheel, localQueues } = this.#client;
     this.#throwIfEnded();
     this.#start ??= instantOf(wheel.clock);
-    lines.standAside(name);
+    localQueues.yield(name);
     while (this.#coolingMs > 0) {
       const leftMs = this.#leftMs();
       if (leftMs <= 0) throw this.refusal();
@@ -146,26 +149,26 @@ export class Acquisition {
 
   /** For how much longer this client lets one of the resources be, in milliseconds. */
   get #coolingMs(): number {
-    return this.#electorate.cooldowns.leftMs(this.#keys);
+    return this.#client.cooldowns.leftMs(this.#keys);
   }
 
   /** Waits for the calls of this client that came before. */
   async #standInLine(name: string): Promise<void> {
     const { waitMs, signal } = this.#settings;
-    const { wheel: { clock }, lines } = this.#electorate;
+    const { wheel: { clock }, localQueues } = this.#client;
     this.#throwIfEnded();
     this.#start = instantOf(clock);
-    const first = await lines.wait(name, this, waitMs, signal);
+    const first = await localQueues.wait(name, this, waitMs, signal);
     if (first) return;
     this.#throwIfEnded();
-    this.#round = lines.latest(name);
+    this.#round = localQueues.latest(name);
     throw this.refusal();
   }
 
   /** What is left of the wait, in milliseconds. */
   #leftMs(): number {
     const { waitMs } = this.#settings;
-    return this.#start ? waitMs - elapsedMs(this.#electorate.wheel.clock, this.#start) : waitMs;
+    return this.#start ? waitMs - elapsedMs(this.#client.wheel.clock, this.#start) : waitMs;
   }
 
   /**
@@ -175,20 +178,20 @@ export class Acquisition {
    * @param ticket Has the nodes put the call in line.
    * @throws The signal's reason, or a {@linkcode RedlockError} where the client is closed.
    */
-  attempt(ticket?: Ticket): Promise<void> {
+  attempt(ticket?: QueueTicket): Promise<void> {
     this.#throwIfEnded();
     if (this.#coolingMs > 0) {
-      this.#start ??= instantOf(this.#electorate.wheel.clock);
+      this.#start ??= instantOf(this.#client.wheel.clock);
       return Promise.resolve();
     }
     const { signal, ttlMs, nodeTimeoutMs, validityMs, fencing, restartGuardMs } = this.#settings;
-    const value = this.#electorate.wheel.random.value();
+    const value = this.#client.wheel.random.value();
     this.#attempts++;
-    const round = this.#round = new Round(this.#electorate, this.#keys, value, ttlMs);
+    const round = this.#round = new Round(this.#client, this.#keys, value, ttlMs);
     round.ticket = ticket;
     round.guardMs = restartGuardMs;
     this.#start ??= round;
-    if (fencing) return askFenced(round, this.#settings);
+    if (fencing) return askFenced(round, this.#settings, this.#client);
     return round.ask(askToAcquire, Math.min(nodeTimeoutMs, validityMs), signal);
   }
 
@@ -198,27 +201,27 @@ export class Acquisition {
    * @returns The lock, or `undefined`: then nothing of it is left on the nodes, or will not be for long.
    * @throws The signal's reason, or a {@linkcode RedlockError} where the client is closed.
    */
-  conclude(): Hold | undefined {
+  conclude(): HeldLock | undefined {
     const { signal, validityMs, onEvent } = this.#settings;
     const round = this.#round;
     if (!round) return undefined;
-    const remainingMs = validityMs - elapsedMs(this.#electorate.wheel.clock, round);
-    const ended = this.#electorate.closed || signal?.aborted;
+    const remainingMs = validityMs - elapsedMs(this.#client.wheel.clock, round);
+    const ended = this.#client.closed || signal?.aborted;
     // A lock whose holder would have to be told of its end at once is none.
     const valid = remainingMs > expiryMarginMs(validityMs) && this.#coolingMs === 0;
-    const token = round.counts && judge(round.counts, this.#electorate.quorum);
-    const granted = round.decision === "granted" && valid && !ended && (token?.settled ?? true);
-    const hold = granted
-      ? new Hold(round, this.#settings, this.#resources, this.#autoExtend)
+    const token = round.counts && agreeOnToken(round.counts, this.#client.quorum);
+    const granted = round.decision === "granted" && valid && !ended && (token?.agreed ?? true);
+    const held = granted
+      ? new HeldLock(this.#client, round, this.#settings, this.#resources, this.#autoExtend)
       : undefined;
-    if (hold && token) {
-      hold.fencingToken = token.token;
-      this.#electorate.highestToken = Math.max(token.token, this.#electorate.highestToken);
+    if (held && token) {
+      held.fencingToken = token.token;
+      this.#client.highestToken = Math.max(token.token, this.#client.highestToken);
     }
-    if (!hold) undo(round, undefined, true);
+    if (!held) undo(round, undefined, true);
     if (onEvent) this.#report(granted, remainingMs);
-    this.#throwIfEnded(hold);
-    return hold;
+    this.#throwIfEnded(held);
+    return held;
   }
 
   /** Whether the last attempt failed because nodes did not answer, or not in time, not because others hold it. */
@@ -239,7 +242,7 @@ export class Acquisition {
         reason: unanswered ? "no-quorum" : "held",
         votes,
         attempts: this.#attempts,
-        elapsedMs: elapsedMs(this.#electorate.wheel.clock, this.#start!),
+        elapsedMs: elapsedMs(this.#client.wheel.clock, this.#start!),
       });
     }
     const message = `Cannot acquire ${lockName(resources)}: ${this.#whyNot(votes)}`;
@@ -247,26 +250,26 @@ export class Acquisition {
     const cause = coolingMs > 0 ? coolingError(coolingMs) : nodeErrors(votes);
     const details = { resources, votes, cause };
     if (unanswered) return new QuorumError(message, details);
-    const waiters = this.#electorate.lines.length(lineName(this.#keys));
+    const waiters = this.#client.localQueues.length(queueKey(this.#keys));
     return new LockHeldError(message, { ...details, waiters });
   }
 
   #whyNot(votes: readonly Vote[]): string {
-    const { nodes, quorum } = this.#electorate;
+    const { nodes, quorum } = this.#client;
     if (this.#coolingMs > 0) return "this client lost it, and lets it be for a while";
     if (!this.#round) return "this client holds it, or calls of its own come first";
     const { decision, counts } = this.#round;
-    const unsettled = counts !== undefined && !judge(counts, quorum).settled;
+    const unsettled = counts !== undefined && !agreeOnToken(counts, quorum).agreed;
     const why = unsettled ? "without agreeing on a fencing token" : "too late for its validity";
     const late = decision === "granted" ? `, ${why}` : "";
     return `${voteCount(votes, nodes.length, quorum)}${late}`;
   }
 
   /** Ends the call where its signal was aborted or the client closed; also in a listener, so a lock is given back. */
-  #throwIfEnded(hold?: Hold): void {
+  #throwIfEnded(held?: HeldLock): void {
     const { signal } = this.#settings;
-    if (!this.#electorate.closed && !signal?.aborted) return;
-    hold?.lose(new Error("the call was ended"));
+    if (!this.#client.closed && !signal?.aborted) return;
+    held?.lose(new Error("the call was ended"));
     signal?.throwIfAborted();
     const resources = this.#resources;
     throw new RedlockError(
@@ -277,7 +280,7 @@ export class Acquisition {
 
   #report(granted: boolean, remainingMs: number): void {
     const onEvent = this.#settings.onEvent!;
-    const { clock } = this.#electorate.wheel;
+    const { clock } = this.#client.wheel;
     const resources = this.#resources;
     const { votes } = this.#round!;
     const attemptMs = elapsedMs(clock, this.#round!);
@@ -303,7 +306,7 @@ export class Acquisition {
   }
 
   #reportWoken(): void {
-    const { clock } = this.#electorate.wheel;
+    const { clock } = this.#client.wheel;
     emit(this.#settings.onEvent!, {
       type: "woken",
       resources: this.#resources,

@@ -6,19 +6,22 @@
 import { elapsedBetweenMs, elapsedMs, type Instant } from "../time/clock.ts";
 import { LockLostError, lockName, nodeErrors, QuorumError, voteCount } from "../errors.ts";
 import { emit } from "../events.ts";
-import { lineName } from "../waiting/local_queues.ts";
+import { queueKey } from "../waiting/local_queues.ts";
 import type { Settings } from "../options.ts";
-import { askToRelease, type Electorate, type Round } from "../quorum/round.ts";
+import { askToRelease, type Round } from "../quorum/round.ts";
+import type { ClientState } from "../client_state.ts";
 import { undo } from "./undo.ts";
 import { Renewal } from "./renewal.ts";
-import { Timed } from "../time/timer_wheel.ts";
+import { TimerEntry } from "../time/timer_wheel.ts";
 import { expiryMarginMs } from "../time/validity.ts";
 
 /**
  * What is known of one acquisition. It waits in the timer wheel for whatever comes first: the next extension, or
  * the end of the validity. Whatever the network does, the end comes by the clock.
  */
-export class Hold extends Timed {
+export class HeldLock extends TimerEntry {
+  /** The client that holds it. */
+  readonly client: ClientState;
   readonly settings: Settings;
   readonly resources: readonly string[];
   /** The round that won it. */
@@ -43,18 +46,21 @@ export class Hold extends Timed {
   #released: Promise<boolean> | undefined = undefined;
 
   /**
+   * @param client The client that holds it.
    * @param round The round that won the lock.
    * @param settings The settings of the call.
    * @param resources What is locked.
    * @param autoExtend Whether to extend it for as long as it is held.
    */
   constructor(
+    client: ClientState,
     round: Round,
     settings: Settings,
     resources: readonly string[],
     autoExtend: boolean,
   ) {
     super();
+    this.client = client;
     this.settings = settings;
     this.resources = resources;
     this.round = round;
@@ -62,11 +68,6 @@ export class Hold extends Timed {
     this.#validityMs = settings.validityMs;
     this.#renewal = autoExtend ? new Renewal(this) : undefined;
     this.schedule();
-  }
-
-  /** Who granted it. */
-  get electorate(): Electorate {
-    return this.round.electorate;
   }
 
   /** Whether the lock is certain at this moment, by the clock. */
@@ -82,7 +83,7 @@ export class Hold extends Timed {
   /** What is left of the validity at this moment, in milliseconds; 0 once it is over. */
   remainingMs(): number {
     if (this.#end) return 0;
-    return Math.max(this.#validityMs - elapsedMs(this.electorate.wheel.clock, this.#since), 0);
+    return Math.max(this.#validityMs - elapsedMs(this.client.wheel.clock, this.#since), 0);
   }
 
   /** Aborts when the lock is lost; made only when somebody asks for it. */
@@ -107,18 +108,18 @@ export class Hold extends Timed {
   }
 
   /** An extension is on its way. */
-  doubt(extension: Round): void {
+  extensionStarted(extension: Round): void {
     this.#latest = extension;
     this.#failing = this.#mayOutlive = true;
   }
 
   /** A new validity from an extension that succeeded, unless the old one reaches further. */
-  prolong(extension: Round, validityMs: number): void {
+  extended(extension: Round, validityMs: number): void {
     this.extensions++;
     if (extension === this.#latest) this.#failing = false;
     // A longer one that was given up before may have reached some nodes all the same.
     if (extension.ttlMs >= this.round.ttlMs) this.#mayOutlive = false;
-    const { clock } = this.electorate.wheel;
+    const { clock } = this.client.wheel;
     if (validityMs - elapsedMs(clock, extension) <= this.remainingMs()) return;
     this.#since = extension;
     this.#validityMs = validityMs;
@@ -136,12 +137,12 @@ export class Hold extends Timed {
     const { votes } = this.#failing ? this.#latest : this.round;
     const details = { resources: this.resources, votes, cause };
     const error = this.#end = new LockLostError(message, details);
-    this.electorate.wheel.cancel(this);
+    this.client.wheel.cancel(this);
     this.#coolDown();
     undo(this.round, ranOut && !this.#mayOutlive ? this.#latest : undefined);
     this.#controller?.abort(error);
     this.#emitLost(cause);
-    this.electorate.lines.vacate(lineName(this.round.keys), this);
+    this.client.localQueues.leave(queueKey(this.round.keys), this);
   }
 
   /** Deletes the keys. A second call gives the first one's result. */
@@ -167,7 +168,7 @@ export class Hold extends Timed {
   #whyRanOut(): Error {
     if (!this.#failing) return new Error("its validity has ended");
     const { votes } = this.#latest;
-    const { nodes, quorum } = this.electorate;
+    const { nodes, quorum } = this.client;
     const count = voteCount(votes, nodes.length, quorum);
     const cause = nodeErrors(votes);
     return new Error(`its validity has ended before an extension succeeded: ${count}`, { cause });
@@ -179,7 +180,7 @@ export class Hold extends Timed {
    */
   schedule(): void {
     if (this.#end) return;
-    const { wheel } = this.electorate;
+    const { wheel } = this.client;
     const nowMs = wheel.clock.monotonicMs();
     const elapsed = elapsedBetweenMs(this.#since, nowMs, wheel.clock.wallMs());
     const endMs = nowMs + this.#validityMs - elapsed - expiryMarginMs(this.#validityMs);
@@ -190,18 +191,18 @@ export class Hold extends Timed {
   async #release(): Promise<boolean> {
     const leftMs = this.remainingMs();
     const ranOut = leftMs === 0;
-    const { electorate, settings, resources } = this;
+    const { client, settings, resources } = this;
     this.#end ??= "released";
-    electorate.wheel.cancel(this);
-    this.round.withdraw();
+    client.wheel.cancel(this);
+    this.round.cancel();
     const round = this.round.follow();
     round.ticket = this.round.ticket;
     await round.ask(askToRelease, settings.nodeTimeoutMs);
-    electorate.lines.vacate(lineName(round.keys), this, round.othersWait);
+    client.localQueues.leave(queueKey(round.keys), this, round.hasWaiters);
     const failed = round.unanswered && !ranOut;
     const confirmed = round.decision === "granted" ||
       !round.unanswered && !round.deniedByMajority && !ranOut;
-    if (confirmed) electorate.cooldowns.end(round.keys, round.value);
+    if (confirmed) client.cooldowns.end(round.keys, round.value);
     else if (this.#end === "released") this.#coolDown(failed ? leftMs : 0);
     if (failed) throw this.#releaseFailed(round);
     if (settings.onEvent) {
@@ -210,8 +211,8 @@ export class Hold extends Timed {
         resources,
         votes: round.votes,
         confirmed,
-        elapsedMs: elapsedMs(electorate.wheel.clock, round),
-        heldMs: elapsedMs(electorate.wheel.clock, this.round),
+        elapsedMs: elapsedMs(client.wheel.clock, round),
+        heldMs: elapsedMs(client.wheel.clock, this.round),
       });
     }
     return confirmed;
@@ -221,20 +222,20 @@ export class Hold extends Timed {
   #coolDown(leftMs = 0): void {
     const { cooldownMs } = this.settings;
     if (cooldownMs === 0) return;
-    this.electorate.cooldowns.begin(this.round.keys, this.round.value, leftMs + cooldownMs);
+    this.client.cooldowns.begin(this.round.keys, this.round.value, leftMs + cooldownMs);
   }
 
   #releaseFailed(round: Round): QuorumError {
-    const { resources, settings, electorate } = this;
+    const { resources, settings, client } = this;
     const { votes } = round;
     const error = new QuorumError(
       `Cannot release ${lockName(resources)}: ${
-        voteCount(votes, electorate.nodes.length, electorate.quorum)
+        voteCount(votes, client.nodes.length, client.quorum)
       }`,
       { resources, votes, cause: nodeErrors(votes) },
     );
     if (settings.onEvent) {
-      const elapsed = elapsedMs(electorate.wheel.clock, round);
+      const elapsed = elapsedMs(client.wheel.clock, round);
       const type = "release-failed";
       emit(settings.onEvent, { type, resources, votes, error, elapsedMs: elapsed });
     }
@@ -244,7 +245,7 @@ export class Hold extends Timed {
   #emitLost(cause: Error): void {
     const { onEvent } = this.settings;
     if (!onEvent) return;
-    const heldMs = elapsedMs(this.electorate.wheel.clock, this.round);
+    const heldMs = elapsedMs(this.client.wheel.clock, this.round);
     emit(onEvent, { type: "lost", resources: this.resources, cause, heldMs });
   }
 }

@@ -5,8 +5,9 @@
  */
 import { askNode } from "../quorum/ask_node.ts";
 import { lockName, nodeErrors, QuorumError, voteCount } from "../errors.ts";
-import type { KeyState, LockNode, Vote } from "../quorum/lock_node.ts";
-import type { Electorate } from "../quorum/round.ts";
+import type { KeyState, LockNode } from "../quorum/lock_node.ts";
+import type { Vote } from "../vote.ts";
+import type { ClientState } from "../client_state.ts";
 
 /** What a quorum of nodes says of a resource. */
 export interface Inspection {
@@ -31,20 +32,20 @@ interface Answer {
 /**
  * Asks every node what stands under `key`.
  *
- * @param electorate Who is asked.
+ * @param client Who is asked.
  * @param resource What is asked about.
  * @param key Its key.
  * @param timeoutMs How long each node may take, in milliseconds.
  * @throws {QuorumError} If those that answered cannot tell: then it is never reported as free.
  */
 export async function inspect(
-  electorate: Electorate,
+  client: ClientState,
   resource: string,
   key: string,
   timeoutMs: number,
 ): Promise<Inspection> {
-  const { nodes, quorum } = electorate;
-  const answers = await Promise.all(nodes.map((node) => ask(electorate, node, key, timeoutMs)));
+  const { nodes, quorum } = client;
+  const answers = await Promise.all(nodes.map((node) => ask(client, node, key, timeoutMs)));
   const votes = answers.map(({ vote }) => vote);
   const answered = votes.filter(({ outcome }) => outcome === "granted" || outcome === "denied");
   const most = mostAgreed(answers);
@@ -85,7 +86,7 @@ function mostAgreed(answers: readonly Answer[]): number[] {
 
 /** Asks one node; never rejects. */
 async function ask(
-  { wheel }: Electorate,
+  { wheel }: ClientState,
   node: LockNode,
   key: string,
   timeoutMs: number,

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import type { Hold } from "./held_lock.ts";
-import type { Vote } from "../quorum/lock_node.ts";
+import type { HeldLock } from "./held_lock.ts";
+import type { Vote } from "../vote.ts";
 import { checkTtlMs } from "../options.ts";
 import { extend } from "./renewal.ts";
 
@@ -41,21 +41,21 @@ export interface ExtendOptions {
  * ```
  */
 export class Lock implements AsyncDisposable {
-  readonly #hold: Hold;
+  readonly #lock: HeldLock;
 
   /** @internal */
-  constructor(hold: Hold) {
-    this.#hold = hold;
+  constructor(held: HeldLock) {
+    this.#lock = held;
   }
 
   /** What is locked. */
   get resources(): readonly string[] {
-    return this.#hold.resources;
+    return this.#lock.resources;
   }
 
   /** The random string that proves who holds it: 40 hexadecimal digits. */
   get value(): string {
-    return this.#hold.round.value;
+    return this.#lock.round.value;
   }
 
   /**
@@ -63,27 +63,27 @@ export class Lock implements AsyncDisposable {
    * on without the lock. The reason is a {@linkcode LockLostError}. A release does not abort it.
    */
   get signal(): AbortSignal {
-    return this.#hold.signal;
+    return this.#lock.signal;
   }
 
   /** Whether the lock is certain to be held at this moment. */
   get held(): boolean {
-    return this.#hold.held;
+    return this.#lock.held;
   }
 
   /** How long the lock is certain to be held from this moment on, in milliseconds; 0 once it is over. */
   remainingMs(): number {
-    return this.#hold.remainingMs();
+    return this.#lock.remainingMs();
   }
 
   /** How often the lock was extended. */
   get extensions(): number {
-    return this.#hold.extensions;
+    return this.#lock.extensions;
   }
 
   /** How it was won: what each node answered, as far as is known at this moment. */
   get votes(): readonly Vote[] {
-    return this.#hold.round.votes;
+    return this.#lock.round.votes;
   }
 
   /**
@@ -92,7 +92,7 @@ export class Lock implements AsyncDisposable {
    * keeps it.
    */
   get fencingToken(): number | undefined {
-    return this.#hold.fencingToken;
+    return this.#lock.fencingToken;
   }
 
   /**
@@ -105,10 +105,10 @@ export class Lock implements AsyncDisposable {
    * @throws {RangeError} If the TTL is out of range.
    */
   async extend(options: ExtendOptions = {}): Promise<void> {
-    const { settings } = this.#hold;
+    const { settings } = this.#lock;
     const { ttlMs = settings.ttlMs, signal } = options;
     checkTtlMs("extend lock", ttlMs, settings.driftFactor);
-    await extend(this.#hold, ttlMs, signal);
+    await extend(this.#lock, ttlMs, signal);
   }
 
   /**
@@ -119,12 +119,12 @@ export class Lock implements AsyncDisposable {
    * @throws {QuorumError} If too few nodes answered to tell and the lock had not run out; its TTL takes over.
    */
   release(): Promise<boolean> {
-    return this.#hold.release();
+    return this.#lock.release();
   }
 
   /** Releases at the end of `await using`. Throws nothing: where it fails the TTL takes over, and an event says so. */
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#hold.release().catch(() => {});
+    await this.#lock.release().catch(() => {});
   }
 }
 

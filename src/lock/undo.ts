@@ -3,7 +3,8 @@
  *
  * @module
  */
-import type { Ballot, Ticket } from "../quorum/lock_node.ts";
+import type { LockRequest } from "../quorum/lock_node.ts";
+import type { QueueTicket } from "../quorum/queue_ticket.ts";
 import type { Round } from "../quorum/round.ts";
 
 /**
@@ -17,13 +18,13 @@ import type { Round } from "../quorum/round.ts";
  * @param stays Whether its caller waits on in line.
  */
 export function undo(round: Round, latest?: Round, stays = false): void {
-  round.withdraw();
-  const ballot = new UndoBallot(round, stays);
-  round.electorate.nodes.forEach((node, seat) => {
-    const spared = round.queued & ~round.mayStand & 1 << seat;
-    if (spared || latest?.answeredBy(seat)) return;
+  round.cancel();
+  const request = new UndoRequest(round, stays);
+  round.nodeSet.nodes.forEach((node, nodeIndex) => {
+    const spared = round.enqueuedOn & ~round.maybeSet & 1 << nodeIndex;
+    if (spared || latest?.answeredBy(nodeIndex)) return;
     try {
-      node.release(ballot, seat);
+      node.release(request, nodeIndex);
     } catch {
       // The TTL takes over.
     }
@@ -31,23 +32,23 @@ export function undo(round: Round, latest?: Round, stays = false): void {
 }
 
 /** A ballot whose answers nobody reads. */
-class UndoBallot implements Ballot {
+class UndoRequest implements LockRequest {
   readonly keys: readonly string[];
   readonly value: string;
   readonly ttlMs: number;
   readonly wanted = true;
-  mayStand: number;
+  maybeSet: number;
   shared: unknown = undefined;
-  readonly ticket: Ticket | undefined;
-  readonly stays: boolean;
+  readonly ticket: QueueTicket | undefined;
+  readonly keepsTicket: boolean;
 
   constructor(round: Round, stays: boolean) {
     this.ticket = round.ticket;
-    this.stays = stays;
+    this.keepsTicket = stays;
     this.keys = round.keys;
     this.value = round.value;
     this.ttlMs = round.ttlMs;
-    this.mayStand = round.mayStand;
+    this.maybeSet = round.maybeSet;
   }
 
   grant(): void {}

@@ -39,7 +39,7 @@ export function askNode<T>(
       if (settled) return;
       settled = true;
       wheel.cancel(deadline);
-      wheel.release();
+      wheel.unref();
       resolve({ outcome, elapsedMs: wheel.clock.monotonicMs() - startMs, value, error });
     };
     const onClosed = () => settle("failed", undefined, new Error("the lock client was closed"));
@@ -49,7 +49,7 @@ export function askNode<T>(
       if (leftMs <= 0) settle("timed-out");
       else deadline = wheel.after(leftMs, onDue, onClosed);
     };
-    wheel.hold();
+    wheel.ref();
     let deadline = wheel.after(timeoutMs, onDue, onClosed);
     new Promise<T>((answer) => answer(question())).then(
       (value) => settle("answered", value),

@@ -162,7 +162,7 @@ export class RedisClient implements AsyncDisposable {
     signal?.throwIfAborted();
     const encoded = encodeCommand(command);
     let abandon: (() => void) | undefined;
-    this.#wheel.hold();
+    this.#wheel.ref();
     try {
       return await new Promise<RawReply>((resolve, reject) => {
         const pending: PendingSend = { resolve, reject };
@@ -175,7 +175,7 @@ export class RedisClient implements AsyncDisposable {
         else this.#connection.submit(encoded, receiver, pending, 0);
       });
     } finally {
-      this.#wheel.release();
+      this.#wheel.unref();
       if (abandon) signal?.removeEventListener("abort", abandon);
     }
   }

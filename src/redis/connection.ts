@@ -12,7 +12,7 @@
  *
  * @module
  */
-import type { Timed, TimerWheel } from "../time/timer_wheel.ts";
+import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import type { Connect, ConnectTarget, TlsOptions, Transport } from "../transport/transport.ts";
 import type { RedisAddress } from "./address.ts";
 import { CommandQueue, type ReplyReceiver } from "./command_queue.ts";
@@ -67,9 +67,9 @@ export class Connection implements WireOwner, ReplyReceiver {
   #connecting: AbortController | undefined = undefined;
   /** Settles once the last try at connecting is over, and what it opened in vain is closed. */
   #attempt: Promise<void> | undefined = undefined;
-  #connectTimer: Timed | undefined = undefined;
-  #retry: Timed | undefined = undefined;
-  #watch: Timed | undefined = undefined;
+  #connectTimer: TimerEntry | undefined = undefined;
+  #retry: TimerEntry | undefined = undefined;
+  #watch: TimerEntry | undefined = undefined;
   #quietTicks = 0;
   #failures = 0;
   #readyAtMs = Infinity;
@@ -321,10 +321,10 @@ export class Connection implements WireOwner, ReplyReceiver {
         if (settled) return;
         settled = true;
         this.#wheel.cancel(limit);
-        this.#wheel.release();
+        this.#wheel.unref();
         resolve();
       };
-      this.#wheel.hold();
+      this.#wheel.ref();
       const limit = this.#wheel.after(limitMs, settle);
       promise.then(settle, settle);
     });

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { Timed, TimerWheel } from "../time/timer_wheel.ts";
+import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import type { RedisAddress } from "./address.ts";
 import type { ReplyReceiver } from "./command_queue.ts";
 import { Connection, type ConnectionOptions } from "./connection.ts";
@@ -38,7 +38,7 @@ export class Subscriber implements ReplyReceiver {
   #subscribed = false;
   #asked = true;
   #closed = false;
-  #timer: Timed | undefined = undefined;
+  #timer: TimerEntry | undefined = undefined;
 
   /**
    * Begins at once.

@@ -5,7 +5,8 @@
  *
  * @module
  */
-import type { Ballot, Claim, Ticket } from "../quorum/lock_node.ts";
+import type { LockRequest } from "../quorum/lock_node.ts";
+import type { QueuePriority, QueueTicket } from "../quorum/queue_ticket.ts";
 import {
   bytesMax,
   CommandWriter,
@@ -13,22 +14,21 @@ import {
   encodeConstant,
   encodeHead,
 } from "../redis/encoder.ts";
+import { ACQUIRE_ALL, ACQUIRE_OR_WAIT } from "./scripts/acquire.ts";
 import {
-  ACQUIRE_ALL,
   ACQUIRE_COUNTED,
   ACQUIRE_FENCED,
-  ACQUIRE_OR_WAIT,
   counterKey,
-  EXTEND,
   EXTEND_FENCED,
-  LEAVE,
   RAISE,
-  RELEASE,
-  type Script,
-} from "./scripts.ts";
+} from "./scripts/fencing.ts";
+import { EXTEND } from "./scripts/extend.ts";
+import { LEAVE } from "./scripts/queue.ts";
+import { RELEASE } from "./scripts/release.ts";
+import type { Script } from "./scripts/script.ts";
 
 /** A claim as the script is told it. */
-const CLAIMS: Readonly<Record<Claim, string>> = { last: "0", woken: "1", overdue: "2" };
+const CLAIMS: Readonly<Record<QueuePriority, string>> = { last: "0", woken: "1", overdue: "2" };
 
 const SET_HEAD = /* @__PURE__ */ encodeHead(6, "SET");
 const SET_TAIL = /* @__PURE__ */ encodeConstant("$2\r\nNX\r\n$2\r\nPX\r\n");
@@ -59,15 +59,15 @@ export function encodeScriptHead(
 export type Call = "EVALSHA" | "EVAL";
 
 /** Sets the keys if none is there. A single key takes no script. */
-export function encodeAcquire(ballot: Ballot, call: Call = "EVALSHA"): Uint8Array {
-  const { keys, value, ttlMs, fence } = ballot;
-  if (fence !== undefined) return encodeCounted(ballot, fence, call);
+export function encodeAcquire(request: LockRequest, call: Call = "EVALSHA"): Uint8Array {
+  const { keys, value, ttlMs, counterFloor } = request;
+  if (counterFloor !== undefined) return encodeCounted(request, counterFloor, call);
   if (keys.length > 1) return encodeCall(call, ACQUIRE_ALL, keys, [value, String(ttlMs)]);
   return singleKey(keys[0], SET_HEAD).text(value).constant(SET_TAIL).text(String(ttlMs)).end();
 }
 
 /** Sets the keys if none is there, and counts. */
-function encodeCounted({ keys, value, ttlMs }: Ballot, fence: number, call: Call): Uint8Array {
+function encodeCounted({ keys, value, ttlMs }: LockRequest, fence: number, call: Call): Uint8Array {
   if (keys.length > 1) {
     const args = [value, String(ttlMs), NO_ENTRY, CLAIMS.woken, String(fence)];
     return encodeCall(call, ACQUIRE_FENCED, keys, args);
@@ -84,22 +84,22 @@ function encodeCounted({ keys, value, ttlMs }: Ballot, fence: number, call: Call
 
 /** Sets the keys, or puts the ballot's ticket in line. */
 export function encodeAcquireOrWait(
-  { keys, value, ttlMs, fence }: Ballot,
-  { entry, claim }: Ticket,
+  { keys, value, ttlMs, counterFloor }: LockRequest,
+  { ticketId, priority }: QueueTicket,
   call: Call = "EVALSHA",
 ): Uint8Array {
-  const args = [value, String(ttlMs), entry, CLAIMS[claim]];
-  if (fence !== undefined) {
-    return encodeCall(call, ACQUIRE_FENCED, keys, [...args, String(fence)]);
+  const args = [value, String(ttlMs), ticketId, CLAIMS[priority]];
+  if (counterFloor !== undefined) {
+    return encodeCall(call, ACQUIRE_FENCED, keys, [...args, String(counterFloor)]);
   }
   return encodeCall(call, ACQUIRE_OR_WAIT, keys, args);
 }
 
 /** Gives the keys a new life. */
-export function encodeExtend(ballot: Ballot, call: Call = "EVALSHA"): Uint8Array {
-  const { keys, value, ttlMs, fence } = ballot;
-  if (fence !== undefined) {
-    return encodeCall(call, EXTEND_FENCED, keys, [value, String(ttlMs), String(fence)]);
+export function encodeExtend(request: LockRequest, call: Call = "EVALSHA"): Uint8Array {
+  const { keys, value, ttlMs, counterFloor } = request;
+  if (counterFloor !== undefined) {
+    return encodeCall(call, EXTEND_FENCED, keys, [value, String(ttlMs), String(counterFloor)]);
   }
   if (keys.length > 1 || call === "EVAL") {
     return encodeCall(call, EXTEND, keys, [value, String(ttlMs)]);
@@ -109,19 +109,22 @@ export function encodeExtend(ballot: Ballot, call: Call = "EVALSHA"): Uint8Array
 
 /** Raises the counters of the keys to the ballot's token. */
 export function encodeRaise(
-  { keys, value, fence }: Ballot,
+  { keys, value, counterFloor }: LockRequest,
   call: Call = "EVALSHA",
 ): Uint8Array {
-  return encodeCall(call, RAISE, keys, [value, String(fence)]);
+  return encodeCall(call, RAISE, keys, [value, String(counterFloor)]);
 }
 
 /** Deletes the keys, takes the ballot's ticket out of line unless it stays there, and wakes whoever is next. */
 export function encodeRelease(
-  { keys, value, ticket, stays }: Pick<Ballot, "keys" | "value" | "ticket" | "stays">,
+  { keys, value, ticket, keepsTicket }: Pick<
+    LockRequest,
+    "keys" | "value" | "ticket" | "keepsTicket"
+  >,
   call: Call = "EVALSHA",
 ): Uint8Array {
   if (keys.length > 1 || call === "EVAL" || ticket) {
-    const args = ticket ? [value, ticket.entry, stays ? "stay" : "leave"] : [value];
+    const args = ticket ? [value, ticket.ticketId, keepsTicket ? "stay" : "leave"] : [value];
     return encodeCall(call, RELEASE, keys, args);
   }
   return singleKey(keys[0], RELEASE_HEAD).text(value).end();

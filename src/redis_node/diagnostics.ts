@@ -7,7 +7,7 @@
  *
  * @module
  */
-import type { NodeDiagnosis, TriedCommand } from "../quorum/lock_node.ts";
+import type { NodeDiagnosis, TriedCommand } from "../quorum/node_diagnosis.ts";
 import type { ReplyReceiver } from "../redis/command_queue.ts";
 import type { Connection } from "../redis/connection.ts";
 import { encodeCommand } from "../redis/encoder.ts";
@@ -46,7 +46,7 @@ interface Replies {
 }
 
 /** Asks one server about itself. */
-export class RedisDoctor {
+export class RedisDiagnostics {
   readonly #connection: Connection;
   readonly #openAnother: () => Connection;
   readonly #wheel: TimerWheel;

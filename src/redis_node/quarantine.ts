@@ -26,7 +26,7 @@
  */
 
 /** The key under which a node keeps since when it has not forgotten: milliseconds by its own clock. */
-export const BIRTH_KEY = "hasp:born";
+export const CREATED_KEY = "hasp:born";
 
 /** Start and uptime are both whole seconds of the server's clock, so the uptime may be told a second too long. */
 const UPTIME_ERROR_MS = 1_000;

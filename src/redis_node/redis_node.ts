@@ -11,13 +11,9 @@ import {
   encodeRaise,
   encodeRelease,
 } from "./commands.ts";
-import type {
-  Ballot,
-  KeyState,
-  LockNode,
-  NodeDiagnosis,
-  WakeListener,
-} from "../quorum/lock_node.ts";
+import type { KeyState, LockNode, LockRequest } from "../quorum/lock_node.ts";
+import type { NodeDiagnosis } from "../quorum/node_diagnosis.ts";
+import type { ReleaseListener } from "../quorum/queue_ticket.ts";
 import type { RedisAddress } from "../redis/address.ts";
 import type { ReplyReceiver } from "../redis/command_queue.ts";
 import { Connection, type ConnectionOptions } from "../redis/connection.ts";
@@ -31,18 +27,18 @@ import {
 } from "../redis/errors.ts";
 import type { RawReply } from "../redis/reply.ts";
 import { textReply } from "../redis/reply.ts";
-import type { RedisDoctor } from "./diagnostics.ts";
-import { RedisEar } from "./release_subscription.ts";
+import type { RedisDiagnostics } from "./diagnostics.ts";
+import { ReleaseSubscription } from "./release_subscription.ts";
 import { isGuarded, RedisGuard } from "./restart_guard.ts";
 import type { Quarantine } from "./quarantine.ts";
-import { waitersKey } from "./scripts.ts";
-import type { Timed, TimerWheel } from "../time/timer_wheel.ts";
+import { waitersKey } from "./scripts/queue.ts";
+import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 
 /** Releases kept for a node that cannot be reached; the oldest is dropped for one more, and its TTL takes over. */
-const LEFTOVERS_MAX = 4_096;
+const PENDING_RELEASES_MAX = 4_096;
 
 /** How long a release waits, in milliseconds, for a server that said that it is busy. */
-const LEFTOVER_DELAY_MS = 500;
+const PENDING_RELEASE_DELAY_MS = 500;
 /** What a server says that will serve later: it loads its data, or a script runs. */
 const BUSY_PREFIXES: readonly string[] = ["LOADING", "BUSY"];
 /** What it says where a list is none, so that nobody can stand in line there. */
@@ -52,13 +48,13 @@ const WRONG_TYPE = "WRONGTYPE";
 const COUNT_MIN = 1_000_000;
 
 /** What a command was, in the low bits of its tag; the seat stands above them. */
-const ACQUIRE = 0, EXTEND = 1, RELEASE = 2, LEFTOVER = 3, JOIN = 4, LEAVE = 5, RAISE = 6;
+const ACQUIRE = 0, EXTEND = 1, RELEASE = 2, PENDING_RELEASE = 3, JOIN = 4, LEAVE = 5, RAISE = 6;
 /** Those that set keys. */
 const SETTING: readonly number[] = [ACQUIRE, EXTEND, JOIN];
 const OPERATION_MASK = 7, SCRIPT_SENT = 8, TAG_BITS = 4;
 
 /** A release that has not reached its node. */
-interface Leftover {
+interface PendingRelease {
   readonly keys: readonly string[];
   readonly value: string;
   /** When the key would be gone by itself, by the monotonic clock. */
@@ -86,12 +82,12 @@ export class RedisNode implements LockNode, ReplyReceiver {
   readonly name: string;
   readonly #connection: Connection;
   readonly #openAnother: () => Connection;
-  #doctor: RedisDoctor | undefined = undefined;
+  #diagnostics: RedisDiagnostics | undefined = undefined;
   readonly #wheel: TimerWheel;
-  readonly #ear: RedisEar;
+  readonly #subscription: ReleaseSubscription;
   readonly #guard: RedisGuard;
-  #leftovers: Leftover[] = [];
-  #leftoverTimer: Timed | undefined = undefined;
+  #pendingReleases: PendingRelease[] = [];
+  #pendingTimer: TimerEntry | undefined = undefined;
 
   constructor(
     address: RedisAddress,
@@ -105,8 +101,8 @@ export class RedisNode implements LockNode, ReplyReceiver {
       ...options,
       onConnected: () => {
         this.#guard.onConnected();
-        this.#sendLeftovers();
-        this.#ear.onCommandsPossible();
+        this.#sendPendingReleases();
+        this.#subscription.onCommandsPossible();
         observer.onConnected?.(this.name);
       },
       onDisconnected: (error) => {
@@ -117,7 +113,7 @@ export class RedisNode implements LockNode, ReplyReceiver {
     this.#guard = new RedisGuard(this.name, this.#connection, (quarantine) => {
       observer.onQuarantined?.(this.name, quarantine);
     });
-    this.#ear = new RedisEar(address, options, wheel, this.#connection);
+    this.#subscription = new ReleaseSubscription(address, options, wheel, this.#connection);
     this.#openAnother = () => new Connection(address, options, wheel);
   }
 
@@ -125,34 +121,34 @@ export class RedisNode implements LockNode, ReplyReceiver {
     return this.#connection.readyAtMs;
   }
 
-  acquire(ballot: Ballot, seat: number): void {
-    const { ticket } = ballot;
+  acquire(request: LockRequest, nodeIndex: number): void {
+    const { ticket } = request;
     if (!ticket) {
-      ballot.shared ??= encodeAcquire(ballot);
-      this.#submitSetting(ballot, seat, ACQUIRE, ballot.shared as Uint8Array);
-    } else if (this.#ear.listening) {
-      ballot.shared ??= encodeAcquireOrWait(ballot, ticket);
-      this.#submitSetting(ballot, seat, JOIN, ballot.shared as Uint8Array);
+      request.shared ??= encodeAcquire(request);
+      this.#submitSetting(request, nodeIndex, ACQUIRE, request.shared as Uint8Array);
+    } else if (this.#subscription.listening) {
+      request.shared ??= encodeAcquireOrWait(request, ticket);
+      this.#submitSetting(request, nodeIndex, JOIN, request.shared as Uint8Array);
     } else {
-      this.#submitSetting(ballot, seat, ACQUIRE, encodeAcquire(ballot));
+      this.#submitSetting(request, nodeIndex, ACQUIRE, encodeAcquire(request));
     }
   }
 
-  extend(ballot: Ballot, seat: number): void {
-    ballot.shared ??= encodeExtend(ballot);
-    this.#submitSetting(ballot, seat, EXTEND, ballot.shared as Uint8Array);
+  extend(request: LockRequest, nodeIndex: number): void {
+    request.shared ??= encodeExtend(request);
+    this.#submitSetting(request, nodeIndex, EXTEND, request.shared as Uint8Array);
   }
 
-  raise(ballot: Ballot, seat: number): void {
-    ballot.shared ??= encodeRaise(ballot);
-    const tag = seat << TAG_BITS | RAISE;
-    this.#connection.submit(ballot.shared as Uint8Array, this, ballot, tag);
+  raiseCounters(request: LockRequest, nodeIndex: number): void {
+    request.shared ??= encodeRaise(request);
+    const tag = nodeIndex << TAG_BITS | RAISE;
+    this.#connection.submit(request.shared as Uint8Array, this, request, tag);
   }
 
-  release(ballot: Ballot, seat: number): void {
-    ballot.shared ??= encodeRelease(ballot);
-    const tag = seat << TAG_BITS | RELEASE;
-    this.#connection.submit(ballot.shared as Uint8Array, this, ballot, tag);
+  release(request: LockRequest, nodeIndex: number): void {
+    request.shared ??= encodeRelease(request);
+    const tag = nodeIndex << TAG_BITS | RELEASE;
+    this.#connection.submit(request.shared as Uint8Array, this, request, tag);
   }
 
   inspect(key: string): Promise<KeyState | undefined> {
@@ -180,58 +176,64 @@ export class RedisNode implements LockNode, ReplyReceiver {
     });
   }
 
-  listen(listener: WakeListener, seat: number): void {
-    this.#ear.open(listener, seat);
+  subscribe(listener: ReleaseListener, nodeIndex: number): void {
+    this.#subscription.open(listener, nodeIndex);
   }
 
-  unlisten(): void {
-    this.#ear.close();
+  unsubscribe(): void {
+    this.#subscription.close();
   }
 
-  leave(keys: readonly string[], entry: string): void {
+  leaveQueue(keys: readonly string[], entry: string): void {
     if (!this.#connection.open) return; // the list forgets it in time
     const leaving: Leaving = { keys, entry };
     this.#connection.submit(encodeLeave(keys, entry), this, leaving, LEAVE);
   }
 
   async diagnose(timeoutMs: number): Promise<NodeDiagnosis> {
-    const { RedisDoctor } = await import("./diagnostics.ts");
-    this.#doctor ??= new RedisDoctor(this.#connection, this.#openAnother, this.#wheel);
-    return await this.#doctor.diagnose(timeoutMs);
+    const { RedisDiagnostics } = await import("./diagnostics.ts");
+    this.#diagnostics ??= new RedisDiagnostics(this.#connection, this.#openAnother, this.#wheel);
+    return await this.#diagnostics.diagnose(timeoutMs);
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#ear.close(), this.#doctor?.close(), this.#connection.close()]);
+    await Promise.all([
+      this.#subscription.close(),
+      this.#diagnostics?.close(),
+      this.#connection.close(),
+    ]);
   }
 
   /** Part of {@linkcode ReplyReceiver}. */
   onReply(reply: RawReply, context: unknown, tag: number): void {
     const operation = tag & OPERATION_MASK;
     if (reply instanceof ReplyError) return this.#onErrorReply(reply, context, tag);
-    if (operation === LEFTOVER || operation === LEAVE) return; // nobody waits to hear of it
-    const ballot = context as Ballot;
-    const seat = tag >> TAG_BITS;
+    if (operation === PENDING_RELEASE || operation === LEAVE) return; // nobody waits to hear of it
+    const request = context as LockRequest;
+    const nodeIndex = tag >> TAG_BITS;
     if (reply === 1 || reply === "OK") {
-      this.#grant(ballot, seat, operation);
+      this.#grant(request, nodeIndex, operation);
     } else if (reply === 3 && operation === RELEASE) {
-      ballot.othersWait = true;
-      ballot.grant(seat, this.#connection.receivedAtMs);
-    } else if (ballot.fence !== undefined && isCount(reply)) {
-      this.#grant(ballot, seat, operation, reply);
+      request.hasWaiters = true;
+      request.grant(nodeIndex, this.#connection.receivedAtMs);
+    } else if (request.counterFloor !== undefined && isCount(reply)) {
+      this.#grant(request, nodeIndex, operation, reply);
     } else if (operation === JOIN && Array.isArray(reply)) {
-      this.#onQueued(reply, ballot, seat);
+      this.#onQueued(reply, request, nodeIndex);
     } else if (reply === 0 || reply === null || reply === 2) {
-      ballot.deny(seat, this.#connection.receivedAtMs);
+      request.deny(nodeIndex, this.#connection.receivedAtMs);
     } else {
-      ballot.fail(seat, this.#strangeReply());
+      request.fail(nodeIndex, this.#strangeReply());
     }
   }
 
   /** What sets keys is granted only if the node cannot have forgotten others' locks. */
-  #grant(ballot: Ballot, seat: number, operation: number, count?: number): void {
+  #grant(request: LockRequest, nodeIndex: number, operation: number, count?: number): void {
     const atMs = this.#connection.receivedAtMs;
-    if (!SETTING.includes(operation) || !isGuarded(ballot)) return ballot.grant(seat, atMs, count);
-    this.#guard.hold(ballot, atMs, count);
+    if (!SETTING.includes(operation) || !isGuarded(request)) {
+      return request.grant(nodeIndex, atMs, count);
+    }
+    this.#guard.hold(request, atMs, count);
   }
 
   #strangeReply(): ProtocolError {
@@ -241,70 +243,80 @@ export class RedisNode implements LockNode, ReplyReceiver {
   /** Part of {@linkcode ReplyReceiver}. */
   onFailure(error: RedisError, context: unknown, tag: number): void {
     const operation = tag & OPERATION_MASK;
-    if (operation === LEFTOVER) return this.#keepLeftover(context as Leftover);
+    if (operation === PENDING_RELEASE) return this.#deferRelease(context as PendingRelease);
     if (operation === LEAVE) return; // the list forgets it in time
-    const ballot = context as Ballot;
-    const seat = tag >> TAG_BITS;
+    const request = context as LockRequest;
+    const nodeIndex = tag >> TAG_BITS;
     if (operation === RELEASE) {
-      this.#keepRelease(ballot, seat);
+      this.#keepRelease(request, nodeIndex);
     } else if ((error as ConnectionError).outcome === "not-sent") {
-      ballot.mayStand &= ~(1 << seat);
+      request.maybeSet &= ~(1 << nodeIndex);
     }
-    ballot.fail(seat, error);
+    request.fail(nodeIndex, error);
   }
 
-  #submitSetting(ballot: Ballot, seat: number, operation: number, command: Uint8Array): void {
+  #submitSetting(
+    request: LockRequest,
+    nodeIndex: number,
+    operation: number,
+    command: Uint8Array,
+  ): void {
     const connection = this.#connection;
     // Only what sets keys is refused here: there is always room for what takes them back.
-    if (connection.crowded) return ballot.fail(seat, connection.crowdedError());
-    ballot.mayStand |= 1 << seat;
-    if (isGuarded(ballot)) this.#guard.ahead();
-    this.#submitGuarded(command, ballot, seat, operation);
+    if (connection.crowded) return request.fail(nodeIndex, connection.crowdedError());
+    request.maybeSet |= 1 << nodeIndex;
+    if (isGuarded(request)) this.#guard.ahead();
+    this.#submitGuarded(command, request, nodeIndex, operation);
   }
 
-  #submitGuarded(command: Uint8Array, ballot: Ballot, seat: number, operation: number): void {
-    this.#connection.submit(command, this, ballot, seat << TAG_BITS | operation);
-    if (isGuarded(ballot)) this.#guard.behind(ballot, seat);
+  #submitGuarded(
+    command: Uint8Array,
+    request: LockRequest,
+    nodeIndex: number,
+    operation: number,
+  ): void {
+    this.#connection.submit(command, this, request, nodeIndex << TAG_BITS | operation);
+    if (isGuarded(request)) this.#guard.behind(request, nodeIndex);
   }
 
   /** The caller stands in line: the reply says for how long the key is held, who stands before it, and how many in all. */
-  #onQueued(reply: readonly RawReply[], ballot: Ballot, seat: number): void {
+  #onQueued(reply: readonly RawReply[], request: LockRequest, nodeIndex: number): void {
     if (reply.length !== 3 || !reply.every((part) => typeof part === "number")) {
-      return ballot.fail(seat, this.#strangeReply());
+      return request.fail(nodeIndex, this.#strangeReply());
     }
     const [pttl, ahead, length] = reply as number[];
     const remainingMs = pttl === -1 ? Infinity : Math.max(pttl, 0);
-    ballot.queue!(seat, { remainingMs, ahead, length }, this.#connection.receivedAtMs);
+    request.enqueued!(nodeIndex, { remainingMs, ahead, length }, this.#connection.receivedAtMs);
   }
 
   #onErrorReply(reply: ReplyError, context: unknown, tag: number): void {
     const operation = tag & OPERATION_MASK;
     const busy = BUSY_PREFIXES.includes(reply.prefix);
-    if (operation === LEFTOVER) {
-      if (busy) this.#keepLeftover(context as Leftover);
+    if (operation === PENDING_RELEASE) {
+      if (busy) this.#deferRelease(context as PendingRelease);
       return;
     }
     if (operation === LEAVE) return this.#onLeaveRefused(reply, context as Leaving, tag);
-    const ballot = context as Ballot;
-    const seat = tag >> TAG_BITS;
+    const request = context as LockRequest;
+    const nodeIndex = tag >> TAG_BITS;
     if (reply.prefix === "NOSCRIPT" && !(tag & SCRIPT_SENT)) {
-      return this.#sendScript(ballot, seat, operation, reply);
+      return this.#sendScript(request, nodeIndex, operation, reply);
     }
     const noLine = reply.prefix === WRONG_TYPE || isRefusal(reply);
-    if (operation === JOIN && ballot.wanted && noLine) {
-      return this.#doWithoutLine(ballot, seat, reply);
+    if (operation === JOIN && request.wanted && noLine) {
+      return this.#doWithoutLine(request, nodeIndex, reply);
     }
-    if (operation === RELEASE && busy) this.#keepLeftover(this.#leftoverOf(ballot));
-    ballot.fail(seat, reply);
+    if (operation === RELEASE && busy) this.#deferRelease(this.#pendingReleaseOf(request));
+    request.fail(nodeIndex, reply);
   }
 
   /** The node does not know the script: sends it whole, unless what it sets would outlive its release. */
-  #sendScript(ballot: Ballot, seat: number, operation: number, reply: ReplyError): void {
-    if (!ballot.wanted && operation !== RELEASE) return ballot.fail(seat, reply);
-    const command = encodeWhole(operation, ballot);
+  #sendScript(request: LockRequest, nodeIndex: number, operation: number, reply: ReplyError): void {
+    if (!request.wanted && operation !== RELEASE) return request.fail(nodeIndex, reply);
+    const command = encodeWhole(operation, request);
     const tag = SCRIPT_SENT | operation;
-    if (SETTING.includes(operation)) return this.#submitGuarded(command, ballot, seat, tag);
-    this.#connection.submit(command, this, ballot, seat << TAG_BITS | tag);
+    if (SETTING.includes(operation)) return this.#submitGuarded(command, request, nodeIndex, tag);
+    this.#connection.submit(command, this, request, nodeIndex << TAG_BITS | tag);
   }
 
   #onLeaveRefused({ prefix }: ReplyError, { keys, entry }: Leaving, tag: number): void {
@@ -314,39 +326,42 @@ export class RedisNode implements LockNode, ReplyReceiver {
   }
 
   /** Nobody can stand in line: asks all the same. Where the server does not allow it callers poll from now on. */
-  #doWithoutLine(ballot: Ballot, seat: number, reply: ReplyError): void {
-    if (!reply.message.includes(WRONG_TYPE)) this.#ear.refuse(reply);
-    this.#submitSetting(ballot, seat, ACQUIRE, encodeAcquire(ballot));
+  #doWithoutLine(request: LockRequest, nodeIndex: number, reply: ReplyError): void {
+    if (!reply.message.includes(WRONG_TYPE)) this.#subscription.refuse(reply);
+    this.#submitSetting(request, nodeIndex, ACQUIRE, encodeAcquire(request));
   }
 
   /** A release that did not reach the node is sent when it is back, if there can be anything to release. */
-  #keepRelease(ballot: Ballot, seat: number): void {
-    if (ballot.mayStand & 1 << seat) this.#keepLeftover(this.#leftoverOf(ballot));
+  #keepRelease(request: LockRequest, nodeIndex: number): void {
+    if (request.maybeSet & 1 << nodeIndex) this.#deferRelease(this.#pendingReleaseOf(request));
   }
 
-  #leftoverOf({ keys, value, ttlMs }: Ballot): Leftover {
+  #pendingReleaseOf({ keys, value, ttlMs }: LockRequest): PendingRelease {
     return { keys, value, untilMs: this.#wheel.clock.monotonicMs() + ttlMs };
   }
 
-  #keepLeftover(leftover: Leftover): void {
-    if (this.#leftovers.length >= LEFTOVERS_MAX) this.#leftovers.shift();
-    this.#leftovers.push(leftover);
+  #deferRelease(pending: PendingRelease): void {
+    if (this.#pendingReleases.length >= PENDING_RELEASES_MAX) this.#pendingReleases.shift();
+    this.#pendingReleases.push(pending);
     // Where the connection is down its return is waited for, else some time.
     if (this.#connection.open) {
-      this.#leftoverTimer ??= this.#wheel.after(LEFTOVER_DELAY_MS, () => this.#sendLeftovers());
+      this.#pendingTimer ??= this.#wheel.after(
+        PENDING_RELEASE_DELAY_MS,
+        () => this.#sendPendingReleases(),
+      );
     }
   }
 
-  #sendLeftovers(): void {
-    if (this.#leftoverTimer) this.#wheel.cancel(this.#leftoverTimer);
-    this.#leftoverTimer = undefined;
-    const leftovers = this.#leftovers;
-    this.#leftovers = [];
+  #sendPendingReleases(): void {
+    if (this.#pendingTimer) this.#wheel.cancel(this.#pendingTimer);
+    this.#pendingTimer = undefined;
+    const pendings = this.#pendingReleases;
+    this.#pendingReleases = [];
     const nowMs = this.#wheel.clock.monotonicMs();
-    for (const leftover of leftovers) {
-      if (leftover.untilMs <= nowMs) continue;
-      const command = encodeRelease(leftover, "EVAL");
-      this.#connection.submit(command, this, leftover, LEFTOVER);
+    for (const pending of pendings) {
+      if (pending.untilMs <= nowMs) continue;
+      const command = encodeRelease(pending, "EVAL");
+      this.#connection.submit(command, this, pending, PENDING_RELEASE);
     }
   }
 }
@@ -357,18 +372,18 @@ function isCount(reply: RawReply): reply is number {
 }
 
 /** A command whose script the server does not know, with the script itself. */
-function encodeWhole(operation: number, ballot: Ballot): Uint8Array {
+function encodeWhole(operation: number, request: LockRequest): Uint8Array {
   switch (operation) {
     case RELEASE:
-      return encodeRelease(ballot, "EVAL");
+      return encodeRelease(request, "EVAL");
     case RAISE:
-      return encodeRaise(ballot, "EVAL");
+      return encodeRaise(request, "EVAL");
     case EXTEND:
-      return encodeExtend(ballot, "EVAL");
+      return encodeExtend(request, "EVAL");
     case JOIN:
-      return encodeAcquireOrWait(ballot, ballot.ticket!, "EVAL");
+      return encodeAcquireOrWait(request, request.ticket!, "EVAL");
     default:
-      return encodeAcquire(ballot, "EVAL");
+      return encodeAcquire(request, "EVAL");
   }
 }
 

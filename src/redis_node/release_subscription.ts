@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { WakeListener } from "../quorum/lock_node.ts";
+import type { ReleaseListener } from "../quorum/queue_ticket.ts";
 import type { RedisAddress } from "../redis/address.ts";
 import type { ReplyReceiver } from "../redis/command_queue.ts";
 import type { Connection, ConnectionOptions } from "../redis/connection.ts";
@@ -11,8 +11,8 @@ import { encodeCommand } from "../redis/encoder.ts";
 import { isRefusal, ReplyError } from "../redis/errors.ts";
 import type { RawReply } from "../redis/reply.ts";
 import { Subscriber, type SubscriberOwner } from "../redis/subscriber.ts";
-import { WAKE_CHANNEL } from "./scripts.ts";
-import type { Timed, TimerWheel } from "../time/timer_wheel.ts";
+import { WAKE_CHANNEL } from "./scripts/queue.ts";
+import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 
 /** How often a message to oneself may reach nobody before the server is held to pass none on. */
 const UNHEARD_MAX = 3;
@@ -27,20 +27,20 @@ const ENTRY_AND_KEY = /^([^:]*:[^:]*:[^:]*):(.*)$/su;
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /** Hears of releases on one node. */
-export class RedisEar implements SubscriberOwner, ReplyReceiver {
+export class ReleaseSubscription implements SubscriberOwner, ReplyReceiver {
   readonly #address: RedisAddress;
   readonly #options: ConnectionOptions;
   readonly #wheel: TimerWheel;
   readonly #commands: Connection;
   #subscriber: Subscriber | undefined = undefined;
-  #listener: WakeListener | undefined = undefined;
+  #listener: ReleaseListener | undefined = undefined;
   #seat = 0;
   #subscribed = false;
   #probing = false;
   #unheard = 0;
   /** Whether the subscription was made anew as nothing had been heard. */
   #renewed = false;
-  #retry: Timed | undefined = undefined;
+  #retry: TimerEntry | undefined = undefined;
   #listening = false;
   #refused = false;
   #closing: Promise<unknown> = Promise.resolve();
@@ -69,10 +69,10 @@ export class RedisEar implements SubscriberOwner, ReplyReceiver {
   }
 
   /** Begins to listen; does nothing where it does already. */
-  open(listener: WakeListener, seat: number): void {
+  open(listener: ReleaseListener, nodeIndex: number): void {
     if (this.#subscriber || this.#refused) return;
     this.#listener = listener;
-    this.#seat = seat;
+    this.#seat = nodeIndex;
     const channel = WAKE_CHANNEL + listener.id;
     this.#subscriber = new Subscriber(this.#address, this.#options, this.#wheel, channel, this);
   }
@@ -97,7 +97,7 @@ export class RedisEar implements SubscriberOwner, ReplyReceiver {
     if (this.#refused) return;
     this.#refused = true;
     this.close();
-    this.#listener?.onRefused(this.#seat, error);
+    this.#listener?.onUnsupported(this.#seat, error);
   }
 
   onSubscribed(): void {
@@ -107,7 +107,7 @@ export class RedisEar implements SubscriberOwner, ReplyReceiver {
 
   onUnsubscribed(): void {
     this.#subscribed = this.#listening = false;
-    this.#listener!.onDeaf(this.#seat);
+    this.#listener!.onUnsubscribed(this.#seat);
   }
 
   onRefused(error: Error): void {
@@ -116,7 +116,7 @@ export class RedisEar implements SubscriberOwner, ReplyReceiver {
 
   onMessage(message: Uint8Array): void {
     const [, entry, key] = ENTRY_AND_KEY.exec(decoder.decode(message)) ?? [];
-    if (entry) this.#listener!.onWake(this.#seat, entry, key); // else it is the message to oneself
+    if (entry) this.#listener!.onReleased(this.#seat, entry, key); // else it is the message to oneself
   }
 
   /** Says whether the message to oneself got through. */
@@ -130,7 +130,7 @@ export class RedisEar implements SubscriberOwner, ReplyReceiver {
       this.#unheard = 0;
       this.#renewed = false;
       this.#listening = true;
-      this.#listener!.onListening(this.#seat);
+      this.#listener!.onSubscribed(this.#seat);
     } else if (++this.#unheard >= UNHEARD_MAX) {
       this.#onNeverHeard();
     } else {
@@ -141,7 +141,7 @@ export class RedisEar implements SubscriberOwner, ReplyReceiver {
   onFailure(): void {
     this.#probing = false;
     if (!this.#subscribed) return;
-    this.#listener!.onDeaf(this.#seat); // until commands are possible again
+    this.#listener!.onUnsubscribed(this.#seat); // until commands are possible again
     if (this.#commands.open) this.#probeLater(BUSY_DELAY_MS);
   }
 

@@ -8,31 +8,31 @@
  * @module
  */
 import { encodeScriptHead } from "./commands.ts";
-import type { Ballot } from "../quorum/lock_node.ts";
+import type { LockRequest } from "../quorum/lock_node.ts";
 import type { ReplyReceiver } from "../redis/command_queue.ts";
 import type { Connection } from "../redis/connection.ts";
 import { encodeCommand, encodeHead } from "../redis/encoder.ts";
 import { isRefusal, ProtocolError, type RedisError, ReplyError } from "../redis/errors.ts";
 import { type RawReply, textReply } from "../redis/reply.ts";
 import {
-  BIRTH_KEY,
   Causes,
+  CREATED_KEY,
   mayBeOld,
   type Quarantine,
   quarantineOf,
   restartedAtMs,
 } from "./quarantine.ts";
-import { BORN } from "./scripts.ts";
+import { CREATED } from "./scripts/creation.ts";
 
 const INFO_COMMAND = /* @__PURE__ */ encodeHead(2, "INFO", "server");
-const BORN_COMMAND = /* @__PURE__ */ encodeScriptHead(BORN, 1, "1", BIRTH_KEY);
+const BORN_COMMAND = /* @__PURE__ */ encodeScriptHead(CREATED, 1, "1", CREATED_KEY);
 /** What a command was. */
 const INFO = 0, AGE = 1, AGE_WHOLE = 2;
 
 /** One node's part in a ballot. */
 interface Answer {
-  readonly ballot: Ballot;
-  readonly seat: number;
+  readonly request: LockRequest;
+  readonly nodeIndex: number;
   /** How many replies about the birth key are to come. */
   awaited: number;
   /** When the node has granted, and what it counted. */
@@ -40,7 +40,7 @@ interface Answer {
 }
 
 /** Whether grants of this ballot are guarded. */
-export function isGuarded({ guardMs }: Ballot): boolean {
+export function isGuarded({ guardMs }: LockRequest): boolean {
   return guardMs !== undefined && guardMs > 0;
 }
 
@@ -49,7 +49,7 @@ export class RedisGuard implements ReplyReceiver {
   readonly #name: string;
   readonly #connection: Connection;
   readonly #onQuarantined: (quarantine: Quarantine) => void;
-  readonly #answers: Map<Ballot, Answer> = new Map();
+  readonly #answers: Map<LockRequest, Answer> = new Map();
   readonly #causes = new Causes();
   #used = false;
   /** Whether the uptime was asked for on this connection, and what it said. */
@@ -91,11 +91,11 @@ export class RedisGuard implements ReplyReceiver {
   }
 
   /** To be called right behind it. */
-  behind(ballot: Ballot, seat: number): void {
-    let answer = this.#answers.get(ballot);
+  behind(request: LockRequest, nodeIndex: number): void {
+    let answer = this.#answers.get(request);
     if (!answer) {
-      answer = { ballot, seat, awaited: 0, granted: undefined };
-      this.#answers.set(ballot, answer);
+      answer = { request, nodeIndex, awaited: 0, granted: undefined };
+      this.#answers.set(request, answer);
     }
     answer.awaited++;
     this.#askAge(answer);
@@ -107,8 +107,8 @@ export class RedisGuard implements ReplyReceiver {
    * @param atMs When, by the monotonic clock.
    * @param count What it counted.
    */
-  hold(ballot: Ballot, atMs: number, count: number | undefined): void {
-    const answer = this.#answers.get(ballot);
+  hold(request: LockRequest, atMs: number, count: number | undefined): void {
+    const answer = this.#answers.get(request);
     if (answer) answer.granted = { atMs, count };
   }
 
@@ -117,7 +117,7 @@ export class RedisGuard implements ReplyReceiver {
     if (tag === INFO) return this.#onUptime(reply);
     const answer = context as Answer | undefined;
     if (reply instanceof ReplyError && reply.prefix === "NOSCRIPT" && tag === AGE) {
-      const command = encodeCommand(["EVAL", BORN.source, 1, BIRTH_KEY]);
+      const command = encodeCommand(["EVAL", CREATED.source, 1, CREATED_KEY]);
       return this.#connection.submit(command, this, answer, AGE_WHOLE);
     }
     if (answer && this.#isLast(answer)) this.#settle(answer, reply);
@@ -127,7 +127,9 @@ export class RedisGuard implements ReplyReceiver {
   onFailure(error: RedisError, context: unknown, tag: number): void {
     if (tag === INFO) return this.onDisconnected();
     const answer = context as Answer | undefined;
-    if (answer && this.#isLast(answer) && answer.granted) answer.ballot.fail(answer.seat, error);
+    if (answer && this.#isLast(answer) && answer.granted) {
+      answer.request.fail(answer.nodeIndex, error);
+    }
   }
 
   #askUptime(): void {
@@ -151,35 +153,35 @@ export class RedisGuard implements ReplyReceiver {
   /** Whether no other reply about the birth key is to come: a command that was sent again needs a new one behind it. */
   #isLast(answer: Answer): boolean {
     if (--answer.awaited > 0) return false;
-    this.#answers.delete(answer.ballot);
+    this.#answers.delete(answer.request);
     return true;
   }
 
-  #settle({ ballot, seat, granted }: Answer, age: RawReply): void {
+  #settle({ request, nodeIndex, granted }: Answer, age: RawReply): void {
     if (!granted) return;
     const restartedMs = this.#restartedMs;
-    if (age instanceof ReplyError) return ballot.fail(seat, age);
+    if (age instanceof ReplyError) return request.fail(nodeIndex, age);
     if (typeof age !== "number") {
-      return ballot.fail(seat, new ProtocolError(`Cannot tell the age of ${this.#name}`));
+      return request.fail(nodeIndex, new ProtocolError(`Cannot tell the age of ${this.#name}`));
     }
     if (restartedMs === undefined) {
-      return ballot.fail(seat, new ProtocolError(`Cannot tell the uptime of ${this.#name}`));
+      return request.fail(nodeIndex, new ProtocolError(`Cannot tell the uptime of ${this.#name}`));
     }
     const { receivedAtMs } = this.#connection;
-    const quarantine = quarantineOf(ballot.guardMs!, receivedAtMs, restartedMs, age);
-    if (!quarantine) return this.#grant(ballot, seat, granted.atMs, granted.count);
-    ballot.quarantine!(seat, receivedAtMs);
+    const quarantine = quarantineOf(request.guardMs!, receivedAtMs, restartedMs, age);
+    if (!quarantine) return this.#grant(request, nodeIndex, granted.atMs, granted.count);
+    request.quarantine!(nodeIndex, receivedAtMs);
     if (this.#causes.isNew(quarantine)) this.#onQuarantined(quarantine);
   }
 
   /** A counter that may be an old one is not told: counters are to be raised above it. */
-  #grant(ballot: Ballot, seat: number, atMs: number, count: number | undefined): void {
-    const { fence, guardMs } = ballot;
+  #grant(request: LockRequest, nodeIndex: number, atMs: number, count: number | undefined): void {
+    const { counterFloor, guardMs } = request;
     const uptimeMs = atMs - this.#restartedMs!;
-    if (count === undefined || !mayBeOld(count, fence!, guardMs!, uptimeMs)) {
-      return ballot.grant(seat, atMs, count);
+    if (count === undefined || !mayBeOld(count, counterFloor!, guardMs!, uptimeMs)) {
+      return request.grant(nodeIndex, atMs, count);
     }
-    ballot.fenceMin = fence;
-    ballot.grant(seat, atMs);
+    request.counterFloorNext = counterFloor;
+    request.grant(nodeIndex, atMs);
   }
 }

@@ -26,11 +26,11 @@ const NOWHERE = -1;
 const TAKEN = -2;
 
 /** Something that is due at a time. Its owner extends it, so that waiting allocates nothing. */
-export abstract class Timed {
+export abstract class TimerEntry {
   /** When it is due, in milliseconds of the monotonic clock. Meaningful while `scheduled`. */
   dueMs = 0;
-  /** @internal */ next: Timed | undefined = undefined;
-  /** @internal */ previous: Timed | undefined = undefined;
+  /** @internal */ next: TimerEntry | undefined = undefined;
+  /** @internal */ previous: TimerEntry | undefined = undefined;
   /** @internal The slot it hangs in, or one of the two marks above. */ slot = NOWHERE;
 
   /** Whether it waits in a wheel. */
@@ -51,7 +51,7 @@ export abstract class Timed {
 }
 
 /** A callback as an entry, for the rare waits that no object stands for. */
-class TimedCallback extends Timed {
+class CallbackEntry extends TimerEntry {
   readonly #callback: () => void;
   readonly #closed: (() => void) | undefined;
   readonly #wheel: TimerWheel;
@@ -81,15 +81,15 @@ export class TimerWheel {
   readonly clock: Clock;
   /** Where randomness comes from. */
   readonly random: Random;
-  readonly #slots: (Timed | undefined)[] = new Array(SLOTS).fill(undefined);
+  readonly #slots: (TimerEntry | undefined)[] = new Array(SLOTS).fill(undefined);
   #size = 0;
-  #holds = 0;
+  #refs = 0;
   #timer: TimerHandle = undefined;
   #armed = false;
   #closed = false;
   #waking = false;
   /** What a wake-up took out and has not called yet. */
-  #due: Timed[] = [];
+  #due: TimerEntry[] = [];
   #wakeMs = 0;
   #visitedTick = 0;
   #leadMs = 0;
@@ -105,7 +105,7 @@ export class TimerWheel {
   }
 
   /** Makes `entry` due at `dueMs` of the monotonic clock; one that waits already is moved. */
-  schedule(entry: Timed, dueMs: number): void {
+  schedule(entry: TimerEntry, dueMs: number): void {
     if (entry.slot >= 0) this.#unlink(entry);
     entry.dueMs = dueMs;
     this.#link(entry);
@@ -114,7 +114,7 @@ export class TimerWheel {
   }
 
   /** Takes `entry` out; one that does not wait is ignored. */
-  cancel(entry: Timed): void {
+  cancel(entry: TimerEntry): void {
     if (entry.slot >= 0) this.#unlink(entry);
     else entry.slot = NOWHERE;
   }
@@ -123,23 +123,23 @@ export class TimerWheel {
    * Calls `callback` once after `delayMs`, or `closed` if the client closes before; neither if the returned
    * entry is cancelled.
    */
-  after(delayMs: number, callback: () => void, closed?: () => void): Timed {
+  after(delayMs: number, callback: () => void, closed?: () => void): TimerEntry {
     const dueMs = this.clock.monotonicMs() + delayMs;
-    const entry = new TimedCallback(this, callback, dueMs, closed);
+    const entry = new CallbackEntry(this, callback, dueMs, closed);
     this.schedule(entry, dueMs);
     return entry;
   }
 
-  /** A caller waits for something that has an entry here: until {@linkcode release}, stay alive. */
-  hold(): void {
-    if (this.#holds++ > 0) return;
+  /** A caller waits for something that has an entry here: until {@linkcode unref}, stay alive. */
+  ref(): void {
+    if (this.#refs++ > 0) return;
     if (this.#armed) this.clock.keepAlive(this.#timer, true);
     else if (!this.#closed && !this.#waking) this.#arm(Infinity);
   }
 
-  /** The counterpart of {@linkcode hold}. */
-  release(): void {
-    if (--this.#holds === 0 && this.#armed) this.clock.keepAlive(this.#timer, false);
+  /** The counterpart of {@linkcode ref}. */
+  unref(): void {
+    if (--this.#refs === 0 && this.#armed) this.clock.keepAlive(this.#timer, false);
   }
 
   /** Tells every entry that the client closes; says whether anybody waited for one of them. */
@@ -157,15 +157,15 @@ export class TimerWheel {
     for (const entry of this.#due) this.cancel(entry);
   }
 
-  #entries(): Timed[] {
-    const entries: Timed[] = [];
+  #entries(): TimerEntry[] {
+    const entries: TimerEntry[] = [];
     for (const first of this.#slots) {
       for (let entry = first; entry; entry = entry.next) entries.push(entry);
     }
     return entries;
   }
 
-  #link(entry: Timed): void {
+  #link(entry: TimerEntry): void {
     // An entry in the past hangs where the next visit begins, never in a slot that was just passed.
     const tick = Math.max(Math.floor(entry.dueMs / SLOT_MS), this.#visitedTick);
     const slot = tick & (SLOTS - 1);
@@ -178,7 +178,7 @@ export class TimerWheel {
     this.#size++;
   }
 
-  #unlink(entry: Timed): void {
+  #unlink(entry: TimerEntry): void {
     if (entry.previous) entry.previous.next = entry.next;
     else this.#slots[entry.slot] = entry.next;
     if (entry.next) entry.next.previous = entry.previous;
@@ -203,7 +203,7 @@ export class TimerWheel {
     this.#wakeMs = Math.min(dueMs, nowMs + HEARTBEAT_MS);
     this.#timer = this.clock.setTimer(this.#wake, Math.max(Math.ceil(this.#wakeMs - nowMs), 0));
     this.#armed = true;
-    if (this.#holds > 0) this.clock.keepAlive(this.#timer, true);
+    if (this.#refs > 0) this.clock.keepAlive(this.#timer, true);
   }
 
   readonly #wake = (): void => {
@@ -221,19 +221,19 @@ export class TimerWheel {
       entry.onDue();
     }
     this.#due = [];
-    if (this.#size > 0 || this.#holds > 0 && !this.#closed) this.#arm(this.#earliestMs(nowMs));
+    if (this.#size > 0 || this.#refs > 0 && !this.#closed) this.#arm(this.#earliestMs(nowMs));
     this.#waking = false;
   };
 
   /** Unlinks and returns what is due at `nowMs`, or everything after a jump of the wall clock. */
-  #takeDue(nowMs: number, jumped: boolean): Timed[] {
-    const due: Timed[] = [];
+  #takeDue(nowMs: number, jumped: boolean): TimerEntry[] {
+    const due: TimerEntry[] = [];
     const tick = Math.floor(nowMs / SLOT_MS);
     const first = jumped ? tick - SLOTS + 1 : Math.max(this.#visitedTick, tick - SLOTS + 1);
     for (let visited = first; visited <= tick; visited++) {
       let entry = this.#slots[visited & (SLOTS - 1)];
       while (entry) {
-        const next: Timed | undefined = entry.next;
+        const next: TimerEntry | undefined = entry.next;
         if (jumped || entry.dueMs <= nowMs) {
           this.#unlink(entry);
           entry.slot = TAKEN;

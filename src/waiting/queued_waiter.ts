@@ -6,11 +6,17 @@
  *
  * @module
  */
-import { type Bell, bitCount, type Sleeper } from "./release_notifications.ts";
-import type { Claim, Place, Ticket } from "../quorum/lock_node.ts";
+import {
+  bitCount,
+  type NotificationHandler,
+  type ReleaseNotifications,
+} from "./release_notifications.ts";
+import type { QueuePosition, QueuePriority, QueueTicket } from "../quorum/queue_ticket.ts";
 import type { Settings } from "../options.ts";
-import type { Round, Voters } from "../quorum/round.ts";
-import { Pause, pollingDelayMs, type Waiter } from "./waiter.ts";
+import type { NodeSet, Round } from "../quorum/round.ts";
+import { Pause } from "../time/pause.ts";
+import { pollingDelayMs } from "./polling.ts";
+import type { Waiter } from "./waiter.ts";
 
 /** By how much longer each wait is than the one before where contenders split the vote. */
 const SPLIT_FACTOR = 4;
@@ -32,17 +38,17 @@ const ROUND_TRIP_MS_MAX = 200;
 const RECOVERY_MS = 50;
 
 /** Waits in line, for one caller after another. */
-export class Contender implements Ticket, Waiter, Sleeper {
-  entry = "";
-  claim: Claim = "last";
-  readonly #bell: Bell;
+export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
+  ticketId = "";
+  priority: QueuePriority = "last";
+  readonly #notifications: ReleaseNotifications;
   readonly #number: string;
-  readonly #voters: Voters;
+  readonly #nodeSet: NodeSet;
   /** The settings of the call that asks. */
   settings!: Settings;
   readonly #keys: readonly string[];
   /** Where it stands, seat by seat, as far as it was told. */
-  readonly #places: (Place | undefined)[] = [];
+  readonly #places: (QueuePosition | undefined)[] = [];
   /** One bit a seat: which nodes have put it in line since it last left. */
   #queued = 0;
   /** Whether it may stand in line anywhere. */
@@ -63,34 +69,34 @@ export class Contender implements Ticket, Waiter, Sleeper {
   #pause: Pause | undefined = undefined;
   /** Whether it waits for nodes to begin to tell. */
   #listens = false;
-  #rests = false;
+  #parked = false;
 
-  constructor(bell: Bell, voters: Voters, keys: readonly string[]) {
-    this.#bell = bell;
-    this.#voters = voters;
+  constructor(notifications: ReleaseNotifications, nodeSet: NodeSet, keys: readonly string[]) {
+    this.#notifications = notifications;
+    this.#nodeSet = nodeSet;
     this.#keys = keys;
-    this.#number = bell.enter(this);
-    this.resume();
+    this.#number = notifications.enter(this);
+    this.requeue();
   }
 
-  next(): Ticket | undefined {
+  next(): QueueTicket | undefined {
     const nodes = bitCount(this.#woken);
     this.#woken = 0;
     this.#changed = false;
     this.#askedWoken = this.woken;
     // One node that tells may be alone in taking it for the next: where it is, the line decides.
-    if (this.woken && !this.#inVain && nodes < this.#voters.quorum) this.claim = "last";
-    if (!this.#bell.heard) return undefined;
+    if (this.woken && !this.#inVain && nodes < this.#nodeSet.quorum) this.priority = "last";
+    if (!this.#notifications.hasQuorum) return undefined;
     this.#stands = true;
     return this;
   }
 
   get woken(): boolean {
-    return this.claim === "woken";
+    return this.priority === "woken";
   }
 
   /** How many clients stand in line, itself included; `undefined` where no node has told. */
-  get lineLength(): number | undefined {
+  get queueLength(): number | undefined {
     let longest: number | undefined;
     for (const place of this.#places) {
       if (place) longest = Math.max(longest ?? 0, place.length);
@@ -98,14 +104,14 @@ export class Contender implements Ticket, Waiter, Sleeper {
     return longest;
   }
 
-  onQueued(seat: number, place: Place): void {
-    this.#queued |= 1 << seat;
-    this.#places[seat] = place;
+  onEnqueued(nodeIndex: number, place: QueuePosition): void {
+    this.#queued |= 1 << nodeIndex;
+    this.#places[nodeIndex] = place;
   }
 
   /** Resolves once the nodes tell of releases, or will not for the time being. */
   async ready(limitMs: number, signal: AbortSignal | undefined): Promise<void> {
-    if (this.#bell.settled) return;
+    if (this.#notifications.isReady) return;
     this.#listens = true;
     await this.#sleep(limitMs, signal);
   }
@@ -116,72 +122,73 @@ export class Contender implements Ticket, Waiter, Sleeper {
     signal: AbortSignal | undefined,
     denied: Round,
   ): Promise<void> {
-    this.#listens = !this.#bell.settled;
+    this.#listens = !this.#notifications.isReady;
     const delayMs = this.#delayMs(denied);
     if (delayMs !== undefined) return await this.#sleep(Math.min(delayMs, limitMs), signal);
     // Too few have said how it stands. Where that was because the round was decided without them, they soon will.
     const graceMs = Math.min(this.#graceMs(), limitMs);
     await this.#sleep(graceMs, signal);
-    if (this.woken || this.#bell.closed) return;
+    if (this.woken || this.#notifications.closed) return;
     const laterMs = this.#delayMs(denied) ??
-      pollingDelayMs(this.#voters.wheel, this.settings, attempt);
+      pollingDelayMs(this.#nodeSet.wheel, this.settings, attempt);
     await this.#sleep(Math.min(laterMs, limitMs - graceMs), signal);
   }
 
-  onWake(seat: number, entry: string): boolean {
-    if (this.#rests || entry !== this.entry) return false;
-    this.#woken |= 1 << seat;
+  onWake(nodeIndex: number, entry: string): boolean {
+    if (this.#parked || entry !== this.ticketId) return false;
+    this.#woken |= 1 << nodeIndex;
     const pause = this.#pause;
     if (!pause) return true; // it asks just now, and will look when it is denied
-    this.claim = "woken";
+    this.priority = "woken";
     if (this.#wokenUp) pause.end();
     else pause.shorten(this.#graceMs());
     return true;
   }
 
-  onBellChange(): void {
+  onSubscriptionChange(): void {
     const pause = this.#pause;
     if (!pause) {
       this.#changed = true;
       return;
     }
     if (this.#listens) {
-      if (this.#bell.settled) pause.end();
+      if (this.#notifications.isReady) pause.end();
     } else if (this.#queued !== 0) {
       // Where too few tell it has to poll; where one tells anew it may have missed something.
-      pause.shorten(this.#bell.heard ? this.#fraction() * RECOVERY_MS : 0);
+      pause.shorten(this.#notifications.hasQuorum ? this.#fraction() * RECOVERY_MS : 0);
     }
   }
 
-  /** The lock is this client's: until {@linkcode resume}, whatever wakes it is for others. */
-  rest(): void {
-    this.#rests = true;
+  /** The lock is this client's: until {@linkcode requeue}, whatever wakes it is for others. */
+  park(): void {
+    this.#parked = true;
     this.#stands = false;
     this.#queued = this.#woken = 0;
   }
 
   /** Another caller wants it now: in the place of one that gave up, or behind all who wait by now. */
-  resume(): void {
-    if (this.#rests || this.entry === "") {
-      this.entry = `${this.#bell.id}:${this.#number}:${this.#voters.wheel.clock.wallMs()}`;
+  requeue(): void {
+    if (this.#parked || this.ticketId === "") {
+      this.ticketId =
+        `${this.#notifications.id}:${this.#number}:${this.#nodeSet.wheel.clock.wallMs()}`;
     }
-    this.#rests = false;
-    this.claim = "last";
+    this.#parked = false;
+    this.priority = "last";
     this.#stuckBehind = undefined;
   }
 
   /** Nobody here waits any more. */
-  end(): void {
-    this.#bell.leave(this.#number);
+  leave(): void {
+    this.#notifications.leave(this.#number);
     if (!this.#stands) return;
-    this.#voters.nodes.forEach((node) => {
-      node.leave?.(this.#keys, this.entry);
+    this.#nodeSet.nodes.forEach((node) => {
+      node.leaveQueue?.(this.#keys, this.ticketId);
     });
   }
 
   async #sleep(limitMs: number, signal: AbortSignal | undefined): Promise<void> {
     if (limitMs <= 0) return;
-    this.#pause = new Pause(this.#voters.wheel, limitMs, signal);
+    this.#pause = new Pause(this.#nodeSet.wheel, limitMs, signal);
     await this.#pause.over;
     this.#pause = undefined;
   }
@@ -192,15 +199,15 @@ export class Contender implements Ticket, Waiter, Sleeper {
    */
   #delayMs(denied: Round): number | undefined {
     this.#inVain = this.#askedWoken && denied.ticket !== undefined;
-    this.claim = "last";
+    this.priority = "last";
     this.#slowestMs = Math.min(denied.slowestMs, ROUND_TRIP_MS_MAX);
-    const bell = this.#bell;
+    const notifications = this.#notifications;
     if (denied.unanswered) return undefined;
-    if (!bell.settled) return Infinity; // which it is soon
-    if (!bell.heard) return undefined;
+    if (!notifications.isReady) return Infinity; // which it is soon
+    if (!notifications.hasQuorum) return undefined;
     if (!denied.ticket) return 0;
     if (this.#woken !== 0) {
-      this.claim = "woken";
+      this.priority = "woken";
       return this.#wokenUp ? 0 : this.#graceMs();
     }
     const freeInMs = this.#untilFreeMs(denied);
@@ -211,11 +218,11 @@ export class Contender implements Ticket, Waiter, Sleeper {
 
   /** Until a quorum of the nodes should have nothing in its way; `undefined` where too few have told. */
   #untilFreeMs(denied: Round): number | undefined {
-    const { nodes, quorum } = this.#voters;
+    const { nodes, quorum } = this.#nodeSet;
     let ahead = 0;
-    const livesMs = nodes.map((_, seat) => {
-      if (denied.grantedBy(seat)) return 0;
-      const place = denied.queued & 1 << seat ? this.#places[seat] : undefined;
+    const livesMs = nodes.map((_, nodeIndex) => {
+      if (denied.grantedBy(nodeIndex)) return 0;
+      const place = denied.enqueuedOn & 1 << nodeIndex ? this.#places[nodeIndex] : undefined;
       if (place) ahead = Math.max(ahead, place.ahead);
       return place?.remainingMs;
     }).filter((lifeMs) => lifeMs !== undefined).sort((one, other) => one - other);
@@ -228,7 +235,7 @@ export class Contender implements Ticket, Waiter, Sleeper {
     // Where somebody before it had taken the key and released it, fewer would stand there now.
     if (this.#stuckBehind !== undefined && ahead >= this.#stuckBehind) {
       this.#stuckBehind = undefined;
-      this.claim = "overdue";
+      this.priority = "overdue";
       return 0;
     }
     this.#stuckBehind = ahead;
@@ -256,7 +263,7 @@ export class Contender implements Ticket, Waiter, Sleeper {
    * waited for, or a time that differs from contender to contender.
    */
   get #wokenUp(): boolean {
-    const enough = this.#inVain ? Math.min(this.#voters.quorum, bitCount(this.#queued)) : 1;
+    const enough = this.#inVain ? Math.min(this.#nodeSet.quorum, bitCount(this.#queued)) : 1;
     return bitCount(this.#woken) >= enough;
   }
 
@@ -266,6 +273,6 @@ export class Contender implements Ticket, Waiter, Sleeper {
   }
 
   #fraction(): number {
-    return this.#voters.wheel.random.fraction();
+    return this.#nodeSet.wheel.random.fraction();
   }
 }

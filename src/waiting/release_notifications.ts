@@ -4,9 +4,9 @@
  * @module
  */
 import { emit, type EventListener } from "../events.ts";
-import type { WakeListener } from "../quorum/lock_node.ts";
-import type { Voters } from "../quorum/round.ts";
-import type { Timed } from "../time/timer_wheel.ts";
+import type { ReleaseListener } from "../quorum/queue_ticket.ts";
+import type { NodeSet } from "../quorum/round.ts";
+import type { TimerEntry } from "../time/timer_wheel.ts";
 
 /** How long nodes go on telling though nobody waits, in milliseconds. */
 const IDLE_MS = 30_000;
@@ -20,42 +20,42 @@ const CONTENDED_MAX = 4_096;
 const ID_LENGTH = 20;
 
 /** Whoever waits to be woken. */
-export interface Sleeper {
+export interface NotificationHandler {
   /** A key it waits for may be free on a node; says whether it still stands there under that entry, and wants it. */
-  onWake(seat: number, entry: string): boolean;
+  onWake(nodeIndex: number, entry: string): boolean;
   /** Another node tells from now on, or one no longer does. */
-  onBellChange(): void;
+  onSubscriptionChange(): void;
 }
 
 /** One client's ear for all its nodes. Nothing is opened before somebody has to wait. */
-export class Bell implements WakeListener {
+export class ReleaseNotifications implements ReleaseListener {
   readonly id: string;
-  readonly #voters: Voters;
+  readonly #nodeSet: NodeSet;
   readonly #onEvent: EventListener | undefined;
-  readonly #sleepers: Map<string, Sleeper> = new Map();
+  readonly #handlers: Map<string, NotificationHandler> = new Map();
   readonly #contended: Set<string> = new Set();
   #numbers = 0;
   #open = false;
   #closed = false;
   /** One bit a seat: the nodes that tell, that cannot at the moment, and that never will. */
-  #listening = 0;
-  #deaf = 0;
-  #refused = 0;
+  #subscribed = 0;
+  #unsubscribed = 0;
+  #unsupported = 0;
   /** Whether those that have not begun by now are waited for no longer. */
   #graceOver = false;
-  #grace: Timed | undefined = undefined;
-  #idle: Timed | undefined = undefined;
+  #grace: TimerEntry | undefined = undefined;
+  #idle: TimerEntry | undefined = undefined;
 
   /**
-   * @param voters Whose nodes tell.
+   * @param nodeSet Whose nodes tell.
    * @param onEvent Told of nodes that refuse to.
    */
-  constructor(voters: Voters, onEvent: EventListener | undefined) {
-    this.#voters = voters;
+  constructor(nodeSet: NodeSet, onEvent: EventListener | undefined) {
+    this.#nodeSet = nodeSet;
     this.#onEvent = onEvent;
-    this.id = voters.wheel.random.value().slice(0, ID_LENGTH);
-    voters.nodes.forEach(({ listen }, seat) => {
-      if (!listen) this.#refused |= 1 << seat;
+    this.id = nodeSet.wheel.random.value().slice(0, ID_LENGTH);
+    nodeSet.nodes.forEach(({ subscribe }, nodeIndex) => {
+      if (!subscribe) this.#unsupported |= 1 << nodeIndex;
     });
   }
 
@@ -65,22 +65,22 @@ export class Bell implements WakeListener {
   }
 
   /** Whether so many nodes tell that no release goes unheard: whoever holds a lock holds it on one of them. */
-  get heard(): boolean {
-    return bitCount(this.#listening) >= this.#voters.quorum;
+  get hasQuorum(): boolean {
+    return bitCount(this.#subscribed) >= this.#nodeSet.quorum;
   }
 
   /** Whether it is worth waiting for more nodes than tell by now. */
-  get settled(): boolean {
-    const { length } = this.#voters.nodes;
-    const known = this.#listening | this.#deaf | this.#refused;
+  get isReady(): boolean {
+    const { length } = this.#nodeSet.nodes;
+    const known = this.#subscribed | this.#unsubscribed | this.#unsupported;
     return bitCount(known) === length || this.#graceOver || this.#closed;
   }
 
   /** Gives a sleeper its number, and has the nodes tell. */
-  enter(sleeper: Sleeper): string {
+  enter(handler: NotificationHandler): string {
     const number = (++this.#numbers).toString(36);
-    this.#sleepers.set(number, sleeper);
-    if (this.#idle) this.#voters.wheel.cancel(this.#idle);
+    this.#handlers.set(number, handler);
+    if (this.#idle) this.#nodeSet.wheel.cancel(this.#idle);
     this.#idle = undefined;
     if (!this.#open && !this.#closed) this.#begin();
     return number;
@@ -88,9 +88,9 @@ export class Bell implements WakeListener {
 
   /** The sleeper with this number waits no longer. */
   leave(number: string): void {
-    this.#sleepers.delete(number);
-    if (this.#sleepers.size > 0 || !this.#open || this.#closed) return;
-    this.#idle ??= this.#voters.wheel.after(IDLE_MS, () => this.#end());
+    this.#handlers.delete(number);
+    if (this.#handlers.size > 0 || !this.#open || this.#closed) return;
+    this.#idle ??= this.#nodeSet.wheel.after(IDLE_MS, () => this.#end());
   }
 
   /** Remembers that others want what this line is about. */
@@ -112,70 +112,70 @@ export class Bell implements WakeListener {
   /** The client closes, and its nodes with it. */
   close(): void {
     this.#closed = true;
-    this.#listening = 0;
+    this.#subscribed = 0;
   }
 
-  onListening(seat: number): void {
+  onSubscribed(nodeIndex: number): void {
     if (!this.#open || this.#closed) return;
-    this.#listening |= 1 << seat;
-    this.#deaf &= ~(1 << seat);
-    if (bitCount(this.#listening) === this.#voters.quorum) this.#waitNoLongerThan(GRACE_MS);
+    this.#subscribed |= 1 << nodeIndex;
+    this.#unsubscribed &= ~(1 << nodeIndex);
+    if (bitCount(this.#subscribed) === this.#nodeSet.quorum) this.#waitNoLongerThan(GRACE_MS);
     this.#announce();
   }
 
-  onDeaf(seat: number): void {
+  onUnsubscribed(nodeIndex: number): void {
     if (!this.#open) return;
-    this.#listening &= ~(1 << seat);
-    this.#deaf |= 1 << seat;
+    this.#subscribed &= ~(1 << nodeIndex);
+    this.#unsubscribed |= 1 << nodeIndex;
     this.#announce();
   }
 
-  onRefused(seat: number, error: Error): void {
-    const told = this.#refused & 1 << seat;
-    this.#listening &= ~(1 << seat);
-    this.#refused |= 1 << seat;
-    const node = this.#voters.nodes[seat].name;
+  onUnsupported(nodeIndex: number, error: Error): void {
+    const told = this.#unsupported & 1 << nodeIndex;
+    this.#subscribed &= ~(1 << nodeIndex);
+    this.#unsupported |= 1 << nodeIndex;
+    const node = this.#nodeSet.nodes[nodeIndex].name;
     if (!told && this.#onEvent) emit(this.#onEvent, { type: "notify-refused", node, error });
     this.#announce();
   }
 
-  onWake(seat: number, entry: string, key: string): void {
+  onReleased(nodeIndex: number, entry: string, key: string): void {
     const [, number] = entry.split(":", 2);
     // Whoever has left since, or waits anew: those who stand behind its place must hear of it.
-    const wanted = this.#sleepers.get(number)?.onWake(seat, entry);
-    if (!wanted) this.#voters.nodes[seat].leave?.([key], entry);
+    const wanted = this.#handlers.get(number)?.onWake(nodeIndex, entry);
+    if (!wanted) this.#nodeSet.nodes[nodeIndex].leaveQueue?.([key], entry);
   }
 
   #begin(): void {
     this.#open = true;
     this.#waitNoLongerThan(LISTEN_MS_MAX);
-    this.#voters.nodes.forEach((node, seat) => {
-      if (!(this.#refused & 1 << seat)) node.listen!(this, seat);
+    this.#nodeSet.nodes.forEach((node, nodeIndex) => {
+      if (!(this.#unsupported & 1 << nodeIndex)) node.subscribe!(this, nodeIndex);
     });
   }
 
   #waitNoLongerThan(delayMs: number): void {
-    const { wheel } = this.#voters;
+    const { wheel } = this.#nodeSet;
     if (this.#graceOver) return;
     if (this.#grace) wheel.cancel(this.#grace);
     this.#grace = wheel.after(delayMs, () => {
-      const { settled } = this;
+      const { isReady } = this;
       this.#graceOver = true;
-      if (!settled) this.#announce();
+      if (!isReady) this.#announce();
     });
   }
 
   #end(): void {
     this.#open = this.#graceOver = false;
     this.#idle = undefined;
-    this.#listening = this.#deaf = 0;
-    if (this.#grace) this.#voters.wheel.cancel(this.#grace);
+    this.#subscribed = this.#unsubscribed = 0;
+    if (this.#grace) this.#nodeSet.wheel.cancel(this.#grace);
     this.#contended.clear();
-    for (const node of this.#voters.nodes) node.unlisten?.();
+    for (const node of this.#nodeSet.nodes) node.unsubscribe?.();
   }
 
   #announce(): void {
-    for (const sleeper of [...this.#sleepers.values()]) sleeper.onBellChange();
+    for (const handler of [...this.#handlers.values()]) handler.onSubscriptionChange();
   }
 }
 

@@ -26,29 +26,29 @@ export class Samples {
   readonly #rounds = new Map<string, Figures[]>();
 
   /** Adds one round's figures of a contender. Rounds of different contenders pair up in order. */
-  add(contender: string, figures: Figures): void {
-    const rounds = this.#rounds.get(contender) ?? [];
-    this.#rounds.set(contender, [...rounds, figures]);
+  add(waiter: string, figures: Figures): void {
+    const rounds = this.#rounds.get(waiter) ?? [];
+    this.#rounds.set(waiter, [...rounds, figures]);
   }
 
   /** Median over the rounds; NaN where nothing was measured. */
-  median(contender: string, figure: string): number {
-    const rounds = this.#rounds.get(contender) ?? [];
+  median(waiter: string, figure: string): number {
+    const rounds = this.#rounds.get(waiter) ?? [];
     return median(rounds.map((it) => it[figure]!));
   }
 
   /** Median over the rounds of this contender's figure divided by the floor's of the same round. */
-  ratio(contender: string, figure: string): number {
+  ratio(waiter: string, figure: string): number {
     const floor = this.#rounds.get("floor") ?? [];
-    const rounds = this.#rounds.get(contender) ?? [];
+    const rounds = this.#rounds.get(waiter) ?? [];
     return median(rounds.map((it, round) => it[figure]! / (floor[round]?.[figure] ?? NaN)));
   }
 
   /** Prints one line a contender: the median, and in brackets the ratio to the floor. */
   print(title: string, columns: readonly Column[]): void {
-    const rows = [...this.#rounds.keys()].map((contender) => [
-      contender,
-      ...columns.map((column) => this.#cell(contender, column)),
+    const rows = [...this.#rounds.keys()].map((waiter) => [
+      waiter,
+      ...columns.map((column) => this.#cell(waiter, column)),
     ]);
     const goals = columns.some(({ goal }) => goal !== undefined)
       ? [["goal of ours", ...columns.map(({ goal = "" }) => goal)]]
@@ -56,11 +56,11 @@ export class Samples {
     printTable(title, [["", ...columns.map((column) => column.title)], ...rows, ...goals]);
   }
 
-  #cell(contender: string, { figure, digits = 0, absolute = false }: Column): string {
-    const value = this.median(contender, figure);
+  #cell(waiter: string, { figure, digits = 0, absolute = false }: Column): string {
+    const value = this.median(waiter, figure);
     if (Number.isNaN(value)) return "–";
     const text = value.toFixed(digits).replace(/\B(?=(\d{3})+(?!\d))/g, digits === 0 ? " " : "");
-    const ratio = this.ratio(contender, figure);
+    const ratio = this.ratio(waiter, figure);
     return absolute || Number.isNaN(ratio) ? text : `${text} (${ratio.toFixed(2)})`;
   }
 }

@@ -16,11 +16,11 @@ const RESOURCE = "bench-wanted";
 let clients: Contender[] = [];
 
 /** Makes `clients` clients, each with connections of its own, or one that all calls share. */
-export async function gather(contender: Contender, params: Figures): Promise<Figures> {
-  if (!contender.queue) throw new Error("it is not measured at waiting");
-  clients = [contender];
+export async function gather(waiter: Contender, params: Figures): Promise<Figures> {
+  if (!waiter.queue) throw new Error("it is not measured at waiting");
+  clients = [waiter];
   while (params.own && clients.length < params.clients!) {
-    clients.push(await contender.another!());
+    clients.push(await waiter.another!());
   }
   return {};
 }

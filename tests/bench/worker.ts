@@ -19,20 +19,20 @@ export type WorkerRequest =
 /** What a worker answers. */
 export type WorkerAnswer = { figures: Figures } | { error: string };
 
-let contender: Contender | undefined;
+let waiter: Contender | undefined;
 
 async function answer(request: WorkerRequest): Promise<Figures> {
   switch (request.do) {
     case "open":
-      contender = await contenders[request.contender]!();
-      await contender.open(request.urls);
+      waiter = await contenders[request.contender]!();
+      await waiter.open(request.urls);
       return {};
     case "close":
-      await contender?.close();
-      contender = undefined;
+      await waiter?.close();
+      waiter = undefined;
       return {};
     case "measure":
-      return await measures[request.measure]!(contender!, request.params);
+      return await measures[request.measure]!(waiter!, request.params);
   }
 }
 

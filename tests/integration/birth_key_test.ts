@@ -1,7 +1,7 @@
 /** Holds the script that tells a birth key's age, in memory, to what it does in a real server. */
 import { assert, assertEquals } from "@std/assert";
 import { encodeCommand } from "../../src/redis/encoder.ts";
-import { BORN } from "../../src/redis_node/scripts.ts";
+import { CREATED } from "../../src/redis_node/scripts/creation.ts";
 import { MemoryRedis } from "../../src/testing/mod.ts";
 import { shareServers } from "../support/shared_servers.ts";
 
@@ -22,7 +22,7 @@ function memory(): Ask {
 }
 
 const call: (ask: Ask, ...keys: string[]) => Promise<string> = (ask, ...keys) =>
-  ask("EVAL", BORN.source, keys.length, ...keys);
+  ask("EVAL", CREATED.source, keys.length, ...keys);
 
 for (const where of ["a real server", "MemoryRedis"] as const) {
   const open = (server: { command: (...words: (string | number)[]) => Promise<unknown> }): Ask => {
@@ -67,12 +67,12 @@ for (const where of ["a real server", "MemoryRedis"] as const) {
     assertEquals(
       await call(ask, "born"),
       "WRONGTYPE Operation against a key holding the wrong kind of value " +
-        `script: ${BORN.sha1}, on @user_script:3.`,
+        `script: ${CREATED.sha1}, on @user_script:3.`,
     );
     assertEquals(
       await call(ask),
       "ERR Lua redis lib command arguments must be strings or integers " +
-        `script: ${BORN.sha1}, on @user_script:3.`,
+        `script: ${CREATED.sha1}, on @user_script:3.`,
     );
   });
 }

@@ -173,16 +173,16 @@ Deno.test("fencing takes two rounds where counters are apart, and one from then 
   await warm(servers.urls, servers);
   await using redlock = client(servers.urls);
   await holdByAnother(servers.slice(3), "apart"); // so that it takes each of the others
-  const voters = servers.slice(0, 3);
-  for (const [index, server] of voters.entries()) {
+  const nodeSet = servers.slice(0, 3);
+  for (const [index, server] of nodeSet.entries()) {
     await server.command("SET", "{apart}:fence", 4e15 + index * 3);
   }
   for (const calls of [3, 2]) {
     await Promise.all(servers.map((server) => server.resetCommandCounts()));
     const lock = await redlock.acquire("apart");
-    await counted(voters, "{apart}:fence", lock.fencingToken!);
+    await counted(nodeSet, "{apart}:fence", lock.fencingToken!);
     await lock.release();
-    await gone(voters, "apart");
+    await gone(nodeSet, "apart");
     await eventually(async () => {
       const counts = (await evalCounts(servers)).map(([evalsha, sent]) => [evalsha, sent]);
       assertEquals(counts, Array(5).fill([calls, undefined]));

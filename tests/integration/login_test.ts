@@ -2,7 +2,8 @@ import { assert, assertEquals, assertFalse, assertInstanceOf, assertRejects } fr
 import { deadline } from "@std/async/deadline";
 import { createRedlock, LockHeldError, QuorumError } from "../../mod.ts";
 import { connect, ConnectionError, ReplyError } from "../../src/redis/mod.ts";
-import * as scripts from "../../src/redis_node/scripts.ts";
+import type { Script } from "../../src/redis_node/scripts/script.ts";
+import { scripts } from "../support/scripts.ts";
 import { eventually } from "../support/eventually.ts";
 import { onAll } from "../support/shared_servers.ts";
 import { type RedisServer, startServer, startServers } from "../support/servers.ts";
@@ -165,10 +166,10 @@ Deno.test("an ACL user with its keys, their lines and its channels is woken, and
 });
 
 /** Scripts that are sent with an option alone: fencing tokens, the restart guard. */
-const BY_OPTION: readonly scripts.Script[] = [
+const BY_OPTION: readonly Script[] = [
   scripts.ACQUIRE_COUNTED,
   scripts.ACQUIRE_FENCED,
-  scripts.BORN,
+  scripts.CREATED,
   scripts.EXTEND_FENCED,
   scripts.RAISE,
 ];

@@ -4,7 +4,7 @@
 import { assert, assertEquals, assertGreater, assertLessOrEqual } from "@std/assert";
 import { deadline } from "@std/async/deadline";
 import { createRedlock, type Redlock } from "../../mod.ts";
-import { ACQUIRE_OR_WAIT } from "../../src/redis_node/scripts.ts";
+import { ACQUIRE_OR_WAIT } from "../../src/redis_node/scripts/acquire.ts";
 import { eventually } from "../support/eventually.ts";
 import {
   holdByAnother,

@@ -137,14 +137,14 @@ Deno.test("acquire() lets contenders that split the vote over three nodes throug
     () => createRedlock(servers.urls, { ttlMs: 20_000, waitMs: 15_000, retryDelayMs: 20 }),
   );
   await using stack = new AsyncDisposableStack();
-  contenders.forEach((contender) => stack.use(contender));
+  contenders.forEach((waiter) => stack.use(waiter));
   let inside = 0;
   let most = 0;
   const rounds = 4;
   await deadline(
-    Promise.all(contenders.map(async (contender) => {
+    Promise.all(contenders.map(async (waiter) => {
       for (let round = 0; round < rounds; round++) {
-        const lock = await contender.acquire("contended");
+        const lock = await waiter.acquire("contended");
         most = Math.max(most, ++inside);
         await Promise.resolve();
         inside--;

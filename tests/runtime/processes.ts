@@ -41,7 +41,7 @@ export function startProgram(
   }).spawn();
   const errors = new Response(child[heard === "stdout" ? "stderr" : "stdout"]).text();
   const writer = child.stdin.getWriter();
-  const lines = linesOf(child[heard]);
+  const localQueues = linesOf(child[heard]);
   let inputOpen = true;
   /** Asks it to end, and kills it where it does not. */
   const stop = () => {
@@ -61,7 +61,7 @@ export function startProgram(
   return {
     async nextLine() {
       const timer = setTimeout(stop, LINE_WITHIN_MS);
-      const { value, done } = await lines.next();
+      const { value, done } = await localQueues.next();
       clearTimeout(timer);
       if (done) {
         const { code } = await child.status;
@@ -73,7 +73,7 @@ export function startProgram(
     async end() {
       await closeInput();
       const timer = setTimeout(stop, LINE_WITHIN_MS);
-      for await (const _line of lines);
+      for await (const _line of localQueues);
       const status = await child.status;
       clearTimeout(timer);
       return status;
@@ -81,7 +81,7 @@ export function startProgram(
     async [Symbol.asyncDispose]() {
       await closeInput();
       stop();
-      await lines.return(undefined);
+      await localQueues.return(undefined);
       await Promise.all([child.status, errors]);
     },
   };
@@ -90,9 +90,9 @@ export function startProgram(
 async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<string, undefined> {
   let rest = "";
   for await (const text of stream.pipeThrough(new TextDecoderStream())) {
-    const lines = (rest + text).split("\n");
-    rest = lines.pop()!;
-    yield* lines;
+    const localQueues = (rest + text).split("\n");
+    rest = localQueues.pop()!;
+    yield* localQueues;
   }
 }
 

@@ -4,7 +4,7 @@
  * @module
  */
 import type { RedlockEvent } from "../../src/events.ts";
-import type { Ballot, KeyState, LockNode } from "../../src/quorum/lock_node.ts";
+import type { KeyState, LockNode, LockRequest } from "../../src/quorum/lock_node.ts";
 import type { RedlockOptions } from "../../src/options.ts";
 import { type Redlock, redlockOn } from "../../src/redlock.ts";
 import { TimerWheel } from "../../src/time/timer_wheel.ts";
@@ -91,18 +91,18 @@ export class FakeNode implements LockNode {
     return this.calls.filter((call) => call.operation === operation);
   }
 
-  acquire(ballot: Ballot, seat: number): void {
-    ballot.mayStand |= 1 << seat;
-    this.#take("acquire", ballot, seat, ({ keys, value, ttlMs }) => {
+  acquire(request: LockRequest, nodeIndex: number): void {
+    request.maybeSet |= 1 << nodeIndex;
+    this.#take("acquire", request, nodeIndex, ({ keys, value, ttlMs }) => {
       if (keys.some((key) => this.#state(key))) return "deny";
       for (const key of keys) this.set(key, value, ttlMs);
       return "grant";
     });
   }
 
-  extend(ballot: Ballot, seat: number): void {
-    ballot.mayStand |= 1 << seat;
-    this.#take("extend", ballot, seat, ({ keys, value, ttlMs }) => {
+  extend(request: LockRequest, nodeIndex: number): void {
+    request.maybeSet |= 1 << nodeIndex;
+    this.#take("extend", request, nodeIndex, ({ keys, value, ttlMs }) => {
       const states = keys.map((key) => this.#state(key));
       if (states.some((state) => state && state.value !== value)) return "deny";
       keys.forEach((key, index) => {
@@ -112,8 +112,8 @@ export class FakeNode implements LockNode {
     });
   }
 
-  release(ballot: Ballot, seat: number): void {
-    this.#take("release", ballot, seat, ({ keys, value }) => {
+  release(request: LockRequest, nodeIndex: number): void {
+    this.#take("release", request, nodeIndex, ({ keys, value }) => {
       const ours = keys.filter((key) => this.holder(key) === value);
       for (const key of ours) this.#keys.delete(key);
       return ours.length === keys.length ? "grant" : "deny";
@@ -138,16 +138,21 @@ export class FakeNode implements LockNode {
     return Promise.resolve();
   }
 
-  #take(operation: Operation, ballot: Ballot, seat: number, act: (ballot: Ballot) => Answer): void {
-    this.#log(operation, ballot.keys, ballot.value, ballot.ttlMs);
-    if (this.closed > 0) return ballot.fail(seat, new Error(`${this.name} is closed`));
+  #take(
+    operation: Operation,
+    request: LockRequest,
+    nodeIndex: number,
+    act: (request: LockRequest) => Answer,
+  ): void {
+    this.#log(operation, request.keys, request.value, request.ttlMs);
+    if (this.closed > 0) return request.fail(nodeIndex, new Error(`${this.name} is closed`));
     const mode = this.modes[operation] ?? this.mode;
     if (mode === "throw") throw new Error(`${this.name} threw`);
     const done = () => {
-      if (mode === "fail") return ballot.fail(seat, new Error(`${this.name} is down`));
-      const answer = act(ballot);
+      if (mode === "fail") return request.fail(nodeIndex, new Error(`${this.name} is down`));
+      const answer = act(request);
       if (mode === "lose-reply") return;
-      this.#later(this.replyMs, () => ballot[answer](seat));
+      this.#later(this.replyMs, () => request[answer](nodeIndex));
     };
     // What it is asked takes effect in order, so nothing overtakes what it keeps.
     if (mode === "hang" || this.#hung.length > 0) this.#hung.push(done);

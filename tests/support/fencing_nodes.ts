@@ -5,14 +5,14 @@
  */
 import type { RedlockEvent } from "../../src/events.ts";
 import { counterStart } from "../../src/fencing/token.ts";
-import type { Ballot, KeyState, LockNode } from "../../src/quorum/lock_node.ts";
+import type { KeyState, LockNode, LockRequest } from "../../src/quorum/lock_node.ts";
 import type { RedlockOptions } from "../../src/options.ts";
 import { type Redlock, redlockOn } from "../../src/redlock.ts";
 import { TimerWheel } from "../../src/time/timer_wheel.ts";
 import { advanceUntil, FakeClock } from "./fake_clock.ts";
 
 /** What a node is asked. */
-type Operation = "acquire" | "extend" | "raise" | "release";
+type Operation = "acquire" | "extend" | "raiseCounters" | "release";
 
 /** What a node does: answer; do it without answering; or answer with an error. */
 type Mode = "answer" | "lose-reply" | "fail";
@@ -22,7 +22,7 @@ export interface FencedCall {
   readonly operation: Operation;
   readonly keys: readonly string[];
   readonly value: string;
-  readonly fence: number | undefined;
+  readonly counterFloor: number | undefined;
   readonly atMs: number;
 }
 
@@ -62,35 +62,35 @@ export class FencingNode implements LockNode {
     return this.calls.filter((call) => call.operation === operation);
   }
 
-  acquire(ballot: Ballot, seat: number): void {
-    ballot.mayStand |= 1 << seat;
-    this.#take("acquire", ballot, seat, ({ keys, value, fence }) => {
+  acquire(request: LockRequest, nodeIndex: number): void {
+    request.maybeSet |= 1 << nodeIndex;
+    this.#take("acquire", request, nodeIndex, ({ keys, value, counterFloor }) => {
       if (keys.some((key) => this.holders.has(key))) return undefined;
       for (const key of keys) this.holders.set(key, value);
-      return fence === undefined ? 0 : this.#count(keys, fence);
+      return counterFloor === undefined ? 0 : this.#count(keys, counterFloor);
     });
   }
 
-  extend(ballot: Ballot, seat: number): void {
-    ballot.mayStand |= 1 << seat;
-    this.#take("extend", ballot, seat, ({ keys, value, fence }) => {
+  extend(request: LockRequest, nodeIndex: number): void {
+    request.maybeSet |= 1 << nodeIndex;
+    this.#take("extend", request, nodeIndex, ({ keys, value, counterFloor }) => {
       const missing = keys.some((key) => !this.holders.has(key));
       if (keys.some((key) => (this.holders.get(key) ?? value) !== value)) return undefined;
       for (const key of keys) this.holders.set(key, value);
-      if (fence !== undefined) this.#lift(keys, fence);
+      if (counterFloor !== undefined) this.#lift(keys, counterFloor);
       return missing ? undefined : 0;
     });
   }
 
-  raise(ballot: Ballot, seat: number): void {
-    this.#take("raise", ballot, seat, ({ keys, value, fence }) => {
+  raiseCounters(request: LockRequest, nodeIndex: number): void {
+    this.#take("raiseCounters", request, nodeIndex, ({ keys, value, counterFloor }) => {
       if (keys.some((key) => this.holders.get(key) !== value)) return undefined;
-      return this.#lift(keys, fence!);
+      return this.#lift(keys, counterFloor!);
     });
   }
 
-  release(ballot: Ballot, seat: number): void {
-    this.#take("release", ballot, seat, ({ keys, value }) => {
+  release(request: LockRequest, nodeIndex: number): void {
+    this.#take("release", request, nodeIndex, ({ keys, value }) => {
       const ours = keys.filter((key) => this.holders.get(key) === value);
       for (const key of ours) this.holders.delete(key);
       return ours.length === keys.length ? 0 : undefined;
@@ -116,24 +116,24 @@ export class FencingNode implements LockNode {
   /** Does what it is asked at once; a number grants, and tells the count where it is one. */
   #take(
     operation: Operation,
-    ballot: Ballot,
-    seat: number,
-    act: (ballot: Ballot) => number | undefined,
+    request: LockRequest,
+    nodeIndex: number,
+    act: (request: LockRequest) => number | undefined,
   ): void {
-    const { keys, value, fence } = ballot;
-    this.calls.push({ operation, keys, value, fence, atMs: this.#clock.monotonicMs() });
+    const { keys, value, counterFloor } = request;
+    this.calls.push({ operation, keys, value, counterFloor, atMs: this.#clock.monotonicMs() });
     const mode = this.modes[operation] ?? "answer";
     const answer = () => {
-      if (mode === "fail") return ballot.fail(seat, new Error(`${this.name} is down`));
+      if (mode === "fail") return request.fail(nodeIndex, new Error(`${this.name} is down`));
       this.before[operation]?.();
-      const count = act(ballot);
+      const count = act(request);
       if (mode === "lose-reply") return;
       const reply = () => {
-        if (count === undefined) return ballot.deny(seat);
+        if (count === undefined) return request.deny(nodeIndex);
         if (this.old && operation === "acquire") {
-          ballot.fenceMin = fence;
-          ballot.grant(seat);
-        } else ballot.grant(seat, undefined, count || undefined);
+          request.counterFloorNext = counterFloor;
+          request.grant(nodeIndex);
+        } else request.grant(nodeIndex, undefined, count || undefined);
       };
       if (this.replyMs > 0) this.#clock.setTimer(reply, this.replyMs);
       else reply();

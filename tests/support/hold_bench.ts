@@ -4,9 +4,9 @@
  * @module
  */
 import { Acquisition } from "../../src/lock/acquire.ts";
-import type { Hold } from "../../src/lock/held_lock.ts";
+import type { HeldLock } from "../../src/lock/held_lock.ts";
 import { type RedlockOptions, resolveOptions } from "../../src/options.ts";
-import { electorateOf } from "../../src/quorum/round.ts";
+import { createClientState } from "../../src/client_state.ts";
 import { extend } from "../../src/lock/renewal.ts";
 import { advanceUntil, runMicrotasks } from "./fake_clock.ts";
 import { FakeCluster } from "./fake_nodes.ts";
@@ -17,11 +17,11 @@ export const CAUSE = new Error("the test wants it so");
 /** A lock on "a" for a second. */
 export class Bench {
   readonly cluster: FakeCluster;
-  readonly hold: Hold;
+  readonly held: HeldLock;
 
-  constructor(cluster: FakeCluster, hold: Hold) {
+  constructor(cluster: FakeCluster, held: HeldLock) {
     this.cluster = cluster;
-    this.hold = hold;
+    this.held = held;
   }
 
   settle<T>(promise: Promise<T>): Promise<T> {
@@ -35,7 +35,7 @@ export class Bench {
 
   /** Begins an extension whose end nobody waits for. */
   extend(ttlMs = 1_000): void {
-    extend(this.hold, ttlMs).catch(() => {});
+    extend(this.held, ttlMs).catch(() => {});
   }
 }
 
@@ -48,12 +48,12 @@ export async function locked(
   const cluster = new FakeCluster(nodeCount);
   prepare(cluster);
   const { nodes, wheel } = cluster;
-  const electorate = electorateOf(wheel, nodes);
+  const client = createClientState(wheel, nodes);
   const onEvent = cluster.events.push.bind(cluster.events) as () => void;
   const settings = resolveOptions("test", { ttlMs: 1_000, onEvent, ...options });
-  const acquisition = new Acquisition(electorate, settings, ["a"], false);
-  const hold = await advanceUntil(cluster.clock, acquisition.acquire(), 1_000, 1);
+  const acquisition = new Acquisition(client, settings, ["a"], false);
+  const held = await advanceUntil(cluster.clock, acquisition.acquire(), 1_000, 1);
   await runMicrotasks();
   cluster.events.length = 0;
-  return new Bench(cluster, hold);
+  return new Bench(cluster, held);
 }

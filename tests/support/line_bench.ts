@@ -5,7 +5,10 @@
  */
 import type { Clock } from "../../src/time/clock.ts";
 import { encodeCommand } from "../../src/redis/encoder.ts";
-import { ACQUIRE_OR_WAIT, LEAVE, RELEASE, type Script } from "../../src/redis_node/scripts.ts";
+import { ACQUIRE_OR_WAIT } from "../../src/redis_node/scripts/acquire.ts";
+import { LEAVE } from "../../src/redis_node/scripts/queue.ts";
+import { RELEASE } from "../../src/redis_node/scripts/release.ts";
+import type { Script } from "../../src/redis_node/scripts/script.ts";
 import { MemoryRedis, type MemorySession } from "../../src/testing/mod.ts";
 
 /** What a command says of a key of another type. */

@@ -6,18 +6,17 @@
 import fc from "fast-check";
 import Redlock4 from "redlock4";
 import Redlock5 from "redlock5";
+import { ACQUIRE_ALL, ACQUIRE_OR_WAIT } from "../../src/redis_node/scripts/acquire.ts";
 import {
-  ACQUIRE_ALL,
   ACQUIRE_COUNTED,
   ACQUIRE_FENCED,
-  ACQUIRE_OR_WAIT,
   counterKey,
-  EXTEND,
   EXTEND_FENCED,
-  LEAVE,
   RAISE,
-  RELEASE,
-} from "../../src/redis_node/scripts.ts";
+} from "../../src/redis_node/scripts/fencing.ts";
+import { EXTEND } from "../../src/redis_node/scripts/extend.ts";
+import { LEAVE } from "../../src/redis_node/scripts/queue.ts";
+import { RELEASE } from "../../src/redis_node/scripts/release.ts";
 
 /** Lives are so long that nothing expires while a sequence runs, or so short that they are refused. */
 const LIVES_MS = "60000 90000 120000 0 -1 x 007 1.5 9223372036854775807".split(" ").concat("");

@@ -3,16 +3,21 @@
  *
  * @module
  */
-import type { Claim, Place, Ticket, WakeListener } from "../../src/quorum/lock_node.ts";
+import type {
+  QueuePosition,
+  QueuePriority,
+  QueueTicket,
+  ReleaseListener,
+} from "../../src/quorum/queue_ticket.ts";
 import { parseAddress } from "../../src/redis/address.ts";
 import type { ReplyReceiver } from "../../src/redis/command_queue.ts";
 import { Connection, type ConnectionOptions } from "../../src/redis/connection.ts";
 import { encodeCommand } from "../../src/redis/encoder.ts";
-import { RedisEar } from "../../src/redis_node/release_subscription.ts";
+import { ReleaseSubscription } from "../../src/redis_node/release_subscription.ts";
 import { RedisNode } from "../../src/redis_node/redis_node.ts";
-import { RELEASE } from "../../src/redis_node/scripts.ts";
+import { RELEASE } from "../../src/redis_node/scripts/release.ts";
 import { TimerWheel } from "../../src/time/timer_wheel.ts";
-import { FakeBallot } from "./fake_ballot.ts";
+import { FakeRequest } from "./fake_request.ts";
 import { advanceUntil, FakeClock, runMicrotasks } from "./fake_clock.ts";
 import { FakeNetwork, type FakeTransport, wire } from "./fake_transport.ts";
 
@@ -32,7 +37,7 @@ export const BUSY_DELAY_MS = 500;
 export const RECONNECT_MS = 100;
 
 /** What a node is asked to count votes on. */
-export type Operation = "acquire" | "extend" | "raise" | "release";
+export type Operation = "acquire" | "extend" | "raiseCounters" | "release";
 
 /** A node on faked time and streams. */
 export class Bench {
@@ -65,15 +70,15 @@ export class Bench {
   }
 
   /** Asks the node in one seat. */
-  ask(operation: Operation, ballot = new FakeBallot(), seat = 0): FakeBallot {
-    this.node[operation](ballot, seat);
-    return ballot;
+  ask(operation: Operation, request = new FakeRequest(), nodeIndex = 0): FakeRequest {
+    this.node[operation](request, nodeIndex);
+    return request;
   }
 
   /** The same, for a release of what may stand. */
-  release(ballot = new FakeBallot(), seat = 0): FakeBallot {
-    ballot.mayStand |= 1 << seat;
-    return this.ask("release", ballot, seat);
+  release(request = new FakeRequest(), nodeIndex = 0): FakeRequest {
+    request.maybeSet |= 1 << nodeIndex;
+    return this.ask("release", request, nodeIndex);
   }
 
   /** Makes the first connection. */
@@ -143,7 +148,7 @@ export function wakeMessage(text: string): string {
 }
 
 /** One ear on faked time and streams, beside a connection for commands. */
-export class EarBench implements WakeListener, ReplyReceiver {
+export class EarBench implements ReleaseListener, ReplyReceiver {
   readonly id = "id";
   readonly clock = new FakeClock();
   readonly wheel = new TimerWheel(this.clock, { value: () => "value", fraction: () => 0.5 });
@@ -152,7 +157,7 @@ export class EarBench implements WakeListener, ReplyReceiver {
   /** Where the commands go. */
   readonly commandNetwork = new FakeNetwork();
   readonly commands: Connection;
-  readonly ear: RedisEar;
+  readonly ear: ReleaseSubscription;
   /** What the listener was told. */
   readonly events: unknown[][] = [];
 
@@ -170,7 +175,7 @@ export class EarBench implements WakeListener, ReplyReceiver {
       onConnected: () => this.ear.onCommandsPossible(),
     }, this.wheel);
     const earOptions = { ...options, connect: this.network.connect };
-    this.ear = new RedisEar(address, earOptions, this.wheel, this.commands);
+    this.ear = new ReleaseSubscription(address, earOptions, this.wheel, this.commands);
   }
 
   /** Has the connection for commands made, as the first denied attempt does. */
@@ -240,20 +245,20 @@ export class EarBench implements WakeListener, ReplyReceiver {
 
   onFailure(): void {}
 
-  onListening(seat: number): void {
-    this.events.push(["listening", seat]);
+  onSubscribed(nodeIndex: number): void {
+    this.events.push(["listening", nodeIndex]);
   }
 
-  onDeaf(seat: number): void {
-    this.events.push(["deaf", seat]);
+  onUnsubscribed(nodeIndex: number): void {
+    this.events.push(["deaf", nodeIndex]);
   }
 
-  onRefused(seat: number, error: Error): void {
-    this.events.push(["refused", seat, error.message]);
+  onUnsupported(nodeIndex: number, error: Error): void {
+    this.events.push(["refused", nodeIndex, error.message]);
   }
 
-  onWake(seat: number, entry: string, key: string): void {
-    this.events.push(["wake", seat, entry, key]);
+  onReleased(nodeIndex: number, entry: string, key: string): void {
+    this.events.push(["wake", nodeIndex, entry, key]);
   }
 }
 
@@ -261,30 +266,30 @@ export class EarBench implements WakeListener, ReplyReceiver {
 export const ENTRY = "id:1:1700000000000";
 
 /** A ballot of somebody who would wait, and where nodes have put it in line. */
-export class TicketBallot extends FakeBallot {
-  readonly ticket: Ticket;
+export class TicketBallot extends FakeRequest {
+  readonly ticket: QueueTicket;
   /** Each time that a node put it in line: the seat, the place and when. */
-  readonly queued: (readonly [seat: number, place: Place, atMs: number | undefined])[] = [];
+  readonly queued: (readonly [seat: number, place: QueuePosition, atMs: number | undefined])[] = [];
 
-  constructor(keys: string | readonly string[] = "k", claim: Claim = "last") {
+  constructor(keys: string | readonly string[] = "k", priority: QueuePriority = "last") {
     super(keys);
-    this.ticket = { entry: ENTRY, claim, onQueued() {} };
+    this.ticket = { ticketId: ENTRY, priority, onEnqueued() {} };
   }
 
-  queue(seat: number, place: Place, atMs?: number): void {
-    this.queued.push([seat, place, atMs]);
+  enqueued(nodeIndex: number, place: QueuePosition, atMs?: number): void {
+    this.queued.push([nodeIndex, place, atMs]);
   }
 }
 
 /** A ballot with a hint or a token, and what nodes counted. */
-export class FencedBallot extends FakeBallot {
-  readonly fence = 1_700_000_000_000_000;
-  fenceMin: number | undefined = undefined;
+export class FencedBallot extends FakeRequest {
+  readonly counterFloor = 1_700_000_000_000_000;
+  counterFloorNext: number | undefined = undefined;
   /** The count with each grant. */
   readonly counts: (number | undefined)[] = [];
 
-  override grant(seat: number, atMs?: number, count?: number): void {
-    super.grant(seat, atMs);
+  override grant(nodeIndex: number, atMs?: number, count?: number): void {
+    super.grant(nodeIndex, atMs);
     this.counts.push(count);
   }
 }
@@ -299,12 +304,12 @@ export class WaitingBench extends Bench {
   /** Connects, and begins to listen; up to the message to itself. */
   async begin(): Promise<this> {
     this.commands = await this.open();
-    this.node.listen({
+    this.node.subscribe({
       id: "id",
-      onListening: (seat) => this.told.push(["listening", seat]),
-      onDeaf: (seat) => this.told.push(["deaf", seat]),
-      onRefused: (seat, error) => this.told.push(["refused", seat, error.message]),
-      onWake: (seat, entry, key) => this.told.push(["wake", seat, entry, key]),
+      onSubscribed: (nodeIndex) => this.told.push(["listening", nodeIndex]),
+      onUnsubscribed: (nodeIndex) => this.told.push(["deaf", nodeIndex]),
+      onUnsupported: (nodeIndex, error) => this.told.push(["refused", nodeIndex, error.message]),
+      onReleased: (nodeIndex, entry, key) => this.told.push(["wake", nodeIndex, entry, key]),
     }, 3);
     await runMicrotasks();
     await this.answer(SUBSCRIBED);
@@ -325,9 +330,9 @@ export class WaitingBench extends Bench {
   }
 
   /** Asks for a lock with a ticket. */
-  async join(ballot = new TicketBallot(), seat = 0): Promise<TicketBallot> {
-    this.node.acquire(ballot, seat);
+  async join(request = new TicketBallot(), nodeIndex = 0): Promise<TicketBallot> {
+    this.node.acquire(request, nodeIndex);
     await runMicrotasks();
-    return ballot;
+    return request;
   }
 }

@@ -3,35 +3,30 @@
  *
  * @module
  */
-import { Bell } from "../../src/waiting/release_notifications.ts";
-import { Contender } from "../../src/waiting/queued_waiter.ts";
+import { ReleaseNotifications } from "../../src/waiting/release_notifications.ts";
+import { QueuedWaiter } from "../../src/waiting/queued_waiter.ts";
 import type { RedlockEvent } from "../../src/events.ts";
-import type {
-  Ballot,
-  Claim,
-  LockNode,
-  Place,
-  Ticket,
-  WakeListener,
-} from "../../src/quorum/lock_node.ts";
+import type { LockNode, LockRequest } from "../../src/quorum/lock_node.ts";
+import type * as queue from "../../src/quorum/queue_ticket.ts";
 import { type RedlockOptions, resolveOptions } from "../../src/options.ts";
-import { askToAcquire, type Electorate, electorateOf, Round } from "../../src/quorum/round.ts";
+import { askToAcquire, Round } from "../../src/quorum/round.ts";
+import { type ClientState, createClientState } from "../../src/client_state.ts";
 import { undo } from "../../src/lock/undo.ts";
 import { type Redlock, redlockOn } from "../../src/redlock.ts";
-import { SKEW_MS_MAX } from "../../src/redis_node/scripts.ts";
+import { SKEW_MS_MAX } from "../../src/redis_node/scripts/queue.ts";
 import { TimerWheel } from "../../src/time/timer_wheel.ts";
 import { advanceUntil, type FakeClock } from "./fake_clock.ts";
 import { FakeCluster, FakeNode, type Operation } from "./fake_nodes.ts";
 
-type Answer = "grant" | "grant, others wait" | "deny" | Place;
+type Answer = "grant" | "grant, others wait" | "deny" | queue.QueuePosition;
 
 /** Delays with which a caller trusts for a minute that it is woken. */
 export const UNHURRIED: RedlockOptions = { retryDelayMs: 200, retryDelayMaxMs: 1_000_000 };
 
 /** One client that a node tells of releases. */
 interface Listening {
-  readonly listener: WakeListener;
-  readonly seat: number;
+  readonly listener: queue.ReleaseListener;
+  readonly nodeIndex: number;
 }
 
 /** One store of locks with a line for each, as the scripts keep it. */
@@ -43,7 +38,7 @@ export class WaitingNode extends FakeNode {
   /** What it refuses to tell with. */
   refusal: Error | undefined = undefined;
   /** What each attempt claimed, in order; "none" for one that was not to be put in line. */
-  readonly claims: (Claim | "none")[] = [];
+  readonly claims: (queue.QueuePriority | "none")[] = [];
   /** Who left, in order. */
   readonly leaves: string[] = [];
   /** Whom it woke, in order. */
@@ -86,28 +81,28 @@ export class WaitingNode extends FakeNode {
 
   /** Wakes a ticket of this client, whether or not anything is free. */
   wake(entry: string, key = "a"): void {
-    this.#own!.listener.onWake(this.#own!.seat, entry, key);
+    this.#own!.listener.onReleased(this.#own!.nodeIndex, entry, key);
   }
 
   /** Tells no longer, for the time being. */
   deafen(): void {
-    const { listener, seat } = this.#own!;
+    const { listener, nodeIndex } = this.#own!;
     this.#listening.delete(listener.id);
-    listener.onDeaf(seat);
+    listener.onUnsubscribed(nodeIndex);
   }
 
   /** Tells now, or again. */
   tell(): void {
-    const { listener, seat } = this.#own!;
+    const { listener, nodeIndex } = this.#own!;
     this.#listening.set(listener.id, this.#own);
-    listener.onListening(seat);
+    listener.onSubscribed(nodeIndex);
   }
 
   /** Will never tell. */
   refuse(error: Error): void {
-    const { listener, seat } = this.#own!;
+    const { listener, nodeIndex } = this.#own!;
     this.#listening.delete(listener.id);
-    listener.onRefused(seat, error);
+    listener.onUnsupported(nodeIndex, error);
   }
 
   override resume(): void {
@@ -115,33 +110,33 @@ export class WaitingNode extends FakeNode {
     for (const act of this.#held.splice(0)) act();
   }
 
-  override acquire(ballot: Ballot, seat: number): void {
-    const { ticket } = ballot;
-    const claim = ticket?.claim;
+  override acquire(request: LockRequest, nodeIndex: number): void {
+    const { ticket } = request;
+    const claim = ticket?.priority;
     this.claims.push(claim ?? "none");
-    ballot.mayStand |= 1 << seat;
-    const joins = ticket && this.#listening.has(clientOf(ticket.entry));
-    this.#take("acquire", ballot, seat, () => {
-      if (joins) return this.#acquireOrWait(ballot, ticket, claim!);
-      if (ballot.keys.some((key) => this.holder(key))) return "deny";
-      for (const key of ballot.keys) this.set(key, ballot.value, ballot.ttlMs);
+    request.maybeSet |= 1 << nodeIndex;
+    const joins = ticket && this.#listening.has(clientOf(ticket.ticketId));
+    this.#take("acquire", request, nodeIndex, () => {
+      if (joins) return this.#acquireOrWait(request, ticket, claim!);
+      if (request.keys.some((key) => this.holder(key))) return "deny";
+      for (const key of request.keys) this.set(key, request.value, request.ttlMs);
       return "grant";
     });
   }
 
-  override release(ballot: Ballot, seat: number): void {
-    const entry = ballot.ticket?.entry;
-    this.#take("release", ballot, seat, () => {
+  override release(request: LockRequest, nodeIndex: number): void {
+    const entry = request.ticket?.ticketId;
+    this.#take("release", request, nodeIndex, () => {
       let all = true;
       let waiting = false;
-      for (const key of ballot.keys) {
-        const ours = this.holder(key) === ballot.value;
+      for (const key of request.keys) {
+        const ours = this.holder(key) === request.value;
         if (ours) this.set(key, "", 0);
         else all = false;
-        if (entry && !ballot.stays) this.#remove(key, entry);
+        if (entry && !request.keepsTicket) this.#remove(key, entry);
         else if (entry && ours) this.#stand(key, entry, true);
         if (!this.holder(key)) {
-          waiting = this.#wake(key, ballot.stays ? entry : undefined) || waiting;
+          waiting = this.#wake(key, request.keepsTicket ? entry : undefined) || waiting;
         }
       }
       if (!all) return "deny";
@@ -149,20 +144,20 @@ export class WaitingNode extends FakeNode {
     });
   }
 
-  listen(listener: WakeListener, seat: number): void {
+  subscribe(listener: queue.ReleaseListener, nodeIndex: number): void {
     this.listened++;
-    this.#own = { listener, seat };
+    this.#own = { listener, nodeIndex };
     if (this.refusal) return this.refuse(this.refusal);
     if (this.listenMs === Infinity) return;
     this.#later(this.listenMs, () => this.tell());
   }
 
-  unlisten(): void {
+  unsubscribe(): void {
     this.unlistened++;
     if (this.#own) this.#listening.delete(this.#own.listener.id);
   }
 
-  leave(keys: readonly string[], entry: string): void {
+  leaveQueue(keys: readonly string[], entry: string): void {
     this.leaves.push(entry);
     for (const key of keys) {
       if (this.#remove(key, entry) && !this.holder(key)) this.#wake(key);
@@ -174,28 +169,32 @@ export class WaitingNode extends FakeNode {
     let id = "";
     return {
       name: this.name,
-      acquire: (ballot, seat) => this.acquire(ballot, seat),
-      extend: (ballot, seat) => this.extend(ballot, seat),
-      release: (ballot, seat) => this.release(ballot, seat),
+      acquire: (request, nodeIndex) => this.acquire(request, nodeIndex),
+      extend: (request, nodeIndex) => this.extend(request, nodeIndex),
+      release: (request, nodeIndex) => this.release(request, nodeIndex),
       inspect: (key) => this.inspect(key),
-      listen: (listener, seat) => {
+      subscribe: (listener, nodeIndex) => {
         id = listener.id;
-        this.#listening.set(id, { listener, seat });
-        listener.onListening(seat);
+        this.#listening.set(id, { listener, nodeIndex });
+        listener.onSubscribed(nodeIndex);
       },
-      unlisten: () => void this.#listening.delete(id),
-      leave: (keys, entry) => this.leave(keys, entry),
+      unsubscribe: () => void this.#listening.delete(id),
+      leaveQueue: (keys, entry) => this.leaveQueue(keys, entry),
     };
   }
 
-  #acquireOrWait({ keys, value, ttlMs }: Ballot, { entry }: Ticket, claim: Claim): Answer {
+  #acquireOrWait(
+    { keys, value, ttlMs }: LockRequest,
+    { ticketId }: queue.QueueTicket,
+    claim: queue.QueuePriority,
+  ): Answer {
     const blocked = keys.find((key) => {
-      return this.holder(key) || claim === "last" && this.#wake(key, entry);
+      return this.holder(key) || claim === "last" && this.#wake(key, ticketId);
     });
     if (blocked === undefined) {
       for (const key of keys) {
-        const overtakes = claim === "overdue" && this.line(key).indexOf(entry) > 0;
-        this.#remove(key, entry);
+        const overtakes = claim === "overdue" && this.line(key).indexOf(ticketId) > 0;
+        this.#remove(key, ticketId);
         const [first, ...others] = this.line(key);
         if (overtakes) this.#lines.set(key, [...others, first]);
         this.set(key, value, ttlMs);
@@ -203,12 +202,12 @@ export class WaitingNode extends FakeNode {
       return "grant";
     }
     for (const key of keys) {
-      if (key !== blocked && this.#remove(key, entry) && !this.holder(key)) this.#wake(key);
+      if (key !== blocked && this.#remove(key, ticketId) && !this.holder(key)) this.#wake(key);
     }
-    this.#stand(blocked, entry, claim !== "last");
+    this.#stand(blocked, ticketId, claim !== "last");
     const line = this.line(blocked);
     const remainingMs = this.keys[blocked]?.remainingMs ?? 0;
-    return { remainingMs, ahead: line.indexOf(entry), length: line.length };
+    return { remainingMs, ahead: line.indexOf(ticketId), length: line.length };
   }
 
   /** Puts a ticket in line: at its end or front, but for those about which the times of coming say otherwise. */
@@ -244,21 +243,23 @@ export class WaitingNode extends FakeNode {
       }
       this.wakes.push(entry);
       const told = this.#listening.get(id);
-      if (told) this.#later(this.wakeMs, () => told.listener.onWake(told.seat, entry, key));
+      if (told) {
+        this.#later(this.wakeMs, () => told.listener.onReleased(told.nodeIndex, entry, key));
+      }
       return true;
     }
     return false;
   }
 
-  #take(operation: Operation, ballot: Ballot, seat: number, act: () => Answer): void {
-    const { keys, value, ttlMs } = ballot;
+  #take(operation: Operation, request: LockRequest, nodeIndex: number, act: () => Answer): void {
+    const { keys, value, ttlMs } = request;
     this.calls.push({ operation, keys, value, ttlMs, atMs: this.#clock.monotonicMs() });
-    if (this.closed > 0) return ballot.fail(seat, new Error(`${this.name} is closed`));
+    if (this.closed > 0) return request.fail(nodeIndex, new Error(`${this.name} is closed`));
     const mode = this.modes[operation] ?? this.mode;
     const done = () => {
-      if (mode === "fail") return ballot.fail(seat, new Error(`${this.name} is down`));
+      if (mode === "fail") return request.fail(nodeIndex, new Error(`${this.name} is down`));
       const answer = act();
-      if (mode !== "lose-reply") this.#later(this.replyMs, () => reply(ballot, seat, answer));
+      if (mode !== "lose-reply") this.#later(this.replyMs, () => reply(request, nodeIndex, answer));
     };
     if (mode === "hang" || this.#held.length > 0) this.#held.push(done);
     else this.#later(this.requestMs, done);
@@ -278,11 +279,11 @@ function since(entry: string): number {
   return Number(entry.slice(entry.lastIndexOf(":") + 1));
 }
 
-function reply(ballot: Ballot, seat: number, answer: Answer): void {
-  if (typeof answer === "object") return ballot.queue!(seat, answer);
-  if (answer === "deny") return ballot.deny(seat);
-  if (answer === "grant, others wait") ballot.othersWait = true;
-  ballot.grant(seat);
+function reply(request: LockRequest, nodeIndex: number, answer: Answer): void {
+  if (typeof answer === "object") return request.enqueued!(nodeIndex, answer);
+  if (answer === "deny") return request.deny(nodeIndex);
+  if (answer === "grant, others wait") request.hasWaiters = true;
+  request.grant(nodeIndex);
 }
 
 /** A lock client over nodes in memory that put callers in line, on faked time. */
@@ -333,9 +334,9 @@ export class WaitingCluster extends FakeCluster {
 /** One client's stand in the line for "a", below the calls. */
 export class Stand {
   readonly cluster: WaitingCluster;
-  readonly electorate: Electorate;
-  readonly bell: Bell;
-  readonly contender: Contender;
+  readonly client: ClientState;
+  readonly notifications: ReleaseNotifications;
+  readonly waiter: QueuedWaiter;
   /** The last attempt, and a promise that resolves once it is decided. */
   latest: Round | undefined = undefined;
   asked: Promise<void> | undefined = undefined;
@@ -352,15 +353,15 @@ export class Stand {
     this.cluster = new WaitingCluster(nodeCount);
     prepare(this.cluster);
     const { wheel, nodes, events } = this.cluster;
-    this.electorate = electorateOf(wheel, nodes);
-    this.bell = new Bell(this.electorate, (event) => void events.push(event));
-    this.contender = new Contender(this.bell, this.electorate, ["a"]);
-    this.contender.settings = resolveOptions("test", { ...UNHURRIED, ...options });
+    this.client = createClientState(wheel, nodes);
+    this.notifications = new ReleaseNotifications(this.client, (event) => void events.push(event));
+    this.waiter = new QueuedWaiter(this.notifications, this.client, ["a"]);
+    this.waiter.settings = resolveOptions("test", { ...UNHURRIED, ...options });
   }
 
   /** Has the nodes with these numbers wake it. */
   wake(...numbers: number[]): void {
-    for (const number of numbers) this.cluster.nodes[number].wake(this.contender.entry);
+    for (const number of numbers) this.cluster.nodes[number].wake(this.waiter.ticketId);
   }
 
   /** The present, in milliseconds. */
@@ -379,8 +380,8 @@ export class Stand {
   /** Begins an attempt. */
   begin(nodeTimeoutMs = 500): Round {
     const value = this.cluster.wheel.random.value();
-    const round = this.latest = new Round(this.electorate, ["a"], value, 1_000);
-    round.ticket = this.contender.next();
+    const round = this.latest = new Round(this.client, ["a"], value, 1_000);
+    round.ticket = this.waiter.next();
     this.asked = round.ask(askToAcquire, nodeTimeoutMs);
     return round;
   }
@@ -389,7 +390,7 @@ export class Stand {
   async wait(denied: Round, limitMs = 120_000, signal?: AbortSignal): Promise<number> {
     const startMs = this.nowMs;
     const { clock } = this.cluster;
-    await advanceUntil(clock, this.contender.wait(0, limitMs, signal, denied), limitMs + 1, 1);
+    await advanceUntil(clock, this.waiter.wait(0, limitMs, signal, denied), limitMs + 1, 1);
     return this.nowMs - startMs;
   }
 }

@@ -8,7 +8,7 @@ import {
   RedlockError,
   voteCount,
 } from "../../src/errors.ts";
-import type { Vote } from "../../src/quorum/lock_node.ts";
+import type { Vote } from "../../src/vote.ts";
 
 const VOTES: Vote[] = [
   { node: "a", outcome: "granted", elapsedMs: 1 },

@@ -215,7 +215,7 @@ Deno.test("Redlock.acquire() hands out the tokenSource's token in place of the n
   assertEquals(lock.fencingToken, 7);
   assertEquals(cluster.counters("a"), Array(3).fill(undefined));
   for (const { calls } of cluster.nodes) {
-    assertEquals(calls.map(({ fence }) => fence), [undefined, undefined]);
+    assertEquals(calls.map(({ counterFloor }) => counterFloor), [undefined, undefined]);
   }
 });
 

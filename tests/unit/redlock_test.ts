@@ -41,7 +41,10 @@ Deno.test("Redlock refuses what is no node", () => {
 
 Deno.test("Redlock refuses more nodes than it has seats for", () => {
   const { clock } = new FakeCluster(1);
-  const nodes = Array.from({ length: NODES_MAX + 1 }, (_, seat) => new FakeNode(`${seat}`, clock));
+  const nodes = Array.from(
+    { length: NODES_MAX + 1 },
+    (_, nodeIndex) => new FakeNode(`${nodeIndex}`, clock),
+  );
   assertEquals(
     assertThrows(() => new Redlock(nodes), RangeError).message,
     "Cannot create lock client as there must be at most 31 nodes",

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { BORN } from "../../redis_node/scripts.ts";
+import { CREATED } from "../../redis_node/scripts/creation.ts";
 import type { CommandContext } from "../commands/command.ts";
 import { CommandError, integer } from "../server/replies.ts";
 import { atPlace } from "./script_places.ts";
@@ -11,7 +11,7 @@ import { atPlace } from "./script_places.ts";
 /** BORN: what is no number of milliseconds up to now is set to now. */
 export function born({ keys }: CommandContext, [key]: readonly string[]): string {
   const nowMs = Number(keys.nowMs());
-  const found = atPlace({ sha1: BORN.sha1, line: 3 }, () => {
+  const found = atPlace({ sha1: CREATED.sha1, line: 3 }, () => {
     if (key !== undefined) return keys.get(key);
     throw new CommandError("ERR Lua redis lib command arguments must be strings or integers");
   });

@@ -10,8 +10,8 @@ import {
   counterKey,
   EXTEND_FENCED,
   RAISE,
-  type Script,
-} from "../../redis_node/scripts.ts";
+} from "../../redis_node/scripts/fencing.ts";
+import type { Script } from "../../redis_node/scripts/script.ts";
 import type { CommandContext } from "../commands/command.ts";
 import { INT64_MAX, parseInteger } from "../commands/integers.ts";
 import { setKey } from "../commands/key_commands.ts";

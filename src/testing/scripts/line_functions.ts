@@ -3,14 +3,14 @@
  *
  * @module
  */
+import { ACQUIRE_OR_WAIT } from "../../redis_node/scripts/acquire.ts";
 import {
-  ACQUIRE_OR_WAIT,
   LEAVE,
-  LINE_TTL_MS,
+  QUEUE_TTL_MS,
   SKEW_MS_MAX,
   waitersKey,
   WAKE_CHANNEL,
-} from "../../redis_node/scripts.ts";
+} from "../../redis_node/scripts/queue.ts";
 import type { CommandContext } from "../commands/command.ts";
 import type { Keyspace } from "../server/keyspace.ts";
 import { array, CommandError, integer } from "../server/replies.ts";
@@ -49,7 +49,7 @@ export function release(
     if (what === "leave" && listOf(keyspace, list)) removeFrom(keyspace, list, entry);
     if (what === "stay" && ours && (listOf(keyspace, list) || !keyspace.has(list))) {
       stand(keyspace, list, entry, true);
-      keyspace.expireAt(list, keyspace.nowMs() + BigInt(LINE_TTL_MS));
+      keyspace.expireAt(list, keyspace.nowMs() + BigInt(QUEUE_TTL_MS));
     }
     const own = what === "stay" ? entry : undefined;
     if (ours || found === undefined && !another) {
@@ -102,7 +102,7 @@ export function acquireOrWait(
     at("local ahead = redis.call('LPOS', list, entry)"),
     () => stand(keyspace, list, entry, claim > 0),
   );
-  keyspace.expireAt(list, keyspace.nowMs() + BigInt(LINE_TTL_MS));
+  keyspace.expireAt(list, keyspace.nowMs() + BigInt(QUEUE_TTL_MS));
   return array([integer(Number(keyspace.remainingMs(key))), integer(ahead), integer(length)]);
 }
 

@@ -4,18 +4,17 @@
  *
  * @module
  */
+import { ACQUIRE_ALL, ACQUIRE_OR_WAIT } from "../../redis_node/scripts/acquire.ts";
 import {
-  ACQUIRE_ALL,
   ACQUIRE_COUNTED,
   ACQUIRE_FENCED,
-  ACQUIRE_OR_WAIT,
-  BORN,
-  EXTEND,
   EXTEND_FENCED,
-  LEAVE,
   RAISE,
-  RELEASE,
-} from "../../redis_node/scripts.ts";
+} from "../../redis_node/scripts/fencing.ts";
+import { CREATED } from "../../redis_node/scripts/creation.ts";
+import { EXTEND } from "../../redis_node/scripts/extend.ts";
+import { LEAVE } from "../../redis_node/scripts/queue.ts";
+import { RELEASE } from "../../redis_node/scripts/release.ts";
 import { born } from "./birth_function.ts";
 import { acquireCounted, acquireFenced, lift, raise } from "./fence_functions.ts";
 import { acquireOrWait, leave, release } from "./line_functions.ts";
@@ -43,7 +42,7 @@ export const SCRIPT_FUNCTIONS: readonly ScriptFunction[] = [
   { sha1: ACQUIRE_FENCED.sha1, run: acquireFenced },
   integerScript(EXTEND_FENCED.sha1, extendFenced),
   { sha1: RAISE.sha1, run: raise },
-  { sha1: BORN.sha1, run: born },
+  { sha1: CREATED.sha1, run: born },
 ];
 
 /** A script that works on keys alone, and answers an integer. */

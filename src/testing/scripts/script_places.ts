@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Script } from "../../redis_node/scripts.ts";
+import type { Script } from "../../redis_node/scripts/script.ts";
 import { setKey } from "../commands/key_commands.ts";
 import type { Keyspace } from "../server/keyspace.ts";
 import { CommandError } from "../server/replies.ts";

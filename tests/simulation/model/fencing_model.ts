@@ -9,7 +9,7 @@
  *
  * @module
  */
-import { judge } from "../../../src/fencing/token.ts";
+import { agreeOnToken } from "../../../src/fencing/token.ts";
 import type { Model, Step } from "./explorer.ts";
 import {
   answersOf,
@@ -242,9 +242,9 @@ export class FencingModel implements Model<State, Action> {
     for (const value of new Set(given.flat())) {
       if (value < raisedTo) continue;
       const heard = given.map((answers) => answers.findLast((answer) => answer <= value));
-      const { token, settled } = judge(heard, this.#quorum);
+      const { token, agreed } = agreeOnToken(heard, this.#quorum);
       const granted = heard.filter((answer) => answer !== undefined).length >= this.#quorum;
-      if (!(this.#rules.raises === "nowhere" ? granted : settled)) continue;
+      if (!(this.#rules.raises === "nowhere" ? granted : agreed)) continue;
       const next = this.#finish(state, attempt, "held", token);
       const step = makeStep("hand out", attempt, NOBODY, token, {
         ...next,

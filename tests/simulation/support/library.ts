@@ -14,18 +14,16 @@ export { resolveClientOptions } from "../../../src/redis/client.ts";
 export { RespDecoder } from "../../../src/redis/decoder.ts";
 export { RedisNode } from "../../../src/redis_node/redis_node.ts";
 export { Redlock, redlockOn } from "../../../src/redlock.ts";
-export { BIRTH_KEY } from "../../../src/redis_node/quarantine.ts";
+export { CREATED_KEY } from "../../../src/redis_node/quarantine.ts";
+export { ACQUIRE_ALL, ACQUIRE_OR_WAIT } from "../../../src/redis_node/scripts/acquire.ts";
 export {
-  ACQUIRE_ALL,
   ACQUIRE_COUNTED,
   ACQUIRE_FENCED,
-  ACQUIRE_OR_WAIT,
-  EXTEND,
   EXTEND_FENCED,
-  RELEASE,
-  SKEW_MS_MAX,
-  waitersKey,
-} from "../../../src/redis_node/scripts.ts";
+} from "../../../src/redis_node/scripts/fencing.ts";
+export { EXTEND } from "../../../src/redis_node/scripts/extend.ts";
+export { RELEASE } from "../../../src/redis_node/scripts/release.ts";
+export { SKEW_MS_MAX, waitersKey } from "../../../src/redis_node/scripts/queue.ts";
 export type { ConnectionState, ServerState } from "../../../src/testing/commands/command.ts";
 export { runCommand } from "../../../src/testing/commands/commands.ts";
 export { Keyspace } from "../../../src/testing/server/keyspace.ts";

@@ -43,22 +43,22 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "validity counts from the answers on",
     file: "lock/held_lock.ts",
     from: "this.#since = this.#latest = round;",
-    to: "this.#latest = round;\n    const { clock } = round.electorate.wheel;\n" +
+    to: "this.#latest = round;\n    const { clock } = round.client.wheel;\n" +
       "    this.#since = { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };",
   },
   {
     name: "an extension's validity counts from the answers on",
     file: "lock/renewal.ts",
-    from: "if (extended) hold.prolong(round, newValidityMs);",
-    to: "const { clock } = electorate.wheel;\n" +
+    from: "if (extended) held.extended(round, newValidityMs);",
+    to: "const { clock } = client.wheel;\n" +
       "  const since = { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };\n" +
-      "  if (extended) hold.prolong(since, newValidityMs);",
+      "  if (extended) held.extended(since, newValidityMs);",
   },
   {
     name: "a failed attempt is not taken back",
     file: "lock/acquire.ts",
-    from: "if (!hold) undo(round, undefined, true);",
-    to: "if (!hold) round.withdraw();",
+    from: "if (!held) undo(round, undefined, true);",
+    to: "if (!held) round.cancel();",
   },
   {
     name: "a quorum that came too late is a lock all the same",
@@ -69,8 +69,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: "every attempt has the same value",
     file: "lock/acquire.ts",
-    from: "const value = this.#electorate.wheel.random.value();",
-    to: "const value = this.#round?.value ?? this.#electorate.wheel.random.value();",
+    from: "const value = this.#client.wheel.random.value();",
+    to: "const value = this.#round?.value ?? this.#client.wheel.random.value();",
   },
   {
     name: "a release does not compare",
@@ -129,31 +129,34 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: "a release that did not reach its node is forgotten",
     file: "redis_node/redis_node.ts",
-    from: "if (ballot.mayStand & 1 << seat) this.#keepLeftover(this.#leftoverOf(ballot));",
-    to: "if (!ballot.mayStand && seat < 0) this.#keepLeftover(this.#leftoverOf(ballot));",
+    from:
+      "if (request.maybeSet & 1 << nodeIndex) this.#deferRelease(this.#pendingReleaseOf(request));",
+    to:
+      "if (!request.maybeSet && nodeIndex < 0) this.#deferRelease(this.#pendingReleaseOf(request));",
   },
   {
     name: "a release is forgotten where the next connection breaks too",
     file: "redis_node/redis_node.ts",
-    from: "if (operation === LEFTOVER) return this.#keepLeftover(context as Leftover);",
-    to: "if (operation === LEFTOVER) return;",
+    from:
+      "if (operation === PENDING_RELEASE) return this.#deferRelease(context as PendingRelease);",
+    to: "if (operation === PENDING_RELEASE) return;",
   },
   {
     name: "a SET without an answer is sent again",
     file: "redis_node/redis_node.ts",
-    from: "    if (operation === RELEASE) {\n      this.#keepRelease(ballot, seat);",
+    from: "    if (operation === RELEASE) {\n      this.#keepRelease(request, nodeIndex);",
     to: '    if (operation === ACQUIRE && (error as ConnectionError).outcome === "unknown") {\n' +
-      "      const again = encodeAcquire(ballot);\n" +
-      "      this.#wheel.after(200, () => this.#connection.submit(again, this, ballot, tag));\n" +
+      "      const again = encodeAcquire(request);\n" +
+      "      this.#wheel.after(200, () => this.#connection.submit(again, this, request, tag));\n" +
       "      return;\n    }\n" +
-      "    if (operation === RELEASE) {\n      this.#keepRelease(ballot, seat);",
+      "    if (operation === RELEASE) {\n      this.#keepRelease(request, nodeIndex);",
   },
   {
     name: "a SET may go out after its undo",
     file: "redis_node/redis_node.ts",
-    from: "this.#submitSetting(ballot, seat, ACQUIRE, ballot.shared as Uint8Array);",
-    to: "this.#wheel.after(seat === 0 ? 60 : 0, () => {\n" +
-      "        this.#submitSetting(ballot, seat, ACQUIRE, encodeAcquire(ballot));\n      });",
+    from: "this.#submitSetting(request, nodeIndex, ACQUIRE, request.shared as Uint8Array);",
+    to: "this.#wheel.after(nodeIndex === 0 ? 60 : 0, () => {\n" +
+      "        this.#submitSetting(request, nodeIndex, ACQUIRE, encodeAcquire(request));\n      });",
   },
   {
     name: "NOSCRIPT is an error like any other",
@@ -164,8 +167,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: "a script is sent again for an attempt that was taken back",
     file: "redis_node/redis_node.ts",
-    from: "if (!ballot.wanted && operation !== RELEASE) return ballot.fail(seat, reply);",
-    to: "if (!ballot.wanted && operation < 0) return ballot.fail(seat, reply);",
+    from: "if (!request.wanted && operation !== RELEASE) return request.fail(nodeIndex, reply);",
+    to: "if (!request.wanted && operation < 0) return request.fail(nodeIndex, reply);",
   },
   {
     name: "the end of the validity aborts nothing",
@@ -182,7 +185,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: "an extension is counted after the validity has ended",
     file: "lock/renewal.ts",
-    from: 'const extended = round.decision === "granted" && hold.held &&\n    newValidityMs',
+    from: 'const extended = round.decision === "granted" && held.held &&\n    newValidityMs',
     to: 'const extended = round.decision === "granted" &&\n    newValidityMs',
   },
   {
@@ -286,13 +289,13 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "a lock that is lost keeps its own client waiting",
     file: "lock/held_lock.ts",
     from:
-      "this.#emitLost(cause);\n    this.electorate.lines.vacate(lineName(this.round.keys), this);",
+      "this.#emitLost(cause);\n    this.client.localQueues.leave(queueKey(this.round.keys), this);",
     to: "this.#emitLost(cause);",
   },
   {
     name: "a caller that gives up keeps its own client waiting",
     file: "lock/acquire.ts",
-    from: "      lines.vacate(name, this);\n      throw error;",
+    from: "      localQueues.leave(name, this);\n      throw error;",
     to: "      throw error;",
   },
 ];

@@ -7,8 +7,8 @@
 import type { EventLoop } from "./event_loop.ts";
 import type { Ledger } from "./ledger.ts";
 import {
-  BIRTH_KEY,
   type ConnectionState,
+  CREATED_KEY,
   failure,
   fromByteString,
   RespDecoder,
@@ -122,7 +122,7 @@ export class SimNode {
     );
     this.#keyspace = databases[this.#database];
     const bornMs = clock.wallMs() - BORN_MS_AGO;
-    this.#keyspace.set(BIRTH_KEY, String(Math.floor(bornMs)));
+    this.#keyspace.set(CREATED_KEY, String(Math.floor(bornMs)));
     const { password } = options;
     this.#state = { clock, password, databases, scripts: new Set(), startedAtMs: bornMs };
   }
@@ -235,7 +235,7 @@ export class SimNode {
 
   /** Evicts whatever key comes first; says which. */
   evict(): string | undefined {
-    const key = this.#keyspace.keys.keys().find((key) => key !== BIRTH_KEY);
+    const key = this.#keyspace.keys.keys().find((key) => key !== CREATED_KEY);
     if (key !== undefined) this.#keyspace.delete(key);
     return key;
   }

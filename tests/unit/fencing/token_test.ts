@@ -1,37 +1,42 @@
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
-import { COUNTER_TTL_MS, counterHint, counterStart, judge } from "../../../src/fencing/token.ts";
+import {
+  agreeOnToken,
+  COUNTER_TTL_MS,
+  counterHint,
+  counterStart,
+} from "../../../src/fencing/token.ts";
 import { TTL_MS_MAX } from "../../../src/options.ts";
 
 const SEED = 6_174;
 
-Deno.test("judge() settles on what a quorum answered alike", () => {
-  assertEquals(judge([7, 7, undefined], 2), { token: 7, settled: true });
-  assertEquals(judge([6, 7, 7], 2), { token: 7, settled: true });
-  assertEquals(judge([7, 6, 7], 2), { token: 7, settled: true });
+Deno.test("agreeOnToken() settles on what a quorum answered alike", () => {
+  assertEquals(agreeOnToken([7, 7, undefined], 2), { token: 7, agreed: true });
+  assertEquals(agreeOnToken([6, 7, 7], 2), { token: 7, agreed: true });
+  assertEquals(agreeOnToken([7, 6, 7], 2), { token: 7, agreed: true });
 });
 
-Deno.test("judge() does not settle on a maximum that fewer than a quorum answered", () => {
-  assertEquals(judge([7, 6, 6], 2), { token: 7, settled: false });
-  assertEquals(judge([6, 6, 7], 2), { token: 7, settled: false });
-  assertEquals(judge([undefined, 7, undefined], 2), { token: 7, settled: false });
+Deno.test("agreeOnToken() does not settle on a maximum that fewer than a quorum answered", () => {
+  assertEquals(agreeOnToken([7, 6, 6], 2), { token: 7, agreed: false });
+  assertEquals(agreeOnToken([6, 6, 7], 2), { token: 7, agreed: false });
+  assertEquals(agreeOnToken([undefined, 7, undefined], 2), { token: 7, agreed: false });
 });
 
-Deno.test("judge() is undecided where nobody has answered", () => {
-  assertEquals(judge([undefined, undefined, undefined], 2), { token: 0, settled: false });
-  assertEquals(judge([], 1), { token: 0, settled: false });
+Deno.test("agreeOnToken() is undecided where nobody has answered", () => {
+  assertEquals(agreeOnToken([undefined, undefined, undefined], 2), { token: 0, agreed: false });
+  assertEquals(agreeOnToken([], 1), { token: 0, agreed: false });
 });
 
-Deno.test("judge() settles as answers come, and on more where a late one is higher", () => {
+Deno.test("agreeOnToken() settles as answers come, and on more where a late one is higher", () => {
   const answers: (number | undefined)[] = [undefined, undefined, undefined, undefined, undefined];
-  const settled = [[0, 4], [3, 4], [1, 5], [0, 5], [3, 5]].map(([seat, answer]) => {
-    answers[seat] = answer;
-    return judge(answers, 3).settled;
+  const agreed = [[0, 4], [3, 4], [1, 5], [0, 5], [3, 5]].map(([nodeIndex, answer]) => {
+    answers[nodeIndex] = answer;
+    return agreeOnToken(answers, 3).agreed;
   });
-  assertEquals(settled, [false, false, false, false, true]);
+  assertEquals(agreed, [false, false, false, false, true]);
 });
 
-Deno.test("judge() agrees with counting the maximum, whatever the order of the answers", () => {
+Deno.test("agreeOnToken() agrees with counting the maximum, whatever the order of the answers", () => {
   const answer = fc.option(fc.integer({ min: 1, max: 4 }), { nil: undefined });
   fc.assert(
     fc.property(
@@ -40,8 +45,8 @@ Deno.test("judge() agrees with counting the maximum, whatever the order of the a
       (answers, quorum) => {
         const given = answers.filter((one) => one !== undefined);
         const token = Math.max(0, ...given);
-        const settled = given.filter((one) => one === token).length >= quorum;
-        assertEquals(judge(answers, quorum), { token, settled });
+        const agreed = given.filter((one) => one === token).length >= quorum;
+        assertEquals(agreeOnToken(answers, quorum), { token, agreed });
       },
     ),
     { seed: SEED, numRuns: 1_000 },

@@ -2,9 +2,9 @@ import { assertEquals, assertInstanceOf, assertRejects } from "@std/assert";
 import { check } from "../../../src/health/check.ts";
 import { RedlockError } from "../../../src/errors.ts";
 import type { HealthReport } from "../../../src/health/report.ts";
-import type { NodeDiagnosis } from "../../../src/quorum/lock_node.ts";
+import type { NodeDiagnosis } from "../../../src/quorum/node_diagnosis.ts";
 import { type RedlockOptions, resolveOptions } from "../../../src/options.ts";
-import { electorateOf } from "../../../src/quorum/round.ts";
+import { createClientState } from "../../../src/client_state.ts";
 import { close, rejection, settle } from "../../support/cluster_calls.ts";
 import { FakeCluster } from "../../support/fake_nodes.ts";
 
@@ -26,8 +26,8 @@ function clusterOf(...diagnoses: (Diagnose | undefined)[]): FakeCluster {
 /** Checks the nodes without the client that they belong to. */
 function checkAll(cluster: FakeCluster, options: RedlockOptions = OPTIONS): Promise<HealthReport> {
   const { nodes, wheel } = cluster;
-  const electorate = electorateOf(wheel, nodes);
-  return settle(cluster, check(electorate, resolveOptions("check nodes", options)));
+  const client = createClientState(wheel, nodes);
+  return settle(cluster, check(client, resolveOptions("check nodes", options)));
 }
 
 function codes({ findings }: HealthReport): string[] {
@@ -147,9 +147,9 @@ Deno.test("Redlock.check() of a client that is closed rejects", async () => {
 
 Deno.test("check() rejects where the client is closed meanwhile", async () => {
   const cluster = clusterOf(answer, hang, hang);
-  const electorate = electorateOf(cluster.wheel, cluster.nodes);
-  const rejected = rejection(cluster, check(electorate, resolveOptions("check nodes", OPTIONS)));
-  electorate.closed = true;
+  const client = createClientState(cluster.wheel, cluster.nodes);
+  const rejected = rejection(cluster, check(client, resolveOptions("check nodes", OPTIONS)));
+  client.closed = true;
   cluster.wheel.announceClose();
   const error = await rejected;
   assertInstanceOf(error, RedlockError);

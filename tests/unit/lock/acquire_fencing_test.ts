@@ -30,7 +30,7 @@ Deno.test("Acquisition with fencing on a fresh resource takes one round, and its
   const hint = counterHint(cluster.clock.wallMs());
   assertEquals(await tokenOf(cluster), hint + 1);
   assertEquals(cluster.steps, Array(5).fill("acquire"));
-  for (const { calls: [{ fence }] } of cluster.nodes) assertEquals(fence, hint);
+  for (const { calls: [{ counterFloor }] } of cluster.nodes) assertEquals(counterFloor, hint);
 });
 
 Deno.test("Acquisition with fencing takes one round where the nodes' clocks are apart by less than the hint's lead", async () => {
@@ -59,7 +59,9 @@ Deno.test("Acquisition without fencing tells no hint, and its lock has no token"
   const cluster = new FencingCluster(3, { fencing: false });
   assertEquals(await tokenOf(cluster), undefined);
   assertEquals(cluster.counters("a"), Array(3).fill(undefined));
-  for (const { calls } of cluster.nodes) assertEquals(calls.map(({ fence }) => fence), [undefined]);
+  for (const { calls } of cluster.nodes) {
+    assertEquals(calls.map(({ counterFloor }) => counterFloor), [undefined]);
+  }
 });
 
 Deno.test("Acquisition with fencing counts for all of several resources at once", async () => {
@@ -79,10 +81,10 @@ Deno.test("Acquisition with fencing raises counters that are apart, in one more 
   const cluster = new FencingCluster(3);
   cluster.count("a", USED + 4, USED, USED + 2);
   assertEquals(await tokenOf(cluster), USED + 5);
-  assertEquals(cluster.steps, Array(3).fill("acquire raise"));
+  assertEquals(cluster.steps, Array(3).fill("acquire raiseCounters"));
   assertEquals(cluster.counters("a"), Array(3).fill(USED + 5));
   for (const { calls: [acquire, raise] } of cluster.nodes) {
-    assertEquals([raise.fence, raise.value, raise.keys], [USED + 5, acquire.value, ["a"]]);
+    assertEquals([raise.counterFloor, raise.value, raise.keys], [USED + 5, acquire.value, ["a"]]);
   }
 });
 
@@ -91,12 +93,15 @@ Deno.test("Acquisition with fencing takes a node that is above the token for a n
   cluster.count("a", USED + 4, USED, USED);
   cluster.nodes[2].modes.acquire = "fail";
   const [first, second] = cluster.nodes;
-  second.before.raise = () => {
+  second.before.raiseCounters = () => {
     second.counters.set("a", USED + 20);
-    delete second.before.raise;
+    delete second.before.raiseCounters;
   };
   assertEquals(await tokenOf(cluster), USED + 20);
-  assertEquals(first.asked("raise").map(({ fence }) => fence), [USED + 5, USED + 20]);
+  assertEquals(first.asked("raiseCounters").map(({ counterFloor }) => counterFloor), [
+    USED + 5,
+    USED + 20,
+  ]);
   assertEquals(cluster.counters("a").slice(0, 2), [USED + 20, USED + 20]);
 });
 
@@ -105,14 +110,14 @@ Deno.test("Acquisition with fencing does not count a node that denied, and leave
   cluster.count("a", USED + 4, USED, USED + 100);
   cluster.nodes[2].holders.set("a", "other");
   assertEquals(await tokenOf(cluster), USED + 5);
-  assertEquals(cluster.steps, Array(3).fill("acquire raise"));
+  assertEquals(cluster.steps, Array(3).fill("acquire raiseCounters"));
   assertEquals(cluster.counters("a"), [USED + 5, USED + 5, USED + 100]);
 });
 
 Deno.test("Acquisition with fencing does not take a count for agreed that a node gave no answer to", async () => {
   const cluster = new FencingCluster(3);
   cluster.count("a", USED + 4, USED, USED);
-  for (const node of cluster.nodes.slice(1)) node.modes.raise = "lose-reply";
+  for (const node of cluster.nodes.slice(1)) node.modes.raiseCounters = "lose-reply";
   const refused = assertRejects(() => cluster.redlock.acquire("a"), QuorumError);
   await cluster.settle(refused);
   assertEquals(cluster.counters("a"), Array(3).fill(USED + 5)); // they are, but who knows
@@ -124,8 +129,8 @@ Deno.test("Acquisition with fencing settles on an answer that comes late", async
   cluster.count("a", USED + 4, USED, USED + 4);
   const [, second, third] = cluster.nodes;
   third.replyMs = 30; // its count arrives while the others are asked to raise
-  second.modes.raise = "lose-reply";
-  third.modes.raise = "lose-reply";
+  second.modes.raiseCounters = "lose-reply";
+  third.modes.raiseCounters = "lose-reply";
   assertEquals(await tokenOf(cluster), USED + 5);
 });
 
@@ -143,9 +148,9 @@ for (const nodeCount of [1, 2, 3, 4, 5]) {
         cluster.count("a", ...apart.map((more) => USED + more));
         const highest: Record<string, number> = { a: USED, b: 0 };
         for (const { down, lost, resources } of steps) {
-          cluster.nodes.forEach(({ modes }, seat) => {
-            modes.acquire = down & 1 << seat ? "fail" : "answer";
-            modes.raise = lost & 1 << seat ? "lose-reply" : "answer";
+          cluster.nodes.forEach(({ modes }, nodeIndex) => {
+            modes.acquire = down & 1 << nodeIndex ? "fail" : "answer";
+            modes.raiseCounters = lost & 1 << nodeIndex ? "lose-reply" : "answer";
           });
           const acquiring = cluster.redlock.acquire(resources).catch(() => undefined);
           const lock = await cluster.settle(acquiring);
@@ -171,7 +176,7 @@ Deno.test("Acquisition with fencing raises above what a node whose counter is an
   second.old = true;
   const hint = counterHint(cluster.clock.wallMs());
   assertEquals(await tokenOf(cluster), hint);
-  assertEquals(third.asked("raise").map(({ fence }) => fence), [hint]);
+  assertEquals(third.asked("raiseCounters").map(({ counterFloor }) => counterFloor), [hint]);
 });
 
 Deno.test("Acquisition with fencing does without a node whose counter is an old one, where a quorum agrees", async () => {
@@ -188,7 +193,7 @@ Deno.test("Acquisition with fencing does without a node whose counter is an old 
 function disagreeForEver(cluster: FencingCluster): void {
   cluster.count("a", ...cluster.nodes.map((_, index) => USED + index));
   cluster.nodes.forEach((node, index) => {
-    node.before.raise = () => {
+    node.before.raiseCounters = () => {
       node.counters.set("a", node.counters.get("a")! + 10 + index);
     };
   });
@@ -200,8 +205,8 @@ Deno.test("Acquisition with fencing gives up after eight raises, takes back what
   const refused = assertRejects(() => cluster.redlock.acquire("a"), QuorumError);
   const error = await cluster.settle(refused);
   const [first] = cluster.nodes;
-  assertEquals(first.asked("raise").length, 8);
-  assertEquals(first.steps, ["acquire", ...Array(8).fill("raise"), "release"]);
+  assertEquals(first.asked("raiseCounters").length, 8);
+  assertEquals(first.steps, ["acquire", ...Array(8).fill("raiseCounters"), "release"]);
   assertEquals(cluster.holders("a"), Array(3).fill(undefined));
   assertEquals(
     error.message,
@@ -222,7 +227,7 @@ Deno.test("Acquisition with fencing gives all its raises the time of one answer,
   const refused = assertRejects(() => cluster.redlock.acquire("a"), QuorumError);
   await cluster.settle(refused);
   assertLessOrEqual(cluster.clock.monotonicMs() - startMs, 2 * nodeTimeoutMs + 1);
-  assertEquals(cluster.nodes[0].asked("raise").length, 2);
+  assertEquals(cluster.nodes[0].asked("raiseCounters").length, 2);
   await runMicrotasks();
   assertEquals(cluster.holders("a"), Array(3).fill(undefined));
 });
@@ -231,9 +236,9 @@ Deno.test("Acquisition with fencing raises no further when a majority says that 
   const cluster = new FencingCluster(3);
   disagreeForEver(cluster);
   const [first, ...others] = cluster.nodes;
-  for (const node of others) node.before.raise = () => node.holders.clear();
+  for (const node of others) node.before.raiseCounters = () => node.holders.clear();
   await cluster.settle(assertRejects(() => cluster.redlock.acquire("a"), QuorumError));
-  assertEquals(first.asked("raise").length, 1);
+  assertEquals(first.asked("raiseCounters").length, 1);
   assertEquals(cluster.holders("a"), Array(3).fill(undefined));
 });
 
@@ -242,7 +247,7 @@ Deno.test("Acquisition with fencing does not count on a node that has lost its k
   cluster.count("a", USED, USED + 1, undefined);
   const [, second, third] = cluster.nodes;
   third.modes.acquire = "fail";
-  second.before.raise = () => second.holders.set("a", "another"); // whose token is the greater
+  second.before.raiseCounters = () => second.holders.set("a", "another"); // whose token is the greater
   await cluster.settle(assertRejects(() => cluster.redlock.acquire("a"), QuorumError));
   assertEquals(cluster.counters("a").slice(0, 2), [USED + 2, USED + 2]);
 });
@@ -265,7 +270,7 @@ Deno.test("Acquisition with fencing whose wait is not over tries again, with a v
   disagreeForEver(cluster);
   const acquiring = cluster.redlock.acquire("a");
   await runMicrotasks();
-  for (const node of cluster.nodes) delete node.before.raise;
+  for (const node of cluster.nodes) delete node.before.raiseCounters;
   const lock = await cluster.settle(acquiring);
   const [first] = cluster.nodes;
   const values = first.asked("acquire").map(({ value }) => value);
@@ -280,11 +285,11 @@ Deno.test("Acquisition with fencing that is aborted while it raises rejects with
   const cluster = new FencingCluster(3, { signal: controller.signal });
   cluster.count("a", USED + 4, USED, USED + 2);
   const reason = new Error("changed my mind");
-  for (const node of cluster.nodes) node.modes.raise = "lose-reply";
-  cluster.nodes[0].before.raise = () => controller.abort(reason);
+  for (const node of cluster.nodes) node.modes.raiseCounters = "lose-reply";
+  cluster.nodes[0].before.raiseCounters = () => controller.abort(reason);
   const rejected = assertRejects(() => cluster.redlock.acquire("a"));
   assertStrictEquals(await cluster.settle(rejected), reason);
-  assertEquals(cluster.nodes[0].asked("raise").length, 1);
+  assertEquals(cluster.nodes[0].asked("raiseCounters").length, 1);
   await runMicrotasks();
   assertEquals(cluster.holders("a"), Array(3).fill(undefined));
 });
@@ -292,12 +297,12 @@ Deno.test("Acquisition with fencing that is aborted while it raises rejects with
 Deno.test("Acquisition with fencing whose client closes while it raises takes back what it set", async () => {
   const cluster = new FencingCluster(3);
   cluster.count("a", USED + 4, USED, USED + 2);
-  for (const node of cluster.nodes) node.modes.raise = "lose-reply";
+  for (const node of cluster.nodes) node.modes.raiseCounters = "lose-reply";
   const rejected = assertRejects(() => cluster.redlock.acquire("a"), RedlockError);
   await runMicrotasks();
   await cluster.settle(cluster.redlock.close());
   const error = await cluster.settle(rejected);
-  assertEquals([error.code, cluster.nodes[0].asked("raise").length], ["CLOSED", 1]);
+  assertEquals([error.code, cluster.nodes[0].asked("raiseCounters").length], ["CLOSED", 1]);
   assertEquals(cluster.holders("a"), Array(3).fill(undefined));
 });
 
@@ -310,7 +315,7 @@ Deno.test("Acquisition with fencing proposes the highest token seen, where clock
   cluster.clock.stepWall(-3_600_000);
   for (const { counters } of cluster.nodes) counters.clear();
   assertGreater((await tokenOf(cluster))!, lock.fencingToken!);
-  assertEquals(cluster.nodes[0].calls.at(-1)?.fence, lock.fencingToken);
+  assertEquals(cluster.nodes[0].calls.at(-1)?.counterFloor, lock.fencingToken);
 });
 
 Deno.test("Lock.extend() with fencing keeps the token, and tells it to nodes that are filled in", async () => {
@@ -323,7 +328,7 @@ Deno.test("Lock.extend() with fencing keeps the token, and tells it to nodes tha
   await cluster.settle(lock.extend());
   await runMicrotasks();
   assertEquals(lock.fencingToken, token);
-  assertEquals(third.asked("extend").map(({ fence }) => fence), [token]);
+  assertEquals(third.asked("extend").map(({ counterFloor }) => counterFloor), [token]);
   assertEquals(cluster.counters("a"), Array(3).fill(token));
   assertEquals(cluster.holders("a"), Array(3).fill(lock.value));
 });

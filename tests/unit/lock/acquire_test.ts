@@ -7,10 +7,10 @@ import {
 } from "@std/assert";
 import { Acquisition } from "../../../src/lock/acquire.ts";
 import { LockHeldError, QuorumError, RedlockError } from "../../../src/errors.ts";
-import type { Hold } from "../../../src/lock/held_lock.ts";
+import type { HeldLock } from "../../../src/lock/held_lock.ts";
 import { type RedlockOptions, resolveOptions } from "../../../src/options.ts";
 import { quorumSize } from "../../../src/quorum/quorum.ts";
-import { type Electorate, electorateOf } from "../../../src/quorum/round.ts";
+import { type ClientState, createClientState } from "../../../src/client_state.ts";
 import { expiryMarginMs } from "../../../src/time/validity.ts";
 import { advanceUntil, runMicrotasks } from "../../support/fake_clock.ts";
 import { FakeCluster, type Mode } from "../../support/fake_nodes.ts";
@@ -21,12 +21,12 @@ const VALIDITY_MS = 988;
 /** Nodes in memory, and calls for locks on them. */
 class Bench {
   readonly cluster: FakeCluster;
-  readonly electorate: Electorate;
+  readonly electorate: ClientState;
 
   constructor(nodeCount = 3) {
     this.cluster = new FakeCluster(nodeCount);
     const { nodes, wheel } = this.cluster;
-    this.electorate = electorateOf(wheel, nodes);
+    this.electorate = createClientState(wheel, nodes);
   }
 
   /** A call for "a", or what else is named. */
@@ -41,7 +41,7 @@ class Bench {
   }
 
   /** Makes one attempt. */
-  async attempt(call: Acquisition): Promise<Hold | undefined> {
+  async attempt(call: Acquisition): Promise<HeldLock | undefined> {
     await this.settle(call.attempt());
     return call.conclude();
   }
@@ -72,13 +72,13 @@ for (const nodeCount of [1, 2, 3, 4]) {
         else if (answer !== "grant") node.mode = answer satisfies Mode;
       });
       const call = bench.call();
-      const hold = await bench.attempt(call);
+      const held = await bench.attempt(call);
       const count = (wanted: readonly Answer[]) =>
         answers.filter((answer) => wanted.includes(answer)).length;
       const quorum = quorumSize(nodeCount);
       const shown = answers.join(", ");
-      assertEquals(hold !== undefined, count(["grant"]) >= quorum, shown);
-      if (hold) continue;
+      assertEquals(held !== undefined, count(["grant"]) >= quorum, shown);
+      if (held) continue;
       // Where no grant of the hanging ones could help any more, they were not waited for.
       const waited = count(["grant", "hang"]) >= quorum;
       const untold = count(waited ? ["fail", "hang"] : ["fail"]) > nodeCount - quorum;
@@ -158,8 +158,8 @@ for (
     const call = bench.call();
     await bench.settle(call.attempt());
     bench.cluster.clock.block(passedMs);
-    const hold = call.conclude();
-    assertEquals(hold?.remainingMs(), won ? LEAST_MS : undefined);
+    const held = call.conclude();
+    assertEquals(held?.remainingMs(), won ? LEAST_MS : undefined);
     assertEquals(call.unanswered, true); // says something only of a call that did not win
     assertEquals(bench.steps[0], won ? ["acquire"] : ["acquire", "release"]);
   });
@@ -200,10 +200,10 @@ for (
 ) {
   Deno.test(`Acquisition with an autoExtend of ${autoExtend} where ${byDefault} is usual ${extended ? "extends" : "does not extend"} its lock`, async () => {
     const bench = new Bench();
-    const hold = await bench.attempt(bench.call({ autoExtend }, ["a"], byDefault));
-    assert(hold);
+    const held = await bench.attempt(bench.call({ autoExtend }, ["a"], byDefault));
+    assert(held);
     await bench.cluster.clock.advance(500);
-    assertEquals(hold.extensions, extended ? 1 : 0);
+    assertEquals(held.extensions, extended ? 1 : 0);
   });
 }
 
@@ -215,8 +215,8 @@ Deno.test("Acquisition tells of each attempt with its own time, and of the end w
   node.set("a", "other", 105);
   node.replyMs = 10;
   bench.cluster.fraction = 1;
-  const hold = await bench.settle(bench.call({ retryDelayMs: 100 }).acquire());
-  assertEquals(hold.remainingMs(), VALIDITY_MS - 10);
+  const held = await bench.settle(bench.call({ retryDelayMs: 100 }).acquire());
+  assertEquals(held.remainingMs(), VALIDITY_MS - 10);
   assertEquals(bench.cluster.eventTypes, ["attempt", "attempt", "acquired"]);
   const [first, second, acquired] = bench.cluster.events;
   assert(first.type === "attempt" && second.type === "attempt" && acquired.type === "acquired");

@@ -26,7 +26,7 @@ async function released(answers: readonly Answer[]): Promise<[Bench, boolean | E
     if (answer === "deny") node.forget();
     else if (answer !== "grant") node.mode = answer;
   });
-  return [bench, await bench.settle(bench.hold.release().catch((error) => error))];
+  return [bench, await bench.settle(bench.held.release().catch((error) => error))];
 }
 
 for (const answers of TRIPLES) {
@@ -36,7 +36,7 @@ for (const answers of TRIPLES) {
   const failed = count("fail", "hang") >= 2;
   const expected = failed ? "a QuorumError" : count("deny") < 2;
 
-  Deno.test(`Hold.release() is ${expected} where nodes do ${shown}`, async () => {
+  Deno.test(`HeldLock.release() is ${expected} where nodes do ${shown}`, async () => {
     const [bench, result] = await released(answers);
     assertEquals(result instanceof QuorumError ? "a QuorumError" : result, expected);
     assertEquals(bench.releases, [1, 1, 1]);
@@ -54,7 +54,7 @@ for (
     ["deny", "deny", "fail", "fail", "hang"],
   ] as const
 ) {
-  Deno.test(`Hold.release() is never true where no node granted it: ${answers.join(", ")}`, async () => {
+  Deno.test(`HeldLock.release() is never true where no node granted it: ${answers.join(", ")}`, async () => {
     const [bench, result] = await released(answers);
     assertNotEquals(result, true);
     const event = bench.cluster.events.at(-1);
@@ -62,7 +62,7 @@ for (
   });
 }
 
-Deno.test("Hold.release() that fails says so to its caller and its listener, with votes and causes", async () => {
+Deno.test("HeldLock.release() that fails says so to its caller and its listener, with votes and causes", async () => {
   const [bench, error] = await released(["grant", "fail", "hang"]);
   assertInstanceOf(error, QuorumError);
   assertEquals(
@@ -78,27 +78,27 @@ Deno.test("Hold.release() that fails says so to its caller and its listener, wit
   assertEquals([event.votes, event.elapsedMs], [error.votes, 30]);
 });
 
-Deno.test("Hold.release() of a lock that ran out a moment ago is true where a quorum still had its keys", async () => {
+Deno.test("HeldLock.release() of a lock that ran out a moment ago is true where a quorum still had its keys", async () => {
   const bench = await locked();
   bench.cluster.clock.block(VALIDITY_MS);
-  assertEquals(await bench.settle(bench.hold.release()), true);
+  assertEquals(await bench.settle(bench.held.release()), true);
 });
 
-Deno.test("Hold.release() of a lock that was lost asks again, and does not throw", async () => {
+Deno.test("HeldLock.release() of a lock that was lost asks again, and does not throw", async () => {
   const bench = await locked();
-  bench.hold.lose(CAUSE);
+  bench.held.lose(CAUSE);
   bench.cluster.set("fail", 0, 1);
-  assertEquals(await bench.settle(bench.hold.release()), false);
+  assertEquals(await bench.settle(bench.held.release()), false);
   assertEquals(bench.releases, [2, 2, 2]);
-  assertInstanceOf(bench.hold.lostError, LockLostError);
+  assertInstanceOf(bench.held.lostError, LockLostError);
 });
 
-Deno.test("Hold.release() ends the lock before any node has answered", async () => {
-  const { cluster, hold } = await locked();
-  const { signal } = hold;
+Deno.test("HeldLock.release() ends the lock before any node has answered", async () => {
+  const { cluster, held } = await locked();
+  const { signal } = held;
   cluster.set("hang", 0, 1, 2);
-  hold.release().catch(() => {});
-  assertEquals([hold.held, hold.remainingMs(), hold.standing], [false, 0, false]);
+  held.release().catch(() => {});
+  assertEquals([held.held, held.remainingMs(), held.standing], [false, 0, false]);
   assertEquals([signal.aborted, cluster.wheel.size], [false, 1]); // the round's deadline alone
   await cluster.clock.advance(100);
   assertEquals(cluster.wheel.size, 0);

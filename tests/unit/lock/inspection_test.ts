@@ -3,7 +3,7 @@ import { QuorumError } from "../../../src/errors.ts";
 import { inspect, type Inspection } from "../../../src/lock/inspection.ts";
 import type { KeyState } from "../../../src/quorum/lock_node.ts";
 import { quorumSize } from "../../../src/quorum/quorum.ts";
-import { type Electorate, electorateOf } from "../../../src/quorum/round.ts";
+import { type ClientState, createClientState } from "../../../src/client_state.ts";
 import { TimerWheel } from "../../../src/time/timer_wheel.ts";
 import { advanceUntil, FakeClock, runMicrotasks } from "../../support/fake_clock.ts";
 import { FakeNode, type Mode } from "../../support/fake_nodes.ts";
@@ -18,7 +18,7 @@ class Bench {
   readonly clock = new FakeClock();
   readonly wheel = new TimerWheel(this.clock);
   readonly nodes: FakeNode[];
-  readonly electorate: Electorate;
+  readonly electorate: ClientState;
 
   constructor(sayings: readonly Saying[]) {
     this.nodes = sayings.map((saying, index) => {
@@ -27,7 +27,7 @@ class Bench {
       else if (saying !== "free") node.mode = saying;
       return node;
     });
-    this.electorate = electorateOf(this.wheel, this.nodes);
+    this.electorate = createClientState(this.wheel, this.nodes);
   }
 
   start(): Promise<Inspection> {

@@ -117,11 +117,11 @@ Deno.test("Lock is released at the end of await using", async () => {
 
 Deno.test("Lock that was released lets the next client in at once", async () => {
   const { cluster, lock } = await locked();
-  const contender = cluster.contender();
-  assertEquals(await settle(cluster, contender.tryAcquire("a")), undefined);
+  const waiter = cluster.contender();
+  assertEquals(await settle(cluster, waiter.tryAcquire("a")), undefined);
   await settle(cluster, lock.release());
-  const next = await settle(cluster, contender.tryAcquire("a"));
+  const next = await settle(cluster, waiter.tryAcquire("a"));
   assert(next?.held);
-  await settle(cluster, contender.close());
+  await settle(cluster, waiter.close());
   await close(cluster);
 });

@@ -1,7 +1,8 @@
 import { assert, assertEquals, assertInstanceOf } from "@std/assert";
 import { LockHeldError, QuorumError } from "../../../src/errors.ts";
-import type { Ballot } from "../../../src/quorum/lock_node.ts";
-import { electorateOf, Round } from "../../../src/quorum/round.ts";
+import type { LockRequest } from "../../../src/quorum/lock_node.ts";
+import { createClientState } from "../../../src/client_state.ts";
+import { Round } from "../../../src/quorum/round.ts";
 import { close, rejection, settle, TTL } from "../../support/cluster_calls.ts";
 import { FakeCluster } from "../../support/fake_nodes.ts";
 
@@ -16,19 +17,20 @@ function quarantine(cluster: FakeCluster, number: number): void {
   const node = cluster.nodes[number];
   for (const operation of ["acquire", "extend"] as const) {
     const ask = node[operation].bind(node);
-    node[operation] = (ballot: Ballot, seat: number) => {
-      const grant = ballot.grant.bind(ballot);
-      if (ballot.guardMs) {
-        ballot.grant = (at, atMs) => at === seat ? ballot.quarantine!(at, atMs) : grant(at, atMs);
+    node[operation] = (request: LockRequest, nodeIndex: number) => {
+      const grant = request.grant.bind(request);
+      if (request.guardMs) {
+        request.grant = (at, atMs) =>
+          at === nodeIndex ? request.quarantine!(at, atMs) : grant(at, atMs);
       }
-      ask(ballot, seat);
+      ask(request, nodeIndex);
     };
   }
 }
 
 Deno.test("Round counts a quarantined vote like a failed one, and tells it apart", () => {
   const cluster = new FakeCluster(3);
-  const round = new Round(electorateOf(cluster.wheel, cluster.nodes), ["a"], "v", 1_000);
+  const round = new Round(createClientState(cluster.wheel, cluster.nodes), ["a"], "v", 1_000);
   round.quarantine(0);
   round.grant(1);
   assertEquals([round.granted, round.failed, round.decision], [1, 1, "open"]);
@@ -39,13 +41,13 @@ Deno.test("Round counts a quarantined vote like a failed one, and tells it apart
     "granted",
     "quarantined",
   ]);
-  assertEquals([0, 1].map((seat) => round.answeredBy(seat)), [true, true]);
-  assertEquals([0, 1].map((seat) => round.grantedBy(seat)), [false, true]);
+  assertEquals([0, 1].map((nodeIndex) => round.answeredBy(nodeIndex)), [true, true]);
+  assertEquals([0, 1].map((nodeIndex) => round.grantedBy(nodeIndex)), [false, true]);
 });
 
 Deno.test("Round hands the guard on to the rounds about its lock", () => {
   const cluster = new FakeCluster(3);
-  const round = new Round(electorateOf(cluster.wheel, cluster.nodes), ["a"], "v", 1_000);
+  const round = new Round(createClientState(cluster.wheel, cluster.nodes), ["a"], "v", 1_000);
   assertEquals([round.guardMs, round.follow().guardMs], [0, 0]);
   round.guardMs = 70;
   assertEquals(round.follow().guardMs, 70);

@@ -8,29 +8,28 @@ import {
   encodeRaise,
   encodeRelease,
 } from "../../../src/redis_node/commands.ts";
-import type { Claim, Ticket } from "../../../src/quorum/lock_node.ts";
+import type { QueuePriority, QueueTicket } from "../../../src/quorum/queue_ticket.ts";
+import { ACQUIRE_ALL, ACQUIRE_OR_WAIT } from "../../../src/redis_node/scripts/acquire.ts";
 import {
-  ACQUIRE_ALL,
   ACQUIRE_COUNTED,
   ACQUIRE_FENCED,
-  ACQUIRE_OR_WAIT,
   counterKey,
-  EXTEND,
   EXTEND_FENCED,
-  LEAVE,
   RAISE,
-  RELEASE,
-  type Script,
-} from "../../../src/redis_node/scripts.ts";
-import { FakeBallot } from "../../support/fake_ballot.ts";
+} from "../../../src/redis_node/scripts/fencing.ts";
+import { EXTEND } from "../../../src/redis_node/scripts/extend.ts";
+import { LEAVE } from "../../../src/redis_node/scripts/queue.ts";
+import { RELEASE } from "../../../src/redis_node/scripts/release.ts";
+import type { Script } from "../../../src/redis_node/scripts/script.ts";
+import { FakeRequest } from "../../support/fake_request.ts";
 import { wire } from "../../support/fake_transport.ts";
 
 const CALLS: readonly Call[] = ["EVALSHA", "EVAL"];
 
 const ENTRY = "client:1:1700000000000";
 
-function ticket(claim: Claim = "last"): Ticket {
-  return { entry: ENTRY, claim, onQueued() {} };
+function ticket(priority: QueuePriority = "last"): QueueTicket {
+  return { ticketId: ENTRY, priority, onEnqueued() {} };
 }
 
 /** A call of a script as it stands on the wire. */
@@ -55,8 +54,8 @@ const KEYS: readonly (readonly string[])[] = [
 
 for (const keys of KEYS) {
   const what = JSON.stringify(keys);
-  const ballot = new FakeBallot(keys);
-  const fenced = Object.assign(new FakeBallot(keys), { fence: 77 });
+  const request = new FakeRequest(keys);
+  const fenced = Object.assign(new FakeRequest(keys), { counterFloor: 77 });
   const count = String(keys.length);
   const whole = { keys, value: "v" };
 
@@ -65,12 +64,12 @@ for (const keys of KEYS) {
       const expected = keys.length > 1
         ? called(call, ACQUIRE_ALL, count, ...keys, "v", "1000")
         : wire("SET", keys[0], "v", "NX", "PX", "1000");
-      assertEquals(text(encodeAcquire(ballot, call)), expected);
+      assertEquals(text(encodeAcquire(request, call)), expected);
     });
 
     Deno.test(`encodeExtend() of ${what} by ${call} names the keys, the value and the TTL`, () => {
       const expected = called(call, EXTEND, count, ...keys, "v", "1000");
-      assertEquals(text(encodeExtend(ballot, call)), expected);
+      assertEquals(text(encodeExtend(request, call)), expected);
     });
 
     Deno.test(`encodeRelease() of ${what} by ${call} names the keys and the value`, () => {
@@ -80,10 +79,12 @@ for (const keys of KEYS) {
       );
     });
 
-    for (const [stays, told] of [[undefined, "leave"], [false, "leave"], [true, "stay"]] as const) {
-      Deno.test(`encodeRelease() of ${what} by ${call} names the entry of who waited for it, where stays is ${stays}`, () => {
+    for (
+      const [keepsTicket, told] of [[undefined, "leave"], [false, "leave"], [true, "stay"]] as const
+    ) {
+      Deno.test(`encodeRelease() of ${what} by ${call} names the entry of who waited for it, where keepsTicket is ${keepsTicket}`, () => {
         assertEquals(
-          text(encodeRelease({ ...whole, ticket: ticket(), stays }, call)),
+          text(encodeRelease({ ...whole, ticket: ticket(), keepsTicket }, call)),
           called(call, RELEASE, count, ...keys, "v", ENTRY, told),
         );
       });
@@ -91,14 +92,14 @@ for (const keys of KEYS) {
 
     Deno.test(`encodeRelease() of ${what} by ${call} without a ticket tells of no line`, () => {
       assertEquals(
-        text(encodeRelease({ ...whole, stays: true }, call)),
+        text(encodeRelease({ ...whole, keepsTicket: true }, call)),
         called(call, RELEASE, count, ...keys, "v"),
       );
     });
 
     Deno.test(`encodeAcquireOrWait() of ${what} by ${call} names the keys, the entry and the claim`, () => {
       assertEquals(
-        text(encodeAcquireOrWait(ballot, ticket(), call)),
+        text(encodeAcquireOrWait(request, ticket(), call)),
         called(call, ACQUIRE_OR_WAIT, count, ...keys, "v", "1000", ENTRY, "0"),
       );
     });
@@ -128,7 +129,7 @@ for (const keys of KEYS) {
     });
 
     Deno.test(`encodeRelease() of ${what} by ${call} tells of no token`, () => {
-      assertEquals(encodeRelease(fenced, call), encodeRelease(ballot, call));
+      assertEquals(encodeRelease(fenced, call), encodeRelease(request, call));
     });
 
     Deno.test(`encodeLeave() of ${what} by ${call} names the keys and the entry`, () => {
@@ -140,27 +141,27 @@ for (const keys of KEYS) {
   }
 
   Deno.test(`the commands about ${what} call scripts by name unless told otherwise`, () => {
-    assertEquals(encodeAcquire(ballot), encodeAcquire(ballot, "EVALSHA"));
-    assertEquals(encodeExtend(ballot), encodeExtend(ballot, "EVALSHA"));
+    assertEquals(encodeAcquire(request), encodeAcquire(request, "EVALSHA"));
+    assertEquals(encodeExtend(request), encodeExtend(request, "EVALSHA"));
     assertEquals(encodeRelease(whole), encodeRelease(whole, "EVALSHA"));
     assertEquals(encodeAcquire(fenced), encodeAcquire(fenced, "EVALSHA"));
     assertEquals(encodeExtend(fenced), encodeExtend(fenced, "EVALSHA"));
     assertEquals(encodeRaise(fenced), encodeRaise(fenced, "EVALSHA"));
     assertEquals(encodeLeave(keys, "a:1"), encodeLeave(keys, "a:1", "EVALSHA"));
     assertEquals(
-      encodeAcquireOrWait(ballot, ticket()),
-      encodeAcquireOrWait(ballot, ticket(), "EVALSHA"),
+      encodeAcquireOrWait(request, ticket()),
+      encodeAcquireOrWait(request, ticket(), "EVALSHA"),
     );
   });
 }
 
 for (const [claim, told] of [["last", "0"], ["woken", "1"], ["overdue", "2"]] as const) {
   Deno.test(`encodeAcquireOrWait() tells the claim "${claim}" as ${told}`, () => {
-    const ballot = new FakeBallot("k", "value");
-    ballot.ttlMs = 30_000;
+    const request = new FakeRequest("k", "value");
+    request.ttlMs = 30_000;
     const words = ["1", "k", "value", "30000", ENTRY, told];
     assertEquals(
-      text(encodeAcquireOrWait(ballot, ticket(claim))),
+      text(encodeAcquireOrWait(request, ticket(claim))),
       called("EVALSHA", ACQUIRE_OR_WAIT, ...words),
     );
   });
@@ -170,20 +171,20 @@ Deno.test("the commands about one key have room for whatever it is made of", () 
   // Each character takes the most bytes that one can.
   for (const key of ["\uffff", "\uffff".repeat(30_000)]) {
     const value = "\uffff".repeat(40);
-    const ballot = Object.assign(new FakeBallot(key, value), { ttlMs: Number.MAX_SAFE_INTEGER });
+    const request = Object.assign(new FakeRequest(key, value), { ttlMs: Number.MAX_SAFE_INTEGER });
     const ttl = "9007199254740991";
-    assertEquals(text(encodeAcquire(ballot)), wire("SET", key, value, "NX", "PX", ttl));
+    assertEquals(text(encodeAcquire(request)), wire("SET", key, value, "NX", "PX", ttl));
     assertEquals(
-      text(encodeExtend(ballot)),
+      text(encodeExtend(request)),
       called("EVALSHA", EXTEND, "1", key, value, ttl),
     );
     assertEquals(
-      text(encodeRelease(ballot)),
+      text(encodeRelease(request)),
       called("EVALSHA", RELEASE, "1", key, value),
     );
-    const fenced = Object.assign(new FakeBallot(key, value), {
+    const fenced = Object.assign(new FakeRequest(key, value), {
       ttlMs: Number.MAX_SAFE_INTEGER,
-      fence: Number.MAX_SAFE_INTEGER,
+      counterFloor: Number.MAX_SAFE_INTEGER,
     });
     assertEquals(
       text(encodeAcquire(fenced)),
@@ -193,9 +194,9 @@ Deno.test("the commands about one key have room for whatever it is made of", () 
 });
 
 Deno.test("the commands about one key lie side by side, so that they go out in one piece", () => {
-  const ballot = new FakeBallot();
-  encodeAcquire(ballot); // where a slab is full the next is begun
-  const commands = [encodeAcquire(ballot), encodeExtend(ballot), encodeRelease(ballot)];
+  const request = new FakeRequest();
+  encodeAcquire(request); // where a slab is full the next is begun
+  const commands = [encodeAcquire(request), encodeExtend(request), encodeRelease(request)];
   commands.slice(1).forEach((command, index) => {
     const before = commands[index];
     assertStrictEquals(command.buffer, before.buffer);

@@ -1,5 +1,5 @@
 import { assertEquals, assertRejects } from "@std/assert";
-import type { NodeDiagnosis } from "../../../src/quorum/lock_node.ts";
+import type { NodeDiagnosis } from "../../../src/quorum/node_diagnosis.ts";
 import { ConnectionError, ReplyError } from "../../../src/redis/errors.ts";
 import { eventually } from "../../support/eventually.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";

@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { FakeBallot } from "../../support/fake_ballot.ts";
+import { FakeRequest } from "../../support/fake_request.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 import { wire } from "../../support/fake_transport.ts";
 import {
@@ -27,7 +27,7 @@ Deno.test("RedisNode keeps a release of several keys", async () => {
   const bench = new Bench();
   await bench.open();
   await bench.hangUp();
-  bench.release(new FakeBallot(["k", "é"]));
+  bench.release(new FakeRequest(["k", "é"]));
   assertEquals(await bench.reconnect(), leftover("v", "k", "é"));
   await bench.close();
 });
@@ -35,10 +35,10 @@ Deno.test("RedisNode keeps a release of several keys", async () => {
 Deno.test("RedisNode keeps a release whose reply got lost", async () => {
   const bench = new Bench();
   await bench.open();
-  const ballot = bench.release();
+  const request = bench.release();
   await runMicrotasks();
   await bench.hangUp();
-  assertEquals(ballot.answers, [["failed", 0, LOST]]);
+  assertEquals(request.answers, [["failed", 0, LOST]]);
   assertEquals(await bench.reconnect(), leftover());
   await bench.close();
 });
@@ -67,9 +67,9 @@ Deno.test("RedisNode keeps no release where no key of the seat can stand", async
   const bench = new Bench();
   await bench.open();
   await bench.hangUp();
-  const ballot = new FakeBallot();
-  ballot.mayStand = 0b1011;
-  bench.ask("release", ballot, 2);
+  const request = new FakeRequest();
+  request.maybeSet = 0b1011;
+  bench.ask("release", request, 2);
   assertEquals(await bench.reconnect(), "");
   await bench.close();
 });
@@ -91,8 +91,8 @@ Deno.test("RedisNode sends leftovers in order, before anything else on the new c
   const bench = new Bench();
   await bench.open();
   await bench.hangUp();
-  bench.release(new FakeBallot("k", "v1"));
-  bench.release(new FakeBallot("l", "v2"));
+  bench.release(new FakeRequest("k", "v1"));
+  bench.release(new FakeRequest("l", "v2"));
   bench.network.mode = "wait";
   await bench.clock.advance(RECONNECT_MS);
   bench.network.pending[0].accept();
@@ -111,14 +111,14 @@ for (const reply of [":1\r\n", ":0\r\n", "-WRONGTYPE Operation against a key\r\n
     const bench = new Bench();
     await bench.open();
     await bench.hangUp();
-    const ballot = bench.release();
+    const request = bench.release();
     await bench.reconnect();
     await bench.answer(reply);
     await bench.clock.advance(BUSY_DELAY_MS);
     assertEquals(bench.network.last.written, "");
     await bench.hangUp();
     assertEquals(await bench.reconnect(), "");
-    assertEquals(ballot.answers.length, 1); // whoever released heard the failure, and nothing since
+    assertEquals(request.answers.length, 1); // whoever released heard the failure, and nothing since
     await bench.close();
   });
 }
@@ -129,10 +129,10 @@ Deno.test("RedisNode hands no reply to a leftover to the command behind it", asy
   await bench.hangUp();
   bench.release();
   await bench.reconnect();
-  const ballot = bench.ask("acquire");
+  const request = bench.ask("acquire");
   await runMicrotasks();
   await bench.answer(":1\r\n$-1\r\n");
-  assertEquals(ballot.answers.map(([outcome]) => outcome), ["denied"]);
+  assertEquals(request.answers.map(([outcome]) => outcome), ["denied"]);
   await bench.close();
 });
 
@@ -183,7 +183,7 @@ Deno.test("RedisNode drops the oldest leftover for one more than it keeps", asyn
   await bench.open();
   await bench.hangUp();
   for (let count = 0; count <= LEFTOVERS_MAX; count++) {
-    bench.release(new FakeBallot(`key${count}`));
+    bench.release(new FakeRequest(`key${count}`));
   }
   const expected = Array.from({ length: LEFTOVERS_MAX }, (_, index) => {
     return leftover("v", `key${index + 1}`);

@@ -1,16 +1,16 @@
 import { assert, assertEquals } from "@std/assert";
 import { QUEUE_LENGTH_MAX } from "../../../src/redis/connection.ts";
-import { FakeBallot } from "../../support/fake_ballot.ts";
+import { FakeRequest } from "../../support/fake_request.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 import { Bench, BUSY_DELAY_MS, leftover } from "../../support/redis_node_bench.ts";
 
 Deno.test("RedisNode sends a release again after BUSY although another found no room before", async () => {
   const bench = new Bench();
   const transport = await bench.open();
-  bench.release(new FakeBallot("k", "busy"));
-  const crowd = new FakeBallot();
+  bench.release(new FakeRequest("k", "busy"));
+  const crowd = new FakeRequest();
   for (let count = 1; count < 2 * QUEUE_LENGTH_MAX; count++) bench.ask("release", crowd);
-  bench.release(new FakeBallot("k", "refused"));
+  bench.release(new FakeRequest("k", "refused"));
   await runMicrotasks();
   await bench.answer("-BUSY no\r\n" + ":0\r\n".repeat(2 * QUEUE_LENGTH_MAX - 1));
   await bench.clock.advance(BUSY_DELAY_MS);
@@ -25,10 +25,10 @@ for (const busy of ["LOADING Redis is loading the dataset in memory", "BUSY Redi
   Deno.test(`RedisNode sends a release again half a second after ${prefix}`, async () => {
     const bench = new Bench();
     const transport = await bench.open();
-    const ballot = bench.release();
+    const request = bench.release();
     await runMicrotasks();
     await bench.answer(`-${busy}\r\n`);
-    assertEquals(ballot.answers, [["failed", 0, busy]]);
+    assertEquals(request.answers, [["failed", 0, busy]]);
     await bench.clock.advance(BUSY_DELAY_MS - 1);
     assertEquals(transport.written, "");
     await bench.clock.advance(1);
@@ -43,9 +43,9 @@ for (const busy of ["LOADING Redis is loading the dataset in memory", "BUSY Redi
   Deno.test(`RedisNode sends a leftover again and again while the server says ${prefix}, within its TTL`, async () => {
     const bench = new Bench();
     const transport = await bench.open();
-    const ballot = new FakeBallot();
-    ballot.ttlMs = 3 * BUSY_DELAY_MS;
-    bench.release(ballot);
+    const request = new FakeRequest();
+    request.ttlMs = 3 * BUSY_DELAY_MS;
+    bench.release(request);
     await runMicrotasks();
     const sent: string[] = [];
     for (let replies = 0; replies < 5; replies++) {
@@ -75,8 +75,8 @@ for (const busy of ["LOADING Redis is loading the dataset in memory", "BUSY Redi
 Deno.test("RedisNode sends several releases that met a busy server together", async () => {
   const bench = new Bench();
   const transport = await bench.open();
-  bench.release(new FakeBallot("k", "v1"));
-  bench.release(new FakeBallot("k", "v2"));
+  bench.release(new FakeRequest("k", "v1"));
+  bench.release(new FakeRequest("k", "v2"));
   await runMicrotasks();
   await bench.answer("-BUSY no\r\n-BUSY no\r\n");
   await bench.clock.advance(BUSY_DELAY_MS);
@@ -102,7 +102,7 @@ Deno.test("RedisNode sends a release that met a busy server on the next connecti
 Deno.test("RedisNode keeps a release that met a busy server while it is down when the half second is over", async () => {
   const bench = new Bench();
   await bench.open();
-  bench.release(Object.assign(new FakeBallot(), { ttlMs: 10_000 }));
+  bench.release(Object.assign(new FakeRequest(), { ttlMs: 10_000 }));
   await runMicrotasks();
   await bench.answer("-BUSY no\r\n");
   bench.network.mode = "refuse";

@@ -1,14 +1,14 @@
 import { assertEquals, assertInstanceOf } from "@std/assert";
-import type { Ticket } from "../../../src/quorum/lock_node.ts";
+import type { QueueTicket } from "../../../src/quorum/queue_ticket.ts";
 import { ConnectionError, ProtocolError } from "../../../src/redis/errors.ts";
 import {
   ACQUIRE_COUNTED,
   ACQUIRE_FENCED,
   EXTEND_FENCED,
   RAISE,
-  type Script,
-} from "../../../src/redis_node/scripts.ts";
-import { FakeBallot } from "../../support/fake_ballot.ts";
+} from "../../../src/redis_node/scripts/fencing.ts";
+import type { Script } from "../../../src/redis_node/scripts/script.ts";
+import { FakeRequest } from "../../support/fake_request.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 import { wire } from "../../support/fake_transport.ts";
 import {
@@ -32,8 +32,8 @@ const COMMANDS: readonly (readonly [Operation, string[], Script, string[]])[] = 
   ["acquire", ["k", "l"], ACQUIRE_FENCED, ["2", "k", "l", "v", "1000", "", "1", `${FENCE}`]],
   ["extend", ["k"], EXTEND_FENCED, ["1", "k", "v", "1000", `${FENCE}`]],
   ["extend", ["k", "l"], EXTEND_FENCED, ["2", "k", "l", "v", "1000", `${FENCE}`]],
-  ["raise", ["k"], RAISE, ["1", "k", "v", `${FENCE}`]],
-  ["raise", ["k", "l"], RAISE, ["2", "k", "l", "v", `${FENCE}`]],
+  ["raiseCounters", ["k"], RAISE, ["1", "k", "v", `${FENCE}`]],
+  ["raiseCounters", ["k", "l"], RAISE, ["2", "k", "l", "v", `${FENCE}`]],
 ];
 
 for (const [operation, keys, { sha1, source }, words] of COMMANDS) {
@@ -41,41 +41,41 @@ for (const [operation, keys, { sha1, source }, words] of COMMANDS) {
     const bench = new Bench();
     const transport = await bench.open();
     transport.writes.length = 0;
-    const ballot = new FencedBallot(keys);
-    bench.ask(operation, ballot, 3);
+    const request = new FencedBallot(keys);
+    bench.ask(operation, request, 3);
     await runMicrotasks();
     assertEquals(transport.written, wire("EVALSHA", sha1, ...words));
     await bench.answer(NOSCRIPT);
     assertEquals(transport.written, wire("EVAL", source, ...words));
-    assertEquals(ballot.answers, []);
+    assertEquals(request.answers, []);
     await bench.answer(":0\r\n");
-    assertEquals(ballot.answers, [["denied", 3, bench.clock.monotonicMs()]]);
+    assertEquals(request.answers, [["denied", 3, bench.clock.monotonicMs()]]);
     await bench.close();
   });
 }
 
-for (const operation of ["acquire", "raise"] as const) {
+for (const operation of ["acquire", "raiseCounters"] as const) {
   for (const keys of [["k"], ["k", "l"]]) {
     for (const count of [COUNT, Number.MAX_SAFE_INTEGER, 1_000_001]) {
       Deno.test(`RedisNode.${operation}() of ${keys.length} with fencing grants with the count ${count}, at the time of the reply`, async () => {
         const bench = new Bench();
-        const ballot = new FencedBallot(keys);
-        bench.ask(operation, ballot, 7);
+        const request = new FencedBallot(keys);
+        bench.ask(operation, request, 7);
         await bench.clock.advance(30);
         const atMs = bench.clock.monotonicMs();
         await bench.answer(`:${count}\r\n`);
-        assertEquals([ballot.answers, ballot.counts], [[["granted", 7, atMs]], [count]]);
+        assertEquals([request.answers, request.counts], [[["granted", 7, atMs]], [count]]);
         await bench.close();
       });
     }
 
     Deno.test(`RedisNode.${operation}() of ${keys.length} with fencing is denied by 0`, async () => {
       const bench = new Bench();
-      const ballot = new FencedBallot(keys);
-      bench.ask(operation, ballot, 7);
+      const request = new FencedBallot(keys);
+      bench.ask(operation, request, 7);
       await runMicrotasks();
       await bench.answer(":0\r\n");
-      assertEquals(ballot.answers, [["denied", 7, bench.clock.monotonicMs()]]);
+      assertEquals(request.answers, [["denied", 7, bench.clock.monotonicMs()]]);
       await bench.close();
     });
   }
@@ -85,13 +85,13 @@ for (const operation of ["acquire", "raise"] as const) {
   ) {
     Deno.test(`RedisNode.${operation}() with fencing fails on ${JSON.stringify(reply)}, which is no count`, async () => {
       const bench = new Bench();
-      const ballot = new FencedBallot();
-      bench.ask(operation, ballot, 2);
+      const request = new FencedBallot();
+      bench.ask(operation, request, 2);
       await runMicrotasks();
       await bench.answer(reply);
       const message = `Cannot read vote as ${NAME} sent another reply`;
-      assertEquals([ballot.answers, ballot.counts], [[["failed", 2, message]], []]);
-      assertInstanceOf(ballot.errors[0], ProtocolError);
+      assertEquals([request.answers, request.counts], [[["failed", 2, message]], []]);
+      assertInstanceOf(request.errors[0], ProtocolError);
       await bench.close();
     });
   }
@@ -100,64 +100,64 @@ for (const operation of ["acquire", "raise"] as const) {
 for (const [reply, outcome] of [[":1\r\n", "granted"], [":2\r\n", "denied"]] as const) {
   Deno.test(`RedisNode.extend() with fencing is ${outcome} by ${JSON.stringify(reply)}, without a count`, async () => {
     const bench = new Bench();
-    const ballot = new FencedBallot();
-    bench.ask("extend", ballot, 2);
+    const request = new FencedBallot();
+    bench.ask("extend", request, 2);
     await runMicrotasks();
     await bench.answer(reply);
-    assertEquals(ballot.answers.map(([outcome]) => outcome), [outcome]);
-    assertEquals(ballot.counts.filter((count) => count !== undefined), []);
+    assertEquals(request.answers.map(([outcome]) => outcome), [outcome]);
+    assertEquals(request.counts.filter((count) => count !== undefined), []);
     await bench.close();
   });
 }
 
 Deno.test("RedisNode takes no count from a node that was not asked to count", async () => {
   const bench = new Bench();
-  const ballot = bench.ask("acquire", new FakeBallot(["k", "l"]), 2);
+  const request = bench.ask("acquire", new FakeRequest(["k", "l"]), 2);
   await runMicrotasks();
   await bench.answer(`:${COUNT}\r\n`);
-  assertEquals(ballot.answers.map(([outcome]) => outcome), ["failed"]);
+  assertEquals(request.answers.map(([outcome]) => outcome), ["failed"]);
   await bench.close();
 });
 
-Deno.test("RedisNode.raise() says nothing of whether a key may stand", async () => {
+Deno.test("RedisNode.raiseCounters() says nothing of whether a key may stand", async () => {
   const bench = new Bench();
-  const ballots = [0b0, 0b111].map((mayStand) => Object.assign(new FencedBallot(), { mayStand }));
-  for (const ballot of ballots) bench.ask("raise", ballot, 1);
+  const ballots = [0b0, 0b111].map((maybeSet) => Object.assign(new FencedBallot(), { maybeSet }));
+  for (const request of ballots) bench.ask("raiseCounters", request, 1);
   await runMicrotasks();
-  assertEquals(ballots.map(({ mayStand }) => mayStand), [0b0, 0b111]);
+  assertEquals(ballots.map(({ maybeSet }) => maybeSet), [0b0, 0b111]);
   await bench.close();
 });
 
-Deno.test("RedisNode.raise() fails at once while the node is down, and leaves nothing to release", async () => {
+Deno.test("RedisNode.raiseCounters() fails at once while the node is down, and leaves nothing to release", async () => {
   const bench = new Bench();
   await bench.open();
   await bench.hangUp();
-  const ballot = bench.ask("raise", new FencedBallot(), 2);
-  assertEquals(ballot.answers, [["failed", 2, LOST]]);
-  assertInstanceOf(ballot.errors[0], ConnectionError);
+  const request = bench.ask("raiseCounters", new FencedBallot(), 2);
+  assertEquals(request.answers, [["failed", 2, LOST]]);
+  assertInstanceOf(request.errors[0], ConnectionError);
   assertEquals(await bench.reconnect(), "");
   await bench.close();
 });
 
-Deno.test("RedisNode.raise() does not send its script whole for a lock that is over", async () => {
+Deno.test("RedisNode.raiseCounters() does not send its script whole for a lock that is over", async () => {
   const bench = new Bench();
   const transport = await bench.open();
-  const ballot = bench.ask("raise", new FencedBallot(), 2);
+  const request = bench.ask("raiseCounters", new FencedBallot(), 2);
   await runMicrotasks();
-  ballot.wanted = false;
+  request.wanted = false;
   await bench.answer(NOSCRIPT);
-  assertEquals([transport.written, ballot.answers.map(([outcome]) => outcome)], ["", ["failed"]]);
+  assertEquals([transport.written, request.answers.map(([outcome]) => outcome)], ["", ["failed"]]);
   await bench.close();
 });
 
 // In line
 
 class FencedTicketBallot extends FencedBallot {
-  readonly ticket: Ticket = { entry: ENTRY, claim: "last", onQueued() {} };
+  readonly ticket: QueueTicket = { ticketId: ENTRY, priority: "last", onEnqueued() {} };
   readonly queued: number[] = [];
 
-  queue(seat: number): void {
-    this.queued.push(seat);
+  enqueued(nodeIndex: number): void {
+    this.queued.push(nodeIndex);
   }
 }
 
@@ -169,27 +169,27 @@ for (
 ) {
   Deno.test(`RedisNode.acquire() of one who waits with fencing reads ${JSON.stringify(reply)}`, async () => {
     const bench = await new WaitingBench().listening();
-    const ballot = new FencedTicketBallot();
-    bench.node.acquire(ballot, 5);
+    const request = new FencedTicketBallot();
+    bench.node.acquire(request, 5);
     await runMicrotasks();
     const words = ["1", "k", "v", "1000", ENTRY, "0", `${FENCE}`];
     assertEquals(bench.commands.written, wire("EVALSHA", ACQUIRE_FENCED.sha1, ...words));
     await bench.reply(reply);
-    assertEquals(ballot.answers.map(([outcome]) => outcome), [...outcome]);
-    assertEquals([ballot.counts, ballot.queued], [[...counts], [...queued]]);
+    assertEquals(request.answers.map(([outcome]) => outcome), [...outcome]);
+    assertEquals([request.counts, request.queued], [[...counts], [...queued]]);
     await bench.close();
   });
 }
 
 Deno.test("RedisNode.acquire() of one who waits with fencing counts all the same where nobody can stand in line", async () => {
   const bench = await new WaitingBench().listening();
-  const ballot = new FencedTicketBallot();
-  bench.node.acquire(ballot, 5);
+  const request = new FencedTicketBallot();
+  bench.node.acquire(request, 5);
   await runMicrotasks();
   await bench.reply("-WRONGTYPE Operation against a key holding the wrong kind of value\r\n");
   const words = ["2", "k", "{k}:fence", "v", "1000", `${FENCE}`];
   assertEquals(bench.commands.written, wire("EVALSHA", ACQUIRE_COUNTED.sha1, ...words));
   await bench.reply(`:${COUNT}\r\n`);
-  assertEquals(ballot.counts, [COUNT]);
+  assertEquals(request.counts, [COUNT]);
   await bench.close();
 });

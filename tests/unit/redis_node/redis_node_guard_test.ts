@@ -1,8 +1,10 @@
 import { assertEquals } from "@std/assert";
 import { parseAddress } from "../../../src/redis/address.ts";
 import { RedisNode } from "../../../src/redis_node/redis_node.ts";
-import { ACQUIRE_OR_WAIT, BORN, EXTEND } from "../../../src/redis_node/scripts.ts";
-import { FakeBallot } from "../../support/fake_ballot.ts";
+import { ACQUIRE_OR_WAIT } from "../../../src/redis_node/scripts/acquire.ts";
+import { CREATED } from "../../../src/redis_node/scripts/creation.ts";
+import { EXTEND } from "../../../src/redis_node/scripts/extend.ts";
+import { FakeRequest } from "../../support/fake_request.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 import { wire } from "../../support/fake_transport.ts";
 import {
@@ -17,17 +19,17 @@ import {
 
 const GUARD_MS = 60_000;
 /** What fenced ballots name. */
-const FENCE = new FencedBallot().fence;
+const FENCE = new FencedBallot().counterFloor;
 const SET = wire("SET", "k", "v", "NX", "PX", "1000");
 const INFO = wire("INFO", "server");
-const AGE = wire("EVALSHA", BORN.sha1, "1", "hasp:born");
-const AGE_WHOLE = wire("EVAL", BORN.source, "1", "hasp:born");
+const AGE = wire("EVALSHA", CREATED.sha1, "1", "hasp:born");
+const AGE_WHOLE = wire("EVAL", CREATED.source, "1", "hasp:born");
 /** The reply of a birth key that is old. */
 const OLD = `:${GUARD_MS}\r\n`;
 
-function guarded<B extends { guardMs: number }>(ballot: B): B {
-  ballot.guardMs = GUARD_MS;
-  return ballot;
+function guarded<B extends { guardMs: number }>(request: B): B {
+  request.guardMs = GUARD_MS;
+  return request;
 }
 
 /** The reply to `INFO` of a server that runs for so long. */
@@ -37,11 +39,11 @@ function uptime(seconds: number): string {
 }
 
 /** A node that was asked with the guard on for the first time, and has its connection. */
-async function asked(): Promise<{ bench: Bench; ballot: FakeBallot }> {
+async function asked(): Promise<{ bench: Bench; request: FakeRequest }> {
   const bench = new Bench();
-  const ballot = bench.ask("acquire", guarded(new FakeBallot()), 5);
+  const request = bench.ask("acquire", guarded(new FakeRequest()), 5);
   await runMicrotasks();
-  return { bench, ballot };
+  return { bench, request };
 }
 
 /** A node whose uptime is known to be long. */
@@ -52,8 +54,8 @@ async function ready(): Promise<Bench> {
   return bench;
 }
 
-function outcomes(ballot: FakeBallot): string[] {
-  return ballot.answers.map(([outcome]) => outcome);
+function outcomes(request: FakeRequest): string[] {
+  return request.answers.map(([outcome]) => outcome);
 }
 
 Deno.test("RedisNode without the guard sends what it would, on reconnecting too", async () => {
@@ -68,14 +70,14 @@ Deno.test("RedisNode without the guard sends what it would, on reconnecting too"
 });
 
 Deno.test("RedisNode with the guard asks for the uptime ahead of the first command, and for the age behind each", async () => {
-  const { bench, ballot } = await asked();
+  const { bench, request } = await asked();
   assertEquals(bench.network.last.written, INFO + SET + AGE);
   assertEquals(bench.network.last.writes.length, 1);
   await bench.answer(uptime(3_600) + "+OK\r\n");
-  assertEquals(ballot.answers, []);
+  assertEquals(request.answers, []);
   await bench.answer(OLD);
-  assertEquals(ballot.answers, [["granted", 5, bench.clock.monotonicMs()]]);
-  bench.ask("acquire", guarded(new FakeBallot()));
+  assertEquals(request.answers, [["granted", 5, bench.clock.monotonicMs()]]);
+  bench.ask("acquire", guarded(new FakeRequest()));
   await runMicrotasks();
   assertEquals(bench.network.last.written, SET + AGE);
   await bench.close();
@@ -83,7 +85,7 @@ Deno.test("RedisNode with the guard asks for the uptime ahead of the first comma
 
 Deno.test("RedisNode asks for nothing more where a release is guarded or a call is not", async () => {
   const bench = await ready();
-  bench.release(guarded(new FakeBallot()));
+  bench.release(guarded(new FakeRequest()));
   await runMicrotasks();
   await bench.answer(":1\r\n");
   bench.ask("acquire");
@@ -94,12 +96,12 @@ Deno.test("RedisNode asks for nothing more where a release is guarded or a call 
 
 Deno.test("RedisNode guards extensions, too", async () => {
   const bench = await ready();
-  const ballot = bench.ask("extend", guarded(new FakeBallot()));
+  const request = bench.ask("extend", guarded(new FakeRequest()));
   await runMicrotasks();
   const extend = wire("EVALSHA", EXTEND.sha1, "1", "k", "v", "1000");
   assertEquals(bench.network.last.written, extend + AGE);
   await bench.answer(":1\r\n:0\r\n");
-  assertEquals(outcomes(ballot), ["quarantined"]);
+  assertEquals(outcomes(request), ["quarantined"]);
   await bench.close();
 });
 
@@ -122,10 +124,10 @@ for (
   ] as const
 ) {
   Deno.test(`RedisNode with the guard on a server that ${what}: ${outcome}`, async () => {
-    const { bench, ballot } = await asked();
+    const { bench, request } = await asked();
     bench.events.length = 0;
     await bench.answer(replies);
-    assertEquals([outcomes(ballot), bench.events.length], [[outcome], events]);
+    assertEquals([outcomes(request), bench.events.length], [[outcome], events]);
     await bench.close();
   });
 }
@@ -133,7 +135,7 @@ for (
 Deno.test("RedisNode asks a server again for the uptime that was too busy", async () => {
   const { bench } = await asked();
   await bench.answer("-BUSY script\r\n+OK\r\n" + OLD);
-  bench.ask("acquire", guarded(new FakeBallot()));
+  bench.ask("acquire", guarded(new FakeRequest()));
   await runMicrotasks();
   assertEquals(bench.network.last.written, INFO + SET + AGE);
   await bench.close();
@@ -144,10 +146,10 @@ Deno.test("RedisNode keeps the time of the restart while it is connected", async
   await bench.answer(uptime(41) + "+OK\r\n" + OLD);
   for (const [waitMs, outcome] of [[19_999, "quarantined"], [1, "granted"]] as const) {
     await bench.clock.advance(waitMs);
-    const ballot = bench.ask("acquire", guarded(new FakeBallot()));
+    const request = bench.ask("acquire", guarded(new FakeRequest()));
     await runMicrotasks();
     await bench.answer("+OK\r\n" + OLD);
-    assertEquals(outcomes(ballot), [outcome]);
+    assertEquals(outcomes(request), [outcome]);
   }
   await bench.close();
 });
@@ -156,64 +158,64 @@ Deno.test("RedisNode asks again on every connection, as soon as it is there", as
   const bench = await ready();
   await bench.hangUp();
   assertEquals(await bench.reconnect(), INFO + AGE);
-  const ballot = bench.ask("acquire", guarded(new FakeBallot()));
+  const request = bench.ask("acquire", guarded(new FakeRequest()));
   await runMicrotasks();
   await bench.answer(uptime(0) + OLD + "+OK\r\n" + OLD);
-  assertEquals(outcomes(ballot), ["quarantined"]);
+  assertEquals(outcomes(request), ["quarantined"]);
   await bench.close();
 });
 
 Deno.test("RedisNode whose connection breaks behind the grant fails, and takes the key back", async () => {
-  const { bench, ballot } = await asked();
+  const { bench, request } = await asked();
   await bench.answer(uptime(3_600) + "+OK\r\n");
   await bench.hangUp();
-  assertEquals(outcomes(ballot), ["failed"]);
-  bench.ask("release", ballot, 5);
+  assertEquals(outcomes(request), ["failed"]);
+  bench.ask("release", request, 5);
   assertEquals(await bench.reconnect(), INFO + AGE + leftover());
   await bench.close();
 });
 
 Deno.test("RedisNode whose connection breaks ahead of the grant fails once", async () => {
-  const { bench, ballot } = await asked();
+  const { bench, request } = await asked();
   await bench.hangUp();
-  assertEquals(outcomes(ballot), ["failed"]);
-  const later = bench.ask("acquire", guarded(new FakeBallot()));
+  assertEquals(outcomes(request), ["failed"]);
+  const later = bench.ask("acquire", guarded(new FakeRequest()));
   assertEquals(outcomes(later), ["failed"]);
   await bench.close();
 });
 
 Deno.test("RedisNode sends the script that tells the age where the server does not know it", async () => {
-  const { bench, ballot } = await asked();
+  const { bench, request } = await asked();
   await bench.answer(uptime(3_600) + "+OK\r\n" + NOSCRIPT);
   assertEquals(bench.network.last.written, AGE_WHOLE);
   await bench.answer(OLD);
-  assertEquals(outcomes(ballot), ["granted"]);
+  assertEquals(outcomes(request), ["granted"]);
   await bench.close();
 });
 
 Deno.test("RedisNode asks for the age anew behind a script that it sends again", async () => {
   const bench = await ready();
-  const ballot = bench.ask("extend", guarded(new FakeBallot()));
+  const request = bench.ask("extend", guarded(new FakeRequest()));
   await runMicrotasks();
   await bench.answer(NOSCRIPT + OLD);
   const extend = wire("EVAL", EXTEND.source, "1", "k", "v", "1000");
   assertEquals(bench.network.last.written, extend + AGE);
   await bench.answer(":1\r\n");
-  assertEquals(ballot.answers, []);
+  assertEquals(request.answers, []);
   await bench.answer(":5\r\n"); // emptied between the two
-  assertEquals(outcomes(ballot), ["quarantined"]);
+  assertEquals(outcomes(request), ["quarantined"]);
   await bench.close();
 });
 
 Deno.test("RedisNode guards what is asked with a ticket", async () => {
   const bench = await new WaitingBench().listening();
-  const ballot = guarded(new TicketBallot());
+  const request = guarded(new TicketBallot());
   bench.commands.writes.length = 0;
-  await bench.join(ballot);
+  await bench.join(request);
   const join = wire("EVALSHA", ACQUIRE_OR_WAIT.sha1, "1", "k", "v", "1000", ENTRY, "0");
   assertEquals(bench.commands.written, INFO + join + AGE);
   await bench.reply(uptime(3_600) + ":1\r\n:0\r\n");
-  assertEquals(outcomes(ballot), ["quarantined"]);
+  assertEquals(outcomes(request), ["quarantined"]);
   const next = await bench.join(guarded(new TicketBallot()));
   await bench.reply("*3\r\n:500\r\n:0\r\n:1\r\n:0\r\n");
   assertEquals([outcomes(next), next.queued.length], [[], 1]);
@@ -232,7 +234,7 @@ Deno.test("RedisNode tells each cause of a quarantine once", async () => {
     { onQuarantined: (name, { reason, remainingMs }) => told.push([name, reason, remainingMs]) },
   );
   const acquire = async (replies: string) => {
-    node.acquire(guarded(new FakeBallot()), 0);
+    node.acquire(guarded(new FakeRequest()), 0);
     await runMicrotasks();
     await bench.answer(replies);
   };
@@ -250,9 +252,9 @@ Deno.test("RedisNode tells each cause of a quarantine once", async () => {
 });
 
 Deno.test("RedisNode with the guard tells no count that is older than its restart, and what it has to be above", async () => {
-  const { bench, ballot } = await asked();
+  const { bench, request } = await asked();
   await bench.answer(uptime(120) + "+OK\r\n" + OLD);
-  assertEquals(outcomes(ballot), ["granted"]);
+  assertEquals(outcomes(request), ["granted"]);
   const restartedUs = FENCE - 119_000 * 1_000; // an uptime is a second less than it says
   const floorUs = restartedUs + GUARD_MS * 1_000;
   for (const [count, told] of [[floorUs - 1, undefined], [floorUs, floorUs]] as const) {
@@ -261,7 +263,7 @@ Deno.test("RedisNode with the guard tells no count that is older than its restar
     await runMicrotasks();
     await bench.answer(`:${count}\r\n${OLD}`);
     assertEquals([outcomes(fenced), fenced.counts], [["granted"], [told]]);
-    assertEquals(fenced.fenceMin, told === undefined ? FENCE : undefined);
+    assertEquals(fenced.counterFloorNext, told === undefined ? FENCE : undefined);
   }
   await bench.close();
 });

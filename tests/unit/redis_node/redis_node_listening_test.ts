@@ -1,5 +1,7 @@
 import { assertEquals } from "@std/assert";
-import { ACQUIRE_OR_WAIT, LEAVE, RELEASE } from "../../../src/redis_node/scripts.ts";
+import { ACQUIRE_OR_WAIT } from "../../../src/redis_node/scripts/acquire.ts";
+import { LEAVE } from "../../../src/redis_node/scripts/queue.ts";
+import { RELEASE } from "../../../src/redis_node/scripts/release.ts";
 import { advanceUntil, runMicrotasks } from "../../support/fake_clock.ts";
 import { wire } from "../../support/fake_transport.ts";
 import {
@@ -27,9 +29,9 @@ for (
     [["{é}:1", "l"], ["2", "{é}:1", "l", ENTRY]],
   ] as const
 ) {
-  Deno.test(`RedisNode.leave() of ${JSON.stringify(keys)} sends LEAVE, whole on NOSCRIPT and no more than that`, async () => {
+  Deno.test(`RedisNode.leaveQueue() of ${JSON.stringify(keys)} sends LEAVE, whole on NOSCRIPT and no more than that`, async () => {
     const bench = await new WaitingBench().listening();
-    bench.node.leave(keys, ENTRY);
+    bench.node.leaveQueue(keys, ENTRY);
     await runMicrotasks();
     assertEquals(bench.commands.written, wire("EVALSHA", LEAVE.sha1, ...words));
     await bench.reply(NOSCRIPT);
@@ -41,55 +43,55 @@ for (
 }
 
 for (const reply of [":1\r\n", "-NOPERM no\r\n", "-BUSY no\r\n", "-ERR no\r\n", "*0\r\n"]) {
-  Deno.test(`RedisNode.leave() is done by ${JSON.stringify(reply)}, and leaves the next reply to its command`, async () => {
+  Deno.test(`RedisNode.leaveQueue() is done by ${JSON.stringify(reply)}, and leaves the next reply to its command`, async () => {
     const bench = await new WaitingBench().listening();
-    bench.node.leave(["k"], ENTRY);
-    const ballot = await bench.join();
+    bench.node.leaveQueue(["k"], ENTRY);
+    const request = await bench.join();
     assertEquals(bench.commands.written, LEAVING + JOIN);
     await bench.reply(`${reply}:1\r\n`);
-    assertEquals(ballot.answers.map(([outcome]) => outcome), ["granted"]);
+    assertEquals(request.answers.map(([outcome]) => outcome), ["granted"]);
     await bench.clock.advance(1_000);
     assertEquals([bench.commands.written, bench.told], ["", []]);
     await bench.close();
   });
 }
 
-Deno.test("RedisNode.leave() makes no connection, and nothing is left to send once there is one", async () => {
+Deno.test("RedisNode.leaveQueue() makes no connection, and nothing is left to send once there is one", async () => {
   const bench = new Bench();
-  bench.node.leave(["k"], ENTRY);
+  bench.node.leaveQueue(["k"], ENTRY);
   await runMicrotasks();
   assertEquals(bench.network.targets, []);
   await bench.open();
   await bench.hangUp();
-  bench.node.leave(["k"], ENTRY);
+  bench.node.leaveQueue(["k"], ENTRY);
   assertEquals(await bench.reconnect(), "");
-  bench.node.leave(["k"], ENTRY);
+  bench.node.leaveQueue(["k"], ENTRY);
   await bench.hangUp();
   assertEquals(await bench.reconnect(), "");
   await bench.close();
-  bench.node.leave(["k"], ENTRY);
+  bench.node.leaveQueue(["k"], ENTRY);
 });
 
-for (const [stays, told] of [[undefined, "leave"], [true, "stay"]] as const) {
+for (const [keepsTicket, told] of [[undefined, "leave"], [true, "stay"]] as const) {
   Deno.test(`RedisNode.release() with a ticket tells that it is to ${told}, also by the whole script`, async () => {
     const bench = await new WaitingBench().listening();
-    const ballot = Object.assign(new TicketBallot(), { stays });
-    bench.node.release(ballot, 5);
+    const request = Object.assign(new TicketBallot(), { keepsTicket });
+    bench.node.release(request, 5);
     await runMicrotasks();
     const words = ["1", "k", "v", ENTRY, told];
     assertEquals(bench.commands.written, wire("EVALSHA", RELEASE.sha1, ...words));
     await bench.reply(NOSCRIPT);
     assertEquals(bench.commands.written, wire("EVAL", RELEASE.source, ...words));
     await bench.reply(":1\r\n");
-    assertEquals(ballot.answers, [["granted", 5, bench.clock.monotonicMs()]]);
+    assertEquals(request.answers, [["granted", 5, bench.clock.monotonicMs()]]);
     await bench.close();
   });
 }
 
 Deno.test("RedisNode.release() with a ticket that is sent again tells nothing of the line", async () => {
   const bench = await new WaitingBench().listening();
-  const ballot = Object.assign(new TicketBallot(), { mayStand: 1 });
-  bench.node.release(ballot, 0);
+  const request = Object.assign(new TicketBallot(), { maybeSet: 1 });
+  bench.node.release(request, 0);
   await runMicrotasks();
   await bench.reply("-BUSY no\r\n");
   await bench.clock.advance(BUSY_DELAY_MS);
@@ -100,7 +102,7 @@ Deno.test("RedisNode.release() with a ticket that is sent again tells nothing of
 
 // Listening
 
-Deno.test("RedisNode.listen() connects once more, and tells of wake-ups in its seat", async () => {
+Deno.test("RedisNode.subscribe() connects once more, and tells of wake-ups in its seat", async () => {
   const bench = await new WaitingBench().begin();
   assertEquals(bench.network.last.written, "");
   assertEquals(bench.network.transports.map(({ closed }) => closed), [false, false]);
@@ -111,7 +113,7 @@ Deno.test("RedisNode.listen() connects once more, and tells of wake-ups in its s
   await bench.close();
 });
 
-Deno.test("RedisNode.listen() goes on with the next connection for commands where one broke", async () => {
+Deno.test("RedisNode.subscribe() goes on with the next connection for commands where one broke", async () => {
   const bench = await new WaitingBench().begin();
   bench.commands.end();
   await runMicrotasks();
@@ -123,10 +125,16 @@ Deno.test("RedisNode.listen() goes on with the next connection for commands wher
   await bench.close();
 });
 
-Deno.test("RedisNode.listen() called again does nothing", async () => {
+Deno.test("RedisNode.subscribe() called again does nothing", async () => {
   const bench = await new WaitingBench().listening();
-  const silent = { id: "x", onListening() {}, onDeaf() {}, onRefused() {}, onWake() {} };
-  bench.node.listen(silent, 0);
+  const silent = {
+    id: "x",
+    onSubscribed() {},
+    onUnsubscribed() {},
+    onUnsupported() {},
+    onReleased() {},
+  };
+  bench.node.subscribe(silent, 0);
   await runMicrotasks();
   await bench.answer(wakeMessage(`${ENTRY}:k`));
   assertEquals(bench.network.targets.length, 2);
@@ -134,13 +142,13 @@ Deno.test("RedisNode.listen() called again does nothing", async () => {
   await bench.close();
 });
 
-Deno.test("RedisNode.unlisten() ends what listen() began, and the node serves on", async () => {
+Deno.test("RedisNode.unsubscribe() ends what listen() began, and the node serves on", async () => {
   const bench = await new WaitingBench().listening();
-  bench.node.unlisten();
-  const ballot = await bench.join();
+  bench.node.unsubscribe();
+  const request = await bench.join();
   assertEquals(bench.commands.written, SET);
   await bench.reply("+OK\r\n");
-  assertEquals(ballot.answers.map(([outcome]) => outcome), ["granted"]);
+  assertEquals(request.answers.map(([outcome]) => outcome), ["granted"]);
   const closed = bench.network.transports.map((transport) => transport.closed);
   assertEquals([closed, bench.told], [[false, true], []]);
   await bench.close();

@@ -1,6 +1,8 @@
 import { assertEquals, assertInstanceOf, assertStrictEquals } from "@std/assert";
-import { ACQUIRE_ALL, EXTEND, RELEASE } from "../../../src/redis_node/scripts.ts";
-import { FakeBallot } from "../../support/fake_ballot.ts";
+import { ACQUIRE_ALL } from "../../../src/redis_node/scripts/acquire.ts";
+import { EXTEND } from "../../../src/redis_node/scripts/extend.ts";
+import { RELEASE } from "../../../src/redis_node/scripts/release.ts";
+import { FakeRequest } from "../../support/fake_request.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 import { wire } from "../../support/fake_transport.ts";
 import { Bench, LOST, NAME, NOSCRIPT } from "../../support/redis_node_bench.ts";
@@ -61,7 +63,7 @@ for (
 ) {
   Deno.test(`RedisNode.${operation}() of ${JSON.stringify(keys)} writes ${words[0]}`, async () => {
     const bench = new Bench();
-    bench.ask(operation, new FakeBallot(keys));
+    bench.ask(operation, new FakeRequest(keys));
     await runMicrotasks();
     assertEquals(bench.network.last.written, wire(...words));
     await bench.close();
@@ -71,11 +73,11 @@ for (
 for (const operation of ["acquire", "extend", "release"] as const) {
   Deno.test(`RedisNode.${operation}() encodes its command once for all nodes`, async () => {
     const [bench, other] = [new Bench(), new Bench()];
-    const ballot = bench.ask(operation);
-    const { shared } = ballot;
+    const request = bench.ask(operation);
+    const { shared } = request;
     assertInstanceOf(shared, Uint8Array);
-    other.ask(operation, ballot, 1);
-    assertStrictEquals(ballot.shared, shared);
+    other.ask(operation, request, 1);
+    assertStrictEquals(request.shared, shared);
     await runMicrotasks();
     assertEquals(other.network.last.written, bench.network.last.written);
     await Promise.all([bench.close(), other.close()]);
@@ -85,7 +87,7 @@ for (const operation of ["acquire", "extend", "release"] as const) {
 Deno.test("RedisNode writes a key of many bytes whole", async () => {
   const bench = new Bench();
   const key = "ü".repeat(100_000);
-  bench.ask("acquire", new FakeBallot(key));
+  bench.ask("acquire", new FakeRequest(key));
   await runMicrotasks();
   assertEquals(bench.network.last.written, wire("SET", key, "v", "NX", "PX", "1000"));
   await bench.close();
@@ -94,9 +96,9 @@ Deno.test("RedisNode writes a key of many bytes whole", async () => {
 Deno.test("RedisNode writes what one tick asks in one piece, in order", async () => {
   const bench = new Bench();
   const transport = await bench.open();
-  const ballot = bench.ask("acquire");
-  ballot.shared = undefined;
-  bench.ask("release", ballot);
+  const request = bench.ask("acquire");
+  request.shared = undefined;
+  bench.ask("release", request);
   await runMicrotasks();
   assertEquals(transport.writes, [
     wire("SET", "k", "v", "NX", "PX", "1000") +
@@ -121,37 +123,37 @@ for (
 
   Deno.test(`${what} sends the script whole on NOSCRIPT, and counts its reply`, async () => {
     const bench = new Bench();
-    const ballot = bench.ask(operation, new FakeBallot(keys), 4);
+    const request = bench.ask(operation, new FakeRequest(keys), 4);
     await runMicrotasks();
     await bench.answer(NOSCRIPT);
     assertEquals(bench.network.last.written, script);
-    assertEquals(ballot.answers, []);
+    assertEquals(request.answers, []);
     await bench.answer(":1\r\n");
-    assertEquals(ballot.answers, [["granted", 4, bench.clock.monotonicMs()]]);
+    assertEquals(request.answers, [["granted", 4, bench.clock.monotonicMs()]]);
     assertEquals(bench.network.last.written, "");
     await bench.close();
   });
 
   Deno.test(`${what} fails on NOSCRIPT to the whole script`, async () => {
     const bench = new Bench();
-    const ballot = bench.ask(operation, new FakeBallot(keys));
+    const request = bench.ask(operation, new FakeRequest(keys));
     await runMicrotasks();
     await bench.answer(NOSCRIPT);
     await bench.answer(NOSCRIPT);
     assertEquals(bench.network.last.written, "");
-    assertEquals(ballot.answers, [["failed", 0, NOSCRIPT.slice(1, -2)]]);
+    assertEquals(request.answers, [["failed", 0, NOSCRIPT.slice(1, -2)]]);
     await bench.close();
   });
 
   Deno.test(`${what} on NOSCRIPT when it is no longer wanted ${operation === "release" ? "sends the script all the same" : "fails, and sends nothing"}`, async () => {
     const bench = new Bench();
-    const ballot = bench.ask(operation, new FakeBallot(keys));
+    const request = bench.ask(operation, new FakeRequest(keys));
     await runMicrotasks();
-    ballot.wanted = false;
+    request.wanted = false;
     await bench.answer(NOSCRIPT);
     const released = operation === "release";
     assertEquals(bench.network.last.written, released ? script : "");
-    assertEquals(ballot.answers, released ? [] : [["failed", 0, NOSCRIPT.slice(1, -2)]]);
+    assertEquals(request.answers, released ? [] : [["failed", 0, NOSCRIPT.slice(1, -2)]]);
     await bench.close();
   });
 }

@@ -1,9 +1,9 @@
 import { assert, assertEquals, assertInstanceOf } from "@std/assert";
-import type { Ballot } from "../../../src/quorum/lock_node.ts";
+import type { LockRequest } from "../../../src/quorum/lock_node.ts";
 import { QUEUE_LENGTH_MAX } from "../../../src/redis/connection.ts";
 import { ConnectionError, ProtocolError, ReplyError } from "../../../src/redis/errors.ts";
-import { RELEASE } from "../../../src/redis_node/scripts.ts";
-import { FakeBallot } from "../../support/fake_ballot.ts";
+import { RELEASE } from "../../../src/redis_node/scripts/release.ts";
+import { FakeRequest } from "../../support/fake_request.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 import { wire } from "../../support/fake_transport.ts";
 import { Bench, leftover, LOST, NAME, NOSCRIPT } from "../../support/redis_node_bench.ts";
@@ -27,11 +27,11 @@ for (
 ) {
   Deno.test(`RedisNode.${operation}() of ${keys.length} is ${outcome} by ${JSON.stringify(reply)}, at the time of the reply`, async () => {
     const bench = new Bench();
-    const ballot = bench.ask(operation, new FakeBallot(keys), 7);
+    const request = bench.ask(operation, new FakeRequest(keys), 7);
     await bench.clock.advance(30);
     const atMs = bench.clock.monotonicMs();
     await bench.answer(reply);
-    assertEquals(ballot.answers, [[outcome, 7, atMs]]);
+    assertEquals(request.answers, [[outcome, 7, atMs]]);
     await bench.close();
   });
 }
@@ -44,26 +44,26 @@ for (const operation of ["acquire", "extend", "release"] as const) {
   ) {
     Deno.test(`RedisNode.${operation}() fails on the unexpected reply ${JSON.stringify(reply)}`, async () => {
       const bench = new Bench();
-      const ballot = bench.ask(operation, new FakeBallot(), 2);
+      const request = bench.ask(operation, new FakeRequest(), 2);
       await runMicrotasks();
       await bench.answer(reply);
-      assertEquals(ballot.answers, [
+      assertEquals(request.answers, [
         ["failed", 2, `Cannot read vote as ${NAME} sent another reply`],
       ]);
-      assertInstanceOf(ballot.errors[0], ProtocolError);
+      assertInstanceOf(request.errors[0], ProtocolError);
       await bench.close();
     });
   }
 
   Deno.test(`RedisNode.${operation}() fails on an error reply, which it passes on`, async () => {
     const bench = new Bench();
-    const ballot = bench.ask(operation, new FakeBallot(), 30);
+    const request = bench.ask(operation, new FakeRequest(), 30);
     await runMicrotasks();
     await bench.answer("-OOM command not allowed when used memory > 'maxmemory'.\r\n");
-    assertEquals(ballot.answers, [
+    assertEquals(request.answers, [
       ["failed", 30, "OOM command not allowed when used memory > 'maxmemory'."],
     ]);
-    assertInstanceOf(ballot.errors[0], ReplyError);
+    assertInstanceOf(request.errors[0], ReplyError);
     await bench.close();
   });
 
@@ -87,18 +87,20 @@ for (const operation of ["acquire", "extend", "release"] as const) {
 for (const [reply, othersWait] of [[":3\r\n", true], [":1\r\n", undefined]] as const) {
   Deno.test(`RedisNode.release() says ${othersWait ? "that others wait" : "of nobody that waits"} by ${JSON.stringify(reply)}`, async () => {
     const bench = new Bench();
-    const ballot: FakeBallot & Ballot = new FakeBallot();
-    bench.ask("release", ballot);
+    const request: FakeRequest & LockRequest = new FakeRequest();
+    bench.ask("release", request);
     await runMicrotasks();
     await bench.answer(reply);
-    assertEquals(ballot.othersWait, othersWait);
+    assertEquals(request.hasWaiters, othersWait);
     await bench.close();
   });
 }
 
 Deno.test("RedisNode tells each seat its own reply", async () => {
   const bench = new Bench();
-  const ballots = [0, 13, 30].map((seat) => bench.ask("acquire", new FakeBallot(), seat));
+  const ballots = [0, 13, 30].map((nodeIndex) =>
+    bench.ask("acquire", new FakeRequest(), nodeIndex)
+  );
   await runMicrotasks();
   await bench.answer("+OK\r\n$-1\r\n-ERR no\r\n");
   const atMs = bench.clock.monotonicMs();
@@ -115,16 +117,16 @@ Deno.test("RedisNode tells each seat its own reply", async () => {
 Deno.test("RedisNode refuses what sets keys while too many commands wait, but not what takes them back", async () => {
   const bench = new Bench();
   const transport = await bench.open();
-  const crowd = new FakeBallot();
+  const crowd = new FakeRequest();
   for (let count = 0; count < QUEUE_LENGTH_MAX; count++) bench.ask("acquire", crowd);
   assertEquals(crowd.answers, []);
   const message =
     `Connection to ${NAME} has ${QUEUE_LENGTH_MAX} commands waiting for replies already`;
   for (const operation of ["acquire", "extend"] as const) {
-    const refused = bench.ask(operation, new FakeBallot(), 3);
+    const refused = bench.ask(operation, new FakeRequest(), 3);
     assertEquals(refused.answers, [["failed", 3, message]]);
     assertInstanceOf(refused.errors[0], ConnectionError);
-    assertEquals(refused.mayStand, 0);
+    assertEquals(refused.maybeSet, 0);
   }
   const release = bench.ask("release");
   await runMicrotasks();
@@ -147,9 +149,9 @@ Deno.test("RedisNode lets in what sets keys again once a reply made room", async
 Deno.test("RedisNode sends a release for which there was no room once there is some", async () => {
   const bench = new Bench();
   const transport = await bench.open();
-  const crowd = new FakeBallot();
+  const crowd = new FakeRequest();
   for (let count = 0; count < 2 * QUEUE_LENGTH_MAX; count++) bench.ask("release", crowd);
-  const refused = bench.release(new FakeBallot("k", "refused"));
+  const refused = bench.release(new FakeRequest("k", "refused"));
   assertEquals(refused.answers.map(([outcome]) => outcome), ["failed"]);
   await runMicrotasks();
   await bench.answer(":0\r\n".repeat(2 * QUEUE_LENGTH_MAX));
@@ -164,24 +166,24 @@ Deno.test("RedisNode sends a release for which there was no room once there is s
 for (const operation of ["acquire", "extend"] as const) {
   Deno.test(`RedisNode.${operation}() says that a key may stand, from the moment it is asked`, async () => {
     const bench = new Bench();
-    const ballot = new FakeBallot();
-    ballot.mayStand = 0b1;
-    bench.ask(operation, ballot, 2);
-    assertEquals(ballot.mayStand, 0b101);
+    const request = new FakeRequest();
+    request.maybeSet = 0b1;
+    bench.ask(operation, request, 2);
+    assertEquals(request.maybeSet, 0b101);
     await bench.close();
   });
 
   Deno.test(`RedisNode.${operation}() says that no key stands where it was not sent`, async () => {
     const bench = new Bench();
     bench.network.mode = "refuse";
-    const ballot = new FakeBallot();
-    ballot.mayStand = 0b1001;
-    bench.ask(operation, ballot, 2);
+    const request = new FakeRequest();
+    request.maybeSet = 0b1001;
+    bench.ask(operation, request, 2);
     await runMicrotasks();
-    assertEquals(ballot.answers, [
+    assertEquals(request.answers, [
       ["failed", 2, `Connection to ${NAME} could not be made: connection refused`],
     ]);
-    assertEquals(ballot.mayStand, 0b1001);
+    assertEquals(request.maybeSet, 0b1001);
     await bench.close();
   });
 
@@ -189,49 +191,49 @@ for (const operation of ["acquire", "extend"] as const) {
     const bench = new Bench();
     await bench.open();
     await bench.hangUp();
-    assertEquals(bench.ask(operation, new FakeBallot(), 2).mayStand, 0);
+    assertEquals(bench.ask(operation, new FakeRequest(), 2).maybeSet, 0);
     await bench.close();
   });
 
   Deno.test(`RedisNode.${operation}() says that a key may stand where the reply got lost`, async () => {
     const bench = new Bench();
     await bench.open();
-    const ballot = bench.ask(operation, new FakeBallot(), 2);
+    const request = bench.ask(operation, new FakeRequest(), 2);
     await runMicrotasks();
     await bench.hangUp();
-    assertEquals([ballot.answers, ballot.mayStand], [[["failed", 2, LOST]], 0b100]);
+    assertEquals([request.answers, request.maybeSet], [[["failed", 2, LOST]], 0b100]);
     await bench.close();
   });
 
   Deno.test(`RedisNode.${operation}() says that a key may stand where the server answered with an error`, async () => {
     const bench = new Bench();
-    const ballot = bench.ask(operation, new FakeBallot(), 2);
+    const request = bench.ask(operation, new FakeRequest(), 2);
     await runMicrotasks();
     await bench.answer("-BUSY Redis is busy running a script.\r\n");
-    assertEquals(ballot.mayStand, 0b100);
+    assertEquals(request.maybeSet, 0b100);
     await bench.close();
   });
 }
 
 Deno.test("RedisNode.release() says nothing of whether a key may stand", async () => {
   const bench = new Bench();
-  const ballots = [0b0, 0b111].map((mayStand) => Object.assign(new FakeBallot(), { mayStand }));
-  for (const ballot of ballots) bench.ask("release", ballot, 1);
+  const ballots = [0b0, 0b111].map((maybeSet) => Object.assign(new FakeRequest(), { maybeSet }));
+  for (const request of ballots) bench.ask("release", request, 1);
   await runMicrotasks();
-  assertEquals(ballots.map(({ mayStand }) => mayStand), [0b0, 0b111]);
+  assertEquals(ballots.map(({ maybeSet }) => maybeSet), [0b0, 0b111]);
   await bench.hangUp();
-  assertEquals(ballots.map(({ mayStand }) => mayStand), [0b0, 0b111]);
+  assertEquals(ballots.map(({ maybeSet }) => maybeSet), [0b0, 0b111]);
   await bench.close();
 });
 
 Deno.test("RedisNode says that no key stands where the script was not sent after NOSCRIPT", async () => {
   const bench = new Bench();
   const transport = await bench.open();
-  const ballot = bench.ask("extend", new FakeBallot(), 2);
+  const request = bench.ask("extend", new FakeRequest(), 2);
   await runMicrotasks();
   transport.feed(`${NOSCRIPT}*x\r\n`); // the stream breaks in the tick that brought the reply
   await runMicrotasks();
-  assertEquals(ballot.answers.map(([outcome]) => outcome), ["failed"]);
-  assertEquals(ballot.mayStand, 0);
+  assertEquals(request.answers.map(([outcome]) => outcome), ["failed"]);
+  assertEquals(request.maybeSet, 0);
   await bench.close();
 });

@@ -1,8 +1,8 @@
 import { assertEquals, assertInstanceOf, assertStrictEquals } from "@std/assert";
 import { QUEUE_LENGTH_MAX } from "../../../src/redis/connection.ts";
 import { ProtocolError, ReplyError } from "../../../src/redis/errors.ts";
-import { ACQUIRE_ALL, ACQUIRE_OR_WAIT } from "../../../src/redis_node/scripts.ts";
-import { FakeBallot } from "../../support/fake_ballot.ts";
+import { ACQUIRE_ALL, ACQUIRE_OR_WAIT } from "../../../src/redis_node/scripts/acquire.ts";
+import { FakeRequest } from "../../support/fake_request.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 import { wire } from "../../support/fake_transport.ts";
 import {
@@ -35,9 +35,9 @@ for (
 ) {
   Deno.test(`RedisNode.acquire() with a ticket of ${JSON.stringify(keys)}, ${claim}, asks for the keys or a place`, async () => {
     const bench = await new WaitingBench().listening();
-    const ballot = await bench.join(new TicketBallot(keys, claim), 2);
+    const request = await bench.join(new TicketBallot(keys, claim), 2);
     assertEquals(bench.commands.written, wire("EVALSHA", ACQUIRE_OR_WAIT.sha1, ...words));
-    assertEquals(ballot.mayStand, 0b100);
+    assertEquals(request.maybeSet, 0b100);
     await bench.close();
   });
 }
@@ -57,19 +57,19 @@ for (
 ) {
   Deno.test(`RedisNode.acquire() of ${what.length} with a ticket only asks for the keys where the node does not listen`, async () => {
     const bench = new WaitingBench();
-    const ballot = new TicketBallot([...what]);
-    bench.node.acquire(ballot, 0);
+    const request = new TicketBallot([...what]);
+    bench.node.acquire(request, 0);
     await runMicrotasks();
     assertEquals(bench.network.last.written, wire(...words));
     await bench.answer(":1\r\n");
-    assertEquals(ballot.answers.map(([outcome]) => outcome), ["granted"]);
+    assertEquals(request.answers.map(([outcome]) => outcome), ["granted"]);
     await bench.close();
   });
 }
 
 Deno.test("RedisNode.acquire() with a ticket only asks for the key until the node listens, and after a cut", async () => {
   const bench = await new WaitingBench().begin();
-  const ear = bench.network.last;
+  const subscription = bench.network.last;
   bench.commands.writes.length = 0;
   await bench.join();
   assertEquals(bench.commands.written, SET);
@@ -77,7 +77,7 @@ Deno.test("RedisNode.acquire() with a ticket only asks for the key until the nod
   await bench.join();
   assertEquals(bench.commands.written, JOIN);
   await bench.reply(QUEUED);
-  ear.end();
+  subscription.end();
   await runMicrotasks();
   bench.commands.writes.length = 0;
   await bench.join();
@@ -92,14 +92,14 @@ Deno.test("RedisNode.acquire() with a ticket encodes its command once for all no
     await new WaitingBench().listening(),
   ];
   const deaf = new Bench();
-  const ballot = new TicketBallot();
-  deaf.node.acquire(ballot, 2);
-  bench.node.acquire(ballot, 0);
-  const { shared } = ballot;
+  const request = new TicketBallot();
+  deaf.node.acquire(request, 2);
+  bench.node.acquire(request, 0);
+  const { shared } = request;
   assertInstanceOf(shared, Uint8Array);
-  deaf.node.acquire(ballot, 2);
-  other.node.acquire(ballot, 1);
-  assertStrictEquals(ballot.shared, shared);
+  deaf.node.acquire(request, 2);
+  other.node.acquire(request, 1);
+  assertStrictEquals(request.shared, shared);
   await runMicrotasks();
   assertEquals([bench.commands.written, other.commands.written], [JOIN, JOIN]);
   assertEquals(deaf.network.last.written, SET + SET);
@@ -126,11 +126,11 @@ for (
 ) {
   Deno.test(`RedisNode.acquire() with a ticket is told of ${what}, at the time of the reply`, async () => {
     const bench = await new WaitingBench().listening();
-    const ballot = await bench.join(new TicketBallot(), 7);
+    const request = await bench.join(new TicketBallot(), 7);
     await bench.clock.advance(30);
     const atMs = bench.clock.monotonicMs();
     await bench.reply(reply);
-    assertEquals([ballot.queued, ballot.answers], [[[7, place, atMs]], []]);
+    assertEquals([request.queued, request.answers], [[[7, place, atMs]], []]);
     await bench.close();
   });
 }
@@ -143,10 +143,10 @@ for (
 ) {
   Deno.test(`RedisNode.acquire() with a ticket is ${outcome} by ${JSON.stringify(reply)}`, async () => {
     const bench = await new WaitingBench().listening();
-    const ballot = await bench.join(new TicketBallot(), 7);
+    const request = await bench.join(new TicketBallot(), 7);
     await bench.reply(reply);
-    assertEquals(ballot.answers, [[outcome, 7, bench.clock.monotonicMs()]]);
-    assertEquals(ballot.queued, []);
+    assertEquals(request.answers, [[outcome, 7, bench.clock.monotonicMs()]]);
+    assertEquals(request.queued, []);
     await bench.close();
   });
 }
@@ -165,11 +165,15 @@ for (
 ) {
   Deno.test(`RedisNode.acquire() with a ticket fails on the unexpected reply ${JSON.stringify(reply)}`, async () => {
     const bench = await new WaitingBench().listening();
-    const ballot = await bench.join(new TicketBallot(), 2);
+    const request = await bench.join(new TicketBallot(), 2);
     await bench.reply(reply);
-    assertEquals(ballot.answers, [["failed", 2, `Cannot read vote as ${NAME} sent another reply`]]);
-    assertInstanceOf(ballot.errors[0], ProtocolError);
-    assertEquals(ballot.queued, []);
+    assertEquals(request.answers, [[
+      "failed",
+      2,
+      `Cannot read vote as ${NAME} sent another reply`,
+    ]]);
+    assertInstanceOf(request.errors[0], ProtocolError);
+    assertEquals(request.queued, []);
     await bench.close();
   });
 }
@@ -177,12 +181,12 @@ for (
 Deno.test("RedisNode.acquire() with a ticket fails on what says nothing of the line, and joins it the next time", async () => {
   const bench = await new WaitingBench().listening();
   for (const error of ["OOM no", "BUSY no", "READONLY no", "NOAUTH no"]) {
-    const ballot = await bench.join(new TicketBallot(), 5);
+    const request = await bench.join(new TicketBallot(), 5);
     assertEquals(bench.commands.written, JOIN);
     await bench.reply(`-${error}\r\n`);
-    assertEquals([ballot.answers, bench.commands.written], [[["failed", 5, error]], ""]);
-    assertInstanceOf(ballot.errors[0], ReplyError);
-    assertEquals(ballot.mayStand, 0b100000);
+    assertEquals([request.answers, bench.commands.written], [[["failed", 5, error]], ""]);
+    assertInstanceOf(request.errors[0], ReplyError);
+    assertEquals(request.maybeSet, 0b100000);
   }
   assertEquals(bench.told, []);
   await bench.close();
@@ -190,22 +194,22 @@ Deno.test("RedisNode.acquire() with a ticket fails on what says nothing of the l
 
 Deno.test("RedisNode.acquire() with a ticket fails where the reply gets lost, and a key may stand", async () => {
   const bench = await new WaitingBench().listening();
-  const ballot = await bench.join(new TicketBallot(), 2);
+  const request = await bench.join(new TicketBallot(), 2);
   bench.commands.end();
   await runMicrotasks();
-  assertEquals([ballot.answers, ballot.mayStand], [[["failed", 2, LOST]], 0b100]);
+  assertEquals([request.answers, request.maybeSet], [[["failed", 2, LOST]], 0b100]);
   const next = await bench.join(new TicketBallot(), 2);
-  assertEquals([next.answers, next.mayStand], [[["failed", 2, LOST]], 0]);
+  assertEquals([next.answers, next.maybeSet], [[["failed", 2, LOST]], 0]);
   await bench.close();
 });
 
 Deno.test("RedisNode.acquire() with a ticket is refused while too many commands wait", async () => {
   const bench = await new WaitingBench().listening();
-  const crowd = new FakeBallot();
+  const crowd = new FakeRequest();
   for (let count = 0; count < QUEUE_LENGTH_MAX; count++) bench.ask("release", crowd);
-  const ballot = await bench.join();
-  assertEquals(ballot.answers.map(([outcome]) => outcome), ["failed"]);
-  assertEquals(ballot.mayStand, 0);
+  const request = await bench.join();
+  assertEquals(request.answers.map(([outcome]) => outcome), ["failed"]);
+  assertEquals(request.maybeSet, 0);
   await bench.close();
 });
 
@@ -213,33 +217,33 @@ Deno.test("RedisNode.acquire() with a ticket is refused while too many commands 
 
 Deno.test("RedisNode.acquire() with a ticket sends the script whole on NOSCRIPT, and counts its reply", async () => {
   const bench = await new WaitingBench().listening();
-  const ballot = await bench.join(new TicketBallot(), 4);
+  const request = await bench.join(new TicketBallot(), 4);
   await bench.reply(NOSCRIPT);
-  assertEquals([bench.commands.written, ballot.answers], [JOIN_WHOLE, []]);
+  assertEquals([bench.commands.written, request.answers], [JOIN_WHOLE, []]);
   await bench.reply(QUEUED);
   const atMs = bench.clock.monotonicMs();
-  assertEquals(ballot.queued, [[4, { remainingMs: 700, ahead: 2, length: 5 }, atMs]]);
-  assertEquals([bench.commands.written, ballot.answers], ["", []]);
+  assertEquals(request.queued, [[4, { remainingMs: 700, ahead: 2, length: 5 }, atMs]]);
+  assertEquals([bench.commands.written, request.answers], ["", []]);
   await bench.close();
 });
 
 Deno.test("RedisNode.acquire() with a ticket fails on NOSCRIPT to the whole script", async () => {
   const bench = await new WaitingBench().listening();
-  const ballot = await bench.join();
+  const request = await bench.join();
   await bench.reply(NOSCRIPT);
   await bench.reply(NOSCRIPT);
   assertEquals(bench.commands.written, "");
-  assertEquals(ballot.answers, [["failed", 0, NOSCRIPT.slice(1, -2)]]);
+  assertEquals(request.answers, [["failed", 0, NOSCRIPT.slice(1, -2)]]);
   await bench.close();
 });
 
 Deno.test("RedisNode.acquire() with a ticket fails on NOSCRIPT when it is no longer wanted, and sends nothing", async () => {
   const bench = await new WaitingBench().listening();
-  const ballot = await bench.join();
-  ballot.wanted = false;
+  const request = await bench.join();
+  request.wanted = false;
   await bench.reply(NOSCRIPT);
   assertEquals(bench.commands.written, "");
-  assertEquals(ballot.answers, [["failed", 0, NOSCRIPT.slice(1, -2)]]);
+  assertEquals(request.answers, [["failed", 0, NOSCRIPT.slice(1, -2)]]);
   await bench.close();
 });
 
@@ -254,13 +258,13 @@ for (
   for (const first of ["", NOSCRIPT]) {
     Deno.test(`RedisNode.acquire() with a ticket asks for the key alone on ${what}${first && " to the whole script"}, ${forGood ? "and from then on" : "and joins the line the next time"}`, async () => {
       const bench = await new WaitingBench().listening();
-      const ballot = await bench.join(new TicketBallot(), 6);
+      const request = await bench.join(new TicketBallot(), 6);
       if (first) await bench.reply(first);
       await bench.reply(`-${error}\r\n`);
-      assertEquals([bench.commands.written, ballot.answers], [SET, []]);
+      assertEquals([bench.commands.written, request.answers], [SET, []]);
       assertEquals(bench.told, forGood ? [["refused", 3, error]] : []);
       await bench.reply("$-1\r\n");
-      assertEquals(ballot.answers, [["denied", 6, bench.clock.monotonicMs()]]);
+      assertEquals(request.answers, [["denied", 6, bench.clock.monotonicMs()]]);
       bench.commands.writes.length = 0;
       await bench.join();
       await bench.clock.advance(RECONNECT_MS);
@@ -272,10 +276,10 @@ for (
 
   Deno.test(`RedisNode.acquire() with a ticket fails on ${what} when it is no longer wanted, and sends nothing`, async () => {
     const bench = await new WaitingBench().listening();
-    const ballot = await bench.join();
-    ballot.wanted = false;
+    const request = await bench.join();
+    request.wanted = false;
     await bench.reply(`-${error}\r\n`);
-    assertEquals([bench.commands.written, ballot.answers], ["", [["failed", 0, error]]]);
+    assertEquals([bench.commands.written, request.answers], ["", [["failed", 0, error]]]);
     assertEquals(bench.told, []);
     await bench.join(); // the node is not refused by it: the next one will be told
     assertEquals(bench.commands.written, JOIN);
@@ -285,14 +289,14 @@ for (
 
 Deno.test("RedisNode.acquire() of several keys asks for them alone, by a script that may have to be sent whole, on NOPERM", async () => {
   const bench = await new WaitingBench().listening();
-  const ballot = await bench.join(new TicketBallot(["k", "l"]));
+  const request = await bench.join(new TicketBallot(["k", "l"]));
   await bench.reply("-NOPERM no\r\n");
   const words = ["2", "k", "l", "v", "1000"];
   assertEquals(bench.commands.written, wire("EVALSHA", ACQUIRE_ALL.sha1, ...words));
   await bench.reply(NOSCRIPT);
   assertEquals(bench.commands.written, wire("EVAL", ACQUIRE_ALL.source, ...words));
   await bench.reply(":1\r\n");
-  assertEquals(ballot.answers.map(([outcome]) => outcome), ["granted"]);
+  assertEquals(request.answers.map(([outcome]) => outcome), ["granted"]);
   await bench.close();
 });
 

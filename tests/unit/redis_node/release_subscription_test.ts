@@ -15,7 +15,7 @@ const PROBE = wire("PUBLISH", "hasp:wake:id", "");
 
 // Beginning
 
-Deno.test("RedisEar connects when it is opened, and not before", async () => {
+Deno.test("ReleaseSubscription connects when it is opened, and not before", async () => {
   const bench = await new Bench().ready();
   assertEquals(bench.network.targets, []);
   bench.ear.open(bench, SEAT);
@@ -25,7 +25,7 @@ Deno.test("RedisEar connects when it is opened, and not before", async () => {
   await bench.close();
 });
 
-Deno.test("RedisEar listens once a message to itself was heard, which tells nobody", async () => {
+Deno.test("ReleaseSubscription listens once a message to itself was heard, which tells nobody", async () => {
   const bench = await (await new Bench().ready()).subscribe();
   assertEquals([bench.written, bench.ear.listening, bench.events], [PROBE, false, []]);
   await bench.hear(message(""));
@@ -37,7 +37,7 @@ Deno.test("RedisEar listens once a message to itself was heard, which tells nobo
   await bench.close();
 });
 
-Deno.test("RedisEar.open() does nothing while it is open", async () => {
+Deno.test("ReleaseSubscription.open() does nothing while it is open", async () => {
   const bench = await (await new Bench().ready()).listen();
   bench.ear.open(bench, SEAT);
   await runMicrotasks();
@@ -45,7 +45,7 @@ Deno.test("RedisEar.open() does nothing while it is open", async () => {
   await bench.close();
 });
 
-Deno.test("RedisEar sends its message once the connection for commands is made", async () => {
+Deno.test("ReleaseSubscription sends its message once the connection for commands is made", async () => {
   const bench = new Bench();
   bench.commandNetwork.mode = "refuse";
   await bench.subscribe();
@@ -59,7 +59,7 @@ Deno.test("RedisEar sends its message once the connection for commands is made",
   await bench.close();
 });
 
-Deno.test("RedisEar sends its message again where the connection for commands broke before the reply", async () => {
+Deno.test("ReleaseSubscription sends its message again where the connection for commands broke before the reply", async () => {
   const bench = await (await new Bench().ready()).subscribe();
   bench.commandNetwork.last.end();
   await runMicrotasks();
@@ -71,7 +71,7 @@ Deno.test("RedisEar sends its message again where the connection for commands br
   await bench.close();
 });
 
-Deno.test("RedisEar listens on while the connection for commands is made anew, and sends no message", async () => {
+Deno.test("ReleaseSubscription listens on while the connection for commands is made anew, and sends no message", async () => {
   const bench = await (await new Bench().ready()).listen();
   bench.commandNetwork.last.end();
   await bench.advance(RECONNECT_MS);
@@ -82,7 +82,7 @@ Deno.test("RedisEar listens on while the connection for commands is made anew, a
 
 // Refusals
 
-Deno.test("RedisEar is refused for good where three messages in a row reach nobody, twice", async () => {
+Deno.test("ReleaseSubscription is refused for good where three messages in a row reach nobody, twice", async () => {
   const bench = await (await new Bench().ready()).subscribe();
   const threeTimes = async () => {
     for (let unheard = 1; unheard < 3; unheard++) {
@@ -108,7 +108,7 @@ Deno.test("RedisEar is refused for good where three messages in a row reach nobo
   await bench.close();
 });
 
-Deno.test("RedisEar counts anew how many messages reach nobody once one was heard", async () => {
+Deno.test("ReleaseSubscription counts anew how many messages reach nobody once one was heard", async () => {
   const bench = await (await new Bench().ready()).subscribe();
   for (let rounds = 0; rounds < 3; rounds++) {
     for (let unheard = 1; unheard < 3; unheard++) {
@@ -129,7 +129,7 @@ Deno.test("RedisEar counts anew how many messages reach nobody once one was hear
 for (const error of ["NOPERM no access to 'publish'", "ERR unknown command 'PUBLISH'"]) {
   const [prefix] = error.split(" ", 1);
 
-  Deno.test(`RedisEar is refused for good by ${prefix} to its message`, async () => {
+  Deno.test(`ReleaseSubscription is refused for good by ${prefix} to its message`, async () => {
     const bench = await (await new Bench().ready()).subscribe();
     await bench.answer(`-${error}\r\n`);
     assertEquals([bench.ear.listening, bench.events], [false, [["refused", SEAT, error]]]);
@@ -140,7 +140,7 @@ for (const error of ["NOPERM no access to 'publish'", "ERR unknown command 'PUBL
     await bench.close();
   });
 
-  Deno.test(`RedisEar is refused for good by ${prefix} to SUBSCRIBE, and sends no message`, async () => {
+  Deno.test(`ReleaseSubscription is refused for good by ${prefix} to SUBSCRIBE, and sends no message`, async () => {
     const bench = await new Bench().ready();
     bench.ear.open(bench, SEAT);
     await runMicrotasks();
@@ -152,7 +152,7 @@ for (const error of ["NOPERM no access to 'publish'", "ERR unknown command 'PUBL
   });
 }
 
-Deno.test("RedisEar.refuse() ends listening for good, and says so once", async () => {
+Deno.test("ReleaseSubscription.refuse() ends listening for good, and says so once", async () => {
   const bench = await (await new Bench().ready()).listen();
   bench.ear.refuse(new Error("no"));
   bench.ear.refuse(new Error("no again"));
@@ -162,7 +162,7 @@ Deno.test("RedisEar.refuse() ends listening for good, and says so once", async (
   await bench.close();
 });
 
-Deno.test("RedisEar goes on trying while the server is busy, however long that takes", async () => {
+Deno.test("ReleaseSubscription goes on trying while the server is busy, however long that takes", async () => {
   const bench = await (await new Bench().ready()).subscribe();
   for (let replies = 0; replies < 5; replies++) {
     assertEquals(bench.written, PROBE);
@@ -187,7 +187,7 @@ for (
     ["id:1:5", "\uFEFFkey\u2028"],
   ]
 ) {
-  Deno.test(`RedisEar tells ${entry} of ${JSON.stringify(key)}`, async () => {
+  Deno.test(`ReleaseSubscription tells ${entry} of ${JSON.stringify(key)}`, async () => {
     const bench = await (await new Bench().ready()).listen();
     await bench.hear(message(`${entry}:${key}`));
     assertEquals(bench.events, [["wake", SEAT, entry, key]]);
@@ -195,7 +195,7 @@ for (
   });
 }
 
-Deno.test("RedisEar tells of messages in their order, and not of what names nobody", async () => {
+Deno.test("ReleaseSubscription tells of messages in their order, and not of what names nobody", async () => {
   const bench = await (await new Bench().ready()).listen();
   const texts = ["id:1:5:k", "", "id:2:5:l", "hello", "id:2:5", "id:1:5:k"];
   await bench.hear(texts.map(message).join(""));
@@ -209,7 +209,7 @@ Deno.test("RedisEar tells of messages in their order, and not of what names nobo
 
 // Cuts
 
-Deno.test("RedisEar is deaf from a cut on, and listens again once a message to itself was heard", async () => {
+Deno.test("ReleaseSubscription is deaf from a cut on, and listens again once a message to itself was heard", async () => {
   const bench = await (await new Bench().ready()).listen();
   await bench.cut();
   assertEquals([bench.ear.listening, bench.events], [false, [["deaf", SEAT]]]);
@@ -224,7 +224,7 @@ Deno.test("RedisEar is deaf from a cut on, and listens again once a message to i
   await bench.close();
 });
 
-Deno.test("RedisEar does not listen by a message that was heard before a cut", async () => {
+Deno.test("ReleaseSubscription does not listen by a message that was heard before a cut", async () => {
   const bench = await (await new Bench().ready()).subscribe();
   await bench.cut();
   await bench.answer(":1\r\n");
@@ -237,7 +237,7 @@ Deno.test("RedisEar does not listen by a message that was heard before a cut", a
 
 // Closing
 
-Deno.test("RedisEar.close() ends its connection, tells nothing more and leaves the other one", async () => {
+Deno.test("ReleaseSubscription.close() ends its connection, tells nothing more and leaves the other one", async () => {
   const bench = await (await new Bench().ready()).listen();
   const closing = bench.ear.close();
   assertEquals(bench.ear.listening, false);
@@ -248,7 +248,7 @@ Deno.test("RedisEar.close() ends its connection, tells nothing more and leaves t
   await bench.close();
 });
 
-Deno.test("RedisEar.close() of one that was never opened does nothing", async () => {
+Deno.test("ReleaseSubscription.close() of one that was never opened does nothing", async () => {
   const bench = new Bench();
   await bench.ear.close();
   await bench.ear.close();
@@ -256,7 +256,7 @@ Deno.test("RedisEar.close() of one that was never opened does nothing", async ()
   await bench.close();
 });
 
-Deno.test("RedisEar.close() sends no message again that reached nobody", async () => {
+Deno.test("ReleaseSubscription.close() sends no message again that reached nobody", async () => {
   const bench = await (await new Bench().ready()).subscribe();
   await bench.answer(":0\r\n");
   await advanceUntil(bench.clock, bench.ear.close());
@@ -266,7 +266,7 @@ Deno.test("RedisEar.close() sends no message again that reached nobody", async (
   await bench.close();
 });
 
-Deno.test("RedisEar.close() makes it deaf to the reply to its message", async () => {
+Deno.test("ReleaseSubscription.close() makes it deaf to the reply to its message", async () => {
   const bench = await (await new Bench().ready()).subscribe();
   const closing = bench.ear.close();
   await bench.answer(":1\r\n");
@@ -275,7 +275,7 @@ Deno.test("RedisEar.close() makes it deaf to the reply to its message", async ()
   await bench.close();
 });
 
-Deno.test("RedisEar.close() makes it deaf to the reply to SUBSCRIBE", async () => {
+Deno.test("ReleaseSubscription.close() makes it deaf to the reply to SUBSCRIBE", async () => {
   const bench = await new Bench().ready();
   bench.ear.open(bench, SEAT);
   await runMicrotasks();
@@ -287,7 +287,7 @@ Deno.test("RedisEar.close() makes it deaf to the reply to SUBSCRIBE", async () =
   await bench.close();
 });
 
-Deno.test("RedisEar listens again where it is opened after it was closed", async () => {
+Deno.test("ReleaseSubscription listens again where it is opened after it was closed", async () => {
   const bench = await (await new Bench().ready()).listen();
   const [first] = bench.network.transports;
   const closing = bench.ear.close();
@@ -300,7 +300,7 @@ Deno.test("RedisEar listens again where it is opened after it was closed", async
   await bench.close();
 });
 
-Deno.test("RedisEar hears nothing over a connection that it had before it was closed", async () => {
+Deno.test("ReleaseSubscription hears nothing over a connection that it had before it was closed", async () => {
   const bench = await new Bench().ready();
   bench.ear.open(bench, SEAT);
   await runMicrotasks();

@@ -1,8 +1,9 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { COUNTER_TTL_MS } from "../../../src/fencing/token.ts";
-import * as scripts from "../../../src/redis_node/scripts.ts";
+import type { Script } from "../../../src/redis_node/scripts/script.ts";
+import { scripts } from "../../support/scripts.ts";
 
-const SCRIPTS = Object.entries(scripts).filter((entry): entry is [string, scripts.Script] => {
+const SCRIPTS = Object.entries(scripts).filter((entry): entry is [string, Script] => {
   return typeof entry[1] === "object";
 });
 
@@ -30,9 +31,9 @@ Deno.test("waitersKey() keeps the list in the cluster slot of its key", () => {
 });
 
 Deno.test("the scripts' numbers are those of their constants", () => {
-  const { ACQUIRE_OR_WAIT, RELEASE, LINE_TTL_MS, SKEW_MS_MAX, WAKE_CHANNEL } = scripts;
+  const { ACQUIRE_OR_WAIT, RELEASE, QUEUE_TTL_MS, SKEW_MS_MAX, WAKE_CHANNEL } = scripts;
   for (const { source } of [ACQUIRE_OR_WAIT, RELEASE]) {
-    assertStringIncludes(source, `${LINE_TTL_MS})`);
+    assertStringIncludes(source, `${QUEUE_TTL_MS})`);
     assertStringIncludes(source, `lead > ${SKEW_MS_MAX} `);
     assertStringIncludes(source, `'${WAKE_CHANNEL}' .. id`);
   }

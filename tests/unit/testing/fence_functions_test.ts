@@ -6,8 +6,8 @@ import {
   ACQUIRE_FENCED,
   EXTEND_FENCED,
   RAISE,
-  type Script,
-} from "../../../src/redis_node/scripts.ts";
+} from "../../../src/redis_node/scripts/fencing.ts";
+import type { Script } from "../../../src/redis_node/scripts/script.ts";
 import { MemoryRedis } from "../../../src/testing/mod.ts";
 import { WRONGTYPE } from "../../support/line_bench.ts";
 

@@ -3,7 +3,9 @@ import { createRedlock } from "../../../mod.ts";
 import type { Clock } from "../../../src/time/clock.ts";
 import { encodeCommand, joinCommands } from "../../../src/redis/encoder.ts";
 import { connect } from "../../../src/redis/client.ts";
-import { ACQUIRE_ALL, EXTEND, RELEASE } from "../../../src/redis_node/scripts.ts";
+import { ACQUIRE_ALL } from "../../../src/redis_node/scripts/acquire.ts";
+import { EXTEND } from "../../../src/redis_node/scripts/extend.ts";
+import { RELEASE } from "../../../src/redis_node/scripts/release.ts";
 import { MemoryRedis, type MemorySession, startNodes } from "../../../src/testing/mod.ts";
 import type { Connect } from "../../../src/transport/transport.ts";
 

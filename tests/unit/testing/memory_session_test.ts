@@ -1,7 +1,7 @@
 import { assertEquals, assertNotEquals } from "@std/assert";
 import type { Clock } from "../../../src/time/clock.ts";
 import { encodeCommand } from "../../../src/redis/encoder.ts";
-import { RELEASE } from "../../../src/redis_node/scripts.ts";
+import { RELEASE } from "../../../src/redis_node/scripts/release.ts";
 import { MemoryRedis, type MemorySession } from "../../../src/testing/mod.ts";
 
 const latin1 = new TextDecoder("latin1");

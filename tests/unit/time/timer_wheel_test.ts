@@ -1,12 +1,12 @@
 import { assert, assertEquals, assertGreaterOrEqual, assertLess } from "@std/assert";
 import fc from "fast-check";
-import { Timed, TimerWheel } from "../../../src/time/timer_wheel.ts";
+import { TimerEntry, TimerWheel } from "../../../src/time/timer_wheel.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 
 const SEED = 86_400;
 
 /** An entry that notes when it was called. */
-class Entry extends Timed {
+class Entry extends TimerEntry {
   readonly calls: number[] = [];
   closed = 0;
   then: () => void = () => {};
@@ -252,23 +252,23 @@ Deno.test("TimerWheel.hold() keeps the process alive until the last release()", 
   const { clock, wheel, startMs } = setUp();
   wheel.schedule(new Entry(clock), startMs + 10_000);
   assertEquals(clock.timersAlive, 0);
-  wheel.hold();
-  wheel.hold();
+  wheel.ref();
+  wheel.ref();
   assertEquals(clock.timersAlive, 1);
   clock.advanceSync(1_000);
   assertEquals(clock.timersAlive, 1);
-  wheel.release();
+  wheel.unref();
   assertEquals(clock.timersAlive, 1);
-  wheel.release();
+  wheel.unref();
   assertEquals(clock.timersAlive, 0);
 });
 
 Deno.test("TimerWheel.hold() keeps the process alive while nothing is scheduled", () => {
   const { clock, wheel } = setUp();
-  wheel.hold();
+  wheel.ref();
   clock.advanceSync(1_000);
   assertEquals(clock.timersAlive, 1);
-  wheel.release();
+  wheel.unref();
   assertEquals(clock.timersAlive, 0);
   clock.advanceSync(1_000);
   assertEquals(clock.timers, 0);
@@ -307,8 +307,8 @@ Deno.test("TimerWheel.close() in a wake-up spares what else was due", () => {
 Deno.test("TimerWheel.hold() after close() sets no timer", () => {
   const { clock, wheel } = setUp();
   wheel.close();
-  wheel.hold();
-  wheel.release();
+  wheel.ref();
+  wheel.unref();
   assertEquals(clock.timers, 0);
 });
 

@@ -18,7 +18,7 @@ async function standing(
 async function denied(stand: Stand): Promise<[waitedMs: number, claim: string]> {
   const round = await stand.attempt();
   assertEquals(round.decision, "refused");
-  return [await stand.wait(round), stand.contender.claim];
+  return [await stand.wait(round), stand.waiter.priority];
 }
 
 // Keys that run out
@@ -36,18 +36,18 @@ for (
     [[100, 60_001, Infinity], 60_000],
   ] as const
 ) {
-  Deno.test(`Contender asks again after ${waitedMs} ms where keys in its way live for ${remaining}`, async () => {
+  Deno.test(`QueuedWaiter asks again after ${waitedMs} ms where keys in its way live for ${remaining}`, async () => {
     const stand = await standing(remaining.length);
     const { nodes } = stand.cluster;
     remaining.forEach((ms, number) => nodes[number].set("a", "other", ms));
     stand.begin();
     await stand.cluster.clock.advance(0); // all have answered, whatever decided
     assertEquals(await stand.wait(stand.latest!), waitedMs);
-    assertEquals(stand.contender.claim, "last");
+    assertEquals(stand.waiter.priority, "last");
   });
 }
 
-Deno.test("Contender that some nodes granted waits for one key less to run out", async () => {
+Deno.test("QueuedWaiter that some nodes granted waits for one key less to run out", async () => {
   const stand = await standing(5);
   [0, 0, 3, 300, Infinity].forEach((ms, number) => {
     stand.cluster.nodes[number].set("a", "other", ms);
@@ -55,7 +55,7 @@ Deno.test("Contender that some nodes granted waits for one key less to run out",
   assertEquals(await denied(stand), [3, "last"]);
 });
 
-Deno.test("Contender that some nodes granted asks soon, and each time later, until none does", async () => {
+Deno.test("QueuedWaiter that some nodes granted asks soon, and each time later, until none does", async () => {
   const stand = await standing();
   const { nodes } = stand.cluster;
   for (const node of nodes.slice(0, 2)) node.set("a", "other");
@@ -66,7 +66,7 @@ Deno.test("Contender that some nodes granted asks soon, and each time later, unt
 });
 
 for (const fraction of [0, 0.5]) {
-  Deno.test(`Contender that some nodes granted waits by its round trips, with a jitter of ${fraction}`, async () => {
+  Deno.test(`QueuedWaiter that some nodes granted waits by its round trips, with a jitter of ${fraction}`, async () => {
     const stand = await standing();
     for (const node of stand.cluster.nodes) node.replyMs = 10;
     for (const node of stand.cluster.nodes.slice(0, 2)) node.set("a", "other");
@@ -75,7 +75,7 @@ for (const fraction of [0, 0.5]) {
   });
 }
 
-Deno.test("Contender that some nodes granted asks at least once a minute", async () => {
+Deno.test("QueuedWaiter that some nodes granted asks at least once a minute", async () => {
   const stand = await standing();
   for (const node of stand.cluster.nodes.slice(0, 2)) node.set("a", "other");
   for (let attempt = 0; attempt < 7; attempt++) await denied(stand);
@@ -91,7 +91,7 @@ for (
     [200_000, 0.5, 0, 60_000],
   ]
 ) {
-  Deno.test(`Contender with ${ahead} before it trusts for ${waitedMs} ms that it is woken, where its longest delay is ${retryDelayMaxMs} ms and the jitter ${fraction}`, async () => {
+  Deno.test(`QueuedWaiter with ${ahead} before it trusts for ${waitedMs} ms that it is woken, where its longest delay is ${retryDelayMaxMs} ms and the jitter ${fraction}`, async () => {
     const options = { retryDelayMs: 10, retryDelayMaxMs };
     const stand = await standing(3, undefined, options);
     stand.cluster.occupy();
@@ -99,12 +99,12 @@ for (
     const others = Array.from({ length: ahead }, (_, index) => `other:${index}`);
     stand.cluster.nodes[1].enqueue("a", ...others);
     assertEquals(await denied(stand), [waitedMs, "last"]);
-    assertEquals(stand.cluster.lines[0], [stand.contender.entry]);
+    assertEquals(stand.cluster.lines[0], [stand.waiter.ticketId]);
   });
 }
 
 for (const [ahead, waitedMs] of [[0, 1_000], [1, 1_020], [5, 1_100]]) {
-  Deno.test(`Contender with ${ahead} before it leaves them ${waitedMs - 1_000} ms when a key runs out`, async () => {
+  Deno.test(`QueuedWaiter with ${ahead} before it leaves them ${waitedMs - 1_000} ms when a key runs out`, async () => {
     const stand = await standing();
     stand.cluster.occupy("a", 1_000);
     const others = Array.from({ length: ahead }, (_, index) => `other:${index}`);
@@ -113,7 +113,7 @@ for (const [ahead, waitedMs] of [[0, 1_000], [1, 1_020], [5, 1_100]]) {
   });
 }
 
-Deno.test("Contender asks within a minute, however many stand before it", async () => {
+Deno.test("QueuedWaiter asks within a minute, however many stand before it", async () => {
   const stand = await standing(1);
   stand.cluster.occupy("a", 59_990);
   stand.cluster.nodes[0].enqueue("a", "other:1", "other:2");
@@ -122,7 +122,7 @@ Deno.test("Contender asks within a minute, however many stand before it", async 
 
 // Free, but others' turn
 
-Deno.test("Contender waits for those whose turn it is, and overtakes them once it has waited in vain", async () => {
+Deno.test("QueuedWaiter waits for those whose turn it is, and overtakes them once it has waited in vain", async () => {
   const stand = await standing();
   for (const node of stand.cluster.nodes) node.enqueue("a", "other:1");
   assertEquals(await denied(stand), [100, "last"]);
@@ -133,7 +133,7 @@ Deno.test("Contender waits for those whose turn it is, and overtakes them once i
 });
 
 for (const [ahead, replyMs, waitedMs] of [[1, 5, 100], [2, 5, 150], [1, 6, 120], [3, 20, 800]]) {
-  Deno.test(`Contender gives ${ahead} before it ${waitedMs} ms where answers take ${replyMs} ms`, async () => {
+  Deno.test(`QueuedWaiter gives ${ahead} before it ${waitedMs} ms where answers take ${replyMs} ms`, async () => {
     const stand = await standing();
     const others = Array.from({ length: ahead }, (_, index) => `other:${index}`);
     for (const node of stand.cluster.nodes) {
@@ -144,7 +144,7 @@ for (const [ahead, replyMs, waitedMs] of [[1, 5, 100], [2, 5, 150], [1, 6, 120],
   });
 }
 
-Deno.test("Contender does not overtake while those before it get on", async () => {
+Deno.test("QueuedWaiter does not overtake while those before it get on", async () => {
   const stand = await standing();
   const { nodes } = stand.cluster;
   for (const node of nodes) node.enqueue("a", "other:1", "other:2", "other:3");
@@ -156,7 +156,7 @@ Deno.test("Contender does not overtake while those before it get on", async () =
   assertEquals(await denied(stand), [0, "overdue"]);
 });
 
-Deno.test("Contender that overtook in vain waits as patiently as before", async () => {
+Deno.test("QueuedWaiter that overtook in vain waits as patiently as before", async () => {
   const stand = await standing();
   for (const node of stand.cluster.nodes) node.enqueue("a", "other:1");
   await denied(stand);
@@ -167,7 +167,7 @@ Deno.test("Contender that overtook in vain waits as patiently as before", async 
   assertEquals(await denied(stand), [0, "overdue"]);
 });
 
-Deno.test("Contender forgets how long it waited for others when the key was taken meanwhile", async () => {
+Deno.test("QueuedWaiter forgets how long it waited for others when the key was taken meanwhile", async () => {
   const stand = await standing();
   for (const node of stand.cluster.nodes) node.enqueue("a", "other:1");
   assertEquals(await denied(stand), [100, "last"]);
@@ -176,20 +176,20 @@ Deno.test("Contender forgets how long it waited for others when the key was take
   assertEquals(await denied(stand), [100, "last"]);
 });
 
-Deno.test("Contender does not overtake for one caller because another has waited in vain", async () => {
+Deno.test("QueuedWaiter does not overtake for one caller because another has waited in vain", async () => {
   const stand = await standing();
   for (const node of stand.cluster.nodes) node.enqueue("a", "other:1");
   assertEquals(await denied(stand), [100, "last"]);
-  stand.contender.resume();
+  stand.waiter.requeue();
   assertEquals(await denied(stand), [100, "last"]);
 });
 
-Deno.test("Contender that is woken while it waits for others asks as one who was", async () => {
+Deno.test("QueuedWaiter that is woken while it waits for others asks as one who was", async () => {
   const stand = await standing();
   for (const node of stand.cluster.nodes) node.enqueue("a", "other:1");
   const round = await stand.attempt();
   stand.cluster.clock.setTimer(() => stand.wake(0, 2), 30);
-  assertEquals([await stand.wait(round), stand.contender.claim], [30, "woken"]);
+  assertEquals([await stand.wait(round), stand.waiter.priority], [30, "woken"]);
 });
 
 // Rounds that say too little
@@ -202,26 +202,26 @@ async function early(replyMs: number): Promise<Stand> {
   return stand;
 }
 
-Deno.test("Contender whose round was decided early looks again once the others have answered", async () => {
+Deno.test("QueuedWaiter whose round was decided early looks again once the others have answered", async () => {
   const stand = await early(1);
   assertEquals(await denied(stand), [2 + 500, "last"]);
 });
 
-Deno.test("Contender whose round was decided early polls where the others don't answer", async () => {
+Deno.test("QueuedWaiter whose round was decided early polls where the others don't answer", async () => {
   const stand = await early(400);
   const round = await stand.attempt();
   assertEquals(await stand.wait(round), 2 + 100);
 });
 
-Deno.test("Contender whose round was decided early is content with a wake-up", async () => {
+Deno.test("QueuedWaiter whose round was decided early is content with a wake-up", async () => {
   const stand = await early(400);
   const round = stand.begin();
   await runMicrotasks();
   stand.cluster.clock.setTimer(() => stand.wake(0, 1), 1);
-  assertEquals([await stand.wait(round), stand.contender.claim], [1, "woken"]);
+  assertEquals([await stand.wait(round), stand.waiter.priority], [1, "woken"]);
 });
 
-Deno.test("Contender whose round was decided early waits no longer than it may", async () => {
+Deno.test("QueuedWaiter whose round was decided early waits no longer than it may", async () => {
   for (const limitMs of [1, 2, 3, 50]) {
     const stand = await early(400);
     const round = await stand.attempt();
@@ -232,14 +232,14 @@ Deno.test("Contender whose round was decided early waits no longer than it may",
 
 // Polling
 
-Deno.test("Contender that too few nodes answered polls", async () => {
+Deno.test("QueuedWaiter that too few nodes answered polls", async () => {
   const stand = await standing();
   stand.cluster.set("fail", 0, 1);
   stand.cluster.nodes[2].set("a", "other");
   assertEquals(await denied(stand), [2 + 100, "last"]);
 });
 
-Deno.test("Contender that too few nodes answered polls, though some woke it", async () => {
+Deno.test("QueuedWaiter that too few nodes answered polls, though some woke it", async () => {
   const stand = await standing();
   const { clock } = stand.cluster;
   stand.cluster.set("hang", 0, 1);
@@ -248,10 +248,10 @@ Deno.test("Contender that too few nodes answered polls, though some woke it", as
   await clock.advance(10);
   stand.wake(2);
   await clock.advance(10);
-  assertEquals([await stand.wait(round), stand.contender.claim], [2 + 100, "last"]);
+  assertEquals([await stand.wait(round), stand.waiter.priority], [2 + 100, "last"]);
 });
 
-Deno.test("Contender polls where too few nodes tell, and doubles its delays", async () => {
+Deno.test("QueuedWaiter polls where too few nodes tell, and doubles its delays", async () => {
   const stand = await standing(3, ({ nodes }) => {
     for (const node of nodes.slice(1)) node.refusal = new Error("no");
   }, { retryDelayMaxMs: 700 });
@@ -260,7 +260,7 @@ Deno.test("Contender polls where too few nodes tell, and doubles its delays", as
   for (const [attempt, delayMs] of [[0, 100], [1, 200], [2, 350], [9, 350]]) {
     const startMs = stand.nowMs;
     let overMs = 0;
-    stand.contender.wait(attempt, Infinity, undefined, round)
+    stand.waiter.wait(attempt, Infinity, undefined, round)
       .then(() => overMs = stand.nowMs - startMs);
     await stand.cluster.clock.advance(1_000);
     assertEquals(overMs, 2 + delayMs);
@@ -268,7 +268,7 @@ Deno.test("Contender polls where too few nodes tell, and doubles its delays", as
   assertEquals([stand.cluster.claims, stand.cluster.lines], [["none"], [[], [], []]]);
 });
 
-Deno.test("Contender that polls takes no notice of nodes that begin to tell, and then lines up", async () => {
+Deno.test("QueuedWaiter that polls takes no notice of nodes that begin to tell, and then lines up", async () => {
   const stand = await standing(3, ({ nodes }) => nodes.forEach((node) => node.listenMs = Infinity));
   await stand.cluster.clock.advance(1_000);
   stand.cluster.occupy();
@@ -282,19 +282,19 @@ Deno.test("Contender that polls takes no notice of nodes that begin to tell, and
 // Nodes that come and go
 
 for (const [fraction, delayMs] of [[0, 0], [0.5, 25], [0.98, 49]]) {
-  Deno.test(`Contender asks once within 50 ms when a node tells anew: after ${delayMs} with a jitter of ${fraction}`, async () => {
+  Deno.test(`QueuedWaiter asks once within 50 ms when a node tells anew: after ${delayMs} with a jitter of ${fraction}`, async () => {
     const stand = await standing(3, ({ nodes }) => nodes[2].listenMs = Infinity);
     stand.cluster.occupy();
     stand.cluster.fraction = fraction;
     const first = await stand.attempt();
     stand.cluster.clock.setTimer(() => stand.cluster.nodes[2].tell(), 200);
-    assertEquals([await stand.wait(first), stand.contender.claim], [200 + delayMs, "last"]);
+    assertEquals([await stand.wait(first), stand.waiter.priority], [200 + delayMs, "last"]);
     assertEquals(await denied(stand), [60_000, "last"]);
-    assertEquals(stand.cluster.lines, Array(3).fill([stand.contender.entry]));
+    assertEquals(stand.cluster.lines, Array(3).fill([stand.waiter.ticketId]));
   });
 }
 
-Deno.test("Contender asks once more within 50 ms where a node told anew while it asked", async () => {
+Deno.test("QueuedWaiter asks once more within 50 ms where a node told anew while it asked", async () => {
   const stand = await standing(3, ({ nodes }) => nodes[2].listenMs = Infinity);
   const { clock, nodes } = stand.cluster;
   stand.cluster.occupy();
@@ -303,11 +303,11 @@ Deno.test("Contender asks once more within 50 ms where a node told anew while it
   await clock.advance(5);
   nodes[2].tell();
   await clock.advance(5);
-  assertEquals([await stand.wait(first), stand.contender.claim], [25, "last"]);
+  assertEquals([await stand.wait(first), stand.waiter.priority], [25, "last"]);
   assertEquals(await denied(stand), [60_000, "last"]);
 });
 
-Deno.test("Contender asks no later than a key runs out where a node told anew while it asked", async () => {
+Deno.test("QueuedWaiter asks no later than a key runs out where a node told anew while it asked", async () => {
   const stand = await standing(3, ({ nodes }) => nodes[2].listenMs = Infinity);
   stand.cluster.occupy("a", 10);
   const round = stand.begin();
@@ -316,7 +316,7 @@ Deno.test("Contender asks no later than a key runs out where a node told anew wh
   assertEquals(await stand.wait(round), 10);
 });
 
-Deno.test("Contender asks at once when too few nodes tell any more, and then polls", async () => {
+Deno.test("QueuedWaiter asks at once when too few nodes tell any more, and then polls", async () => {
   const stand = await standing();
   const { clock, nodes } = stand.cluster;
   stand.cluster.occupy();
@@ -328,7 +328,7 @@ Deno.test("Contender asks at once when too few nodes tell any more, and then pol
   assertEquals(stand.cluster.claims, ["last", "none"]);
 });
 
-Deno.test("Contender that one node woke after it was woken in vain asks no later for a node that tells anew", async () => {
+Deno.test("QueuedWaiter that one node woke after it was woken in vain asks no later for a node that tells anew", async () => {
   const stand = await standing(5, ({ nodes }) => nodes[4].listenMs = Infinity);
   const { clock, nodes } = stand.cluster;
   stand.cluster.occupy();
@@ -339,5 +339,5 @@ Deno.test("Contender that one node woke after it was woken in vain asks no later
   const second = await stand.attempt();
   clock.setTimer(() => stand.wake(0), 200);
   clock.setTimer(() => nodes[4].tell(), 205);
-  assertEquals([await stand.wait(second), stand.contender.claim], [210, "woken"]);
+  assertEquals([await stand.wait(second), stand.waiter.priority], [210, "woken"]);
 });

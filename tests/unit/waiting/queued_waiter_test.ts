@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
-import { Contender } from "../../../src/waiting/queued_waiter.ts";
+import { QueuedWaiter } from "../../../src/waiting/queued_waiter.ts";
 import type { Round } from "../../../src/quorum/round.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 import { countListeners } from "../../support/fake_nodes.ts";
@@ -15,26 +15,26 @@ async function standing(nodeCount = 3, prepare?: (cluster: WaitingCluster) => vo
 
 // Beginning to listen
 
-Deno.test("Contender asks without a ticket while too few nodes tell, then with its own", async () => {
+Deno.test("QueuedWaiter asks without a ticket while too few nodes tell, then with its own", async () => {
   const stand = new Stand(3, ({ nodes }) => nodes.forEach((node) => node.listenMs = Infinity));
-  const { contender, cluster: { nodes } } = stand;
+  const { waiter, cluster: { nodes } } = stand;
   nodes[0].tell();
-  assertEquals(contender.next(), undefined);
+  assertEquals(waiter.next(), undefined);
   nodes[1].tell();
-  assert(contender.next() === contender);
+  assert(waiter.next() === waiter);
   nodes[0].deafen();
-  assertEquals(contender.next(), undefined);
+  assertEquals(waiter.next(), undefined);
   await stand.cluster.clock.advance(0);
 });
 
-Deno.test("Contender names itself by its client's id, a number of its own and when it came", async () => {
+Deno.test("QueuedWaiter names itself by its client's id, a number of its own and when it came", async () => {
   const stand = new Stand();
-  const { contender, bell, electorate, cluster } = stand;
+  const { waiter, notifications, client, cluster } = stand;
   const wallMs = cluster.clock.wallMs();
-  assertEquals(contender.entry, `${bell.id}:1:${wallMs}`);
+  assertEquals(waiter.ticketId, `${notifications.id}:1:${wallMs}`);
   await cluster.clock.advance(123);
-  const other = new Contender(bell, electorate, ["b"]);
-  assertEquals(other.entry, `${bell.id}:2:${wallMs + 123}`);
+  const other = new QueuedWaiter(notifications, client, ["b"]);
+  assertEquals(other.ticketId, `${notifications.id}:2:${wallMs + 123}`);
 });
 
 for (
@@ -51,41 +51,41 @@ for (
     for (const node of cluster.nodes) node.listenMs = 10;
     prepare(cluster);
   };
-  Deno.test(`Contender that was denied waits ${what}, and asks at once`, async () => {
+  Deno.test(`QueuedWaiter that was denied waits ${what}, and asks at once`, async () => {
     const stand = new Stand(3, prepared);
     stand.cluster.occupy();
     const denied = await stand.attempt();
     assertEquals(stand.cluster.claims, ["none"]);
     assertEquals(await stand.wait(denied), waitedMs);
-    assertEquals([stand.contender.woken, stand.cluster.lines], [false, [[], [], []]]);
+    assertEquals([stand.waiter.woken, stand.cluster.lines], [false, [[], [], []]]);
     await stand.attempt();
     assertEquals(stand.cluster.claims.at(-1), waitedMs === 1_000 ? "none" : "last");
   });
 
-  Deno.test(`Contender is ready ${what}`, async () => {
+  Deno.test(`QueuedWaiter is ready ${what}`, async () => {
     const stand = new Stand(3, prepared);
     const startMs = stand.nowMs;
     let readyMs = 0;
-    stand.contender.ready(Infinity, undefined).then(() => readyMs = stand.nowMs - startMs);
+    stand.waiter.ready(Infinity, undefined).then(() => readyMs = stand.nowMs - startMs);
     await stand.cluster.clock.advance(2_000);
     assertEquals(readyMs, waitedMs);
   });
 }
 
-Deno.test("Contender is ready at once where it is known who tells", async () => {
+Deno.test("QueuedWaiter is ready at once where it is known who tells", async () => {
   const stand = await standing();
   let ready = false;
-  stand.contender.ready(Infinity, undefined).then(() => ready = true);
+  stand.waiter.ready(Infinity, undefined).then(() => ready = true);
   await runMicrotasks();
   assertEquals([ready, stand.cluster.clock.timersAlive], [true, 0]);
 });
 
-Deno.test("Contender is ready when its time is over or its signal aborts, whatever nodes do", async () => {
+Deno.test("QueuedWaiter is ready when its time is over or its signal aborts, whatever nodes do", async () => {
   for (const ends of ["time", "signal"]) {
     const stand = new Stand(1, ({ nodes }) => nodes[0].listenMs = Infinity);
     const controller = new AbortController();
     let ready = false;
-    stand.contender.ready(100, controller.signal).then(() => ready = true);
+    stand.waiter.ready(100, controller.signal).then(() => ready = true);
     await stand.cluster.clock.advance(99);
     assertEquals(ready, false);
     if (ends === "signal") controller.abort();
@@ -95,7 +95,7 @@ Deno.test("Contender is ready when its time is over or its signal aborts, whatev
   }
 });
 
-Deno.test("Contender that was denied without a ticket lines up at once where enough nodes tell", async () => {
+Deno.test("QueuedWaiter that was denied without a ticket lines up at once where enough nodes tell", async () => {
   const stand = new Stand();
   stand.cluster.occupy();
   const denied = await stand.attempt();
@@ -104,16 +104,16 @@ Deno.test("Contender that was denied without a ticket lines up at once where eno
   assertEquals(await stand.wait(denied), 0);
   await stand.attempt();
   assertEquals(stand.cluster.claims, ["none", "last"]);
-  assertEquals(stand.cluster.lines, Array(3).fill([stand.contender.entry]));
+  assertEquals(stand.cluster.lines, Array(3).fill([stand.waiter.ticketId]));
 });
 
-Deno.test("Contender knows how long the longest line is that it was told of", async () => {
+Deno.test("QueuedWaiter knows how long the longest line is that it was told of", async () => {
   const stand = await standing();
-  assertEquals(stand.contender.lineLength, undefined);
+  assertEquals(stand.waiter.queueLength, undefined);
   stand.cluster.nodes[1].enqueue("a", "other:1", "other:2");
   stand.cluster.nodes[0].enqueue("a", "other:1");
   await stand.attempt();
-  assertEquals(stand.contender.lineLength, 3);
+  assertEquals(stand.waiter.queueLength, 3);
 });
 
 // Woken
@@ -129,14 +129,14 @@ async function inVain(nodeCount = 3, replyMs = 10): Promise<[stand: Stand, denie
 }
 
 for (const nodeCount of [1, 2, 3, 5]) {
-  Deno.test(`Contender of ${nodeCount} nodes asks at once when the first of them wakes it, and keeps to the line unless that is a quorum`, async () => {
+  Deno.test(`QueuedWaiter of ${nodeCount} nodes asks at once when the first of them wakes it, and keeps to the line unless that is a quorum`, async () => {
     const stand = await standing(nodeCount);
     const { clock, nodes } = stand.cluster;
     for (const node of nodes) node.replyMs = 10;
     const denied = await stand.attempt();
     clock.setTimer(() => stand.wake(nodeCount - 1), 1_000);
-    assertEquals([await stand.wait(denied), stand.contender.woken], [1_000, true]);
-    assertEquals(stand.contender.claim, "woken");
+    assertEquals([await stand.wait(denied), stand.waiter.woken], [1_000, true]);
+    assertEquals(stand.waiter.priority, "woken");
     stand.cluster.free();
     const granted = await stand.attempt();
     const claim = nodeCount === 1 ? "woken" : "last";
@@ -145,17 +145,17 @@ for (const nodeCount of [1, 2, 3, 5]) {
 }
 
 for (const [nodeCount, quorum] of [[1, 1], [2, 2], [3, 2], [5, 3]]) {
-  Deno.test(`Contender of ${nodeCount} nodes that was woken in vain asks again once ${quorum} have woken it`, async () => {
+  Deno.test(`QueuedWaiter of ${nodeCount} nodes that was woken in vain asks again once ${quorum} have woken it`, async () => {
     const [stand, denied] = await inVain(nodeCount);
     let over = false;
-    stand.contender.wait(0, Infinity, undefined, denied).then(() => over = true);
+    stand.waiter.wait(0, Infinity, undefined, denied).then(() => over = true);
     await stand.cluster.clock.advance(1_000);
     for (let number = 0; number < quorum; number++) {
       assertEquals(over, false);
       stand.wake(number);
       await runMicrotasks();
     }
-    assertEquals([over, stand.contender.woken, stand.contender.claim], [true, true, "woken"]);
+    assertEquals([over, stand.waiter.woken, stand.waiter.priority], [true, true, "woken"]);
   });
 }
 
@@ -168,21 +168,21 @@ for (
     [0, 1, 3],
   ]
 ) {
-  Deno.test(`Contender that was woken in vain gives the others ${graceMs} ms, where answers take ${replyMs} and the jitter is ${fraction}`, async () => {
+  Deno.test(`QueuedWaiter that was woken in vain gives the others ${graceMs} ms, where answers take ${replyMs} and the jitter is ${fraction}`, async () => {
     const [stand, denied] = await inVain(3, replyMs);
     stand.cluster.fraction = fraction;
     stand.cluster.clock.setTimer(() => stand.wake(1), 1_000);
-    assertEquals([await stand.wait(denied), stand.contender.claim], [1_000 + graceMs, "woken"]);
+    assertEquals([await stand.wait(denied), stand.waiter.priority], [1_000 + graceMs, "woken"]);
   });
 }
 
-Deno.test("Contender that the same node woke twice does not take it for two", async () => {
+Deno.test("QueuedWaiter that the same node woke twice does not take it for two", async () => {
   const [stand, denied] = await inVain();
   for (const ms of [100, 103]) stand.cluster.clock.setTimer(() => stand.wake(1), ms);
   assertEquals(await stand.wait(denied), 110);
 });
 
-Deno.test("Contender that too few nodes put in line for a quorum is content with these", async () => {
+Deno.test("QueuedWaiter that too few nodes put in line for a quorum is content with these", async () => {
   const stand = await standing(5);
   const { clock, nodes } = stand.cluster;
   stand.cluster.set("fail", 3, 4);
@@ -191,11 +191,11 @@ Deno.test("Contender that too few nodes put in line for a quorum is content with
     const denied = await stand.attempt(); // node 0 puts it in line, 1 and 2 only deny
     assertEquals(stand.cluster.lines.map(({ length }) => length), [1, 0, 0, 0, 0]);
     clock.setTimer(() => stand.wake(0), 20);
-    assertEquals([await stand.wait(denied), stand.contender.claim], [20, "woken"]);
+    assertEquals([await stand.wait(denied), stand.waiter.priority], [20, "woken"]);
   }
 });
 
-Deno.test("Contender that asked unwoken since it was woken in vain asks at the first wake-up again", async () => {
+Deno.test("QueuedWaiter that asked unwoken since it was woken in vain asks at the first wake-up again", async () => {
   const [stand, denied] = await inVain();
   await stand.wait(denied, 50);
   const { clock } = stand.cluster;
@@ -205,30 +205,30 @@ Deno.test("Contender that asked unwoken since it was woken in vain asks at the f
   assertEquals(stand.cluster.claims, ["last", "last", "last"]);
 });
 
-Deno.test("Contender that was woken in vain knows it where the round was decided early, too", async () => {
+Deno.test("QueuedWaiter that was woken in vain knows it where the round was decided early, too", async () => {
   const [stand] = await inVain(4, 0);
   const { clock, nodes } = stand.cluster;
   for (const node of nodes.slice(2)) node.replyMs = 1;
-  stand.contender.claim = "woken";
+  stand.waiter.priority = "woken";
   const denied = await stand.attempt();
   clock.setTimer(() => stand.wake(0), 100);
   assertEquals(await stand.wait(denied), 102);
 });
 
 for (const numbers of [[0], [0, 1]]) {
-  Deno.test(`Contender that ${numbers.length} of 3 nodes woke during its attempt asks again at once`, async () => {
+  Deno.test(`QueuedWaiter that ${numbers.length} of 3 nodes woke during its attempt asks again at once`, async () => {
     const stand = await standing();
     for (const node of stand.cluster.nodes) node.replyMs = 10;
     const denied = stand.begin();
     await stand.cluster.clock.advance(5);
     stand.wake(...numbers);
     await stand.cluster.clock.advance(5);
-    assertEquals([await stand.wait(denied), stand.contender.woken], [0, true]);
+    assertEquals([await stand.wait(denied), stand.waiter.woken], [0, true]);
   });
 }
 
 for (const [numbers, waitedMs] of [[[0], 10], [[0, 1], 0]] as const) {
-  Deno.test(`Contender that ${numbers.length} of 3 nodes woke during an attempt in vain asks again after ${waitedMs} ms`, async () => {
+  Deno.test(`QueuedWaiter that ${numbers.length} of 3 nodes woke during an attempt in vain asks again after ${waitedMs} ms`, async () => {
     const [stand, first] = await inVain();
     const { clock } = stand.cluster;
     clock.setTimer(() => stand.wake(0, 1), 20);
@@ -237,11 +237,11 @@ for (const [numbers, waitedMs] of [[[0], 10], [[0, 1], 0]] as const) {
     await clock.advance(5);
     stand.wake(...numbers);
     await clock.advance(5);
-    assertEquals([await stand.wait(denied), stand.contender.woken], [waitedMs, true]);
+    assertEquals([await stand.wait(denied), stand.waiter.woken], [waitedMs, true]);
   });
 }
 
-Deno.test("Contender counts no wake-up from before its last attempt", async () => {
+Deno.test("QueuedWaiter counts no wake-up from before its last attempt", async () => {
   const stand = await standing();
   const { clock } = stand.cluster;
   const first = await stand.attempt();
@@ -249,39 +249,39 @@ Deno.test("Contender counts no wake-up from before its last attempt", async () =
   await stand.wait(first);
   const second = await stand.attempt();
   clock.setTimer(() => stand.wake(1), 20);
-  assertEquals([await stand.wait(second), stand.contender.claim], [22, "woken"]);
+  assertEquals([await stand.wait(second), stand.waiter.priority], [22, "woken"]);
   const third = await stand.attempt();
-  assertEquals([await stand.wait(third), stand.contender.claim], [60_000, "last"]);
+  assertEquals([await stand.wait(third), stand.waiter.priority], [60_000, "last"]);
   assertEquals(stand.cluster.claims, ["last", "last", "woken"]);
 });
 
-Deno.test("Contender that was woken in vain goes to the front of the line", async () => {
+Deno.test("QueuedWaiter that was woken in vain goes to the front of the line", async () => {
   const stand = await standing();
   const { clock, nodes } = stand.cluster;
   const first = await stand.attempt();
   clock.setTimer(() => stand.wake(0, 1, 2), 20);
   await stand.wait(first);
   for (const node of nodes) {
-    node.drop("a", stand.contender.entry);
+    node.drop("a", stand.waiter.ticketId);
     node.enqueue("a", "other:1:9999999999999");
   }
   await stand.attempt();
   assertEquals(
     stand.cluster.lines,
-    Array(3).fill([stand.contender.entry, "other:1:9999999999999"]),
+    Array(3).fill([stand.waiter.ticketId, "other:1:9999999999999"]),
   );
 });
 
 // The end of a wait
 
-Deno.test("Contender waits no longer than it may, and asks as one who was not woken", async () => {
+Deno.test("QueuedWaiter waits no longer than it may, and asks as one who was not woken", async () => {
   const stand = await standing();
   const denied = await stand.attempt();
-  assertEquals([await stand.wait(denied, 300), stand.contender.claim], [300, "last"]);
+  assertEquals([await stand.wait(denied, 300), stand.waiter.priority], [300, "last"]);
   assertEquals([await stand.wait(denied, 0), stand.cluster.clock.timersAlive], [0, 0]);
 });
 
-Deno.test("Contender waits until its signal aborts, and leaves no listener", async () => {
+Deno.test("QueuedWaiter waits until its signal aborts, and leaves no listener", async () => {
   const stand = await standing();
   const { clock } = stand.cluster;
   const denied = await stand.attempt();
@@ -293,15 +293,15 @@ Deno.test("Contender waits until its signal aborts, and leaves no listener", asy
   assertEquals(await stand.wait(denied, 1_000, controller.signal), 0);
 });
 
-Deno.test("Contender waits until the client closes, and polls no more then", async () => {
+Deno.test("QueuedWaiter waits until the client closes, and polls no more then", async () => {
   for (const answers of [true, false]) {
     const stand = await standing();
     if (!answers) stand.cluster.set("fail", 0, 1);
     const denied = await stand.attempt();
     let over = false;
-    stand.contender.wait(0, Infinity, undefined, denied).then(() => over = true);
+    stand.waiter.wait(0, Infinity, undefined, denied).then(() => over = true);
     await runMicrotasks();
-    stand.bell.close();
+    stand.notifications.close();
     assertEquals(stand.cluster.wheel.announceClose(), true);
     await runMicrotasks();
     assertEquals([over, stand.cluster.clock.timersAlive], [true, 0]);
@@ -310,72 +310,72 @@ Deno.test("Contender waits until the client closes, and polls no more then", asy
 
 // Whose turn it is
 
-Deno.test("Contender at rest passes wake-ups on, node by node", async () => {
+Deno.test("QueuedWaiter at rest passes wake-ups on, node by node", async () => {
   const stand = await standing();
   await stand.attempt();
-  stand.contender.rest();
+  stand.waiter.park();
   stand.wake(1);
-  const { entry } = stand.contender;
-  assertEquals(stand.cluster.nodes.map(({ leaves }) => leaves), [[], [entry], []]);
+  const { ticketId } = stand.waiter;
+  assertEquals(stand.cluster.nodes.map(({ leaves }) => leaves), [[], [ticketId], []]);
 });
 
-Deno.test("Contender that goes on after a rest lines up anew, and passes on what wakes it where it stood", async () => {
+Deno.test("QueuedWaiter that goes on after a rest lines up anew, and passes on what wakes it where it stood", async () => {
   const stand = await standing();
-  const { contender, cluster: { clock, nodes } } = stand;
+  const { waiter, cluster: { clock, nodes } } = stand;
   await stand.attempt();
-  const before = contender.entry;
-  contender.rest();
+  const before = waiter.ticketId;
+  waiter.park();
   await clock.advance(50);
-  contender.resume();
-  assertNotEquals(contender.entry, before);
+  waiter.requeue();
+  assertNotEquals(waiter.ticketId, before);
   const denied = await stand.attempt();
-  assertEquals(stand.cluster.lines, Array(3).fill([before, contender.entry]));
+  assertEquals(stand.cluster.lines, Array(3).fill([before, waiter.ticketId]));
   clock.setTimer(() => nodes.forEach((node) => node.wake(before)), 10);
   clock.setTimer(() => stand.wake(0, 1), 20);
-  assertEquals([await stand.wait(denied), contender.claim], [20, "woken"]);
+  assertEquals([await stand.wait(denied), waiter.priority], [20, "woken"]);
   assertEquals(nodes.map(({ leaves }) => leaves), Array(3).fill([before]));
-  assertEquals(stand.cluster.lines, Array(3).fill([contender.entry]));
+  assertEquals(stand.cluster.lines, Array(3).fill([waiter.ticketId]));
 });
 
-Deno.test("Contender that goes on for another caller keeps its place, but not a wake-up", async () => {
+Deno.test("QueuedWaiter that goes on for another caller keeps its place, but not a wake-up", async () => {
   const stand = await standing();
-  const { contender, cluster: { clock } } = stand;
+  const { waiter, cluster: { clock } } = stand;
   const denied = await stand.attempt();
   clock.setTimer(() => stand.wake(0, 1, 2), 20);
   await stand.wait(denied);
-  const before = contender.entry;
-  contender.resume();
-  assertEquals([contender.claim, contender.woken, contender.entry], ["last", false, before]);
+  const before = waiter.ticketId;
+  waiter.requeue();
+  assertEquals([waiter.priority, waiter.woken, waiter.ticketId], ["last", false, before]);
 });
 
-Deno.test("Contender that ends leaves the line on every node that may have put it there, or still will", async () => {
+Deno.test("QueuedWaiter that ends leaves the line on every node that may have put it there, or still will", async () => {
   const stand = await standing();
-  const { contender, cluster: { nodes } } = stand;
+  const { waiter, cluster: { nodes } } = stand;
   nodes[1].replyMs = 1_000;
   nodes[2].deafen();
   await stand.attempt();
-  contender.end();
-  assertEquals(nodes.map(({ leaves }) => leaves), Array(3).fill([contender.entry]));
+  waiter.leave();
+  assertEquals(nodes.map(({ leaves }) => leaves), Array(3).fill([waiter.ticketId]));
   assertEquals(stand.cluster.lines, [[], [], []]);
   stand.wake(0); // nobody's any more
   assertEquals(nodes[0].leaves.length, 2);
 });
 
-Deno.test("Contender that ends at rest, or before it was in line, leaves nowhere", async () => {
+Deno.test("QueuedWaiter that ends at rest, or before it was in line, leaves nowhere", async () => {
   const stand = await standing();
   await stand.attempt();
-  stand.contender.rest();
-  stand.contender.end();
+  stand.waiter.park();
+  stand.waiter.leave();
   const other = await standing();
-  other.contender.end();
+  other.waiter.leave();
   for (const { cluster: { nodes } } of [stand, other]) {
     assertEquals(nodes.flatMap(({ leaves }) => leaves), []);
   }
 });
 
-Deno.test("Contender that ends lets the nodes tell no longer after a while", async () => {
+Deno.test("QueuedWaiter that ends lets the nodes tell no longer after a while", async () => {
   const stand = await standing();
-  stand.contender.end();
+  stand.waiter.leave();
   await stand.cluster.clock.advance(30_000);
   assertEquals(stand.cluster.nodes.map(({ unlistened }) => unlistened), [1, 1, 1]);
 });

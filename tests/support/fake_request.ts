@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Ballot } from "../../src/quorum/lock_node.ts";
+import type { LockRequest } from "../../src/quorum/lock_node.ts";
 
 /** What one node answered: how, in which seat, and when by the monotonic clock or why not. */
 export type Answer = readonly [
@@ -13,12 +13,12 @@ export type Answer = readonly [
 ];
 
 /** A question about some keys, for a second unless told otherwise. */
-export class FakeBallot implements Ballot {
+export class FakeRequest implements LockRequest {
   readonly keys: readonly string[];
   readonly value: string;
   ttlMs = 1_000;
   wanted = true;
-  mayStand = 0;
+  maybeSet = 0;
   shared: unknown = undefined;
   guardMs = 0;
   /** What was answered, in order. */
@@ -31,20 +31,20 @@ export class FakeBallot implements Ballot {
     this.value = value;
   }
 
-  grant(seat: number, atMs?: number): void {
-    this.answers.push(["granted", seat, atMs]);
+  grant(nodeIndex: number, atMs?: number): void {
+    this.answers.push(["granted", nodeIndex, atMs]);
   }
 
-  deny(seat: number, atMs?: number): void {
-    this.answers.push(["denied", seat, atMs]);
+  deny(nodeIndex: number, atMs?: number): void {
+    this.answers.push(["denied", nodeIndex, atMs]);
   }
 
-  quarantine(seat: number, atMs?: number): void {
-    this.answers.push(["quarantined", seat, atMs]);
+  quarantine(nodeIndex: number, atMs?: number): void {
+    this.answers.push(["quarantined", nodeIndex, atMs]);
   }
 
-  fail(seat: number, error: Error): void {
+  fail(nodeIndex: number, error: Error): void {
     this.errors.push(error);
-    this.answers.push(["failed", seat, error.message]);
+    this.answers.push(["failed", nodeIndex, error.message]);
   }
 }

@@ -1,7 +1,8 @@
 import { assert, assertEquals } from "@std/assert";
 import { resolveOptions } from "../../../src/options.ts";
 import { TimerWheel } from "../../../src/time/timer_wheel.ts";
-import { pause, PollingWaiter } from "../../../src/waiting/waiter.ts";
+import { pause } from "../../../src/time/pause.ts";
+import { PollingWaiter } from "../../../src/waiting/polling.ts";
 import { FakeClock, runMicrotasks } from "../../support/fake_clock.ts";
 import { countListeners } from "../../support/fake_nodes.ts";
 
@@ -117,14 +118,14 @@ Deno.test("pause() resolves when the client closes, which it says it waited for"
 Deno.test("pause() lets go of the process once, though its signal aborts while the client closes", async () => {
   const bench = new Bench();
   const controller = new AbortController();
-  bench.wheel.hold(); // somebody else's
+  bench.wheel.ref(); // somebody else's
   const over = watch(pause(bench.wheel, 1_000, controller.signal));
   // Told of the close first, as it hangs in the same slot and came later.
   bench.wheel.after(1_000, () => {}, () => controller.abort());
   assertEquals(bench.wheel.announceClose(), true);
   await runMicrotasks();
   assertEquals([over(), bench.clock.timersAlive], [true, 1]);
-  bench.wheel.release();
+  bench.wheel.unref();
   assertEquals(bench.clock.timersAlive, 0);
 });
 

@@ -1,6 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
-import { backoffMs } from "../../../src/waiting/backoff.ts";
+import { backoffMs } from "../../../src/waiting/polling.ts";
 
 const SEED = 1_024;
 

@@ -1,0 +1,70 @@
+/**
+ * A wait that a caller is in.
+ *
+ * @module
+ */
+import { TimerEntry, type TimerWheel } from "./timer_wheel.ts";
+
+/** Resolves after `delayMs`, when `signal` aborts, or when the client closes. Never rejects. */
+export function pause(
+  wheel: TimerWheel,
+  delayMs: number,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  return new Pause(wheel, delayMs, signal).over;
+}
+
+/** A wait that somebody is in: it keeps the process alive. */
+export class Pause extends TimerEntry {
+  /** Resolves at its end. */
+  readonly over: Promise<void>;
+  readonly #wheel: TimerWheel;
+  readonly #signal: AbortSignal | undefined;
+  #resolve: (() => void) | undefined = undefined;
+
+  /**
+   * @param wheel Where it waits.
+   * @param delayMs For how long, in milliseconds; for ever where it is `Infinity`.
+   * @param signal Ends it.
+   */
+  constructor(wheel: TimerWheel, delayMs: number, signal: AbortSignal | undefined) {
+    super();
+    this.#wheel = wheel;
+    this.#signal = signal;
+    if (signal?.aborted) {
+      this.over = Promise.resolve();
+      return;
+    }
+    this.over = new Promise((resolve) => this.#resolve = resolve);
+    signal?.addEventListener("abort", this.end, { once: true });
+    wheel.ref();
+    wheel.schedule(this, wheel.clock.monotonicMs() + delayMs);
+  }
+
+  /** Ends it now. */
+  readonly end = (): void => {
+    const resolve = this.#resolve;
+    if (!resolve) return;
+    this.#resolve = undefined;
+    this.#signal?.removeEventListener("abort", this.end);
+    this.#wheel.cancel(this);
+    this.#wheel.unref();
+    resolve();
+  };
+
+  /** Has it end `delayMs` from now, if it would not end before. */
+  shorten(delayMs: number): void {
+    const dueMs = this.#wheel.clock.monotonicMs() + delayMs;
+    if (this.#resolve && dueMs < this.dueMs) this.#wheel.schedule(this, dueMs);
+  }
+
+  override onDue(): void {
+    if (this.#wheel.clock.monotonicMs() < this.dueMs) this.#wheel.schedule(this, this.dueMs);
+    else this.end();
+  }
+
+  override onClosed(): boolean {
+    this.end();
+    return true;
+  }
+}

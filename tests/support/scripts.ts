@@ -1,0 +1,14 @@
+/**
+ * Every Lua script of the library, for tests that go through all of them.
+ *
+ * @module
+ */
+import * as acquire from "../../src/redis_node/scripts/acquire.ts";
+import * as creation from "../../src/redis_node/scripts/creation.ts";
+import * as extend from "../../src/redis_node/scripts/extend.ts";
+import * as fencing from "../../src/redis_node/scripts/fencing.ts";
+import * as queue from "../../src/redis_node/scripts/queue.ts";
+import * as release from "../../src/redis_node/scripts/release.ts";
+
+/** What the modules of scripts export, by name. */
+export const scripts = { ...acquire, ...creation, ...extend, ...fencing, ...queue, ...release };
