@@ -1,11 +1,12 @@
 /**
- * The doctor: asks every node how it is set up.
+ * `check()`: asks every node how it is set up.
  *
  * @module
  */
 import { askNode } from "../quorum/ask_node.ts";
 import { RedlockError } from "../errors.ts";
 import { findingsOf } from "./findings.ts";
+import { ERROR_LENGTH_MAX, printable, WORD_LENGTH_MAX } from "./printable.ts";
 import type { HealthReport, NodeHealth } from "./report.ts";
 import type { LockNode } from "../quorum/lock_node.ts";
 import type { NodeDiagnosis } from "../quorum/node_diagnosis.ts";
@@ -15,15 +16,15 @@ import type { NodeSet } from "../quorum/round.ts";
 /** The nodes of a client, and whether it was closed. */
 type CheckedClient = NodeSet & { readonly closed: boolean };
 
-/** What is asked for where a node can do no more than look at a key; nobody locks it. */
-const KEY = "hasp:doctor";
+/** The key that is looked at on a node without `diagnose()`; no client locks it. */
+const KEY = "hasp:check";
 
 /**
- * Asks every node, and derives what does not fit.
+ * Asks every node, and derives the findings.
  *
- * @param client Who is asked.
- * @param settings What it is to fit.
- * @throws {RedlockError} If the client is closed, or is closed meanwhile.
+ * @param client The nodes to ask.
+ * @param settings The settings that the nodes must suit: TTL, node timeout, drift factor and key prefix.
+ * @throws {RedlockError} If the client is closed, or is closed while the nodes are asked.
  */
 export async function check(client: CheckedClient, settings: Settings): Promise<HealthReport> {
   checkOpen(client);
@@ -45,7 +46,7 @@ async function ask(
   { nodeTimeoutMs, keyPrefix }: Settings,
 ): Promise<NodeHealth> {
   const question = async (): Promise<NodeDiagnosis | undefined> => {
-    if (node.diagnose) return await node.diagnose(nodeTimeoutMs);
+    if (node.diagnose) return printableWords(await node.diagnose(nodeTimeoutMs));
     await node.inspect(keyPrefix + KEY);
     return undefined;
   };
@@ -55,6 +56,17 @@ async function ask(
   return {
     name,
     reachable: false,
-    error: error?.message ?? `no answer within ${nodeTimeoutMs} ms`,
+    error: printable(error?.message ?? `no answer within ${nodeTimeoutMs} ms`, ERROR_LENGTH_MAX),
   };
+}
+
+/** The same with every text in it printable, so that the findings made of it are printable too. */
+function printableWords<T>(value: T): T;
+function printableWords(value: unknown): unknown {
+  if (typeof value === "string") return printable(value, WORD_LENGTH_MAX);
+  if (Array.isArray(value)) return value.map(printableWords);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, part]) => [name, printableWords(part)]),
+  );
 }

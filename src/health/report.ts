@@ -1,13 +1,14 @@
 /**
- * What `check` finds, as plain data and as text.
+ * What `check()` returns, as plain data and as text.
  *
  * @module
  */
 import type { NodeDiagnosis } from "../quorum/node_diagnosis.ts";
+import { ERROR_LENGTH_MAX, MESSAGE_LENGTH_MAX, printable, WORD_LENGTH_MAX } from "./printable.ts";
 
 /**
- * How much a finding matters. `error`: locks cannot be had, or two may hold one. `warning`: they can, until
- * something else happens. `info`: good to know.
+ * How much a finding matters. `error`: locks cannot be acquired, or two clients may hold one lock. `warning`: locks
+ * work, but one more event can break them, or waiting is slower. `info`: good to know.
  */
 export type Severity = "error" | "warning" | "info";
 
@@ -16,6 +17,7 @@ export type FindingCode =
   | "CLIENT_CLOCK_APART"
   | "CLUSTER_NODE"
   | "EVALSHA_REFUSED"
+  | "EVAL_REFUSED"
   | "INFO_REFUSED"
   | "MAY_EVICT"
   | "NODES_EVEN"
@@ -28,54 +30,60 @@ export type FindingCode =
   | "REPLICA"
   | "RESTARTED"
   | "SAME_SERVER"
+  | "SEVERAL_SERVERS"
   | "SUBSCRIBE_REFUSED"
-  | "TIME_REFUSED";
+  | "TIME_REFUSED"
+  | "VERSION_OLD";
 
-/** Something that does not fit. */
+/** One problem that `check()` found. */
 export interface Finding {
   /** A stable name for programs to compare. */
   readonly code: FindingCode;
   /** How much it matters. */
   readonly severity: Severity;
-  /** The names of the nodes that it is about; none where it is about their number or about the client. */
+  /** The names of the nodes concerned; empty if the finding is about their number or about this process. */
   readonly nodes: readonly string[];
-  /** What was found, on which nodes. */
+  /** What was found, and on which nodes: one line. */
   readonly message: string;
-  /** What to do about it. */
+  /** What to do about it: one line. */
   readonly advice: string;
 }
 
-/** How one node does. What is left out is not known. */
+/**
+ * The state of one node. A field is missing if it is not known. Every text that comes from the server is one line
+ * without control characters, and is cut to a length of 64 characters, errors to 300.
+ */
 export interface NodeHealth extends Partial<NodeDiagnosis> {
-  /** Its name: its address without credentials. */
+  /** The node's name: its address without credentials. */
   readonly name: string;
-  /** Whether it answered. */
+  /** Whether the node answered in time. */
   readonly reachable: boolean;
   /** Why it did not. */
   readonly error?: string;
 }
 
-/** How the nodes do, and what does not fit: plain data, without credentials. */
+/** The state of all nodes, and the problems found: plain data, without credentials. */
 export interface HealthReport {
-  /** Whether no finding is an error. */
+  /** Whether no finding is an `error`. */
   readonly ok: boolean;
   /** How many nodes must agree. */
   readonly quorum: number;
-  /** Every node, in the order in which they were listed. */
+  /** Every node, in the order in which the nodes were listed. */
   readonly nodes: readonly NodeHealth[];
-  /** What does not fit, the severest first. */
+  /** The problems found, those of the highest severity first. */
   readonly findings: readonly Finding[];
 }
 
-const HEADINGS = ["node", "answers in", "version", "role", "up for", "clock", "disk", "when full"];
+const HEADINGS = ["node", "round trip", "version", "role", "up for", "clock", "AOF", "when full"];
 const UNKNOWN = "?";
-/** Units of time, the longest first: what is as long as two of one is told in it. */
+/** Units of time, the largest first: a duration is written in the first unit of which it has at least two. */
 const UNITS = [["d", 86_400_000], ["h", 3_600_000], ["min", 60_000], ["s", 1_000]] as const;
 
 /**
- * Writes a report for people to read: a line for each node, then each finding with what to do about it.
+ * Formats a report for people: a table with a line for each node, then each finding with what to do about it. Texts
+ * of servers cannot forge lines, columns or terminal escapes, wherever the report comes from.
  *
- * @example A report on the screen
+ * @example Print a report
  * ```ts
  * import { assert } from "@std/assert";
  * import { createRedlock, formatHealthReport } from "@hasp/redlock";
@@ -87,46 +95,55 @@ const UNITS = [["d", 86_400_000], ["h", 3_600_000], ["min", 60_000], ["s", 1_000
  * assert(text.includes("warning NODES_FEW: There are 2 nodes, and none may fail"));
  * ```
  *
- * @param report What `check` returned.
- * @returns Lines of text, without a line end behind the last.
+ * @param report The result of `check()`.
+ * @returns Lines of text, without a line break at the end.
  */
 export function formatHealthReport(report: HealthReport): string {
   const { nodes, quorum, findings } = report;
   const answering = nodes.filter(({ reachable }) => reachable).length;
-  const localQueues = [
+  const lines = [
     `${answering} of ${nodes.length} nodes answered, ${quorum} are a quorum`,
     "",
     ...table([HEADINGS, ...nodes.map(cellsOf)]),
     "",
   ];
-  if (findings.length === 0) localQueues.push("nothing found amiss");
+  if (findings.length === 0) lines.push("no problems found");
   for (const { severity, code, message, advice } of findings) {
-    localQueues.push(`${severity} ${code}: ${message}`, `  ${advice}`);
+    lines.push(
+      printable(`${severity} ${code}: ${message}`, MESSAGE_LENGTH_MAX),
+      `  ${printable(advice, MESSAGE_LENGTH_MAX)}`,
+    );
   }
-  return localQueues.join("\n");
+  return lines.join("\n");
 }
 
 function cellsOf(node: NodeHealth): string[] {
-  if (!node.reachable) return [node.name, node.error ?? UNKNOWN];
-  const { roundTripMs, version, role, uptimeMs, clockOffsetMs, maxmemoryPolicy } = node;
+  const name = word(node.name);
+  if (!node.reachable) return [name, printable(node.error ?? UNKNOWN, ERROR_LENGTH_MAX)];
+  const { roundTripMs, version = UNKNOWN, serverName, uptimeMs, clockOffsetMs } = node;
   return [
-    node.name,
+    name,
     roundTripMs === undefined ? UNKNOWN : `${roundTripMs.toFixed(1)} ms`,
-    version ?? UNKNOWN,
-    (node.clustered ? "cluster, " : "") + (role ?? UNKNOWN),
+    word(serverName === undefined ? version : `${serverName} ${version}`),
+    word((node.clustered ? "cluster, " : "") + (node.role ?? UNKNOWN)),
     uptimeMs === undefined ? UNKNOWN : duration(uptimeMs),
     clockOffsetMs === undefined ? UNKNOWN : clock(clockOffsetMs, roundTripMs ?? 0),
-    disk(node),
-    maxmemoryPolicy ?? UNKNOWN,
+    word(aof(node)),
+    word(node.maxmemoryPolicy ?? UNKNOWN),
   ];
 }
 
-function disk({ aofEnabled, appendfsync = UNKNOWN }: NodeHealth): string {
-  if (aofEnabled === undefined) return UNKNOWN;
-  return aofEnabled ? appendfsync : "no log";
+function word(text: string): string {
+  return printable(text, WORD_LENGTH_MAX);
 }
 
-/** How far ahead it is, and how far that may be off. */
+/** When the append-only file is flushed, if there is one. */
+function aof({ aofEnabled, appendfsync = UNKNOWN }: NodeHealth): string {
+  if (aofEnabled === undefined) return UNKNOWN;
+  return aofEnabled ? appendfsync : "off";
+}
+
+/** The offset of a clock, and its uncertainty. */
 function clock(offsetMs: number, roundTripMs: number): string {
   const rounded = Math.round(offsetMs);
   return `${rounded > 0 ? "+" : ""}${rounded || 0} ± ${Math.ceil(roundTripMs / 2)} ms`;
@@ -137,7 +154,7 @@ function duration(ms: number): string {
   return `${Math.floor(ms / unitMs)} ${unit}`;
 }
 
-/** Pads the cells of each column to one width; what stands alone at the end of its line has none. */
+/** Pads the cells of each column to one width, but not the last cell of a row. */
 function table(rows: readonly (readonly string[])[]): string[] {
   const widths = HEADINGS.map((_, column) =>
     Math.max(...rows.filter((row) => column < row.length - 1).map((row) => row[column].length))

@@ -4,33 +4,53 @@
  * @module
  */
 
-/** A command that a node was tried with. */
-export type TriedCommand = "CONFIG" | "EVALSHA" | "INFO" | "PUBLISH" | "SUBSCRIBE" | "TIME";
+/** A command that `check()` tries on a node. */
+export type TriedCommand =
+  | "CONFIG"
+  | "EVAL"
+  | "EVALSHA"
+  | "INFO"
+  | "PUBLISH"
+  | "SUBSCRIBE"
+  | "TIME";
 
-/** What a node tells of itself, as plain data. Whatever is left out it does not tell, or was not let tell. */
+/**
+ * What a node reports about itself, as plain data. A field is missing if the node did not report it or refused the
+ * command.
+ */
 export interface NodeDiagnosis {
-  /** From the question to the answer, in milliseconds, without connecting. */
+  /** Time from the question to the answer, in milliseconds, without connecting. */
   readonly roundTripMs: number;
-  /** By how much its wall clock is ahead of this process's, in milliseconds; right to half of `roundTripMs`. */
+  /** How far the node's wall clock is ahead of this process's, in milliseconds, give or take half of `roundTripMs`. */
   readonly clockOffsetMs?: number;
-  /** The version of its software. */
+  /** The name of the server software (`server_name`), such as `valkey`. Redis does not report one. */
+  readonly serverName?: string;
+  /** The version of the server software. */
   readonly version?: string;
-  /** Whether it decides by itself or follows another. */
-  readonly role?: "master" | "replica";
-  /** Tells this run of this server from every other: a restart changes it, another name does not. */
+  /**
+   * `master`: it takes writes from clients alone. `replica`: it follows another server. `active-replica`: it takes
+   * writes from clients and from another server, as KeyDB can.
+   */
+  readonly role?: "master" | "replica" | "active-replica";
+  /** Identifies this run of this server: it changes with a restart, and is the same under every address. */
   readonly runId?: string;
-  /** Since when it runs, in milliseconds, to a second. */
+  /**
+   * The run ids that further connections to the same address reported, without `runId`. Missing if there are none. If
+   * there are any, the address leads to several servers, for example through a load balancer.
+   */
+  readonly otherRunIds?: readonly string[];
+  /** How long the server has been running, in milliseconds, rounded down to whole seconds. */
   readonly uptimeMs?: number;
-  /** Whether it is one node of a cluster. */
+  /** Whether the server runs in cluster mode (`cluster_enabled`). */
   readonly clustered?: boolean;
-  /** Whether it writes down what it does (`aof_enabled`). */
+  /** Whether the server logs its writes to an append-only file (`aof_enabled`). */
   readonly aofEnabled?: boolean;
-  /** When that reaches the disk (`appendfsync`): `always`, `everysec` or `no`. */
+  /** When that file is flushed to disk (`appendfsync`): `always`, `everysec` or `no`. */
   readonly appendfsync?: string;
-  /** The most memory it takes for its keys (`maxmemory`), in bytes; 0 for any amount. */
+  /** Memory limit for data (`maxmemory`), in bytes; 0 means no limit. */
   readonly maxmemoryBytes?: number;
-  /** What it does when that is full (`maxmemory-policy`). */
+  /** What the server does at that limit (`maxmemory-policy`). */
   readonly maxmemoryPolicy?: string;
-  /** The commands that it refused, each with the first word of its reply, such as `NOPERM`. */
+  /** The commands that the node refused, each with the first word of its reply, such as `NOPERM`. */
   readonly refused?: Readonly<Partial<Record<TriedCommand, string>>>;
 }

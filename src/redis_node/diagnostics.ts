@@ -1,9 +1,10 @@
 /**
- * What a Redis server tells of itself: commands that touch no key, and what their replies mean.
+ * What a Redis server reports about itself: commands that touch no key, and what their replies mean.
  *
- * All but one go out in one piece over the node's own connection, and each refusal stands for itself. `SUBSCRIBE`
- * has a connection of its own that is closed at once: where `UNSUBSCRIBE` is refused, the node's own would be of no
- * more use.
+ * Most of them go out in one piece over the node's own connection; if one is refused the others still count. Two more
+ * connections are opened for a moment. One of them tries `SUBSCRIBE`: on the node's own connection a refused
+ * `UNSUBSCRIBE` would end all locking. Both ask for the run id: if it differs the address leads to several servers. Two
+ * of them are needed, because a load balancer that takes turns gives two connections in a row to two servers.
  *
  * @module
  */
@@ -12,37 +13,60 @@ import type { ReplyReceiver } from "../redis/command_queue.ts";
 import type { Connection } from "../redis/connection.ts";
 import { encodeCommand } from "../redis/encoder.ts";
 import { ReplyError } from "../redis/errors.ts";
-import { type RawReply, type Reply, textReply } from "../redis/reply.ts";
+import { printable } from "../redis/printable.ts";
+import { type Reply, textReply } from "../redis/reply.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";
 
-/** A name of the kind that waiting uses, to which nobody listens. */
-const CHANNEL = "hasp:wake:doctor";
-/** The SHA-1 of no script: a server that lets scripts be run answers `NOSCRIPT`. */
+/** A channel of the kind that waiting uses; it has no subscriber. */
+const CHANNEL = "hasp:wake:check";
+/** The SHA-1 of no script: a server that allows `EVALSHA` answers `NOSCRIPT`. */
 const NO_SCRIPT = "f".repeat(40);
-/** The one refusal of `EVALSHA` that says that it is allowed. */
-const ALLOWED_PREFIX = "NOSCRIPT";
-/** What a server says that serves nobody, or nobody yet: it can be asked as little as one that is down. */
+/** A number of keys with which a server that allows `EVAL` answers an error and runs nothing. */
+const NO_KEY_COUNT = "-1";
+/** The error replies which show that the command is allowed. */
+const ALLOWED: Readonly<Partial<Record<TriedCommand, RegExp>>> = {
+  EVAL: /^ERR (?!unknown command)/iu,
+  EVALSHA: /^NOSCRIPT /u,
+};
+/** Error prefixes of a server that is up but cannot serve; treated as unreachable. */
 const UNSERVING_PREFIXES: readonly string[] = ["NOAUTH", "LOADING", "BUSY"];
-/** The share of its time that a node may spend on finding out whether channels can be listened to. */
-const LISTENING_SHARE = 0.75;
+/** The share of its time after which a diagnosis waits no longer for the further connections. */
+const FURTHER_SHARE = 0.75;
 
-/** `TIME` comes first, as its reply tells the clock and the round trip. */
+/** The values of `role` in `INFO`. */
+const ROLES: ReadonlyMap<string, NodeDiagnosis["role"]> = new Map([
+  ["master", "master"],
+  ["slave", "replica"],
+  ["replica", "replica"],
+  ["active-replica", "active-replica"],
+]);
+
+/** The commands on the node's own connection. `TIME` comes first, because its reply shows the clock and the round trip. */
 const COMMANDS: readonly (readonly [TriedCommand, ...string[]])[] = [
   ["TIME"],
   ["INFO"],
   ["CONFIG", "GET", "appendfsync"],
+  ["EVAL", "return 1", NO_KEY_COUNT],
   ["EVALSHA", NO_SCRIPT, "0"],
   ["PUBLISH", CHANNEL, ""],
 ];
+const RUN_ID_COMMAND: readonly string[] = ["INFO", "server"];
+const SUBSCRIBE_COMMAND: readonly string[] = ["SUBSCRIBE", CHANNEL];
 
-/** The replies to {@linkcode COMMANDS}, and when they were asked for and came. */
+/** The replies to {@linkcode COMMANDS}, and when the commands were sent. */
 interface Replies {
   readonly all: readonly Reply[];
-  /** By the monotonic clock, once the connection was made. */
+  /** By the monotonic clock, not before the connection was made. */
   readonly askedAtMs: number;
   readonly roundTripMs: number;
   /** The wall clock when the reply to `TIME` came. */
   readonly wallMs: number;
+}
+
+/** The replies on the further connections; `undefined` if none came in time. */
+interface FurtherReplies {
+  readonly infos: readonly (Reply | undefined)[];
+  readonly subscribed: Reply | undefined;
 }
 
 /** Asks one server about itself. */
@@ -50,14 +74,14 @@ export class RedisDiagnostics {
   readonly #connection: Connection;
   readonly #openAnother: () => Connection;
   readonly #wheel: TimerWheel;
-  /** Connections that listen, or are being closed. */
-  readonly #listening: Set<Connection> = new Set();
+  /** The further connections that are not closed yet. */
+  readonly #further: Set<Connection> = new Set();
   #closed = false;
 
   /**
-   * @param connection The node's own.
-   * @param openAnother Makes one more to the same server.
-   * @param wheel Where time comes from.
+   * @param connection The node's own connection.
+   * @param openAnother Makes one more connection to the same address.
+   * @param wheel Where timers wait.
    */
   constructor(connection: Connection, openAnother: () => Connection, wheel: TimerWheel) {
     this.#connection = connection;
@@ -68,24 +92,26 @@ export class RedisDiagnostics {
   /**
    * Asks the server.
    *
-   * @param timeoutMs How long the caller waits, in milliseconds. What is not known shortly before is left out.
-   * @throws {RedisError} If it cannot be reached, or serves nobody.
+   * @param timeoutMs How long the caller waits, in milliseconds. What the further connections have not shown after
+   *   three quarters of it is missing in the result.
+   * @param password The password of the login; replaced wherever the server sends it back.
+   * @throws {RedisError} If the server cannot be reached, or cannot serve now.
    */
-  async diagnose(timeoutMs: number): Promise<NodeDiagnosis> {
+  async diagnose(timeoutMs: number, password: string | undefined): Promise<NodeDiagnosis> {
     const replies = await this.#ask();
     const unserving = replies.all.find((reply) =>
       reply instanceof ReplyError && UNSERVING_PREFIXES.includes(reply.prefix)
     );
     if (unserving) throw unserving;
-    const untilMs = replies.askedAtMs + timeoutMs * LISTENING_SHARE;
-    const refusal = await this.#listen(untilMs - this.#wheel.clock.monotonicMs());
-    return diagnosisOf(replies, refusal);
+    const untilMs = replies.askedAtMs + timeoutMs * FURTHER_SHARE;
+    const further = await this.#askFurther(untilMs - this.#wheel.clock.monotonicMs());
+    return plainData(diagnosisOf(replies, further), password);
   }
 
-  /** Closes what it opened. */
+  /** Closes the further connections; those of the node's own are not touched. */
   async close(): Promise<void> {
     this.#closed = true;
-    await Promise.all([...this.#listening].map((connection) => connection.close()));
+    await Promise.all([...this.#further].map((connection) => connection.close()));
   }
 
   #ask(): Promise<Replies> {
@@ -114,56 +140,76 @@ export class RedisDiagnostics {
     });
   }
 
-  /** The first word of what refused listening; `undefined` where it is allowed or there was no time to find out. */
-  async #listen(limitMs: number): Promise<string | undefined> {
-    if (this.#closed || limitMs <= 0) return undefined;
+  async #askFurther(limitMs: number): Promise<FurtherReplies> {
+    const [[first, subscribed], [second]] = await Promise.all([
+      this.#askAnother([RUN_ID_COMMAND, SUBSCRIBE_COMMAND], limitMs),
+      this.#askAnother([RUN_ID_COMMAND], limitMs),
+    ]);
+    return { infos: [first, second], subscribed };
+  }
+
+  /** Opens a connection, and returns what it answered within the limit. */
+  async #askAnother(
+    commands: readonly (readonly string[])[],
+    limitMs: number,
+  ): Promise<readonly Reply[]> {
+    if (this.#closed || limitMs <= 0) return [];
     const connection = this.#openAnother();
-    this.#listening.add(connection);
+    this.#further.add(connection);
     try {
-      const reply = await this.#firstReply(connection, limitMs);
-      return reply instanceof ReplyError ? reply.prefix : undefined;
+      return await this.#repliesOf(connection, commands, limitMs);
     } finally {
-      connection.close().finally(() => this.#listening.delete(connection));
+      connection.close().finally(() => this.#further.delete(connection));
     }
   }
 
-  #firstReply(connection: Connection, limitMs: number): Promise<RawReply | undefined> {
+  #repliesOf(
+    connection: Connection,
+    commands: readonly (readonly string[])[],
+    limitMs: number,
+  ): Promise<readonly Reply[]> {
     const wheel = this.#wheel;
     return new Promise((resolve) => {
-      const limit = wheel.after(limitMs, () => resolve(undefined));
-      const settle = (reply?: RawReply) => {
+      const replies: Reply[] = [];
+      const limit = wheel.after(limitMs, () => resolve(replies));
+      const add = (reply: Reply) => {
+        if (replies.push(reply) < commands.length) return;
         wheel.cancel(limit);
-        resolve(reply);
+        resolve(replies);
       };
-      const receiver = {
-        onReply: settle,
-        // A server that has no room for one more connection says so in place of a greeting.
-        onFailure: ({ cause }: Error) => settle(cause instanceof ReplyError ? cause : undefined),
+      const receiver: ReplyReceiver = {
+        onReply: (reply) => add(textReply(reply)),
+        // A server that has no room for one more connection sends an error before it closes the connection.
+        onFailure: ({ cause }) => add(cause instanceof ReplyError ? cause : null),
       };
-      connection.submit(encodeCommand(["SUBSCRIBE", CHANNEL]), receiver, undefined, 0);
+      for (const command of commands) {
+        connection.submit(encodeCommand(command), receiver, undefined, 0);
+      }
     });
   }
 }
 
-function diagnosisOf(replies: Replies, subscribeRefusal: string | undefined): NodeDiagnosis {
+function diagnosisOf(replies: Replies, { infos, subscribed }: FurtherReplies): NodeDiagnosis {
   const [time, info, config] = replies.all;
+  const parts = infoParts(info);
   const refused: Partial<Record<TriedCommand, string>> = {};
-  COMMANDS.forEach(([command], index) => {
-    const reply = replies.all[index];
-    const refusal = reply instanceof ReplyError ? reply.prefix : ALLOWED_PREFIX;
-    if (refusal !== ALLOWED_PREFIX) refused[command] = refusal;
-  });
-  if (subscribeRefusal !== undefined) refused.SUBSCRIBE = subscribeRefusal;
-  return known({
+  const note = (command: TriedCommand, reply: Reply | undefined) => {
+    if (!(reply instanceof ReplyError) || ALLOWED[command]?.test(reply.message)) return;
+    refused[command] = reply.prefix;
+  };
+  COMMANDS.forEach(([command], index) => note(command, replies.all[index]));
+  note("SUBSCRIBE", subscribed);
+  return {
     roundTripMs: rounded(replies.roundTripMs),
     clockOffsetMs: clockOffsetMs(time, replies),
-    ...(typeof info === "string" ? infoParts(info) : {}),
+    ...parts,
+    otherRunIds: otherRunIds(parts.runId, infos),
     appendfsync: Array.isArray(config) && typeof config[1] === "string" ? config[1] : undefined,
     refused: Object.keys(refused).length > 0 ? refused : undefined,
-  });
+  };
 }
 
-/** The server read its clock at some time between question and reply: in the middle, for want of better. */
+/** The server read its clock between question and reply; the middle is the best guess. */
 function clockOffsetMs(time: Reply, { roundTripMs, wallMs }: Replies): number | undefined {
   if (!Array.isArray(time)) return undefined;
   const [seconds, microseconds] = time.map(Number);
@@ -171,23 +217,26 @@ function clockOffsetMs(time: Reply, { roundTripMs, wallMs }: Replies): number | 
   return Number.isFinite(offsetMs) ? rounded(offsetMs) : undefined;
 }
 
-/** What `INFO` tells, in lines of `name:value`. */
-function infoParts(info: string): Partial<NodeDiagnosis> {
+/** The fields of a reply to `INFO`, which has lines of `name:value`. */
+function infoParts(info: Reply | undefined): Partial<NodeDiagnosis> {
+  if (typeof info !== "string") return {};
   const fields = new Map(
     info.split("\r\n").map((line) => {
       const colon = line.indexOf(":");
       return [line.slice(0, colon), line.slice(colon + 1)] as const;
     }),
   );
-  const number = (name: string) => fields.has(name) ? Number(fields.get(name)) : undefined;
+  const number = (name: string, unit = 1) => {
+    const value = Number(fields.get(name) ?? NaN) * unit;
+    return Number.isFinite(value) ? value : undefined;
+  };
   const flag = (name: string) => fields.has(name) ? fields.get(name) === "1" : undefined;
-  const role = fields.get("role");
-  const uptimeS = number("uptime_in_seconds");
   return {
+    serverName: fields.get("server_name"),
     version: fields.get("valkey_version") ?? fields.get("redis_version"),
-    role: role === "slave" ? "replica" : role === "master" ? "master" : undefined,
+    role: ROLES.get(fields.get("role") ?? ""),
     runId: fields.get("run_id"),
-    uptimeMs: uptimeS === undefined ? undefined : uptimeS * 1_000,
+    uptimeMs: number("uptime_in_seconds", 1_000),
     clustered: flag("cluster_enabled"),
     aofEnabled: flag("aof_enabled"),
     maxmemoryBytes: number("maxmemory"),
@@ -195,13 +244,26 @@ function infoParts(info: string): Partial<NodeDiagnosis> {
   };
 }
 
-/** The same without what is not known, so that it prints well. */
-function known(diagnosis: NodeDiagnosis): NodeDiagnosis {
-  const entries = Object.entries(diagnosis).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(entries) as unknown as NodeDiagnosis;
+/** The run ids in replies to `INFO` that are not `runId`. */
+function otherRunIds(
+  runId: string | undefined,
+  infos: readonly (Reply | undefined)[],
+): string[] | undefined {
+  if (!runId) return undefined;
+  const others = new Set(infos.map((info) => infoParts(info).runId ?? runId));
+  others.delete(runId);
+  return others.size > 0 ? [...others] : undefined;
 }
 
-/** To a microsecond. */
+/** Leaves out the fields that are not known, and replaces the password in every text. */
+function plainData(diagnosis: NodeDiagnosis, password: string | undefined): NodeDiagnosis {
+  return JSON.parse(
+    JSON.stringify(diagnosis),
+    (_name, value) => typeof value === "string" ? printable(value, password) : value,
+  );
+}
+
+/** Rounds to a microsecond. */
 function rounded(ms: number): number {
   return Math.round(ms * 1_000) / 1_000;
 }

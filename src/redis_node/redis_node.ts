@@ -25,10 +25,10 @@ import {
   type RedisError,
   ReplyError,
 } from "../redis/errors.ts";
-import type { RawReply } from "../redis/reply.ts";
-import { textReply } from "../redis/reply.ts";
+import { type RawReply, textReply } from "../redis/reply.ts";
 import type { RedisDiagnostics } from "./diagnostics.ts";
 import { ReleaseSubscription } from "./release_subscription.ts";
+import { scriptError } from "./old_server.ts";
 import { isGuarded, RedisGuard } from "./restart_guard.ts";
 import type { Quarantine } from "./quarantine.ts";
 import { waitersKey } from "./scripts/queue.ts";
@@ -82,6 +82,7 @@ export class RedisNode implements LockNode, ReplyReceiver {
   readonly name: string;
   readonly #connection: Connection;
   readonly #openAnother: () => Connection;
+  readonly #password: string | undefined;
   #diagnostics: RedisDiagnostics | undefined = undefined;
   readonly #wheel: TimerWheel;
   readonly #subscription: ReleaseSubscription;
@@ -115,6 +116,7 @@ export class RedisNode implements LockNode, ReplyReceiver {
     });
     this.#subscription = new ReleaseSubscription(address, options, wheel, this.#connection);
     this.#openAnother = () => new Connection(address, options, wheel);
+    this.#password = address.password;
   }
 
   get readyAtMs(): number {
@@ -193,7 +195,7 @@ export class RedisNode implements LockNode, ReplyReceiver {
   async diagnose(timeoutMs: number): Promise<NodeDiagnosis> {
     const { RedisDiagnostics } = await import("./diagnostics.ts");
     this.#diagnostics ??= new RedisDiagnostics(this.#connection, this.#openAnother, this.#wheel);
-    return await this.#diagnostics.diagnose(timeoutMs);
+    return await this.#diagnostics.diagnose(timeoutMs, this.#password);
   }
 
   async close(): Promise<void> {
@@ -207,7 +209,7 @@ export class RedisNode implements LockNode, ReplyReceiver {
   /** Part of {@linkcode ReplyReceiver}. */
   onReply(reply: RawReply, context: unknown, tag: number): void {
     const operation = tag & OPERATION_MASK;
-    if (reply instanceof ReplyError) return this.#onErrorReply(reply, context, tag);
+    if (reply instanceof ReplyError) return this.#onErrorReply(scriptError(reply), context, tag);
     if (operation === PENDING_RELEASE || operation === LEAVE) return; // nobody waits to hear of it
     const request = context as LockRequest;
     const nodeIndex = tag >> TAG_BITS;

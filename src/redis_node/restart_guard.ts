@@ -14,6 +14,7 @@ import type { Connection } from "../redis/connection.ts";
 import { encodeCommand, encodeHead } from "../redis/encoder.ts";
 import { isRefusal, ProtocolError, type RedisError, ReplyError } from "../redis/errors.ts";
 import { type RawReply, textReply } from "../redis/reply.ts";
+import { scriptError } from "./old_server.ts";
 import {
   Causes,
   CREATED_KEY,
@@ -160,7 +161,7 @@ export class RedisGuard implements ReplyReceiver {
   #settle({ request, nodeIndex, granted }: Answer, age: RawReply): void {
     if (!granted) return;
     const restartedMs = this.#restartedMs;
-    if (age instanceof ReplyError) return request.fail(nodeIndex, age);
+    if (age instanceof ReplyError) return request.fail(nodeIndex, scriptError(age));
     if (typeof age !== "number") {
       return request.fail(nodeIndex, new ProtocolError(`Cannot tell the age of ${this.#name}`));
     }

@@ -7,6 +7,7 @@ import {
   type HealthReport,
 } from "../../mod.ts";
 import { startNodes } from "../../src/testing/mod.ts";
+import { startBalancer } from "../support/balancer.ts";
 import { eventually } from "../support/eventually.ts";
 import { startServer, startServers } from "../support/servers.ts";
 import { onAll, shareServers } from "../support/shared_servers.ts";
@@ -77,6 +78,24 @@ Deno.test("check() finds a server that is listed under two names", async () => {
   assertFalse(report.ok);
 });
 
+for (const waits of [false, true]) {
+  const connections = waits ? "two connections" : "one connection";
+  Deno.test(`check() finds a load balancer over two masters, with ${connections} open before`, async () => {
+    await using servers = shared.lend(3);
+    await using balancer = startBalancer(servers.slice(0, 2));
+    await using direct = createRedlock([servers[2].url]);
+    await using redlock = createRedlock([balancer.url, servers[2].url], { ttlMs: 5_000 });
+    if (waits) {
+      await using _held = await direct.acquire("invoice:42");
+      await redlock.acquire("invoice:42", { waitMs: 50 }).catch(() => {});
+    }
+    const report = await redlock.check();
+    assertEquals(places(report, "SEVERAL_SERVERS"), [0]);
+    assertEquals(report.nodes.map(({ otherRunIds = [] }) => otherRunIds.length), [1, 0]);
+    assertFalse(report.ok);
+  });
+}
+
 Deno.test("check() finds a replica", async () => {
   await using servers = shared.lend(3);
   await servers[1].command("REPLICAOF", "127.0.0.1", servers[0].port);
@@ -102,6 +121,7 @@ for (
   const [command, code] of [
     ["info", "INFO_REFUSED"],
     ["time", "TIME_REFUSED"],
+    ["eval", "EVAL_REFUSED"],
     ["evalsha", "EVALSHA_REFUSED"],
     ["publish", "PUBLISH_REFUSED"],
     ["subscribe", "SUBSCRIBE_REFUSED"],

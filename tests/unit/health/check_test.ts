@@ -1,4 +1,4 @@
-import { assertEquals, assertInstanceOf, assertRejects } from "@std/assert";
+import { assertEquals, assertFalse, assertInstanceOf, assertRejects } from "@std/assert";
 import { check } from "../../../src/health/check.ts";
 import { RedlockError } from "../../../src/errors.ts";
 import type { HealthReport } from "../../../src/health/report.ts";
@@ -116,9 +116,53 @@ Deno.test("check() only looks at a key of a node that cannot be diagnosed", asyn
   assertEquals(codes(report), ["NODE_UNREACHABLE", "NOT_DIAGNOSED"]);
   for (const { calls } of cluster.nodes) {
     assertEquals(calls.map(({ operation, keys }) => [operation, keys]), [
-      ["inspect", ["app:hasp:doctor"]],
+      ["inspect", ["app:hasp:check"]],
     ]);
   }
+  await close(cluster);
+});
+
+Deno.test("check() makes texts of nodes one line, without control characters, of bounded length", async () => {
+  const forged = "7.0\n\nerror SAME_SERVER: all is lost\u001b[2J";
+  const diagnosis = {
+    ...DIAGNOSIS,
+    version: forged,
+    maxmemoryPolicy: forged,
+    runId: "x".repeat(1_000),
+    otherRunIds: [forged],
+    refused: { INFO: forged },
+  };
+  const cluster = clusterOf(
+    () => Promise.resolve(diagnosis),
+    () => Promise.reject(new Error(forged)),
+    () => Promise.reject(new Error("long ".repeat(1_000))),
+  );
+  const report = await checkAll(cluster);
+  const line = "7.0 error SAME_SERVER: all is lost [2J";
+  const [told, failed, long] = report.nodes;
+  assertEquals(told, {
+    name: "node0",
+    reachable: true,
+    ...diagnosis,
+    version: line,
+    maxmemoryPolicy: line,
+    runId: `${"x".repeat(63)}…`,
+    otherRunIds: [line],
+    refused: { INFO: line },
+  });
+  assertEquals(failed.error, line);
+  assertEquals(long.error!.length, 300);
+  for (const { message, advice } of report.findings) {
+    assertFalse(/\p{Cc}/u.test(message + advice), message);
+  }
+  await close(cluster);
+});
+
+Deno.test("check() reports a node as unavailable whose diagnosis cannot be read", async () => {
+  const circle: { refused?: unknown } = {};
+  circle.refused = circle;
+  const cluster = clusterOf(answer, () => Promise.resolve(circle as NodeDiagnosis), answer);
+  assertEquals((await checkAll(cluster)).nodes[1].reachable, false);
   await close(cluster);
 });
 

@@ -53,33 +53,80 @@ const CASES: readonly (readonly [string, Partial<NodeHealth>[], string[]])[] = [
   ["one node", [{}], ["warning NODES_FEW [] There is 1 node, and none may fail"]],
   ["two nodes", [{}, {}], [
     "warning NODES_FEW [] There are 2 nodes, and none may fail",
-    "info NODES_EVEN [] There are 2 nodes, which survive no more failures than 1 would",
+    "info NODES_EVEN [] There are 2 nodes, which tolerate no more failures than 1 would",
   ]],
   ["four nodes", [{}, {}, {}, {}], [
-    "info NODES_EVEN [] There are 4 nodes, which survive no more failures than 3 would",
+    "info NODES_EVEN [] There are 4 nodes, which tolerate no more failures than 3 would",
   ]],
   ["a server under two names", [{ runId: "x" }, {}, { runId: "x" }], [
-    "error SAME_SERVER [a,c] a and c are one and the same server, which has 2 votes: a quorum of " +
-    "names is none of servers",
+    "error SAME_SERVER [a,c] a and c are the same server, which has 2 votes: a majority of votes " +
+    "need not be a majority of servers",
   ]],
   ["two servers under two names each", ["x", "y", "x", "y", "z"].map((runId) => ({ runId })), [
-    "error SAME_SERVER [a,c] a and c are one and the same server, which has 2 votes: a quorum of " +
-    "names is none of servers",
-    "error SAME_SERVER [b,d] b and d are one and the same server, which has 2 votes: a quorum of " +
-    "names is none of servers",
+    "error SAME_SERVER [a,c] a and c are the same server, which has 2 votes: a majority of votes " +
+    "need not be a majority of servers",
+    "error SAME_SERVER [b,d] b and d are the same server, which has 2 votes: a majority of votes " +
+    "need not be a majority of servers",
   ]],
   ["nodes without a run_id", [{ runId: undefined }, { runId: undefined }, { runId: "" }], []],
   ["a replica", [{}, { role: "replica" }, {}], [
-    "error REPLICA [b] b is a replica: no lock can be had there, and after a failover the last " +
-    "ones are missing",
+    "error REPLICA [b] b is a replica: no lock can be acquired there, and after a failover the " +
+    "latest locks are missing",
   ]],
   ["replicas", [{ role: "replica" }, { role: "replica" }, { role: "replica" }], [
-    "error REPLICA [a,b,c] a, b and c are replicas: no lock can be had there, and after a failover " +
-    "the last ones are missing",
+    "error REPLICA [a,b,c] a, b and c are replicas: no lock can be acquired there, and after a " +
+    "failover the latest locks are missing",
   ]],
+  ["an active replica", [{}, {}, { role: "active-replica" }], [
+    "error REPLICA [c] c is an active replica: writes from another server can overwrite locks",
+  ]],
+  [
+    "a replica and active replicas",
+    ["active-replica", "replica", "active-replica"].map((role) => ({
+      role: role as NodeHealth["role"],
+    })),
+    [
+      "error REPLICA [b] b is a replica: no lock can be acquired there, and after a failover the " +
+      "latest locks are missing",
+      "error REPLICA [a,c] a and c are active replicas: writes from another server can overwrite locks",
+    ],
+  ],
+  ["an address of several servers", [{}, { otherRunIds: ["x"] }, { otherRunIds: [] }], [
+    "error SEVERAL_SERVERS [b] b leads to more than one server: a lock that is set on one of them " +
+    "is not seen on the others",
+  ]],
+  ["addresses of several servers", [{ otherRunIds: ["x", "y"] }, {}, { otherRunIds: ["x"] }], [
+    "error SEVERAL_SERVERS [a,c] a and c each lead to more than one server: a lock that is set on " +
+    "one of them is not seen on the others",
+  ]],
+  ["versions that are current", ["6.2.0", "8.1.8", "10.0.1"].map((version) => ({ version })), []],
+  [
+    "versions that are not numbers",
+    ["unstable", "", undefined].map((version) => ({
+      version,
+    })),
+    [],
+  ],
+  ["versions of development", ["255.255.255", "7", "df-v1.2"].map((version) => ({ version })), []],
+  ["a version that is old", [{}, { version: "6.0.16" }, {}], [
+    "info VERSION_OLD [b] b is old (version 6.0.16): locks work, but the channels of an ACL " +
+    "user cannot be restricted before version 6.2",
+  ]],
+  [
+    "versions that are old, and too old",
+    ["5.0.6", "4.0.14", "6.1.240", "3.2.6", "4.0.14"].map(
+      (version) => ({ version }),
+    ),
+    [
+      "error VERSION_OLD [b,d,e] b, d and e are too old (version 4.0.14, 3.2.6): fencing tokens and " +
+      "the restart guard fail there, and waiting calls poll; they need version 5",
+      "info VERSION_OLD [a,c] a and c are old (version 5.0.6, 6.1.240): locks work, but the channels " +
+      "of an ACL user cannot be restricted before version 6.2",
+    ],
+  ],
   ["a node of a cluster", [{ clustered: true }, {}, {}], [
-    "error CLUSTER_NODE [a] a belongs to a cluster: keys of other shards are refused, and a " +
-    "failover forgets the last locks",
+    "error CLUSTER_NODE [a] a belongs to a cluster: keys of other shards are refused, and after a " +
+    "failover the latest locks are missing",
   ]],
   ["an eviction policy with a limit", [
     {
@@ -89,23 +136,23 @@ const CASES: readonly (readonly [string, Partial<NodeHealth>[], string[]])[] = [
     {},
     {},
   ], [
-    "error MAY_EVICT [a] a may drop a lock to make room, by maxmemory-policy allkeys-lru",
+    "error MAY_EVICT [a] a may delete locks when its memory is full (maxmemory-policy allkeys-lru)",
   ]],
   ["eviction policies without a limit", [
     { maxmemoryPolicy: "volatile-ttl" },
     { maxmemoryPolicy: "allkeys-lfu" },
     {},
   ], [
-    "warning MAY_EVICT [a,b] a and b may drop a lock as soon as maxmemory is set, by " +
-    "maxmemory-policy volatile-ttl, allkeys-lfu",
+    "warning MAY_EVICT [a,b] a and b may delete locks as soon as maxmemory is set " +
+    "(maxmemory-policy volatile-ttl, allkeys-lfu)",
   ]],
   ["a restart within the TTL, without a log", [{ uptimeMs: 29_000, aofEnabled: false }, {}, {}], [
-    "warning RESTARTED [a] a started less than ttlMs (30000 ms) ago, without appendfsync always: " +
-    "locks that are held may be forgotten there",
+    "warning RESTARTED [a] a started less than ttlMs (30000 ms) ago without appendfsync always, " +
+    "and may have forgotten locks that are still held",
   ]],
   ["a restart within the TTL, with everysec", [{ uptimeMs: 0, appendfsync: "everysec" }, {}, {}], [
-    "warning RESTARTED [a] a started less than ttlMs (30000 ms) ago, without appendfsync always: " +
-    "locks that are held may be forgotten there",
+    "warning RESTARTED [a] a started less than ttlMs (30000 ms) ago without appendfsync always, " +
+    "and may have forgotten locks that are still held",
   ]],
   ["a restart within the TTL, with who knows what", [
     {
@@ -115,8 +162,8 @@ const CASES: readonly (readonly [string, Partial<NodeHealth>[], string[]])[] = [
     {},
     {},
   ], [
-    "warning RESTARTED [a] a started less than ttlMs (30000 ms) ago, without appendfsync always: " +
-    "locks that are held may be forgotten there",
+    "warning RESTARTED [a] a started less than ttlMs (30000 ms) ago without appendfsync always, " +
+    "and may have forgotten locks that are still held",
   ]],
   ["a restart within the second that uptimes may be off", [
     {
@@ -126,8 +173,8 @@ const CASES: readonly (readonly [string, Partial<NodeHealth>[], string[]])[] = [
     {},
     {},
   ], [
-    "warning RESTARTED [a] a started less than ttlMs (30000 ms) ago, without appendfsync always: " +
-    "locks that are held may be forgotten there",
+    "warning RESTARTED [a] a started less than ttlMs (30000 ms) ago without appendfsync always, " +
+    "and may have forgotten locks that are still held",
   ]],
   ["a restart before the TTL", [{ uptimeMs: 31_000, aofEnabled: false }, {}, {}], []],
   ["a restart within the TTL, with always", [{ uptimeMs: 0 }, {}, {}], []],
@@ -136,57 +183,58 @@ const CASES: readonly (readonly [string, Partial<NodeHealth>[], string[]])[] = [
     clockOffsetMs: -302,
   }], []],
   ["a clock that is ahead", [{ clockOffsetMs: 303.6 }, {}, {}], [
-    "warning NODE_CLOCKS_APART [a] Clocks are apart: a is 304 ms ahead of c; 302 ms are allowed for",
+    "warning NODE_CLOCKS_APART [a] Clocks differ: a is 304 ms ahead of c; the drift allowance is 302 ms",
   ]],
   ["clocks on both sides", [{ clockOffsetMs: 5_000 }, {}, { clockOffsetMs: -400 }], [
-    "warning NODE_CLOCKS_APART [a,c] Clocks are apart: a is 5000 ms ahead of b, c is 400 ms " +
-    "behind b; 302 ms are allowed for",
+    "warning NODE_CLOCKS_APART [a,c] Clocks differ: a is 5000 ms ahead of b, c is 400 ms " +
+    "behind b; the drift allowance is 302 ms",
   ]],
   ["a clock that was read slowly", [{ clockOffsetMs: 400, roundTripMs: 300 }, {}, {}], []],
   ["one of two clocks that is behind", [{ clockOffsetMs: -900 }, {}], [
-    "warning NODE_CLOCKS_APART [a] Clocks are apart: a is 900 ms behind b; 302 ms are allowed for",
+    "warning NODE_CLOCKS_APART [a] Clocks differ: a is 900 ms behind b; the drift allowance is 302 ms",
     "warning NODES_FEW [] There are 2 nodes, and none may fail",
-    "info NODES_EVEN [] There are 2 nodes, which survive no more failures than 1 would",
+    "info NODES_EVEN [] There are 2 nodes, which tolerate no more failures than 1 would",
   ]],
   ["a clock of this process that is behind", [
     { clockOffsetMs: 1_000 },
     { clockOffsetMs: 1_001 },
     { clockOffsetMs: 1_002 },
   ], [
-    "warning CLIENT_CLOCK_APART [] This process's clock is 1001 ms behind b; 302 ms are allowed for",
+    "warning CLIENT_CLOCK_APART [] This process's clock is 1001 ms behind b; the drift allowance is 302 ms",
   ]],
   ["one node and a clock of this process that is ahead", [{ clockOffsetMs: -1_000 }], [
-    "warning CLIENT_CLOCK_APART [] This process's clock is 1000 ms ahead of a; 302 ms are allowed for",
+    "warning CLIENT_CLOCK_APART [] This process's clock is 1000 ms ahead of a; the drift allowance is 302 ms",
     "warning NODES_FEW [] There is 1 node, and none may fail",
   ]],
   ["clocks that are not known", [{ clockOffsetMs: undefined }, { clockOffsetMs: undefined }, {
     clockOffsetMs: undefined,
   }], []],
   ["a node that is down", [{}, DOWN, {}], [
-    "warning NODE_UNREACHABLE [b] 1 of 3 nodes cannot be asked: b: refused",
+    "warning NODE_UNREACHABLE [b] 1 of 3 nodes are unavailable: b: refused",
   ]],
   ["a node whose error names it", [{}, { ...DOWN, error: "Connection to b was lost" }, {}], [
-    "warning NODE_UNREACHABLE [b] 1 of 3 nodes cannot be asked: Connection to b was lost",
+    "warning NODE_UNREACHABLE [b] 1 of 3 nodes are unavailable: Connection to b was lost",
   ]],
   ["too many nodes that are down", [{}, DOWN, DOWN], [
-    "error NO_QUORUM [b,c] No lock can be had: 1 of 3 nodes answered, 2 are needed",
-    "warning NODE_UNREACHABLE [b,c] 2 of 3 nodes cannot be asked: b: refused; c: refused",
+    "error NO_QUORUM [b,c] No lock can be acquired: 1 of 3 nodes answered, 2 are needed",
+    "warning NODE_UNREACHABLE [b,c] 2 of 3 nodes are unavailable: b: refused; c: refused",
   ]],
   ["a node that tells nothing", [{}, { roundTripMs: undefined, clockOffsetMs: undefined }, {}], [
-    "info NOT_DIAGNOSED [b] b answers, but tells nothing of itself",
+    "info NOT_DIAGNOSED [b] b answers, but reports nothing about itself",
   ]],
   ["refusals", [
     { refused: { EVALSHA: "NOPERM", INFO: "NOPERM", CONFIG: "NOPERM" } },
     { refused: { PUBLISH: "NOPERM", SUBSCRIBE: "NOPERM", TIME: "NOPERM" } },
-    { refused: { EVALSHA: "ERR" } },
+    { refused: { EVALSHA: "ERR", EVAL: "ERR" } },
   ], [
-    "error EVALSHA_REFUSED [a,c] a and c refuse EVALSHA (NOPERM, ERR): no lock can be extended or " +
-    "released",
-    "warning PUBLISH_REFUSED [b] b refuses PUBLISH (NOPERM): waiting polls",
-    "warning SUBSCRIBE_REFUSED [b] b refuses SUBSCRIBE (NOPERM): waiting polls",
-    "info INFO_REFUSED [a] a refuses INFO (NOPERM): role, run_id, uptime, persistence and eviction " +
-    "are not known",
-    "info TIME_REFUSED [b] b refuses TIME (NOPERM): the clock is not known",
+    "error EVAL_REFUSED [c] c refuses EVAL (ERR): locks cannot be extended or released",
+    "error EVALSHA_REFUSED [a,c] a and c refuse EVALSHA (NOPERM, ERR): locks cannot be " +
+    "extended or released",
+    "warning PUBLISH_REFUSED [b] b refuses PUBLISH (NOPERM): waiting calls poll",
+    "warning SUBSCRIBE_REFUSED [b] b refuses SUBSCRIBE (NOPERM): waiting calls poll",
+    "info INFO_REFUSED [a] a refuses INFO (NOPERM): version, role, run id, uptime, persistence " +
+    "and eviction policy are unknown",
+    "info TIME_REFUSED [b] b refuses TIME (NOPERM): the offset of its clock is unknown",
   ]],
 ];
 

@@ -43,7 +43,7 @@ Deno.test("formatHealthReport() writes a table of the nodes, and what to do", ()
   assertEquals(formatHealthReport(report(nodes, findings)).split("\n"), [
     "2 of 3 nodes answered, 2 are a quorum",
     "",
-    "node               answers in  version  role    up for  clock     disk    when full",
+    "node               round trip  version  role    up for  clock     AOF     when full",
     "redis://a:6379     0.4 ms      7.0.15   master  5 d     0 ± 1 ms  always  noeviction",
     "redis://b:6379/15  no answer within 50 ms",
     "redis://c:6379     ?           ?        ?       ?       ?         ?       ?",
@@ -54,7 +54,7 @@ Deno.test("formatHealthReport() writes a table of the nodes, and what to do", ()
 });
 
 Deno.test("formatHealthReport() says so where nothing was found", () => {
-  assertEquals(formatHealthReport(report([HEALTHY])).split("\n").at(-1), "nothing found amiss");
+  assertEquals(formatHealthReport(report([HEALTHY])).split("\n").at(-1), "no problems found");
 });
 
 for (
@@ -76,14 +76,63 @@ for (
   const [change, column, text] of [
     [{ clockOffsetMs: 1_234.5, roundTripMs: 5 }, 5, "+1235 ± 3 ms"],
     [{ clockOffsetMs: -70, roundTripMs: 0 }, 5, "-70 ± 0 ms"],
-    [{ aofEnabled: false }, 6, "no log"],
+    [{ aofEnabled: false }, 6, "off"],
     [{ appendfsync: undefined }, 6, "?"],
     [{ aofEnabled: undefined }, 6, "?"],
     [{ clustered: true }, 3, "cluster, master"],
     [{ role: "replica" }, 3, "replica"],
+    [{ serverName: "valkey", version: "8.1.8" }, 2, "valkey 8.1.8"],
   ] as const
 ) {
   Deno.test(`formatHealthReport() writes ${Deno.inspect(change)} as ${text}`, () => {
     assertEquals(cells(change)[column], text);
   });
 }
+
+Deno.test("formatHealthReport() has no text forge lines, columns or escapes", () => {
+  const forged = "x\r\nwarning NODES_FEW: forged  y\u001b[1A\u202e";
+  const plain = "x warning NODES_FEW: forged y [1A";
+  const node: NodeHealth = {
+    ...HEALTHY,
+    name: forged,
+    version: forged,
+    serverName: forged,
+    appendfsync: forged,
+    maxmemoryPolicy: forged,
+    role: forged as NodeHealth["role"],
+  };
+  const down: NodeHealth = { name: "down", reachable: false, error: forged };
+  const finding = {
+    code: "MAY_EVICT",
+    severity: "warning",
+    nodes: [],
+    message: forged,
+    advice: forged,
+  } as const;
+  const lines = formatHealthReport(report([node, down], [finding])).split("\n");
+  assertEquals(lines[3].split(/ {2,}/u), [
+    plain,
+    "0.4 ms",
+    `${plain} ${plain}`.slice(0, 63).trimEnd() + "…",
+    plain,
+    "5 d",
+    "0 ± 1 ms",
+    plain,
+    plain,
+  ]);
+  assertEquals(lines.slice(4), [
+    `down${" ".repeat(plain.length - 4)}  ${plain}`,
+    "",
+    `warning MAY_EVICT: ${plain}`,
+    `  ${plain}`,
+  ]);
+});
+
+Deno.test("formatHealthReport() bounds the length of its lines", () => {
+  const long = "x".repeat(100_000);
+  const finding = { code: long, severity: "info", nodes: [], message: "", advice: long };
+  const findings = [finding] as unknown as HealthReport["findings"];
+  const down = { name: long, reachable: false, error: long };
+  const text = formatHealthReport(report([{ ...HEALTHY, version: long }, down], findings));
+  assertEquals(text.split("\n").map(({ length }) => length < 10_000), Array(8).fill(true));
+});

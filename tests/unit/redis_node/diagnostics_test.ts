@@ -9,7 +9,7 @@ import { Bench, LOST, NOSCRIPT } from "../../support/redis_node_bench.ts";
 const TIMEOUT_MS = 1_000;
 /** What the fake clock says in the beginning. */
 const WALL_S = 1_700_000_000;
-const CHANNEL = "hasp:wake:doctor";
+const CHANNEL = "hasp:wake:check";
 
 const NOPERM = "-NOPERM this user has no permissions\r\n";
 const INFO = [
@@ -23,9 +23,12 @@ const REPLIES = {
   TIME: time(WALL_S, 0),
   INFO: bulk(INFO),
   CONFIG: `*2\r\n${bulk("appendfsync")}${bulk("always")}`,
+  EVAL: "-ERR Number of keys can't be negative\r\n",
   EVALSHA: NOSCRIPT,
   PUBLISH: ":0\r\n",
 };
+/** What two further connections answer: `INFO server`, and the reply to `SUBSCRIBE`. */
+const SAME_RUN = bulk("# Server\r\nrun_id:abc\r\n");
 const SUBSCRIBED = `*3\r\n${bulk("subscribe")}${bulk(CHANNEL)}:1\r\n`;
 const TOLD: NodeDiagnosis = {
   roundTripMs: 0,
@@ -50,7 +53,9 @@ function time(seconds: number, microseconds: number): string {
 }
 
 /** A node that is connected and was asked, and the answer to come. */
-async function asked(bench = new Bench()): Promise<{ bench: Bench; told: Promise<NodeDiagnosis> }> {
+async function asked(
+  bench = new Bench(),
+): Promise<{ bench: Bench; told: Promise<NodeDiagnosis> }> {
   const { writes } = await bench.open();
   const before = writes.length;
   const told = bench.node.diagnose(TIMEOUT_MS);
@@ -59,26 +64,46 @@ async function asked(bench = new Bench()): Promise<{ bench: Bench; told: Promise
   return { bench, told };
 }
 
-/** Has the first connection answer as usual but for `changes`, and returns the second one. */
-async function listening(
+/** Has the first connection answer as usual but for `changes`, and returns the two that are opened then. */
+async function further(
   bench: Bench,
   changes: Partial<typeof REPLIES> = {},
-): Promise<FakeTransport> {
+): Promise<readonly [FakeTransport, FakeTransport]> {
+  const opened = bench.network.transports.length;
   await bench.answer(Object.values({ ...REPLIES, ...changes }).join(""));
-  return bench.network.last;
+  const [one, other] = bench.network.transports.slice(opened);
+  return [one, other];
+}
+
+/** Has the two further connections answer. */
+async function answerFurther(
+  [one, other]: readonly [FakeTransport, FakeTransport],
+  infos: readonly [string, string] = [SAME_RUN, SAME_RUN],
+  subscribed = SUBSCRIBED,
+): Promise<void> {
+  await one.answer(infos[0] + subscribed);
+  await other.answer(infos[1]);
 }
 
 /** What is told where the replies are as usual but for `changes`. */
 async function toldWith(changes: Partial<typeof REPLIES>): Promise<NodeDiagnosis> {
   const { bench, told } = await asked();
-  await listening(bench, changes);
-  await bench.answer(SUBSCRIBED);
+  await answerFurther(await further(bench, changes));
   const diagnosis = await told;
   await bench.close();
   return diagnosis;
 }
 
-Deno.test("RedisNode.diagnose() asks for everything in one piece, and listens on a connection of its own", async () => {
+/** What is told where the two further connections answer like this. */
+async function toldBy(...infos: [string, string]): Promise<NodeDiagnosis> {
+  const { bench, told } = await asked();
+  await answerFurther(await further(bench), infos);
+  const diagnosis = await told;
+  await bench.close();
+  return diagnosis;
+}
+
+Deno.test("RedisNode.diagnose() sends everything in one piece but SUBSCRIBE, and opens two further connections", async () => {
   const { bench, told } = await asked();
   const [own] = bench.network.transports;
   assertEquals(
@@ -87,22 +112,24 @@ Deno.test("RedisNode.diagnose() asks for everything in one piece, and listens on
       wire("TIME"),
       wire("INFO"),
       wire("CONFIG", "GET", "appendfsync"),
+      wire("EVAL", "return 1", "-1"),
       wire("EVALSHA", "f".repeat(40), "0"),
       wire("PUBLISH", CHANNEL, ""),
     ].join(""),
   );
-  const other = await listening(bench);
-  assertEquals(bench.network.transports, [own, other]);
-  assertEquals(other.writes, [wire("SUBSCRIBE", CHANNEL)]);
-  await bench.answer(SUBSCRIBED);
+  const [one, other] = await further(bench);
+  assertEquals(bench.network.transports, [own, one, other]);
+  assertEquals(one.written, wire("INFO", "server") + wire("SUBSCRIBE", CHANNEL));
+  assertEquals(other.written, wire("INFO", "server"));
+  await answerFurther([one, other]);
   assertEquals(await told, TOLD);
-  assertEquals([own.closed, other.closed], [false, true]);
+  assertEquals([own.closed, one.closed, other.closed], [false, true, true]);
   await runMicrotasks();
   assertEquals(bench.wheel.size, 0);
   await bench.close();
 });
 
-for (const command of ["TIME", "INFO", "CONFIG", "EVALSHA", "PUBLISH"] as const) {
+for (const command of ["TIME", "INFO", "CONFIG", "EVAL", "EVALSHA", "PUBLISH"] as const) {
   Deno.test(`RedisNode.diagnose() tells the rest where ${command} is refused`, async () => {
     const expected: Record<string, unknown> = { ...TOLD, refused: { [command]: "NOPERM" } };
     if (command === "TIME") delete expected.clockOffsetMs;
@@ -120,13 +147,23 @@ for (const command of ["TIME", "INFO", "CONFIG", "EVALSHA", "PUBLISH"] as const)
 for (
   const [what, info, expected] of [
     ["a master", "role:master\r\n", { role: "master" }],
+    ["a replica", "role:slave\r\n", { role: "replica" }],
+    ["a replica by another word", "role:replica\r\n", { role: "replica" }],
+    ["an active replica of KeyDB", "role:active-replica\r\n", { role: "active-replica" }],
     ["a server of another role", "role:sentinel\r\n", {}],
-    ["Valkey", "redis_version:7.2.4\r\nvalkey_version:8.0.1\r\n", { version: "8.0.1" }],
+    ["Valkey", "redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.0.1\r\n", {
+      serverName: "valkey",
+      version: "8.0.1",
+    }],
     ["a server without a log or cluster", "aof_enabled:0\r\ncluster_enabled:0\r\n", {
       clustered: false,
       aofEnabled: false,
     }],
-    ["a value with colons", "run_id:a:b\r\n", { runId: "a:b" }],
+    ["a value with colons", "run_id:abc\r\nmaxmemory_policy:a:b\r\n", {
+      runId: "abc",
+      maxmemoryPolicy: "a:b",
+    }],
+    ["a server with strange numbers", "uptime_in_seconds:x\r\nmaxmemory:Infinity\r\n", {}],
     ["nothing", "", {}],
   ] as const
 ) {
@@ -155,11 +192,30 @@ for (
   });
 }
 
+for (
+  const [what, infos, expected] of [
+    ["the same server", ["run_id:abc", "run_id:abc"], undefined],
+    ["another server", ["run_id:def", "run_id:abc"], ["def"]],
+    ["another server the second time", ["run_id:abc", "run_id:def"], ["def"]],
+    ["another server twice", ["run_id:def", "run_id:def"], ["def"]],
+    ["two others", ["run_id:def", "run_id:ghi"], ["def", "ghi"]],
+    ["a server that does not say", ["", ""], undefined],
+  ] as const
+) {
+  Deno.test(`RedisNode.diagnose() finds ${what} behind the same address`, async () => {
+    const [first, second] = infos;
+    assertEquals((await toldBy(bulk(first), bulk(second))).otherRunIds, expected);
+  });
+}
+
+Deno.test("RedisNode.diagnose() compares no run ids where INFO is refused", async () => {
+  assertEquals((await toldBy(NOPERM, NOPERM)).otherRunIds, undefined);
+});
+
 Deno.test("RedisNode.diagnose() takes the clock as read in the middle of the round trip", async () => {
   const { bench, told } = await asked();
   await bench.clock.advance(40);
-  await listening(bench, { TIME: time(WALL_S, 25_000) });
-  await bench.answer(SUBSCRIBED);
+  await answerFurther(await further(bench, { TIME: time(WALL_S, 25_000) }));
   const { roundTripMs, clockOffsetMs } = await told;
   assertEquals([roundTripMs, clockOffsetMs], [40, 5]);
   await bench.close();
@@ -176,9 +232,10 @@ Deno.test("RedisNode.diagnose() does not count connecting, nor what came after t
   await bench.clock.advance(10);
   await bench.answer(time(WALL_S, 305_000));
   await bench.clock.advance(50);
-  const { INFO, CONFIG, EVALSHA, PUBLISH } = REPLIES;
-  await bench.answer(INFO + CONFIG + EVALSHA + PUBLISH);
-  await bench.answer(SUBSCRIBED);
+  const { INFO, CONFIG, EVAL, EVALSHA, PUBLISH } = REPLIES;
+  await bench.answer(INFO + CONFIG + EVAL + EVALSHA + PUBLISH);
+  const [, one, other] = bench.network.transports;
+  await answerFurther([one, other]);
   const { roundTripMs, clockOffsetMs } = await told;
   assertEquals([roundTripMs, clockOffsetMs], [10, 0]);
   await bench.close();
@@ -202,58 +259,87 @@ Deno.test("RedisNode.diagnose() rejects where the connection breaks", async () =
   await bench.close();
 });
 
-Deno.test("RedisNode.diagnose() tells that listening is refused", async () => {
+Deno.test("RedisNode.diagnose() carries no password back that the server has put into its texts", async () => {
+  const bench = new Bench({}, "redis://locker:s3cret@h");
+  const { told } = await asked(bench);
+  await bench.answer("+OK\r\n"); // the first one was for AUTH
+  const info =
+    "redis_version:7-s3cret\r\nserver_name:s3cret\r\nrun_id:s3cret\r\nmaxmemory_policy:s3cret";
+  const connections = await further(bench, {
+    INFO: bulk(info),
+    CONFIG: `*2\r\n${bulk("appendfsync")}${bulk("s3cret")}`,
+    EVALSHA: "-s3cret\r\n",
+  });
+  for (const connection of connections) await connection.answer("+OK\r\n");
+  await answerFurther(connections, [bulk("run_id:other-s3cret"), bulk("")]);
+  assertEquals(await told, {
+    roundTripMs: 0,
+    clockOffsetMs: 0,
+    serverName: "***",
+    version: "7-***",
+    runId: "***",
+    maxmemoryPolicy: "***",
+    otherRunIds: ["other-***"],
+    appendfsync: "***",
+    refused: { EVALSHA: "***" },
+  });
+  await bench.close();
+});
+
+Deno.test("RedisNode.diagnose() reports that SUBSCRIBE is refused", async () => {
   const { bench, told } = await asked();
-  await listening(bench);
-  await bench.answer(NOPERM);
+  await answerFurther(await further(bench), [SAME_RUN, SAME_RUN], NOPERM);
   assertEquals((await told).refused, { SUBSCRIBE: "NOPERM" });
   await bench.close();
 });
 
-Deno.test("RedisNode.diagnose() tells that there is no room for a connection that listens", async () => {
+Deno.test("RedisNode.diagnose() reports that the server has no room for further connections", async () => {
   const { bench, told } = await asked(new Bench({ clientName: "name" }));
   await bench.answer("+OK\r\n"); // the first one was for the name
-  await listening(bench);
-  await bench.answer("-ERR max number of clients reached\r\n");
-  assertEquals((await told).refused, { SUBSCRIBE: "ERR" });
+  const connections = await further(bench);
+  for (const connection of connections) {
+    await connection.answer("-ERR max number of clients reached\r\n");
+  }
+  assertEquals(await told, { ...TOLD, refused: { SUBSCRIBE: "ERR" } });
   await bench.close();
 });
 
-Deno.test("RedisNode.diagnose() leaves out listening where no other connection is made", async () => {
+Deno.test("RedisNode.diagnose() reports the rest where no further connection can be made", async () => {
   const { bench, told } = await asked();
   bench.network.mode = "refuse";
-  await listening(bench);
+  await further(bench);
   assertEquals(await told, TOLD);
   await bench.close();
 });
 
-Deno.test("RedisNode.diagnose() leaves out listening where there is no answer to it, in good time", async () => {
+Deno.test("RedisNode.diagnose() reports the rest in good time where a further connection is silent", async () => {
   const { bench, told } = await asked();
   await bench.clock.advance(100);
-  const other = await listening(bench, { TIME: time(WALL_S, 50_000) });
+  const [one, other] = await further(bench, { TIME: time(WALL_S, 50_000) });
+  await one.answer(bulk("run_id:def"));
   await bench.clock.advance(649);
-  assertEquals(other.closed, false);
+  assertEquals([one.closed, other.closed], [false, false]);
   await bench.clock.advance(2);
-  assertEquals(await told, { ...TOLD, roundTripMs: 100 });
+  assertEquals(await told, { ...TOLD, otherRunIds: ["def"], roundTripMs: 100 });
   await bench.clock.advance(300); // closing waits a moment for replies that are due
-  assertEquals(other.closed, true);
+  assertEquals([one.closed, other.closed], [true, true]);
   await bench.close();
 });
 
-Deno.test("RedisNode.diagnose() does not begin to listen where its time is over", async () => {
+Deno.test("RedisNode.diagnose() opens no further connection where its time is over", async () => {
   const { bench, told } = await asked();
   await bench.clock.advance(750);
-  await listening(bench, { TIME: time(WALL_S, 375_000) });
+  await further(bench, { TIME: time(WALL_S, 375_000) });
   assertEquals(await told, { ...TOLD, roundTripMs: 750 });
   assertEquals(bench.network.transports.length, 1);
   await bench.close();
 });
 
-Deno.test("RedisNode.close() closes the connection that listens", async () => {
+Deno.test("RedisNode.close() closes the further connections of diagnose()", async () => {
   const { bench, told } = await asked();
-  const other = await listening(bench);
+  const [one, other] = await further(bench);
   await bench.close();
-  assertEquals([other.closed, await told], [true, TOLD]);
+  assertEquals([one.closed, other.closed, await told], [true, true, TOLD]);
 });
 
 Deno.test("RedisNode.close() has no other connection opened after it", async () => {
