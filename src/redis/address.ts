@@ -1,13 +1,34 @@
 /**
- * Where a server is and how to be let in, read from a URL.
+ * Where a server is and how to log in, read from a URL.
  *
  * @module
  */
 
-/** The port of a Redis server where none is named. */
+/** The port of a Redis server if the address has none. */
 const DEFAULT_PORT = 6379;
-/** Highest database number that is accepted; servers have 16 unless told otherwise. */
+/** Highest database number that is accepted; servers have 16 databases unless configured otherwise. */
 const DATABASE_MAX = 2 ** 31 - 1;
+
+/** The schemes of TCP addresses. */
+const TCP_SCHEMES: { readonly [protocol: string]: "tcp" | "tls" | undefined } = {
+  "redis:": "tcp",
+  "valkey:": "tcp",
+  "rediss:": "tls",
+  "valkeys:": "tls",
+};
+const PORT_MAX = 65_535;
+/** `scheme://` and what follows it. */
+const SCHEME = /^\s*([a-z][a-z0-9+.-]*):\/\/(.*)$/isu;
+/** `host:port` and nothing else. */
+const HOST_AND_PORT = /^[\w.-]+:\d+$/u;
+/** The host of an address, and its port if that is a number. */
+const SHOWN_HOST = /^(?:\[[\da-f:.]+\]|[\w.-]+)(?::\d{1,5}(?!\w))?/iu;
+
+const PORT_RULE = `its port must be an integer from 1 to ${PORT_MAX}`;
+const SCHEME_RULE =
+  "its scheme must be 'redis', 'rediss', 'valkey', 'valkeys' or 'redis+unix': current value is";
+const UNIX_RULE =
+  "the address of a socket must have the form 'redis+unix:///path/to.sock', without credentials";
 
 /** A server's address, taken apart. */
 export interface RedisAddress {
@@ -19,89 +40,103 @@ export interface RedisAddress {
   readonly port: number;
   /** The socket's path; empty for TCP. */
   readonly path: string;
-  /** The ACL user, or undefined for the default one. */
+  /** The ACL user; `undefined` for the default user. */
   readonly username: string | undefined;
-  /** The password, or undefined where none is needed. */
+  /** The password; `undefined` if the address has none. */
   readonly password: string | undefined;
   /** The database number. */
   readonly database: number;
-  /** The address as it may be shown: without credentials. */
+  /** The address without credentials, for messages and events. */
   readonly name: string;
-  /** What is equal for two addresses of one server, whatever their databases and credentials. */
+  /** Equal for two addresses of one server, whatever their databases and credentials. */
   readonly server: string;
 }
 
 /**
- * Reads `redis://[user[:password]@]host[:port][/db]`, `rediss://…` (TLS) or `redis+unix:///path[?db=n]`.
+ * Reads `redis://[user[:password]@]host[:port][/db]`, `rediss://…` (TLS) or `redis+unix:///path[?db=n]`. `valkey://`
+ * and `valkeys://` mean the same as `redis://` and `rediss://`.
  *
  * Credentials and paths are percent-decoded; IPv6 addresses stand in brackets.
  *
  * @param address The URL or its text.
+ * @param place Where it was found, for messages about an address that cannot be shown.
  * @returns Its parts.
- * @throws {TypeError} If it is none of the three forms. The message shows no credentials.
+ * @throws {TypeError} If it has none of these forms. The message shows the address without credentials.
  */
-export function parseAddress(address: string | URL): RedisAddress {
-  const url = toUrl(address);
-  switch (url.protocol) {
-    case "redis:":
-      return tcpAddress(url, "tcp");
-    case "rediss:":
-      return tcpAddress(url, "tls");
-    case "redis+unix:":
-      return unixAddress(url);
-    default:
-      throw invalid(
-        `its scheme must be 'redis', 'rediss' or 'redis+unix': current value is '${
-          url.protocol.slice(0, -1)
-        }'`,
-      );
+export function parseAddress(address: string | URL, place?: string): RedisAddress {
+  try {
+    const url = toUrl(address);
+    const kind = TCP_SCHEMES[url.protocol];
+    if (kind) return tcpAddress(url, kind);
+    if (url.protocol === "redis+unix:") return unixAddress(url);
+    throw new Invalid(`${SCHEME_RULE} '${url.protocol.slice(0, -1)}'`);
+  } catch (error) {
+    if (!(error instanceof Invalid)) throw error;
+    const text = address instanceof URL ? address.href : address;
+    const isText = typeof text === "string";
+    const reason = isText && reasonInText(text) || error.reason;
+    const shown = isText && shownAddress(text) || place;
+    throw new TypeError(`Cannot use Redis address ${shown ? `${shown} ` : ""}as ${reason}`);
+  }
+}
+
+/** Thrown inside this module: what is wrong with an address. */
+class Invalid {
+  readonly reason: string;
+
+  constructor(reason: string) {
+    this.reason = reason;
   }
 }
 
 function toUrl(address: unknown): URL {
   if (address instanceof URL) return address;
   if (typeof address !== "string") {
-    throw invalid(`it must be a string or a URL: current type is '${typeof address}'`);
+    throw new Invalid(`it must be a string or a URL: current type is '${typeof address}'`);
   }
   try {
     return new URL(address);
   } catch {
     // The runtime's own error repeats its input, and with it the password.
-    throw invalid("it is not a URL such as 'redis://10.0.0.1:6379'");
+    throw new Invalid("it is not a URL such as 'redis://10.0.0.1:6379'");
   }
 }
 
 function tcpAddress(url: URL, kind: "tcp" | "tls"): RedisAddress {
-  if (url.hostname === "") throw invalid("it names no host");
-  if (url.search !== "" || url.hash !== "") throw invalid("it must have no '?' and no '#' part");
+  if (url.hostname === "") throw new Invalid("its host is missing");
+  if (url.search !== "" || url.hash !== "") {
+    throw new Invalid("it must not have a part after '?' or '#'");
+  }
   const hostname = hostnameOf(url);
   const port = url.port === "" ? DEFAULT_PORT : Number(url.port);
-  if (port === 0) throw invalid("its port must not be 0");
+  if (port === 0) throw new Invalid(PORT_RULE);
   const database = databaseNumber(url.pathname.replace(/^\//u, ""));
   const server = `${hostname.includes(":") ? `[${hostname}]` : hostname}:${port}`;
   const name = `${url.protocol}//${server}${database === 0 ? "" : `/${database}`}`;
   return { kind, hostname, port, path: "", ...credentials(url), database, name, server };
 }
 
-/** What no host name holds: it would be shown, and looked up, as something else than it is. */
-const NO_HOSTNAME = /[\0-\x20\x7f%/@[\]?#\\:]/u;
+/** Characters that a host name cannot contain: it would be displayed, and looked up, as something else. */
+const NOT_IN_HOSTNAMES = /[\0-\x20\x7f%/@[\]?#\\:]/u;
 
 function hostnameOf(url: URL): string {
   const [, ipv6] = /^\[(.*)\]$/u.exec(url.hostname) ?? [];
   if (ipv6 !== undefined) return ipv6.toLowerCase();
   const hostname = decode(url.hostname, "host");
-  if (NO_HOSTNAME.test(hostname)) throw invalid("its host has a character that no host name holds");
+  if (NOT_IN_HOSTNAMES.test(hostname)) {
+    throw new Invalid("its host contains a character that is not valid in a host name");
+  }
   return hostname.toLowerCase();
 }
 
 function unixAddress(url: URL): RedisAddress {
   const path = decode(url.pathname, "path");
   if (url.hostname !== "" || path.length < 2 || !path.startsWith("/")) {
-    throw invalid("a socket is written 'redis+unix:///path/to.sock'");
+    throw new Invalid(UNIX_RULE);
   }
-  if (path.includes("\0")) throw invalid("its path must not contain NUL");
+  if (path.includes("\0")) throw new Invalid("its path must not contain NUL");
   if (url.hash !== "" || [...url.searchParams.keys()].some((key) => key !== "db")) {
-    throw invalid("a socket's only parameter is 'db'");
+    throw new Invalid("the only parameter of a socket's address is 'db'");
   }
   const database = databaseNumber(url.searchParams.get("db") ?? "");
   const name = `redis+unix://${path}${database === 0 ? "" : `?db=${database}`}`;
@@ -127,7 +162,7 @@ function databaseNumber(text: string): number {
   if (text === "") return 0;
   const database = Number(text);
   if (!/^\d+$/u.test(text) || database > DATABASE_MAX) {
-    throw invalid(`its database must be an integer from 0 to ${DATABASE_MAX}`);
+    throw new Invalid(`its database must be an integer from 0 to ${DATABASE_MAX}`);
   }
   return database;
 }
@@ -136,10 +171,47 @@ function decode(text: string, part: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    throw invalid(`its ${part} is not percent-encoded UTF-8`);
+    throw new Invalid(`its ${part} is not percent-encoded UTF-8`);
   }
 }
 
-function invalid(reason: string): TypeError {
-  return new TypeError(`Cannot use Redis address as ${reason}`);
+/**
+ * What is wrong with an address as a user sees it, if that differs from what a URL parser makes of it. A character that
+ * is not encoded moves the boundaries of the parts, so the parts of the URL give no clue.
+ */
+function reasonInText(text: string): string | undefined {
+  const [, scheme, rest] = SCHEME.exec(text) ?? [];
+  if (scheme === undefined) return "its scheme is missing: it must begin with 'redis://'";
+  if (scheme.toLowerCase() === "redis+unix") return rest.startsWith("/") ? undefined : UNIX_RULE;
+  if (!TCP_SCHEMES[`${scheme.toLowerCase()}:`]) return undefined;
+  const [authority] = rest.split(/[/?#]/u, 1);
+  const at = rest.lastIndexOf("@");
+  if (authority.length < at && !authority.includes("@")) {
+    const character = rest[authority.length];
+    return `its credentials must be percent-encoded: they contain '${character}'`;
+  }
+  const host = authority.slice(authority.lastIndexOf("@") + 1);
+  if (!host.startsWith("[") && host.split(":").length > 2) {
+    return "its IPv6 address must be in brackets, such as 'redis://[::1]:6379'";
+  }
+  const port = /^(?:\[[^\]]*\]|[^[:]+):(.+)$/u.exec(host)?.[1];
+  return port !== undefined && !isPort(port) ? PORT_RULE : undefined;
+}
+
+function isPort(text: string): boolean {
+  return /^\d+$/u.test(text) && Number(text) > 0 && Number(text) <= PORT_MAX;
+}
+
+/**
+ * An address for a message: scheme, host and port. Whatever stands before the last `@` may be a part of the password,
+ * and so may a port that is not a number.
+ *
+ * @returns The address, or `undefined` if nothing of it can be shown.
+ */
+function shownAddress(text: string): string | undefined {
+  const [, scheme, rest] = SCHEME.exec(text) ?? [, "", text];
+  const at = rest.lastIndexOf("@");
+  const [shown] = SHOWN_HOST.exec(rest.slice(at + 1)) ?? [];
+  if (shown === undefined || at < 0 && scheme === "" && !HOST_AND_PORT.test(rest)) return undefined;
+  return `${scheme && `${scheme}://`}${shown}`;
 }

@@ -19,7 +19,7 @@ function parse(address: string): RedisAddress | string {
     return parseAddress(address);
   } catch (error) {
     assertInstanceOf(error, TypeError);
-    assert(error.message.startsWith("Cannot use Redis address as "), error.message);
+    assert(/^Cannot use Redis address (\S+ )?as /u.test(error.message), error.message);
     assertEquals(error.cause, undefined);
     return error.message;
   }
@@ -27,7 +27,7 @@ function parse(address: string): RedisAddress | string {
 
 /** Writes an address in full. */
 function print(address: RedisAddress): string {
-  const { kind, hostname, port, path, username, password, database } = address;
+  const { kind, hostname, port, path, username, password, database, name } = address;
   const user = username === undefined && password === undefined
     ? ""
     : `${encodeURIComponent(username ?? "")}:${encodeURIComponent(password ?? "")}@`;
@@ -36,7 +36,7 @@ function print(address: RedisAddress): string {
     return `redis+unix://${encoded}?db=${database}`;
   }
   const host = hostname.includes(":") ? `[${hostname}]` : hostname;
-  return `${kind === "tls" ? "rediss" : "redis"}://${user}${host}:${port}/${database}`;
+  return `${name.split(":", 1)}://${user}${host}:${port}/${database}`;
 }
 
 /** Mostly one of the `good`, at times one of the `odd`. */
@@ -47,7 +47,12 @@ function mostly(good: readonly string[], odd: readonly string[]): fc.Arbitrary<s
   );
 }
 
-const scheme = mostly(["redis", "rediss", "redis+unix", "REDIS"], ["http", "redis+", "", "re dis"]);
+const scheme = mostly(["redis", "rediss", "redis+unix", "REDIS", "valkey", "valkeys"], [
+  "http",
+  "redis+",
+  "",
+  "re dis",
+]);
 const separator = mostly(["://"], [":///", ":/", ":", "//", ":\\\\", "://\t"]);
 const secret = mostly(
   [SECRET, `%70${SECRET}`, `${SECRET}%40x`, `:${SECRET}`],
@@ -105,8 +110,9 @@ const hostile = fc.tuple(address, fc.array(fc.tuple(mutation, fc.nat()), { maxLe
 function assertSound(text: string): boolean {
   const parsed = parse(text);
   if (typeof parsed === "string") {
-    // The scheme is shown, as it says what is wrong; it holds no password where there is a "//".
-    if (/^[^:]*:\/\//u.test(text)) assertEquals(parsed.includes(SECRET), false, parsed);
+    // Scheme and host are shown, because they say what is wrong. A secret without an "@" behind it stands in their place.
+    const secretEnd = text.lastIndexOf(SECRET) + SECRET.length;
+    if (text.indexOf("@", secretEnd) > 0) assertEquals(parsed.includes(SECRET), false, parsed);
     return false;
   }
   const { kind, port, database, name, password, username } = parsed;
@@ -175,31 +181,46 @@ for (
 
 /** Addresses that mutations found: how each is shown, or why it is refused. */
 const SEEN: readonly (readonly [address: string, shown: string])[] = [
-  ["redis:\\\\localhost", "it names no host"],
+  ["redis:\\\\localhost", "as its scheme is missing: it must begin with 'redis://'"],
   ["redis://\tlocalhost", "redis://localhost:6379"],
   ["redis://localhost:", "redis://localhost:6379"],
   ["redis://localhost:06379", "redis://localhost:6379"],
   ["redis://@localhost", "redis://localhost:6379"],
   ["redis://a@b@localhost", "redis://localhost:6379"],
   [`redis://:${SECRET}@x@localhost`, "redis://localhost:6379"],
-  [`redis://:${SECRET}/x@localhost`, "it is not a URL such as 'redis://10.0.0.1:6379'"],
-  [`redis://${SECRET}?@localhost`, "it must have no '?' and no '#' part"],
-  ["redis://localhost/%31", "its database must be an integer from 0 to 2147483647"],
-  ["redis://localhost//1", "its database must be an integer from 0 to 2147483647"],
+  [
+    `redis://:${SECRET}/x@localhost`,
+    "redis://localhost as its credentials must be percent-encoded: they contain '/'",
+  ],
+  [
+    `redis://${SECRET}?@localhost`,
+    "redis://localhost as its credentials must be percent-encoded: they contain '?'",
+  ],
+  [
+    "redis://localhost/%31",
+    "redis://localhost as its database must be an integer from 0 to 2147483647",
+  ],
+  [
+    "redis://localhost//1",
+    "redis://localhost as its database must be an integer from 0 to 2147483647",
+  ],
   ["redis://localhost/../1", "redis://localhost:6379/1"],
   ["redis://localhost/00", "redis://localhost:6379"],
   ["redis+unix:////a.sock", "redis+unix:////a.sock"],
   ["redis+unix:///a/%2e%2e/b", "redis+unix:///b"],
   ["redis+unix:///..%2Fb", "redis+unix:///../b"],
   ["redis+unix:///a?db=1&db=2", "redis+unix:///a?db=1"],
-  [`redis+unix://:${SECRET}@/a.sock`, "it is not a URL such as 'redis://10.0.0.1:6379'"],
+  [
+    `redis+unix://:${SECRET}@/a.sock`,
+    "as the address of a socket must have the form 'redis+unix:///path/to.sock', without credentials",
+  ],
 ];
 
 for (const [address, shown] of SEEN) {
   Deno.test(`parseAddress() makes of ${JSON.stringify(address)} what it did before`, () => {
     assertSound(address);
     const parsed = parse(address);
-    const refused = `Cannot use Redis address as ${shown}`;
+    const refused = `Cannot use Redis address ${shown}`;
     if (typeof parsed === "string") assertEquals(parsed, refused);
     else assertEquals(parsed.name, shown);
   });

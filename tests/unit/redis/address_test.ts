@@ -46,6 +46,8 @@ const GOOD = [
     name: "redis://10.0.0.1:6379/2147483647",
   }],
   ["rediss://10.0.0.1", { ...TCP, kind: "tls", name: "rediss://10.0.0.1:6379" }],
+  ["valkey://10.0.0.1", { ...TCP, name: "valkey://10.0.0.1:6379" }],
+  ["valkeys://10.0.0.1", { ...TCP, kind: "tls", name: "valkeys://10.0.0.1:6379" }],
   ["redis://Example.COM", {
     ...TCP,
     hostname: "example.com",
@@ -95,53 +97,92 @@ for (const [address, parsed] of GOOD) {
   });
 }
 
-const BAD: readonly (readonly [address: unknown, reason: string])[] = [
-  ["", "it is not a URL such as 'redis://10.0.0.1:6379'"],
-  ["10.0.0.1:6379", "it is not a URL such as 'redis://10.0.0.1:6379'"],
-  ["redis://:hunter2@", "it is not a URL such as 'redis://10.0.0.1:6379'"],
-  ["redis://:hunter2@host:99999", "it is not a URL such as 'redis://10.0.0.1:6379'"],
-  ["redis://[::1", "it is not a URL such as 'redis://10.0.0.1:6379'"],
-  ["redis://", "it names no host"],
-  ["redis:/host", "it names no host"],
-  ["redis://host:0", "its port must not be 0"],
-  ["redis://:hunter2@host/x", "its database must be an integer from 0 to 2147483647"],
-  ["redis://host/-1", "its database must be an integer from 0 to 2147483647"],
-  ["redis://host/1.5", "its database must be an integer from 0 to 2147483647"],
-  ["redis://host/1/2", "its database must be an integer from 0 to 2147483647"],
-  ["redis://host/2147483648", "its database must be an integer from 0 to 2147483647"],
-  ["redis://:hunter2@host?db=1", "it must have no '?' and no '#' part"],
-  ["redis://:hunter2@host#1", "it must have no '?' and no '#' part"],
-  ["redis://us%FFer:hunter2@host", "its user is not percent-encoded UTF-8"],
-  ["redis://:hunter2%FF@host", "its password is not percent-encoded UTF-8"],
-  ["redis+unix://host/run/redis.sock", "a socket is written 'redis+unix:///path/to.sock'"],
-  ["redis+unix://", "a socket is written 'redis+unix:///path/to.sock'"],
-  ["redis+unix:///", "a socket is written 'redis+unix:///path/to.sock'"],
-  ["redis+unix:///a%00b", "its path must not contain NUL"],
-  ["redis+unix:///a%FF", "its path is not percent-encoded UTF-8"],
-  ["redis+unix:///a?database=1", "a socket's only parameter is 'db'"],
-  ["redis+unix:///a#1", "a socket's only parameter is 'db'"],
-  ["redis+unix:///a?db=x", "its database must be an integer from 0 to 2147483647"],
-  [
-    "http://user:hunter2@host",
-    "its scheme must be 'redis', 'rediss' or 'redis+unix': current value is 'http'",
-  ],
-  [5, "it must be a string or a URL: current type is 'number'"],
-  [null, "it must be a string or a URL: current type is 'object'"],
-  [undefined, "it must be a string or a URL: current type is 'undefined'"],
+const NO_SCHEME = "its scheme is missing: it must begin with 'redis://'";
+const NO_URL = "it is not a URL such as 'redis://10.0.0.1:6379'";
+const PORT = "its port must be an integer from 1 to 65535";
+const DATABASE = "its database must be an integer from 0 to 2147483647";
+const TAIL = "it must not have a part after '?' or '#'";
+const UNIX_FORM =
+  "the address of a socket must have the form 'redis+unix:///path/to.sock', without credentials";
+const UNIX_TAIL = "the only parameter of a socket's address is 'db'";
+const ENCODED = "its credentials must be percent-encoded: they contain";
+const BRACKETS = "its IPv6 address must be in brackets, such as 'redis://[::1]:6379'";
+const SCHEMES = "its scheme must be 'redis', 'rediss', 'valkey', 'valkeys' or 'redis+unix'";
+/** What stands in place of an address of which nothing can be shown. */
+const PLACE = "addresses[2]";
+
+const BAD: readonly (readonly [address: unknown, shown: string, reason: string])[] = [
+  ["", PLACE, NO_SCHEME],
+  ["hunter2", PLACE, NO_SCHEME],
+  ["10.0.0.1:6379", "10.0.0.1:6379", NO_SCHEME],
+  ["localhost:6379", "localhost:6379", NO_SCHEME],
+  ["user:hunter2@host:6379", "host:6379", NO_SCHEME],
+  ["user:hunter2@host", "host", NO_SCHEME],
+  ["redis:host:6379", PLACE, NO_SCHEME],
+  ["redis:/host", PLACE, NO_SCHEME],
+  ["redis://:hunter2@", PLACE, NO_URL],
+  ["redis://:hunter2", PLACE, NO_URL],
+  ["redis://[::1", PLACE, NO_URL],
+  ["redis://[::1]x:1", "redis://[::1]", NO_URL],
+  ["redis://a b", "redis://a", NO_URL],
+  ["redis://", PLACE, "its host is missing"],
+  ["redis://host:0", "redis://host:0", PORT],
+  ["redis://:hunter2@host:99999", "redis://host:99999", PORT],
+  ["redis://:hunter2@host:6379a", "redis://host", PORT],
+  ["redis://[::1]:x", "redis://[::1]", PORT],
+  ["redis://user:hunter2", "redis://user", PORT],
+  ["redis://:hun/ter2@host", "redis://host", `${ENCODED} '/'`],
+  ["redis://:hun#ter2@host:6380/1", "redis://host:6380", `${ENCODED} '#'`],
+  ["redis://user:hun?ter2@[::1]:1", "redis://[::1]:1", `${ENCODED} '?'`],
+  ["valkeys://user:hun?ter2@host", "valkeys://host", `${ENCODED} '?'`],
+  ["redis://::1:6379", PLACE, BRACKETS],
+  ["redis://:hunter2@2001:db8::1", "redis://2001", BRACKETS],
+  ["redis://:hunter2@host/x", "redis://host", DATABASE],
+  ["redis://host/-1", "redis://host", DATABASE],
+  ["redis://host/1.5", "redis://host", DATABASE],
+  ["redis://host/1/2", "redis://host", DATABASE],
+  ["redis://host/2147483648", "redis://host", DATABASE],
+  ["redis://:hunter2@host?db=1", "redis://host", TAIL],
+  ["redis://:hunter2@host#1", "redis://host", TAIL],
+  ["redis://us%FFer:hunter2@host", "redis://host", "its user is not percent-encoded UTF-8"],
+  ["redis://:hunter2%FF@host", "redis://host", "its password is not percent-encoded UTF-8"],
+  ["redis+unix://host/run/redis.sock", "redis+unix://host", UNIX_FORM],
+  ["redis+unix://:hunter2@/run/redis.sock", PLACE, UNIX_FORM],
+  ["redis+unix://", PLACE, UNIX_FORM],
+  ["redis+unix:///", PLACE, UNIX_FORM],
+  ["redis+unix:///a%00b", PLACE, "its path must not contain NUL"],
+  ["redis+unix:///a%FF", PLACE, "its path is not percent-encoded UTF-8"],
+  ["redis+unix:///a?database=1", PLACE, UNIX_TAIL],
+  ["redis+unix:///a#1", PLACE, UNIX_TAIL],
+  ["redis+unix:///a?db=x", PLACE, DATABASE],
+  ["http://user:hunter2@host", "http://host", `${SCHEMES}: current value is 'http'`],
+  [5, PLACE, "it must be a string or a URL: current type is 'number'"],
+  [null, PLACE, "it must be a string or a URL: current type is 'object'"],
+  [undefined, PLACE, "it must be a string or a URL: current type is 'undefined'"],
 ];
 
-for (const [address, reason] of BAD) {
+for (const [address, shown, reason] of BAD) {
   Deno.test(`parseAddress() refuses ${JSON.stringify(address)}`, () => {
-    const error = assertThrows(() => parseAddress(address as string), TypeError);
-    assertEquals(error.message, `Cannot use Redis address as ${reason}`);
+    const error = assertThrows(() => parseAddress(address as string, PLACE), TypeError);
+    assertEquals(error.message, `Cannot use Redis address ${shown} as ${reason}`);
     assertEquals(error.cause, undefined);
   });
 }
 
+Deno.test("parseAddress() leaves out an address that cannot be shown and has no known place", () => {
+  const error = assertThrows(() => parseAddress("redis://:hunter2"), TypeError);
+  assertEquals(error.message, `Cannot use Redis address as ${NO_URL}`);
+});
+
+Deno.test("parseAddress() shows a URL object too", () => {
+  const error = assertThrows(() => parseAddress(new URL("redis://:hunter2@h/x")), TypeError);
+  assertEquals(error.message, `Cannot use Redis address redis://h as ${DATABASE}`);
+});
+
 Deno.test("parseAddress() gives one server the same identity, whatever database and credentials", () => {
-  const servers = ["redis://h", "redis://u:p@H:6379/4", "rediss://h/1"]
+  const servers = ["redis://h", "redis://u:p@H:6379/4", "rediss://h/1", "valkey://h", "valkeys://h"]
     .map((address) => parseAddress(address).server);
-  assertEquals(servers, ["h:6379", "h:6379", "h:6379"]);
+  assertEquals(servers, new Array(5).fill("h:6379"));
 });
 
 Deno.test("parseAddress() decodes any credentials that were percent-encoded", () => {
@@ -170,6 +211,9 @@ Deno.test("parseAddress() shows no password in an error, wherever the address is
     (secret: string) => `redis+unix://user:${secret}@host/run/redis.sock`,
     (secret: string) => `redis://user:${secret}%FF@host`,
     (secret: string) => `user:${secret}@host:6379`,
+    (secret: string) => `redis://:${secret}/x#y@host`,
+    (secret: string) => `redis://user:a@b/${secret}@host`,
+    (secret: string) => `redis://user:a#${secret}@host:6379`,
   );
   fc.assert(
     fc.property(password, frame, (secret, address) => {
