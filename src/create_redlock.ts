@@ -4,13 +4,14 @@
  * @module
  */
 import { emit, type RedlockEvent } from "./events.ts";
-import { type RedlockOptions, resolveOptions } from "./options.ts";
+import { LOCK_OPTION_NAMES, type RedlockOptions, resolveOptions } from "./options.ts";
 import { parseAddress, type RedisAddress } from "./redis/address.ts";
-import { type ClientOptions, resolveClientOptions } from "./redis/client.ts";
+import { CLIENT_OPTION_NAMES, type ClientOptions, resolveClientOptions } from "./redis/client.ts";
 import { RedisNode } from "./redis_node/redis_node.ts";
 import { NODES_MAX, type Redlock, redlockOn } from "./redlock.ts";
 import type { Quarantine } from "./redis_node/quarantine.ts";
 import { TimerWheel } from "./time/timer_wheel.ts";
+import { checkOptions, rangeError } from "./validate.ts";
 
 /** Shortest silence after which a connection is made anew, in milliseconds. */
 const STALL_TIMEOUT_MS_MIN = 2_000;
@@ -18,6 +19,12 @@ const STALL_TIMEOUT_MS_MIN = 2_000;
 /** Options of the lock client and of its connections. */
 export interface CreateRedlockOptions
   extends RedlockOptions, Omit<ClientOptions, "stallTimeoutMs"> {}
+
+/** The names of all options of {@linkcode createRedlock}. */
+const OPTION_NAMES: readonly string[] = [
+  ...LOCK_OPTION_NAMES,
+  ...CLIENT_OPTION_NAMES.filter((name) => name !== "stallTimeoutMs"),
+];
 
 /**
  * Makes a lock client for independent Redis servers. Connections are made when they are first needed; servers
@@ -49,6 +56,7 @@ export function createRedlock(
   addresses: readonly (string | URL)[],
   options: CreateRedlockOptions = {},
 ): Redlock {
+  checkOptions("create lock client", options, OPTION_NAMES);
   const { connectTimeoutMs, tls, clientName, connect, ...lockOptions } = options;
   const parsed = parseAddresses(addresses);
   const { nodeTimeoutMs } = resolveOptions("create lock client", lockOptions);
@@ -78,17 +86,18 @@ export function createRedlock(
 
 function parseAddresses(addresses: readonly (string | URL)[]): RedisAddress[] {
   if (!Array.isArray(addresses) || addresses.length === 0) {
-    throw new TypeError("Cannot create lock client as 'addresses' must name at least one server");
+    throw new TypeError("Cannot create lock client as 'addresses' must be a non-empty array");
   }
   if (addresses.length > NODES_MAX) {
-    throw new RangeError(`Cannot create lock client as there must be at most ${NODES_MAX} nodes`);
+    const rule = `must have at most ${NODES_MAX} elements`;
+    throw rangeError("create lock client", "addresses", rule, addresses.length);
   }
-  const parsed = addresses.map(parseAddress);
+  const parsed = addresses.map((address, index) => parseAddress(address, `addresses[${index}]`));
   const servers = new Set<string>();
   for (const { server, name } of parsed) {
     if (servers.has(server)) {
       throw new TypeError(
-        `Cannot create lock client as server ${name} is listed twice: a vote of its own needs a server of its own`,
+        `Cannot create lock client as server ${name} is listed twice: each vote needs its own server`,
       );
     }
     servers.add(server);

@@ -5,6 +5,13 @@
  */
 import type { Vote } from "./vote.ts";
 
+/** Longest part of a resource that a message shows, in UTF-16 code units. */
+const RESOURCE_LENGTH_MAX = 100;
+/** Most resources that a message shows. */
+const RESOURCES_SHOWN_MAX = 5;
+/** The first half of a character that was cut in two. */
+const CUT_PAIR = /[\ud800-\udbff]$/;
+
 /** The stable codes of {@linkcode RedlockError}. */
 export type RedlockErrorCode = "LOCK_HELD" | "NO_QUORUM" | "LOCK_LOST" | "CLOSED";
 
@@ -93,10 +100,19 @@ export function toError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown));
 }
 
-/** `lock "a"` or `locks "a", "b"`, for messages. */
+/** A resource in quotes, for messages: escaped, and cut if it is long. */
+export function quoted(resource: string): string {
+  if (resource.length <= RESOURCE_LENGTH_MAX) return JSON.stringify(resource);
+  return JSON.stringify(`${resource.slice(0, RESOURCE_LENGTH_MAX).replace(CUT_PAIR, "")}…`);
+}
+
+/** `lock "a"`, `locks "a", "b"` or `locks "a", "b", "c" and 5 more`, for messages. */
 export function lockName(resources: readonly string[]): string {
-  const names = resources.map((resource) => JSON.stringify(resource)).join(", ");
-  return `${resources.length === 1 ? "lock" : "locks"} ${names}`;
+  const names = resources.slice(0, RESOURCES_SHOWN_MAX).map(quoted).join(", ");
+  const more = resources.length - RESOURCES_SHOWN_MAX;
+  return `${resources.length === 1 ? "lock" : "locks"} ${names}${
+    more > 0 ? ` and ${more} more` : ""
+  }`;
 }
 
 /** The errors of the nodes as one, or `undefined` where none of them gave any. */

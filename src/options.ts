@@ -7,9 +7,13 @@ import {
   checkFiniteMs,
   checkNotNegative,
   checkNumber,
+  checkOptions,
   checkPositiveMs,
+  checkSignal,
+  checkType,
   rangeError,
 } from "./validate.ts";
+import { quoted } from "./errors.ts";
 import type { EventListener } from "./events.ts";
 import { validityMs } from "./time/validity.ts";
 
@@ -184,6 +188,9 @@ const NAMES: { readonly [Name in keyof Required<RedlockOptions>]: true } = {
   onEvent: true,
 };
 
+/** The names of all options of the lock. */
+export const LOCK_OPTION_NAMES: readonly string[] = Object.keys(NAMES);
+
 /**
  * Fills in what `options` leaves out and checks the rest.
  *
@@ -199,7 +206,7 @@ export function resolveOptions(
   options: RedlockOptions | undefined,
   base?: RedlockOptions,
 ): Settings {
-  if (options !== undefined) checkNames(attempt, options);
+  if (options !== undefined) checkOptions(attempt, options, LOCK_OPTION_NAMES);
   const given = options ?? base ?? {};
   const inherited = base ?? {};
   const {
@@ -228,7 +235,7 @@ export function resolveOptions(
   checkFiniteMs(attempt, "retryDelayMaxMs", retryDelayMaxMs);
   checkNotNegative(attempt, "extensionsMax", extensionsMax);
   if (extensionsMax !== Infinity && !Number.isSafeInteger(extensionsMax)) {
-    throw rangeError(attempt, "extensionsMax", "must be an integer or Infinity", extensionsMax);
+    throw rangeError(attempt, "extensionsMax", "must be a safe integer or Infinity", extensionsMax);
   }
   checkType(attempt, "notify", notify, "boolean");
   checkType(attempt, "fencing", fencing, "boolean");
@@ -236,9 +243,7 @@ export function resolveOptions(
   checkType(attempt, "autoExtend", autoExtend, "boolean");
   checkType(attempt, "keyPrefix", keyPrefix, "string");
   checkType(attempt, "onEvent", onEvent, "function");
-  if (signal !== undefined && typeof signal?.addEventListener !== "function") {
-    throw new TypeError(`Cannot ${attempt} as 'signal' must be an AbortSignal`);
-  }
+  checkSignal(attempt, signal);
   return {
     ttlMs,
     waitMs,
@@ -300,28 +305,37 @@ export function checkTtlMs(attempt: string, ttlMs: number, driftFactor: number):
 /**
  * The resources of a call as a list.
  *
- * @throws {TypeError} If there is none, one is empty or no well-formed string, or one is named twice.
- * @throws {RangeError} If there are too many.
+ * @throws {TypeError} If `resource` is not a non-empty string of well-formed Unicode, or a non-empty array of them
+ *   without duplicates.
+ * @throws {RangeError} If it has more than {@linkcode RESOURCES_MAX} elements.
  */
 export function checkResources(
   attempt: string,
   resource: string | readonly string[],
 ): readonly string[] {
   const resources = Array.isArray(resource) ? [...resource] : [resource];
-  if (resources.length === 0) throw new TypeError(`Cannot ${attempt} as no resource is named`);
+  if (resources.length === 0) {
+    throw new TypeError(`Cannot ${attempt} as 'resource' must not be an empty array`);
+  }
   if (resources.length > RESOURCES_MAX) {
-    throw rangeError(attempt, "resource", `must not name over ${RESOURCES_MAX}`, resources.length);
+    const rule = `must have at most ${RESOURCES_MAX} elements`;
+    throw rangeError(attempt, "resource", rule, resources.length);
   }
   for (const name of resources) {
     if (typeof name !== "string" || name === "") {
-      throw new TypeError(`Cannot ${attempt} as a resource must be a string that is not empty`);
+      throw new TypeError(
+        `Cannot ${attempt} as 'resource' must be a non-empty string or an array of non-empty strings`,
+      );
     }
     if (!isWellFormed(name)) {
-      throw new TypeError(`Cannot ${attempt} as a resource has a lone surrogate`);
+      throw new TypeError(
+        `Cannot ${attempt} as 'resource' must be well-formed Unicode, without lone surrogates`,
+      );
     }
   }
   if (resources.length > 1 && new Set(resources).size < resources.length) {
-    throw new TypeError(`Cannot ${attempt} as a resource is named twice`);
+    const twice = resources.find((name, index) => resources.indexOf(name) < index)!;
+    throw new TypeError(`Cannot ${attempt} as resource ${quoted(twice)} is listed twice`);
   }
   return resources;
 }
@@ -335,23 +349,4 @@ function isWellFormed(text: string): boolean {
 
 function defaultNodeTimeoutMs(ttlMs: number): number {
   return Math.min(Math.max(ttlMs / NODE_TIMEOUT_DIVISOR, NODE_TIMEOUT_MS_MIN), NODE_TIMEOUT_MS_MAX);
-}
-
-function checkNames(attempt: string, options: RedlockOptions): void {
-  if (typeof options !== "object" || options === null) {
-    throw new TypeError(`Cannot ${attempt} as 'options' must be an object`);
-  }
-  for (const name in options) {
-    if (!Object.hasOwn(NAMES, name)) {
-      const known = Object.keys(NAMES).join(", ");
-      throw new TypeError(`Cannot ${attempt} as there is no option '${name}': there are ${known}`);
-    }
-  }
-}
-
-function checkType(attempt: string, name: string, value: unknown, type: string): void {
-  if (value === undefined || typeof value === type) return;
-  throw new TypeError(
-    `Cannot ${attempt} as '${name}' must be a ${type}: current type is '${typeof value}'`,
-  );
 }

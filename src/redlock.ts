@@ -175,8 +175,8 @@ export class Redlock implements AsyncDisposable {
    */
   async inspect(resource: string, options?: RedlockOptions): Promise<Inspection> {
     const settings = this.#settings("inspect lock", options);
-    if (typeof resource !== "string") {
-      throw new TypeError("Cannot inspect lock as a resource must be a string that is not empty");
+    if (typeof resource !== "string" || resource === "") {
+      throw new TypeError("Cannot inspect lock as 'resource' must be a non-empty string");
     }
     checkResources("inspect lock", resource);
     if (this.#client.closed) {
@@ -320,23 +320,27 @@ function sameOptions(one: RedlockOptions, other: RedlockOptions): boolean {
 function checkFencing(nodes: readonly LockNode[]): void {
   const unable = nodes.find((node) => !node.raiseCounters);
   if (!unable) return;
-  throw new TypeError(`Cannot acquire lock as node ${unable.name} has no fencing tokens`);
+  throw new TypeError(`Cannot acquire lock as node ${unable.name} does not support fencing tokens`);
 }
 
 function checkNodes(nodes: readonly LockNode[]): void {
   const attempt = "Cannot create lock client as";
   if (!Array.isArray(nodes) || nodes.length === 0) {
-    throw new TypeError(`${attempt} 'nodes' must be an array of at least one node`);
+    throw new TypeError(`${attempt} 'nodes' must be a non-empty array`);
   }
   if (nodes.length > NODES_MAX) {
-    throw new RangeError(`${attempt} there must be at most ${NODES_MAX} nodes`);
+    throw new RangeError(
+      `${attempt} 'nodes' must have at most ${NODES_MAX} elements: current value is ${nodes.length}`,
+    );
   }
   const names = new Set<string>();
   for (const node of nodes) {
     if (typeof node?.acquire !== "function" || typeof node.name !== "string") {
-      throw new TypeError(`${attempt} a node does not implement LockNode`);
+      throw new TypeError(`${attempt} 'nodes' must contain only objects that implement LockNode`);
     }
-    if (names.has(node.name)) throw new TypeError(`${attempt} node ${node.name} is named twice`);
+    if (names.has(node.name)) {
+      throw new TypeError(`${attempt} two nodes have the name ${node.name}`);
+    }
     names.add(node.name);
   }
 }

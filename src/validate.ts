@@ -1,29 +1,83 @@
 /**
- * Checks of numbers that users pass, with one wording for all of them.
+ * Checks of options that users pass, with one wording for all of them.
  *
  * @module
  */
 
 /**
- * @param attempt What cannot be done otherwise: `acquire lock`.
+ * Checks that options are an object, and that each of them is known. An option of an inherited name counts too.
+ *
+ * @param attempt The call that fails otherwise, for messages: `acquire lock`.
+ * @param options What the caller passed.
+ * @param names The names of all valid options.
+ * @throws {TypeError} If `options` is not an object, or an option is unknown.
+ */
+export function checkOptions(attempt: string, options: unknown, names: readonly string[]): void {
+  if (typeof options !== "object" || options === null) {
+    const current = options === null ? "value is null" : `type is '${typeof options}'`;
+    throw new TypeError(`Cannot ${attempt} as 'options' must be an object: current ${current}`);
+  }
+  for (const name in options) {
+    if (names.includes(name)) continue;
+    const valid = names.join(", ");
+    throw new TypeError(
+      `Cannot ${attempt} as option '${name}' is unknown: valid options are ${valid}`,
+    );
+  }
+}
+
+/**
+ * Checks the type of an option. `undefined` passes, because it means the default.
+ *
+ * @param attempt The call that fails otherwise.
  * @param name The option.
  * @param value Its value.
- * @throws {TypeError} If it is no number.
+ * @param type What `typeof` must say of it.
+ * @throws {TypeError} If it has another type.
+ */
+export function checkType(attempt: string, name: string, value: unknown, type: string): void {
+  if (value === undefined || typeof value === type) return;
+  throw new TypeError(
+    `Cannot ${attempt} as '${name}' must be a ${type}: current type is '${typeof value}'`,
+  );
+}
+
+/**
+ * Checks that an option is an `AbortSignal` or `undefined`.
+ *
+ * @param attempt The call that fails otherwise.
+ * @param signal The value of the option `signal`.
+ * @throws {TypeError} If it is something else.
+ */
+export function checkSignal(attempt: string, signal: AbortSignal | undefined): void {
+  if (signal === undefined || typeof signal?.addEventListener === "function") return;
+  throw new TypeError(`Cannot ${attempt} as 'signal' must be an AbortSignal`);
+}
+
+/**
+ * Checks that a duration is positive and finite.
+ *
+ * @param attempt The call that fails otherwise.
+ * @param name The option.
+ * @param value Its value.
+ * @throws {TypeError} If it is not a number.
  * @throws {RangeError} If it is NaN, infinite, zero or negative.
  */
 export function checkPositiveMs(attempt: string, name: string, value: number): void {
   checkNumber(attempt, name, value);
   if (!(value > 0 && value < Infinity)) {
-    throw rangeError(attempt, name, "must be a finite number more than 0", value);
+    throw rangeError(attempt, name, "must be a finite number greater than 0", value);
   }
 }
 
 /**
- * @param attempt What cannot be done otherwise.
+ * Checks that a number is not negative; `Infinity` passes.
+ *
+ * @param attempt The call that fails otherwise.
  * @param name The option.
  * @param value Its value.
- * @throws {TypeError} If it is no number.
- * @throws {RangeError} If it is NaN or negative. `Infinity` is let through.
+ * @throws {TypeError} If it is not a number.
+ * @throws {RangeError} If it is NaN or negative.
  */
 export function checkNotNegative(attempt: string, name: string, value: number): void {
   checkNumber(attempt, name, value);
@@ -31,10 +85,12 @@ export function checkNotNegative(attempt: string, name: string, value: number): 
 }
 
 /**
- * @param attempt What cannot be done otherwise.
+ * Checks that an option is a number.
+ *
+ * @param attempt The call that fails otherwise.
  * @param name The option.
  * @param value Its value.
- * @throws {TypeError} If it is no number.
+ * @throws {TypeError} If it is not a number.
  */
 export function checkNumber(attempt: string, name: string, value: unknown): void {
   if (typeof value === "number") return;
@@ -44,20 +100,22 @@ export function checkNumber(attempt: string, name: string, value: unknown): void
 }
 
 /**
- * @param attempt What cannot be done otherwise.
+ * Checks that a duration is finite and not negative.
+ *
+ * @param attempt The call that fails otherwise.
  * @param name The option.
  * @param value Its value.
- * @throws {TypeError} If it is no number.
+ * @throws {TypeError} If it is not a number.
  * @throws {RangeError} If it is NaN, infinite or negative.
  */
 export function checkFiniteMs(attempt: string, name: string, value: number): void {
   checkNumber(attempt, name, value);
   if (!(value >= 0 && value < Infinity)) {
-    throw rangeError(attempt, name, "must be a finite number and not negative", value);
+    throw rangeError(attempt, name, "must be a finite number of at least 0", value);
   }
 }
 
-/** The error of a number that is out of range. */
+/** The error of an option that is out of range. */
 export function rangeError(
   attempt: string,
   name: string,

@@ -6,6 +6,7 @@
 import type { HeldLock } from "./held_lock.ts";
 import type { Vote } from "../vote.ts";
 import { checkTtlMs } from "../options.ts";
+import { checkOptions, checkSignal } from "../validate.ts";
 import { extend } from "./renewal.ts";
 
 /** How a lock is extended. */
@@ -19,6 +20,8 @@ export interface ExtendOptions {
   /** Gives up extending; the lock stays as it is. */
   signal?: AbortSignal;
 }
+
+const EXTEND_OPTION_NAMES: readonly string[] = ["ttlMs", "signal"];
 
 /**
  * A lock that was acquired. What it says of itself is read from the clock at the moment of asking.
@@ -106,7 +109,9 @@ export class Lock implements AsyncDisposable {
    */
   async extend(options: ExtendOptions = {}): Promise<void> {
     const { settings } = this.#lock;
+    checkOptions("extend lock", options, EXTEND_OPTION_NAMES);
     const { ttlMs = settings.ttlMs, signal } = options;
+    checkSignal("extend lock", signal);
     checkTtlMs("extend lock", ttlMs, settings.driftFactor);
     await extend(this.#lock, ttlMs, signal);
   }

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { checkPositiveMs } from "../validate.ts";
+import { checkOptions, checkPositiveMs } from "../validate.ts";
 import { TimerWheel } from "../time/timer_wheel.ts";
 import { connect as connectDefault } from "../transport/default.ts";
 import type { Connect, TlsOptions } from "../transport/transport.ts";
@@ -49,8 +49,20 @@ export interface SendOptions {
   signal?: AbortSignal;
 }
 
+const NAMES: { readonly [Name in keyof Required<ClientOptions>]: true } = {
+  connectTimeoutMs: true,
+  stallTimeoutMs: true,
+  tls: true,
+  clientName: true,
+  connect: true,
+};
+
+/** The names of all options of the client. */
+export const CLIENT_OPTION_NAMES: readonly string[] = Object.keys(NAMES);
+
 /** Fills in the defaults of the client's options and checks them. */
 export function resolveClientOptions(options: ClientOptions = {}): ConnectionOptions {
+  checkOptions("connect to Redis", options, CLIENT_OPTION_NAMES);
   const {
     connectTimeoutMs = CONNECT_TIMEOUT_MS,
     stallTimeoutMs = STALL_TIMEOUT_MS,

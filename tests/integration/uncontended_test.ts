@@ -193,17 +193,17 @@ Deno.test("acquire() works again after SCRIPT FLUSH, and so does release()", asy
 });
 
 const BAD_RESOURCES: [string, string | string[], string][] = [
-  ["no resource", [], "Cannot acquire lock as no resource is named"],
-  ["a duplicate", ["a", "b", "a"], "Cannot acquire lock as a resource is named twice"],
+  ["no resource", [], "Cannot acquire lock as 'resource' must not be an empty array"],
+  ["a duplicate", ["a", "b", "a"], 'Cannot acquire lock as resource "a" is listed twice'],
   [
     "an empty string",
     "",
-    "Cannot acquire lock as a resource must be a string that is not empty",
+    "Cannot acquire lock as 'resource' must be a non-empty string or an array of non-empty strings",
   ],
   [
     "an empty string among others",
     ["a", ""],
-    "Cannot acquire lock as a resource must be a string that is not empty",
+    "Cannot acquire lock as 'resource' must be a non-empty string or an array of non-empty strings",
   ],
 ];
 
@@ -267,7 +267,7 @@ Deno.test("createRedlock() has no option to set the quorum below the majority", 
   const error = assertThrows(() => createRedlock(["redis://127.0.0.1"], options), TypeError);
   assertMatch(
     error.message,
-    /^Cannot create lock client as there is no option 'quorum': there are ttlMs, waitMs, /,
+    /^Cannot create lock client as option 'quorum' is unknown: valid options are ttlMs, waitMs, /,
   );
 });
 

@@ -70,3 +70,13 @@ Deno.test("nodeErrors() gathers the nodes' errors under their names", () => {
 Deno.test("nodeErrors() is undefined where no node gave one", () => {
   assertEquals(nodeErrors(VOTES.slice(0, 2)), undefined);
 });
+
+Deno.test("lockName() cuts long resources without splitting a character, and long lists", () => {
+  const long = "x".repeat(100);
+  assertEquals(lockName([long]), `lock "${long}"`);
+  assertEquals(lockName([`${long}y`]), `lock "${long}…"`);
+  assertEquals(lockName([`${"x".repeat(99)}😀`]), `lock "${"x".repeat(99)}…"`);
+  const names = Array.from({ length: 7 }, (_, index) => `${index}`);
+  assertEquals(lockName(names), 'locks "0", "1", "2", "3", "4" and 2 more');
+  assertEquals(lockName(names.slice(0, 5)), 'locks "0", "1", "2", "3", "4"');
+});

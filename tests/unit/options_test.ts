@@ -136,13 +136,13 @@ const OUT_OF_RANGE: readonly (readonly [name: string, rule: string, values: numb
   ["ttlMs", "must be from 10 to 86400000", [1, 9, 86_400_001]],
   ["driftFactor", "must be at least 0 and less than 1", [-0.1, 1, 2, NaN, Infinity]],
   ["waitMs", "must not be negative", [-1, NaN, -Infinity]],
-  ["nodeTimeoutMs", "must be a finite number more than 0", [0, -1, NaN, Infinity]],
-  ["retryDelayMs", "must be a finite number and not negative", [-1, NaN, Infinity]],
-  ["retryDelayMaxMs", "must be a finite number and not negative", [-1, NaN, Infinity]],
-  ["restartGuardMs", "must be a finite number and not negative", [-1, NaN, Infinity]],
-  ["cooldownMs", "must be a finite number and not negative", [-1, NaN, Infinity]],
+  ["nodeTimeoutMs", "must be a finite number greater than 0", [0, -1, NaN, Infinity]],
+  ["retryDelayMs", "must be a finite number of at least 0", [-1, NaN, Infinity]],
+  ["retryDelayMaxMs", "must be a finite number of at least 0", [-1, NaN, Infinity]],
+  ["restartGuardMs", "must be a finite number of at least 0", [-1, NaN, Infinity]],
+  ["cooldownMs", "must be a finite number of at least 0", [-1, NaN, Infinity]],
   ["extensionsMax", "must not be negative", [-1, NaN]],
-  ["extensionsMax", "must be an integer or Infinity", [1.5, 2 ** 53]],
+  ["extensionsMax", "must be a safe integer or Infinity", [1.5, 2 ** 53]],
 ];
 
 for (const [name, rule, values] of OUT_OF_RANGE) {
@@ -214,16 +214,24 @@ for (
   Deno.test(`resolveOptions() refuses the unknown option ${name}`, () => {
     assertEquals(
       assertThrows(() => resolve({ [name]: 1 }), TypeError).message,
-      `Cannot acquire lock as there is no option '${name}': there are ${KNOWN.join(", ")}`,
+      `Cannot acquire lock as option '${name}' is unknown: valid options are ${KNOWN.join(", ")}`,
     );
   });
 }
 
-for (const options of [null, 5, "ttlMs", true]) {
+for (
+  const [options, current] of [
+    [null, "value is null"],
+    [5, "type is 'number'"],
+    ["ttlMs", "type is 'string'"],
+    [true, "type is 'boolean'"],
+    [() => {}, "type is 'function'"],
+  ] as const
+) {
   Deno.test(`resolveOptions() refuses options that are ${Deno.inspect(options)}`, () => {
     assertEquals(
       assertThrows(() => resolve(options as unknown as object), TypeError).message,
-      "Cannot acquire lock as 'options' must be an object",
+      `Cannot acquire lock as 'options' must be an object: current ${current}`,
     );
   });
 }
@@ -234,6 +242,8 @@ Deno.test("checkTtlMs() says what cannot be done", () => {
     "Cannot extend lock as 'ttlMs' must be a positive safe integer: current value is 1.5",
   );
 });
+
+const NOT_STRINGS = "'resource' must be a non-empty string or an array of non-empty strings";
 
 Deno.test("checkResources() makes a list of one resource", () => {
   assertEquals(checkResources("acquire lock", "a"), ["a"]);
@@ -257,24 +267,24 @@ Deno.test("checkResources() takes as many resources as one lock may have", () =>
   assertEquals(checkResources("acquire lock", resources).length, RESOURCES_MAX);
   assertEquals(
     assertThrows(() => checkResources("acquire lock", [...resources, "x"]), RangeError).message,
-    "Cannot acquire lock as 'resource' must not name over 1000: current value is 1001",
+    "Cannot acquire lock as 'resource' must have at most 1000 elements: current value is 1001",
   );
 });
 
 for (
   const [resource, reason] of [
-    ["", "a resource must be a string that is not empty"],
-    [[""], "a resource must be a string that is not empty"],
-    [["a", ""], "a resource must be a string that is not empty"],
-    [5, "a resource must be a string that is not empty"],
-    [null, "a resource must be a string that is not empty"],
-    [undefined, "a resource must be a string that is not empty"],
-    [["a", 5], "a resource must be a string that is not empty"],
-    [[], "no resource is named"],
-    [["a", "a"], "a resource is named twice"],
-    [["a", "b", "a"], "a resource is named twice"],
-    ["\ud800", "a resource has a lone surrogate"],
-    [["a", "b\udc00"], "a resource has a lone surrogate"],
+    ["", NOT_STRINGS],
+    [[""], NOT_STRINGS],
+    [["a", ""], NOT_STRINGS],
+    [5, NOT_STRINGS],
+    [null, NOT_STRINGS],
+    [undefined, NOT_STRINGS],
+    [["a", 5], NOT_STRINGS],
+    [[], "'resource' must not be an empty array"],
+    [["a", "a"], 'resource "a" is listed twice'],
+    [["a", "b", "c", "b", "a"], 'resource "b" is listed twice'],
+    ["\ud800", "'resource' must be well-formed Unicode, without lone surrogates"],
+    [["a", "b\udc00"], "'resource' must be well-formed Unicode, without lone surrogates"],
   ] as const
 ) {
   Deno.test(`checkResources() refuses ${JSON.stringify(resource)}`, () => {

@@ -17,7 +17,7 @@ Deno.test("Redlock refuses to be made without nodes", () => {
   for (const nodes of [[], "n", undefined]) {
     assertEquals(
       assertThrows(() => new Redlock(nodes as LockNode[]), TypeError).message,
-      "Cannot create lock client as 'nodes' must be an array of at least one node",
+      "Cannot create lock client as 'nodes' must be a non-empty array",
     );
   }
 });
@@ -26,7 +26,7 @@ Deno.test("Redlock refuses one node twice", () => {
   const [node] = new FakeCluster(1).nodes;
   assertEquals(
     assertThrows(() => new Redlock([node, node]), TypeError).message,
-    "Cannot create lock client as node node0 is named twice",
+    "Cannot create lock client as two nodes have the name node0",
   );
 });
 
@@ -34,7 +34,7 @@ Deno.test("Redlock refuses what is no node", () => {
   for (const node of [{}, null, undefined, "redis://h", { name: "n" }]) {
     assertEquals(
       assertThrows(() => new Redlock([node as LockNode]), TypeError).message,
-      "Cannot create lock client as a node does not implement LockNode",
+      "Cannot create lock client as 'nodes' must contain only objects that implement LockNode",
     );
   }
 });
@@ -47,7 +47,7 @@ Deno.test("Redlock refuses more nodes than it has seats for", () => {
   );
   assertEquals(
     assertThrows(() => new Redlock(nodes), RangeError).message,
-    "Cannot create lock client as there must be at most 31 nodes",
+    "Cannot create lock client as 'nodes' must have at most 31 elements: current value is 32",
   );
 });
 
@@ -82,18 +82,18 @@ Deno.test("Redlock.acquire(), tryAcquire(), using() and inspect() refuse a resou
   const { redlock } = cluster;
   for (const call of [redlock.acquire, redlock.tryAcquire]) {
     const error = await assertRejects(() => call.call(redlock, []), TypeError);
-    assertEquals(error.message, "Cannot acquire lock as no resource is named");
+    assertEquals(error.message, "Cannot acquire lock as 'resource' must not be an empty array");
   }
   const using = await assertRejects(() => redlock.using("", () => {}), TypeError);
   assertEquals(
     using.message,
-    "Cannot acquire lock as a resource must be a string that is not empty",
+    "Cannot acquire lock as 'resource' must be a non-empty string or an array of non-empty strings",
   );
   for (const resource of ["", ["a"], undefined]) {
     const error = await assertRejects(() => redlock.inspect(resource as string), TypeError);
     assertEquals(
       error.message,
-      "Cannot inspect lock as a resource must be a string that is not empty",
+      "Cannot inspect lock as 'resource' must be a non-empty string",
     );
   }
   assertEquals(cluster.nodes.flatMap(({ calls }) => calls), []);
@@ -104,7 +104,11 @@ Deno.test("Redlock.acquire() refuses an unknown option", async () => {
   const cluster = new FakeCluster();
   const options = { ttl: 5 } as object;
   const error = await assertRejects(() => cluster.redlock.acquire("a", options), TypeError);
-  assert(error.message.startsWith("Cannot acquire lock as there is no option 'ttl': there are "));
+  assert(
+    error.message.startsWith(
+      "Cannot acquire lock as option 'ttl' is unknown: valid options are ttlMs, ",
+    ),
+  );
   await close(cluster);
 });
 

@@ -8,9 +8,9 @@ import {
 } from "../../src/validate.ts";
 
 const CHECKS = { checkPositiveMs, checkNotNegative, checkFiniteMs, checkNumber } as const;
-const POSITIVE = "must be a finite number more than 0";
+const POSITIVE = "must be a finite number greater than 0";
 const NOT_NEGATIVE = "must not be negative";
-const FINITE = "must be a finite number and not negative";
+const FINITE = "must be a finite number of at least 0";
 
 /** What each check says of a number; `undefined` where it lets it through. */
 const NUMBERS: readonly (readonly [

@@ -208,7 +208,7 @@ Deno.test("Redlock.check() names an option that there is not", async () => {
   const error = await assertRejects(() => cluster.redlock.check(unknown), TypeError);
   assertEquals(
     error.message.split(":")[0],
-    "Cannot check nodes as there is no option 'timeoutMs'",
+    "Cannot check nodes as option 'timeoutMs' is unknown",
   );
   await close(cluster);
 });

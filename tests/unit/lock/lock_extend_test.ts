@@ -1,5 +1,13 @@
-import { assert, assertEquals, assertLess, assertRejects, assertStrictEquals } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertInstanceOf,
+  assertLess,
+  assertRejects,
+  assertStrictEquals,
+} from "@std/assert";
 import { LockLostError } from "../../../src/errors.ts";
+import type { ExtendOptions } from "../../../src/lock/lock.ts";
 import { close, locked, settle, VALIDITY_MS } from "../../support/cluster_calls.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 
@@ -43,14 +51,20 @@ Deno.test("Lock.extend() never shortens what is left", async () => {
 });
 
 for (
-  const [options, message] of [
-    [{ ttlMs: 0 }, "'ttlMs' must be a positive safe integer: current value is 0"],
-    [{ ttlMs: 5 }, "'ttlMs' must be from 10 to 86400000: current value is 5"],
+  const [options, Class, message] of [
+    [{ ttlMs: 0 }, RangeError, "'ttlMs' must be a positive safe integer: current value is 0"],
+    [{ ttlMs: 5 }, RangeError, "'ttlMs' must be from 10 to 86400000: current value is 5"],
+    [{ ttlMs: "5" }, TypeError, "'ttlMs' must be a number: current type is 'string'"],
+    [5_000, TypeError, "'options' must be an object: current type is 'number'"],
+    [null, TypeError, "'options' must be an object: current value is null"],
+    [{ ttl: 5_000 }, TypeError, "option 'ttl' is unknown: valid options are ttlMs, signal"],
+    [{ signal: {} }, TypeError, "'signal' must be an AbortSignal"],
   ] as const
 ) {
   Deno.test(`Lock.extend() refuses ${Deno.inspect(options)}`, async () => {
     const { cluster, lock } = await locked();
-    const error = await assertRejects(() => lock.extend(options), RangeError);
+    const error = await assertRejects(() => lock.extend(options as ExtendOptions));
+    assertInstanceOf(error, Class);
     assertEquals(error.message, `Cannot extend lock as ${message}`);
     assertEquals([lock.held, lock.remainingMs()], [true, VALIDITY_MS]);
     await close(cluster);

@@ -264,12 +264,12 @@ const BAD: readonly (readonly [options: object, Class: typeof TypeError, message
   [
     { connectTimeoutMs: 0 },
     RangeError,
-    "'connectTimeoutMs' must be a finite number more than 0: current value is 0",
+    "'connectTimeoutMs' must be a finite number greater than 0: current value is 0",
   ],
   [
     { connectTimeoutMs: NaN },
     RangeError,
-    "'connectTimeoutMs' must be a finite number more than 0: current value is NaN",
+    "'connectTimeoutMs' must be a finite number greater than 0: current value is NaN",
   ],
   [
     { connectTimeoutMs: "1" },
@@ -279,7 +279,7 @@ const BAD: readonly (readonly [options: object, Class: typeof TypeError, message
   [
     { stallTimeoutMs: -1 },
     RangeError,
-    "'stallTimeoutMs' must be a finite number more than 0: current value is -1",
+    "'stallTimeoutMs' must be a finite number greater than 0: current value is -1",
   ],
   [{ tls: null }, TypeError, "'tls' must be an object"],
   [{ tls: "x" }, TypeError, "'tls' must be an object"],
@@ -314,6 +314,24 @@ Deno.test("RedisClient takes undefined options as left out", async () => {
 Deno.test("RedisClient refuses a malformed address", () => {
   assertEquals(
     assertThrows(() => new RedisClient("http://h"), TypeError).message,
-    "Cannot use Redis address as its scheme must be 'redis', 'rediss' or 'redis+unix': current value is 'http'",
+    "Cannot use Redis address http://h as its scheme must be 'redis', 'rediss', 'valkey', 'valkeys' or 'redis+unix': current value is 'http'",
   );
 });
+
+for (
+  const [options, reason] of [
+    [null, "'options' must be an object: current value is null"],
+    [5, "'options' must be an object: current type is 'number'"],
+    [
+      { timeoutMs: 5 },
+      "option 'timeoutMs' is unknown: valid options are connectTimeoutMs, stallTimeoutMs, tls, clientName, connect",
+    ],
+  ] as const
+) {
+  Deno.test(`RedisClient refuses the options ${Deno.inspect(options)}`, () => {
+    assertEquals(
+      assertThrows(() => new RedisClient("redis://h", options as ClientOptions), TypeError).message,
+      `Cannot connect to Redis as ${reason}`,
+    );
+  });
+}
