@@ -4,7 +4,7 @@
  * @module
  */
 import { Acquisition } from "./lock/acquire.ts";
-import { RedlockError } from "./errors.ts";
+import { closedError, lockName } from "./errors.ts";
 import type { HealthReport } from "./health/report.ts";
 import type { HeldLock } from "./lock/held_lock.ts";
 import { inspect, type Inspection } from "./lock/inspection.ts";
@@ -180,12 +180,7 @@ export class Redlock implements AsyncDisposable {
     }
     checkResources("inspect lock", resource);
     if (this.#client.closed) {
-      throw new RedlockError(
-        `Cannot inspect lock ${JSON.stringify(resource)}: the client is closed`,
-        {
-          resources: [resource],
-        },
-      );
+      throw closedError(`inspect ${lockName([resource])}`, [resource]);
     }
     const key = settings.keyPrefix + resource;
     return await inspect(this.#client, resource, key, settings.nodeTimeoutMs);

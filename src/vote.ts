@@ -13,7 +13,7 @@ export interface Vote {
    * ours. `failed`: it answered with an error or could not be reached. `timed-out`: no answer in time.
    * `quarantined`: it did as it was asked, but that does not count, as it may have forgotten locks (`restartGuardMs`).
    */
-  readonly outcome: "granted" | "denied" | "failed" | "timed-out" | "quarantined";
+  readonly outcome: "granted" | "denied" | "failed" | "timed-out" | "quarantined" | "held" | "free";
   /** From the start of the attempt to the answer, in milliseconds; for a missing one, to the end of waiting. */
   readonly elapsedMs: number;
   /** Why it failed. */

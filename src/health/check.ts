@@ -4,7 +4,7 @@
  * @module
  */
 import { askNode } from "../quorum/ask_node.ts";
-import { RedlockError } from "../errors.ts";
+import { closedError } from "../errors.ts";
 import { findingsOf } from "./findings.ts";
 import { ERROR_LENGTH_MAX, printable, WORD_LENGTH_MAX } from "./printable.ts";
 import type { HealthReport, NodeHealth } from "./report.ts";
@@ -36,7 +36,7 @@ export async function check(client: CheckedClient, settings: Settings): Promise<
 }
 
 function checkOpen({ closed }: CheckedClient): void {
-  if (closed) throw new RedlockError("Cannot check nodes: the client is closed", { resources: [] });
+  if (closed) throw closedError("check nodes", []);
 }
 
 /** Asks one node; never rejects. */

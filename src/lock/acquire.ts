@@ -5,12 +5,14 @@
  */
 import { type Clock, elapsedMs, type Instant } from "../time/clock.ts";
 import {
-  LockHeldError,
+  type BlockingKey,
+  closedError,
+  isHopeless,
+  type LockHeldError,
+  lockHeldError,
   lockName,
-  nodeErrors,
-  QuorumError,
-  RedlockError,
-  voteCount,
+  type QuorumError,
+  quorumError,
 } from "../errors.ts";
 import { emit } from "../events.ts";
 import { askFenced } from "../fencing/fenced_attempt.ts";
@@ -18,11 +20,11 @@ import { agreeOnToken } from "../fencing/token.ts";
 import { HeldLock } from "./held_lock.ts";
 import { queueKey } from "../waiting/local_queues.ts";
 import type { QueueTicket } from "../quorum/queue_ticket.ts";
-import type { Vote } from "../vote.ts";
 import type { Settings } from "../options.ts";
 import { askToAcquire, Round } from "../quorum/round.ts";
 import type { ClientState } from "../client_state.ts";
 import { callTokenSource } from "../fencing/token_source.ts";
+import { blockingKey } from "./inspection.ts";
 import { undo } from "./undo.ts";
 import { expiryMarginMs } from "../time/validity.ts";
 import { pause } from "../time/pause.ts";
@@ -64,7 +66,7 @@ export class Acquisition {
     const { localQueues } = this.#client;
     if (this.#settings.waitMs === 0) {
       await this.attempt();
-      const held = this.concludeAlone() ?? raise(this.refusal());
+      const held = this.concludeAlone() ?? await this.#refuse();
       if (this.#settings.tokenSource) await this.drawToken(held);
       return held;
     }
@@ -125,7 +127,7 @@ export class Acquisition {
       const held = this.conclude();
       if (held) return held;
       const leftMs = this.#leftMs();
-      if (leftMs <= 0) throw this.refusal();
+      if (leftMs <= 0 || this.#hopeless) return await this.#refuse();
       waiter ??= localQueues.waiter(name, this.#keys, this.#settings);
       localQueues.recordDenial(name, this.#round!);
       await waiter.wait(this.#attempts - 1, leftMs, signal, this.#round!);
@@ -141,7 +143,7 @@ export class Acquisition {
     localQueues.yield(name);
     while (this.#coolingMs > 0) {
       const leftMs = this.#leftMs();
-      if (leftMs <= 0) throw this.refusal();
+      if (leftMs <= 0) await this.#refuse();
       await pause(wheel, Math.min(this.#coolingMs, leftMs), this.#settings.signal);
       this.#throwIfEnded();
     }
@@ -162,7 +164,7 @@ export class Acquisition {
     if (first) return;
     this.#throwIfEnded();
     this.#round = localQueues.latest(name);
-    throw this.refusal();
+    await this.#refuse();
   }
 
   /** What is left of the wait, in milliseconds. */
@@ -230,8 +232,51 @@ export class Acquisition {
       (this.#round.unanswered || this.#round.decision === "granted");
   }
 
-  /** Why there is no lock, as an error. */
-  refusal(): LockHeldError | QuorumError {
+  /** Whether no further attempt can succeed, because too many nodes refuse for good. */
+  get #hopeless(): boolean {
+    const { nodes, quorum } = this.#client;
+    return this.unanswered && isHopeless(this.#round!.votes, nodes.length, quorum);
+  }
+
+  /**
+   * Ends the call without a lock. A node that denied is asked first what stands under the key, so that the error says
+   * it.
+   */
+  async #refuse(): Promise<never> {
+    const { signal, nodeTimeoutMs } = this.#settings;
+    const waitedMs = elapsedMs(this.#client.wheel.clock, this.#start!);
+    const ownHeldMs = this.#ownHeldMs();
+    const round = this.#round;
+    let key: BlockingKey | undefined;
+    if (round && !this.unanswered && this.#coolingMs === 0 && ownHeldMs === undefined) {
+      const keys = this.#keys;
+      const found = await blockingKey(this.#client, round, keys, nodeTimeoutMs, signal);
+      const resource = keys.length > 1 ? this.#resources[found?.index ?? 0] : undefined;
+      key = found && { ...found, resource };
+      this.#throwIfEnded();
+    }
+    throw this.refusal(waitedMs, ownHeldMs, key);
+  }
+
+  /** For how long this client itself has held one of the resources, in milliseconds, if it does. */
+  #ownHeldMs(): number | undefined {
+    const { localQueues, wheel } = this.#client;
+    const keys = new Set(this.#keys);
+    for (const owner of localQueues.owners()) {
+      if (!(owner instanceof HeldLock) || !owner.round.keys.some((key) => keys.has(key))) continue;
+      return elapsedMs(wheel.clock, owner.round);
+    }
+    return undefined;
+  }
+
+  /**
+   * Why there is no lock, as an error.
+   *
+   * @param waitedMs How long the call waited, in milliseconds.
+   * @param ownHeldMs For how long this client itself has held one of the resources, in milliseconds, if it does.
+   * @param key What stands under the key, if that is known.
+   */
+  refusal(waitedMs?: number, ownHeldMs?: number, key?: BlockingKey): LockHeldError | QuorumError {
     const votes = this.#round?.votes ?? [];
     const resources = this.#resources;
     const { unanswered } = this;
@@ -245,24 +290,27 @@ export class Acquisition {
         elapsedMs: elapsedMs(this.#client.wheel.clock, this.#start!),
       });
     }
-    const message = `Cannot acquire ${lockName(resources)}: ${this.#whyNot(votes)}`;
-    const coolingMs = Math.ceil(this.#coolingMs);
-    const cause = coolingMs > 0 ? coolingError(coolingMs) : nodeErrors(votes);
-    const details = { resources, votes, cause };
-    if (unanswered) return new QuorumError(message, details);
-    const waiters = this.#client.localQueues.length(queueKey(this.#keys));
-    return new LockHeldError(message, { ...details, waiters });
+    const { nodes: { length: nodeCount }, quorum, localQueues } = this.#client;
+    const refused = { resources, votes, nodeCount, quorum };
+    if (unanswered) return quorumError("acquire", { ...refused, note: this.#note });
+    return lockHeldError({
+      ...refused,
+      waitedMs: this.#settings.waitMs === 0 ? undefined : waitedMs,
+      key,
+      ownHeldMs,
+      cooldownLeftMs: this.#coolingMs,
+      waiters: localQueues.length(queueKey(this.#keys)),
+    });
   }
 
-  #whyNot(votes: readonly Vote[]): string {
-    const { nodes, quorum } = this.#client;
-    if (this.#coolingMs > 0) return "this client lost it, and lets it be for a while";
-    if (!this.#round) return "this client holds it, or calls of its own come first";
-    const { decision, counts } = this.#round;
-    const unsettled = counts !== undefined && !agreeOnToken(counts, quorum).agreed;
-    const why = unsettled ? "without agreeing on a fencing token" : "too late for its validity";
-    const late = decision === "granted" ? `, ${why}` : "";
-    return `${voteCount(votes, nodes.length, quorum)}${late}`;
+  /** Why there is no lock although a quorum granted it, if so. */
+  get #note(): string | undefined {
+    const { decision, counts } = this.#round!;
+    if (decision !== "granted") return undefined;
+    const unsettled = counts !== undefined && !agreeOnToken(counts, this.#client.quorum).agreed;
+    return unsettled
+      ? "but they did not agree on a fencing token"
+      : "but too late for its validity";
   }
 
   /** Ends the call where its signal was aborted or the client closed; also in a listener, so a lock is given back. */
@@ -271,11 +319,7 @@ export class Acquisition {
     if (!this.#client.closed && !signal?.aborted) return;
     held?.lose(new Error("the call was ended"));
     signal?.throwIfAborted();
-    const resources = this.#resources;
-    throw new RedlockError(
-      `Cannot acquire ${lockName(resources)}: the lock client is closed`,
-      { resources, votes: this.#round?.votes },
-    );
+    throw closedError(`acquire ${lockName(this.#resources)}`, this.#resources, this.#round?.votes);
   }
 
   #report(granted: boolean, remainingMs: number): void {
@@ -317,16 +361,4 @@ export class Acquisition {
 
 function instantOf(clock: Clock): Instant {
   return { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };
-}
-
-/** Why there is no lock though others may not hold it. */
-function coolingError(leftMs: number): Error {
-  return new Error(
-    `a lock of this client ended without a release: 'cooldownMs' has it wait for another ${leftMs} ms`,
-  );
-}
-
-/** Throws an error where an expression stands. */
-function raise(error: Error): never {
-  throw error;
 }

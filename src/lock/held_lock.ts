@@ -4,7 +4,14 @@
  * @module
  */
 import { elapsedBetweenMs, elapsedMs, type Instant } from "../time/clock.ts";
-import { LockLostError, lockName, nodeErrors, QuorumError, voteCount } from "../errors.ts";
+import {
+  LockLostError,
+  lockName,
+  nodeErrors,
+  type QuorumError,
+  quorumError,
+  whyNoQuorum,
+} from "../errors.ts";
 import { emit } from "../events.ts";
 import { queueKey } from "../waiting/local_queues.ts";
 import type { Settings } from "../options.ts";
@@ -169,9 +176,9 @@ export class HeldLock extends TimerEntry {
     if (!this.#failing) return new Error("its validity has ended");
     const { votes } = this.#latest;
     const { nodes, quorum } = this.client;
-    const count = voteCount(votes, nodes.length, quorum);
+    const why = whyNoQuorum("extend", { votes, nodeCount: nodes.length, quorum });
     const cause = nodeErrors(votes);
-    return new Error(`its validity has ended before an extension succeeded: ${count}`, { cause });
+    return new Error(`its validity has ended before an extension succeeded: ${why}`, { cause });
   }
 
   /**
@@ -226,16 +233,11 @@ export class HeldLock extends TimerEntry {
   }
 
   #releaseFailed(round: Round): QuorumError {
-    const { resources, settings, client } = this;
+    const { resources, settings, client: { nodes, quorum, wheel } } = this;
     const { votes } = round;
-    const error = new QuorumError(
-      `Cannot release ${lockName(resources)}: ${
-        voteCount(votes, client.nodes.length, client.quorum)
-      }`,
-      { resources, votes, cause: nodeErrors(votes) },
-    );
+    const error = quorumError("release", { resources, votes, nodeCount: nodes.length, quorum });
     if (settings.onEvent) {
-      const elapsed = elapsedMs(client.wheel.clock, round);
+      const elapsed = elapsedMs(wheel.clock, round);
       const type = "release-failed";
       emit(settings.onEvent, { type, resources, votes, error, elapsedMs: elapsed });
     }

@@ -1,26 +1,41 @@
 /**
- * Asking whether a resource is locked, without touching it.
+ * Asking the nodes what stands under a key, without touching it.
  *
  * @module
  */
 import { askNode } from "../quorum/ask_node.ts";
-import { lockName, nodeErrors, QuorumError, voteCount } from "../errors.ts";
+import { foreignKey, quorumError } from "../errors.ts";
 import type { KeyState, LockNode } from "../quorum/lock_node.ts";
+import type { NodeSet, Round } from "../quorum/round.ts";
 import type { Vote } from "../vote.ts";
 import type { ClientState } from "../client_state.ts";
 
-/** What a quorum of nodes says of a resource. */
+/** Longest time that a refused call spends on finding out what is in its way, in milliseconds. */
+const EXPLANATION_MS_MAX = 100;
+/** Most keys that are looked at for that. */
+const EXPLAINED_KEYS_MAX = 8;
+
+/** The result of {@linkcode Redlock.inspect}: what a quorum of nodes reports about a resource. */
 export interface Inspection {
-  /** Whether somebody holds it: one value stands on a quorum of nodes. */
+  /** Whether somebody holds the resource: a quorum of nodes has the same value under its key. */
   readonly held: boolean;
   /**
-   * For how long it is held at the most if nobody extends or releases it, in milliseconds: until there is no
-   * quorum of keys left. 0 where it is not held.
+   * Longest time for which the resource stays held unless its holder extends or releases it, in milliseconds: until
+   * fewer than a quorum of nodes have the key. 0 if it is not held, `Infinity` if the keys have no TTL.
    */
   readonly remainingMs: number;
-  /** How many clients stand in line for it, as far as nodes can tell; `undefined` where none can, or nothing is held. */
+  /** How many clients wait for the resource. `undefined` if no node can say it, or if it is not held. */
   readonly waiters: number | undefined;
-  /** What each node would answer to an attempt now: `granted` where nothing stands in the way. */
+  /**
+   * What is wrong with the key if no lock library can have set it: `has no TTL, so no lock library set it` or
+   * `holds a list, so no lock library set it`. Such a key blocks the resource until somebody deletes it. `undefined` if
+   * the key looks like a lock's, or is missing.
+   */
+  readonly foreign: string | undefined;
+  /**
+   * What each node answered: `held` if it has the key, `free` if it has not; `failed` and `timed-out` as in every
+   * {@linkcode Vote}.
+   */
   readonly votes: readonly Vote[];
 }
 
@@ -30,13 +45,13 @@ interface Answer {
 }
 
 /**
- * Asks every node what stands under `key`.
+ * Asks every node what stands under a key.
  *
- * @param client Who is asked.
- * @param resource What is asked about.
+ * @param client The client.
+ * @param resource The resource, for messages.
  * @param key Its key.
  * @param timeoutMs How long each node may take, in milliseconds.
- * @throws {QuorumError} If those that answered cannot tell: then it is never reported as free.
+ * @throws {QuorumError} If the nodes that answered are too few to decide; the resource is not reported as free then.
  */
 export async function inspect(
   client: ClientState,
@@ -47,38 +62,95 @@ export async function inspect(
   const { nodes, quorum } = client;
   const answers = await Promise.all(nodes.map((node) => ask(client, node, key, timeoutMs)));
   const votes = answers.map(({ vote }) => vote);
-  const answered = votes.filter(({ outcome }) => outcome === "granted" || outcome === "denied");
+  const answered = votes.filter(({ outcome }) => outcome === "held" || outcome === "free");
+  const waiters = longestQueue(answers);
   const most = mostAgreed(answers);
   if (most.length >= quorum) {
-    // While the quorum-th longest of the keys lives, there is a quorum of them. A node that did not answer may hold
+    // While the quorum-th longest of the keys lives, there is a quorum of them. A node that did not answer may have
     // one for as long as any other.
-    const silent = new Array(nodes.length - answered.length).fill(Math.max(...most));
-    const remainingMs = [...most, ...silent].sort((a, b) => b - a)[quorum - 1];
-    return { held: true, remainingMs, waiters: longestLine(answers), votes };
+    const lives = most.map(({ remainingMs }) => remainingMs);
+    const silent = new Array(nodes.length - answered.length).fill(Math.max(...lives));
+    const remainingMs = [...lives, ...silent].sort((a, b) => b - a)[quorum - 1];
+    const foreign = foreignKey({ remainingMs, type: most.find(({ type }) => type)?.type });
+    return { held: true, remainingMs, waiters, foreign, votes };
   }
   if (most.length + nodes.length - answered.length >= quorum) {
-    throw new QuorumError(
-      `Cannot inspect ${lockName([resource])}: ${voteCount(votes, nodes.length, quorum)}`,
-      { resources: [resource], votes, cause: nodeErrors(votes) },
-    );
+    throw quorumError("inspect", {
+      resources: [resource],
+      votes,
+      nodeCount: nodes.length,
+      quorum,
+    });
   }
-  return { held: false, remainingMs: 0, waiters: longestLine(answers), votes };
+  return { held: false, remainingMs: 0, waiters, foreign: undefined, votes };
 }
 
-function longestLine(answers: readonly Answer[]): number | undefined {
+/**
+ * Asks one node that denied a lock what stands in its way.
+ *
+ * @param client The client.
+ * @param denied The attempt that was denied.
+ * @param keys Its keys.
+ * @param timeoutMs How long the node may take, in milliseconds; at most {@linkcode EXPLANATION_MS_MAX}.
+ * @param signal Ends the waiting early.
+ * @returns The key that is likely to stay longest, and its index; `undefined` if there is none by now, or no answer.
+ */
+export async function blockingKey(
+  client: NodeSet,
+  denied: Round,
+  keys: readonly string[],
+  timeoutMs: number,
+  signal: AbortSignal | undefined,
+): Promise<KeyState & { index: number } | undefined> {
+  const node = client.nodes.find((_, nodeIndex) => denied.deniedBy(nodeIndex));
+  if (!node) return undefined;
+  const limitMs = Math.min(timeoutMs, EXPLANATION_MS_MAX);
+  const asked = Promise.all(
+    keys.slice(0, EXPLAINED_KEYS_MAX).map((key) => ask(client, node, key, limitMs)),
+  );
+  const answers = await unlessAborted(asked, signal) ?? [];
+  let blocking: KeyState & { index: number } | undefined;
+  answers.forEach(({ state }, index) => {
+    if (state && (!blocking || rank(state) > rank(blocking))) blocking = { ...state, index };
+  });
+  return blocking;
+}
+
+/** How surely a key stays: one that no lock library set comes before all others. */
+function rank({ remainingMs, type }: KeyState): number {
+  return type === undefined ? remainingMs : Infinity;
+}
+
+/** Waits for `promise`, or until `signal` aborts; then the result is `undefined`. */
+async function unlessAborted<T>(
+  promise: Promise<T>,
+  signal: AbortSignal | undefined,
+): Promise<T | undefined> {
+  if (!signal) return await promise;
+  let abort = () => {};
+  const aborted = new Promise<undefined>((resolve) => abort = () => resolve(undefined));
+  signal.addEventListener("abort", abort, { once: true });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
+}
+
+function longestQueue(answers: readonly Answer[]): number | undefined {
   const lengths = answers.flatMap(({ state }) => state?.waiters ?? []);
   return lengths.length > 0 ? Math.max(...lengths) : undefined;
 }
 
-/** For how long each key of that value will live which stands on most nodes. */
-function mostAgreed(answers: readonly Answer[]): number[] {
-  const remainders = new Map<string, number[]>();
-  let most: number[] = [];
+/** The keys with the value that most nodes have. */
+function mostAgreed(answers: readonly Answer[]): readonly KeyState[] {
+  const groups = new Map<string, KeyState[]>();
+  let most: readonly KeyState[] = [];
   for (const { state } of answers) {
     if (!state) continue;
-    const group = remainders.get(state.value) ?? [];
-    group.push(state.remainingMs);
-    remainders.set(state.value, group);
+    const group = groups.get(state.value) ?? [];
+    group.push(state);
+    groups.set(state.value, group);
     if (group.length > most.length) most = group;
   }
   return most;
@@ -86,14 +158,14 @@ function mostAgreed(answers: readonly Answer[]): number[] {
 
 /** Asks one node; never rejects. */
 async function ask(
-  { wheel }: ClientState,
+  { wheel }: NodeSet,
   node: LockNode,
   key: string,
   timeoutMs: number,
 ): Promise<Answer> {
   const answer = await askNode(wheel, node, () => node.inspect(key), timeoutMs);
   const { elapsedMs, error, value: state } = answer;
-  const answered = state ? "denied" : "granted";
+  const answered = state ? "held" : "free";
   const outcome: Vote["outcome"] = answer.outcome === "answered" ? answered : answer.outcome;
   const vote = { node: node.name, outcome, elapsedMs };
   return { vote: error ? { ...vote, error } : vote, state };

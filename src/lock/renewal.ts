@@ -117,7 +117,8 @@ export async function extend(held: HeldLock, ttlMs: number, signal?: AbortSignal
 function exhausted(held: HeldLock): Error | undefined {
   const { extensions, settings: { extensionsMax } } = held;
   if (extensions < extensionsMax) return undefined;
-  return new Error(`it was extended ${extensions} times, the most that 'extensionsMax' allows`);
+  const times = extensions === 1 ? "once" : `${extensions} times`;
+  return new Error(`it was extended ${times}, the most that 'extensionsMax' allows`);
 }
 
 function retryDelayMs(ttlMs: number): number {

@@ -86,6 +86,8 @@ export interface KeyState {
   readonly remainingMs: number;
   /** How many clients stand in line for it; left out where the node cannot tell. */
   readonly waiters?: number;
+  /** The type of the value, such as `list`, if it is not a string: no lock library set it. */
+  readonly type?: string;
 }
 
 /**

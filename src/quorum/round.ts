@@ -196,6 +196,11 @@ export class Round extends TimerEntry implements LockRequest, Instant {
     return this.#answers[nodeIndex] % OUTCOMES_MAX === GRANTED;
   }
 
+  /** Whether the node with this index denied. */
+  deniedBy(nodeIndex: number): boolean {
+    return this.#answers[nodeIndex] % OUTCOMES_MAX === DENIED;
+  }
+
   /** How long the slowest node took that has answered, in milliseconds. */
   get slowestMs(): number {
     let slowestUs = 0;

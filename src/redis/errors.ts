@@ -7,10 +7,24 @@
 /** The stable codes of {@linkcode RedisError}. */
 export type RedisErrorCode = "REPLY" | "PROTOCOL" | "CONNECTION";
 
-/** The base of every error of the Redis client. */
+/** Prefixes of replies that say that the server will not serve this user, or not this command. */
+const PERMANENT_PREFIXES: readonly string[] = ["DENIED", "NOAUTH", "NOPERM", "WRONGPASS"];
+/** The same in replies whose prefix is the general `ERR`. */
+const PERMANENT_TEXT =
+  /^ERR (unknown command|invalid password|.*\b(no|any) password\b|.*\bDB index\b|SELECT is not allowed)/iu;
+
+/** Base class of the errors of the Redis client. */
 export abstract class RedisError extends Error {
-  /** A stable name for programs to compare. */
+  /** A stable identifier of the kind of error. */
   abstract readonly code: RedisErrorCode;
+
+  /**
+   * Whether sending the command again cannot help, because the server refuses the credentials, the database or the
+   * command itself. `false` for everything that may pass.
+   */
+  get permanent(): boolean {
+    return false;
+  }
 }
 
 /** Redis repeats a command it does not know, arguments and all; those may hold secrets and are cut off. */
@@ -33,6 +47,11 @@ export class ReplyError extends RedisError {
   constructor(text: string) {
     super(text.replace(ECHOED_ARGUMENTS, ""));
     this.prefix = text.split(" ", 1)[0];
+  }
+
+  /** Whether the server refuses the user, the password, the database or the command itself. */
+  override get permanent(): boolean {
+    return PERMANENT_PREFIXES.includes(this.prefix) || PERMANENT_TEXT.test(this.message);
   }
 }
 
@@ -76,5 +95,10 @@ export class ConnectionError extends RedisError {
     super(message, { cause: details.cause });
     this.address = details.address;
     this.outcome = details.outcome;
+  }
+
+  /** Whether the server refused the login. */
+  override get permanent(): boolean {
+    return this.cause instanceof ReplyError && this.cause.permanent;
   }
 }

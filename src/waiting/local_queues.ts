@@ -104,6 +104,13 @@ export class LocalQueues {
     return found instanceof LocalQueue ? found.waiter?.queueLength : undefined;
   }
 
+  /** Whoever asks for a lock, or has it. */
+  *owners(): Iterable<Owner> {
+    for (const found of this.#occupied.values()) {
+      yield found instanceof LocalQueue ? found.owner : found;
+    }
+  }
+
   /** The first has the lock now. */
   promote(name: string, caller: Owner, held: Owner): void {
     const found = this.#occupied.get(name);

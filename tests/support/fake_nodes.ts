@@ -47,7 +47,7 @@ export class FakeNode implements LockNode {
   /** How often it was closed. */
   closed = 0;
   readonly #clock: FakeClock;
-  readonly #keys = new Map<string, { value: string; untilMs: number }>();
+  readonly #keys = new Map<string, { value: string; untilMs: number; type: string | undefined }>();
   readonly #hung: (() => void)[] = [];
 
   constructor(name: string, clock: FakeClock) {
@@ -69,9 +69,9 @@ export class FakeNode implements LockNode {
     return this.#state(key)?.value;
   }
 
-  /** Has somebody else hold `key`. */
-  set(key: string, value: string, ttlMs = Infinity): void {
-    this.#keys.set(key, { value, untilMs: this.#clock.monotonicMs() + ttlMs });
+  /** Has somebody else hold `key`, or have something of another `type` there. */
+  set(key: string, value: string, ttlMs = Infinity, type?: string): void {
+    this.#keys.set(key, { value, untilMs: this.#clock.monotonicMs() + ttlMs, type });
   }
 
   /** Loses all keys. */
@@ -171,7 +171,9 @@ export class FakeNode implements LockNode {
   #state(key: string): KeyState | undefined {
     const entry = this.#keys.get(key);
     const remainingMs = (entry?.untilMs ?? 0) - this.#clock.monotonicMs();
-    return entry && remainingMs > 0 ? { value: entry.value, remainingMs } : undefined;
+    if (!entry || remainingMs <= 0) return undefined;
+    const { value, type } = entry;
+    return type === undefined ? { value, remainingMs } : { value, remainingMs, type };
   }
 }
 

@@ -1,10 +1,13 @@
 import { assertEquals, assertInstanceOf, assertStrictEquals } from "@std/assert";
 import {
+  isHopeless,
   LockHeldError,
+  lockHeldError,
   LockLostError,
   lockName,
   nodeErrors,
   QuorumError,
+  quorumError,
   RedlockError,
   voteCount,
 } from "../../src/errors.ts";
@@ -49,15 +52,139 @@ Deno.test("lockName() quotes resources so that nothing in them can be taken for 
 });
 
 Deno.test("voteCount() says how many did what, and how many are needed", () => {
+  const others = "1 denied, 2 failed, 1 timed out, 3 are needed";
+  assertEquals(voteCount(VOTES, 5, 3), `1 of 5 nodes granted it, ${others}`);
+  assertEquals(voteCount(VOTES, 5, 3, "extend"), `1 of 5 nodes extended it, ${others}`);
+  assertEquals(voteCount(VOTES, 5, 3, "release"), `1 of 5 nodes released it, ${others}`);
+});
+
+Deno.test("voteCount() of an inspection says how many answered, and what", () => {
+  const votes = (["held", "held", "free", "timed-out"] as const)
+    .map((outcome) => ({ node: "a", outcome, elapsedMs: 1 }));
   assertEquals(
-    voteCount(VOTES, 5, 3),
-    "1 of 5 nodes granted it, 1 denied, 2 failed, 1 timed out, 3 are needed",
+    voteCount(votes, 4, 3, "inspect"),
+    "3 of 4 nodes answered, 2 held, 1 free, 1 timed out, 3 are needed",
   );
 });
 
-Deno.test("voteCount() leaves out what no node did", () => {
+Deno.test("voteCount() leaves out what no node did, and counts one in the singular", () => {
   assertEquals(voteCount(VOTES.slice(0, 1), 3, 2), "1 of 3 nodes granted it, 2 are needed");
-  assertEquals(voteCount([], 3, 2), "0 of 3 nodes granted it, 2 are needed");
+  assertEquals(voteCount([], 1, 1), "0 of 1 node granted it, 1 is needed");
+});
+
+/** The vote of a node that fails, for good or not. */
+function failed(message: string, permanent?: boolean): Vote {
+  const error = Object.assign(new Error(message), permanent === undefined ? {} : { permanent });
+  return { node: message, outcome: "failed", elapsedMs: 1, error };
+}
+
+for (
+  const [votes, error] of [
+    [[], ""],
+    [[VOTES[0], VOTES[3]], ""],
+    [[failed("one"), failed("two")], "; first error: one"],
+    [[failed("one", false), failed("two", true)], "; permanent error: two"],
+  ] as const
+) {
+  Deno.test(`quorumError() has the node's error that matters most: ${error || "none"}`, () => {
+    const refusal = { resources: ["a"], votes, nodeCount: 3, quorum: 2 };
+    const made = quorumError("release", refusal);
+    assertInstanceOf(made, QuorumError);
+    const count = voteCount(votes, 3, 2, "release");
+    assertEquals(made.message, `Cannot release lock "a": ${count}${error}`);
+    assertEquals(made.cause instanceof AggregateError, error !== "");
+    const noted = quorumError("acquire", { ...refusal, note: "but too late" });
+    assertEquals(
+      noted.message,
+      `Cannot acquire lock "a": ${voteCount(votes, 3, 2)}, but too late${error}`,
+    );
+  });
+}
+
+for (
+  const [outcomes, nodeCount, quorum, hopeless] of [
+    ["PP", 3, 2, true],
+    ["P", 3, 2, false],
+    ["PG", 3, 2, false],
+    ["PF", 3, 2, false],
+    ["PFP", 3, 2, true],
+    ["PP", 4, 3, true],
+    ["PP", 5, 3, false],
+    ["PPP", 5, 3, true],
+    ["P", 1, 1, true],
+    ["FFF", 3, 2, false],
+  ] as const
+) {
+  Deno.test(`isHopeless() is ${hopeless} of ${nodeCount} nodes that answered ${outcomes}`, () => {
+    const votes = [...outcomes].map((letter) =>
+      letter === "G" ? VOTES[0] : failed("why", letter === "P")
+    );
+    assertEquals(isHopeless(votes, nodeCount, quorum), hopeless);
+  });
+}
+
+const DENIED: Vote[] = ["a", "b"].map((node) => ({ node, outcome: "denied", elapsedMs: 1 }));
+const DENIED_TWICE = "0 of 3 nodes granted it, 2 denied, 2 are needed";
+const HELD = { resources: ["a"], votes: DENIED, nodeCount: 3, quorum: 2 };
+
+for (
+  const [held, why] of [
+    [{}, `someone else holds it; ${DENIED_TWICE}`],
+    [{ waitedMs: 99.7 }, `someone else holds it; waited 100 ms; ${DENIED_TWICE}`],
+    [
+      { key: { remainingMs: 20.2 } },
+      `someone else holds it; its key expires in 21 ms unless it is extended; ${DENIED_TWICE}`,
+    ],
+    [
+      { key: { remainingMs: Infinity } },
+      `someone else holds it; its key has no TTL, so no lock library set it; ${DENIED_TWICE}`,
+    ],
+    [
+      { key: { remainingMs: 5, type: "list", resource: "b" } },
+      `someone else holds it; the key of "b" holds a list, so no lock library set it; ${DENIED_TWICE}`,
+    ],
+    [
+      { votes: [VOTES[0], DENIED[0]], waitedMs: 5 },
+      "others hold it or compete for it; waited 5 ms; 1 of 3 nodes granted it, 1 denied, 2 are needed",
+    ],
+    [
+      { votes: [], ownHeldMs: 70.4, waitedMs: 50 },
+      "this client itself has held it for 70 ms, and locks are not reentrant; waited 50 ms",
+    ],
+    [
+      { votes: [], waitedMs: 50 },
+      "earlier calls of this client are still waiting for it; waited 50 ms",
+    ],
+    [
+      { cooldownLeftMs: 9.5, waitedMs: 50, key: { remainingMs: 7 } },
+      "it is in its cooldown for another 10 ms; waited 50 ms",
+    ],
+  ] as const
+) {
+  Deno.test(`lockHeldError() says: ${why}`, () => {
+    const error = lockHeldError({ ...HELD, ...held });
+    assertInstanceOf(error, LockHeldError);
+    assertEquals(error.message, `Cannot acquire lock "a": ${why}`);
+  });
+}
+
+Deno.test("lockHeldError() carries what is known of the key and of those who wait", () => {
+  const error = lockHeldError({ ...HELD, key: { remainingMs: 20.5 }, waiters: 3 });
+  assertEquals([error.remainingMs, error.waiters, error.cause], [20.5, 3, undefined]);
+  assertEquals(error.votes, DENIED);
+  assertEquals([lockHeldError(HELD).remainingMs, lockHeldError(HELD).waiters], [
+    undefined,
+    undefined,
+  ]);
+});
+
+Deno.test("lockHeldError() of a cooldown gives its cause", () => {
+  const { cause } = lockHeldError({ ...HELD, cooldownLeftMs: 9.5 });
+  assertInstanceOf(cause, Error);
+  assertEquals(
+    cause.message,
+    "a lock of this client ended without a confirmed release, so 'cooldownMs' delays the next one by another 10 ms",
+  );
 });
 
 Deno.test("nodeErrors() gathers the nodes' errors under their names", () => {

@@ -49,9 +49,18 @@ for (const nodeCount of [1, 2, 3, 4, 5, 6, 7]) {
       const failed = nodeCount - quorum + 1;
       const granted = mode === "hang" ? quorum - 1 : 0; // else it was decided before they answered
       const what = mode === "hang" ? "timed out" : "failed";
+      const nodes = `${nodeCount} ${nodeCount === 1 ? "node" : "nodes"}`;
+      const needed = `${quorum} ${quorum === 1 ? "is" : "are"} needed`;
+      const first = {
+        fail: "; first error: node0 is down",
+        throw: "; first error: node0 threw",
+        hang: "",
+      };
       assertEquals(
         error.message,
-        `Cannot acquire lock "a": ${granted} of ${nodeCount} nodes granted it, ${failed} ${what}, ${quorum} are needed`,
+        `Cannot acquire lock "a": ${granted} of ${nodes} granted it, ${failed} ${what}, ${needed}${
+          first[mode]
+        }`,
       );
       for (const node of cluster.nodes) node.resume();
       await runMicrotasks();
@@ -87,13 +96,14 @@ Deno.test("Redlock.tryAcquire() is undefined where others hold it, and touches n
 
 Deno.test("Redlock.acquire() with waitMs: 0 makes one attempt and says who holds it", async () => {
   const cluster = new FakeCluster();
-  for (const node of cluster.nodes) node.set("a", "other");
+  for (const node of cluster.nodes) node.set("a", "other", 700);
   const error = await rejection(cluster, cluster.redlock.acquire("a", { ...TTL, waitMs: 0 }));
   assertInstanceOf(error, LockHeldError);
   assertEquals([error.code, error.resources], ["LOCK_HELD", ["a"]]);
+  assertEquals(error.remainingMs, 700);
   assertEquals(
     error.message,
-    'Cannot acquire lock "a": 0 of 3 nodes granted it, 3 denied, 2 are needed',
+    'Cannot acquire lock "a": someone else holds it; its key expires in 700 ms unless it is extended; 0 of 3 nodes granted it, 3 denied, 2 are needed',
   );
   assertEquals(error.votes.map(({ node, outcome }) => [node, outcome]), [
     ["node0", "denied"],
@@ -106,13 +116,13 @@ Deno.test("Redlock.acquire() with waitMs: 0 makes one attempt and says who holds
 
 Deno.test("Redlock.acquire() says held, not no quorum, where a quorum answered", async () => {
   const cluster = new FakeCluster();
-  cluster.nodes[0].set("a", "other");
+  cluster.nodes[0].set("a", "other", 700);
   cluster.set("fail", 1);
   const error = await rejection(cluster, cluster.redlock.acquire("a", { ...TTL, waitMs: 0 }));
   assertInstanceOf(error, LockHeldError);
   assertEquals(
     error.message,
-    'Cannot acquire lock "a": 1 of 3 nodes granted it, 1 denied, 1 failed, 2 are needed',
+    'Cannot acquire lock "a": others hold it or compete for it; its key expires in 700 ms unless it is extended; 1 of 3 nodes granted it, 1 denied, 1 failed, 2 are needed',
   );
   await close(cluster);
 });
@@ -162,7 +172,7 @@ Deno.test("Redlock.acquire() refuses grants that come when the validity is over,
   assertInstanceOf(error, QuorumError);
   assertEquals(
     error.message,
-    'Cannot acquire lock "a": 2 of 3 nodes granted it, 2 are needed, too late for its validity',
+    'Cannot acquire lock "a": 2 of 3 nodes granted it, 2 are needed, but too late for its validity',
   );
   assertEquals(cluster.nodes.map(({ calls }) => calls.at(-1)?.operation), Array(3).fill("release"));
   await close(cluster);

@@ -80,7 +80,7 @@ Deno.test("acquire() whose wait ends before the cool-down rejects, and says why"
   assertInstanceOf(error, LockHeldError);
   assertEquals(
     error.message,
-    'Cannot acquire lock "a": this client lost it, and lets it be for a while',
+    'Cannot acquire lock "a": it is in its cooldown for another 4663 ms; waited 300 ms',
   );
   assert(error.cause instanceof Error && /'cooldownMs'.* \d+ ms$/u.test(error.cause.message));
   assertEquals([error.votes, attempts(cluster)], [[], 0]);

@@ -7,7 +7,7 @@ Deno.test("Redlock.inspect() says that nobody holds it", async () => {
   const cluster = new FakeCluster();
   const inspection = await settle(cluster, cluster.redlock.inspect("a"));
   assertEquals([inspection.held, inspection.remainingMs], [false, 0]);
-  assertEquals(inspection.votes.map(({ outcome }) => outcome), ["granted", "granted", "granted"]);
+  assertEquals(inspection.votes.map(({ outcome }) => outcome), ["free", "free", "free"]);
   await close(cluster);
 });
 
@@ -17,8 +17,8 @@ Deno.test("Redlock.inspect() says for how long a quorum of keys will live", asyn
   const inspection = await settle(cluster, cluster.redlock.inspect("a"));
   assertEquals([inspection.held, inspection.remainingMs], [true, 300]);
   assertEquals(inspection.votes.map(({ outcome }) => outcome), [
-    ...Array(4).fill("denied"),
-    "granted",
+    ...Array(4).fill("held"),
+    "free",
   ]);
   await close(cluster);
 });
@@ -38,9 +38,16 @@ for (const mode of ["fail", "hang", "throw"] as const) {
     const error = await rejection(cluster, cluster.redlock.inspect("a", TTL));
     assertInstanceOf(error, QuorumError);
     const what = mode === "hang" ? "timed out" : "failed";
+    const first = {
+      fail: "; first error: node0 is down",
+      throw: "; first error: node0 threw",
+      hang: "",
+    };
     assertEquals(
       error.message,
-      `Cannot inspect lock "a": 1 of 3 nodes granted it, 2 ${what}, 2 are needed`,
+      `Cannot inspect lock "a": 1 of 3 nodes answered, 1 free, 2 ${what}, 2 are needed${
+        first[mode]
+      }`,
     );
     assertEquals(error.votes.length, 3);
     assertEquals([cluster.clock.timersAlive, cluster.wheel.size], [0, 0]);

@@ -186,7 +186,10 @@ Deno.test("Redlock.check() of a client that is closed rejects", async () => {
   const cluster = clusterOf(answer);
   await close(cluster);
   const error = await assertRejects(() => cluster.redlock.check(), RedlockError);
-  assertEquals([error.code, error.message], ["CLOSED", "Cannot check nodes: the client is closed"]);
+  assertEquals([error.code, error.message], [
+    "CLOSED",
+    "Cannot check nodes: the lock client is closed",
+  ]);
 });
 
 Deno.test("check() rejects where the client is closed meanwhile", async () => {
@@ -197,7 +200,7 @@ Deno.test("check() rejects where the client is closed meanwhile", async () => {
   cluster.wheel.announceClose();
   const error = await rejected;
   assertInstanceOf(error, RedlockError);
-  assertEquals(error.message, "Cannot check nodes: the client is closed");
+  assertEquals(error.message, "Cannot check nodes: the lock client is closed");
   assertEquals([cluster.clock.timersAlive, cluster.wheel.size], [0, 0]);
   await close(cluster);
 });

@@ -210,7 +210,7 @@ Deno.test("Acquisition with fencing gives up after eight raises, takes back what
   assertEquals(cluster.holders("a"), Array(3).fill(undefined));
   assertEquals(
     error.message,
-    'Cannot acquire lock "a": 3 of 3 nodes granted it, 2 are needed, without agreeing on a fencing token',
+    'Cannot acquire lock "a": 3 of 3 nodes granted it, 2 are needed, but they did not agree on a fencing token',
   );
   assertEquals(cluster.events.map(({ type }) => type), ["attempt", "denied"]);
   const [attempt, denied] = cluster.events;
@@ -260,7 +260,7 @@ Deno.test("Acquisition with fencing that agrees too late for its validity is non
   const error = await cluster.settle(refused);
   assertEquals(
     error.message,
-    'Cannot acquire lock "a": 3 of 3 nodes granted it, 2 are needed, too late for its validity',
+    'Cannot acquire lock "a": 3 of 3 nodes granted it, 2 are needed, but too late for its validity',
   );
   assertEquals(cluster.holders("a"), Array(3).fill(undefined));
 });

@@ -100,7 +100,7 @@ Deno.test("Acquisition.refusal() counts every kind of vote in its message", asyn
   assertInstanceOf(error, QuorumError);
   assertEquals(
     error.message,
-    'Cannot acquire lock "a": 1 of 5 nodes granted it, 1 denied, 1 failed, 2 timed out, 3 are needed',
+    'Cannot acquire lock "a": 1 of 5 nodes granted it, 1 denied, 1 failed, 2 timed out, 3 are needed; first error: node2 is down',
   );
   assertEquals(error.votes.map(({ outcome, elapsedMs }) => [outcome, elapsedMs]), [
     ["granted", 0],
@@ -122,7 +122,7 @@ Deno.test("Acquisition.refusal() for others alone has no cause", async () => {
   assertInstanceOf(error, LockHeldError);
   assertEquals(
     error.message,
-    'Cannot acquire lock "a": 0 of 3 nodes granted it, 3 denied, 2 are needed',
+    'Cannot acquire lock "a": someone else holds it; 0 of 3 nodes granted it, 3 denied, 2 are needed',
   );
   assertEquals(error.cause, undefined);
 });
@@ -137,7 +137,7 @@ Deno.test("Acquisition names resources, not keys, in errors and events", async (
   assertEquals(error.resources, ["a", "b"]);
   assertEquals(
     error.message,
-    'Cannot acquire locks "a", "b": 0 of 1 nodes granted it, 1 denied, 1 are needed',
+    'Cannot acquire locks "a", "b": someone else holds it; 0 of 1 node granted it, 1 denied, 1 is needed',
   );
   assertEquals(bench.cluster.events.map((event) => "resources" in event && event.resources), [
     ["a", "b"],

@@ -67,7 +67,7 @@ Deno.test("HeldLock.release() that fails says so to its caller and its listener,
   assertInstanceOf(error, QuorumError);
   assertEquals(
     error.message,
-    'Cannot release lock "a": 1 of 3 nodes granted it, 1 failed, 1 timed out, 2 are needed',
+    'Cannot release lock "a": 1 of 3 nodes released it, 1 failed, 1 timed out, 2 are needed; first error: node1 is down',
   );
   assertEquals([error.code, error.resources], ["NO_QUORUM", ["a"]]);
   assertInstanceOf(error.cause, AggregateError);

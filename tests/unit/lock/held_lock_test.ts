@@ -207,7 +207,7 @@ Deno.test("HeldLock that is lost while an extension is on its way tells that ext
   const { lostError } = bench.held;
   assertEquals(
     lostError?.message,
-    'Cannot keep lock "a": its validity has ended before an extension succeeded: 0 of 3 nodes granted it, 1 failed, 2 are needed',
+    'Cannot keep lock "a": its validity has ended before an extension succeeded: 0 of 3 nodes extended it, 1 failed, 2 are needed; first error: node0 is down',
   );
   assertEquals(lostError?.votes.map(({ node, outcome }) => [node, outcome]), [["node0", "failed"]]);
   assert(lostError?.cause instanceof Error);

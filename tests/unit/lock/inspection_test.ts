@@ -118,13 +118,13 @@ for (
 
 // What it says
 
-Deno.test("inspect() votes denied where a key stands, granted where none does, and says why where it can't", async () => {
+Deno.test("inspect() votes held if the key is there, free if it is missing, and says why if a node fails", async () => {
   const { votes } = await inspected("alice", "alice", "free", "alice", "fail");
   assertEquals(votes.map(({ node, outcome }) => [node, outcome]), [
-    ["node0", "denied"],
-    ["node1", "denied"],
-    ["node2", "granted"],
-    ["node3", "denied"],
+    ["node0", "held"],
+    ["node1", "held"],
+    ["node2", "free"],
+    ["node3", "held"],
     ["node4", "failed"],
   ]);
   assertEquals(votes.map(({ error }) => error?.message), [
@@ -158,14 +158,14 @@ Deno.test("inspect() that can't tell names the resource, counts the votes and gi
   const error = await failure("alice", "fail", "hang", "free", "throw");
   assertEquals(
     error.message,
-    'Cannot inspect lock "resource": 1 of 5 nodes granted it, 1 denied, 2 failed, 1 timed out, 3 are needed',
+    'Cannot inspect lock "resource": 2 of 5 nodes answered, 1 held, 1 free, 2 failed, 1 timed out, 3 are needed; first error: node1 is down',
   );
   assertEquals([error.code, error.resources], ["NO_QUORUM", ["resource"]]);
   assertEquals(error.votes.map(({ outcome }) => outcome), [
-    "denied",
+    "held",
     "failed",
     "timed-out",
-    "granted",
+    "free",
     "failed",
   ]);
   assertInstanceOf(error.cause, AggregateError);
@@ -241,6 +241,33 @@ Deno.test("inspect() counts only the keys of the value that holds it", async () 
 
 Deno.test("inspect() says 0 ms where nobody holds it, whatever stands on a minority", async () => {
   assertEquals((await inspected("alice", "free", "free")).remainingMs, 0);
+});
+
+// What no lock library set
+
+for (
+  const [ttlMs, type, foreign] of [
+    [500, undefined, undefined],
+    [Infinity, undefined, "has no TTL, so no lock library set it"],
+    [500, "list", "holds a list, so no lock library set it"],
+    [Infinity, "hash", "holds a hash and has no TTL, so no lock library set it"],
+  ] as const
+) {
+  Deno.test(`inspect() of a key with a TTL of ${ttlMs} ms and a ${type ?? "string"} in it: ${foreign}`, async () => {
+    const bench = new Bench(["free", "free", "free"]);
+    for (const node of bench.nodes.slice(1)) node.set("key", "", ttlMs, type);
+    const outcome = await bench.outcome();
+    assert(!(outcome instanceof Error));
+    assertEquals([outcome.held, outcome.remainingMs, outcome.foreign], [true, ttlMs, foreign]);
+  });
+}
+
+Deno.test("inspect() says nothing of a key of another type on a minority of nodes", async () => {
+  const bench = new Bench(["free", "free", "free"]);
+  bench.nodes[0].set("key", "", Infinity, "list");
+  const outcome = await bench.outcome();
+  assert(!(outcome instanceof Error));
+  assertEquals([outcome.held, outcome.foreign], [false, undefined]);
 });
 
 // Waiting

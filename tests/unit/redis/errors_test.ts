@@ -51,3 +51,41 @@ Deno.test("ConnectionError says which server, what is known of the command, and 
   assertEquals([error.address, error.outcome], ["redis://h:6379", "unknown"]);
   assertStrictEquals(error.cause, cause);
 });
+
+for (
+  const [text, permanent] of [
+    ["NOAUTH Authentication required.", true],
+    ["WRONGPASS invalid username-password pair or user is disabled.", true],
+    ["NOPERM this user has no permissions to run the 'set' command", true],
+    ["DENIED Redis is running in protected mode", true],
+    ["ERR unknown command 'EVAL'", true],
+    ["ERR invalid password", true],
+    ["ERR Client sent AUTH, but no password is set", true],
+    ["ERR AUTH <password> called without any password configured for the default user.", true],
+    ["ERR DB index is out of range", true],
+    ["ERR invalid DB index", true],
+    ["ERR SELECT is not allowed in cluster mode", true],
+    ["ERR max number of clients reached", false],
+    ["LOADING Redis is loading the dataset in memory", false],
+    ["READONLY You can't write against a read only replica.", false],
+    ["OOM command not allowed when used memory > 'maxmemory'.", false],
+    ["BUSY Redis is busy running a script.", false],
+  ] as const
+) {
+  Deno.test(`ReplyError and the ConnectionError that it causes are ${permanent ? "permanent" : "not permanent"}: ${text}`, () => {
+    const cause = new ReplyError(text);
+    const details = { address: "redis://h:6379", outcome: "not-sent", cause } as const;
+    assertEquals([cause.permanent, new ConnectionError("Refused", details).permanent], [
+      permanent,
+      permanent,
+    ]);
+  });
+}
+
+Deno.test("RedisError is not permanent unless the server says so", () => {
+  assertEquals(new ProtocolError("Cannot read reply").permanent, false);
+  const details = { address: "redis://h:6379", outcome: "unknown" } as const;
+  assertEquals(new ConnectionError("Lost", details).permanent, false);
+  const cause = new Error("refused");
+  assertEquals(new ConnectionError("Lost", { ...details, cause }).permanent, false);
+});
