@@ -156,7 +156,7 @@ Deno.test("extend() that finds no quorum to the end rejects before the TTL, and 
   assertLess(await aborted, startMs + 900);
   assertMatch(
     error.message,
-    /^Cannot keep lock "interrupted": its validity has ended before an extension succeeded: [012] of 5 nodes granted it(, [123] timed out)?, 3 are needed$/,
+    /^Cannot keep lock "interrupted": its validity has ended before an extension succeeded: [012] of 5 nodes extended it(, [123] timed out)?, 3 are needed$/,
   );
   assertEquals(error, lock.signal.reason);
   for (const server of servers) server.resume();
@@ -224,7 +224,7 @@ Deno.test("extend() rejects once the lock was extended extensionsMax times, and 
   const error = await assertRejects(() => lock.extend(), LockLostError);
   assertEquals(
     error.message,
-    `Cannot extend lock "limited": it was extended 1 times, the most that 'extensionsMax' allows`,
+    `Cannot extend lock "limited": it was extended once, the most that 'extensionsMax' allows`,
   );
   assertEquals([lock.held, lock.extensions], [true, 1]);
 });

@@ -90,7 +90,8 @@ Deno.test("acquire() cut off before the replies deletes its keys once the nodes 
   const error = await rejected;
   assertEquals(
     error.message,
-    'Cannot acquire lock "cut": 0 of 5 nodes granted it, 5 failed, 3 are needed',
+    'Cannot acquire lock "cut": 0 of 5 nodes granted it, 5 failed, 3 are needed; first error: ' +
+      error.votes[0].error!.message,
   );
   assertEquals(await onAll(servers, "EXISTS", "cut"), [1, 1, 1, 1, 1]);
   for (const proxy of proxies) proxy.accept();

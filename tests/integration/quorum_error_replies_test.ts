@@ -32,11 +32,14 @@ for (const [prefix, bringAbout] of ERRORS) {
     await bringAbout(server);
     await using redlock = createRedlock([server.url]);
     const error = await assertRejects(() => redlock.tryAcquire("erring"), QuorumError);
+    const [vote] = error.votes;
+    const which = /^NO(AUTH|PERM)$/u.test(prefix) ? "permanent" : "first";
     assertEquals(
       error.message,
-      'Cannot acquire lock "erring": 0 of 1 nodes granted it, 1 failed, 1 are needed',
+      `Cannot acquire lock "erring": 0 of 1 node granted it, 1 failed, 1 is needed; ${which} error: ${
+        vote.error!.message
+      }`,
     );
-    const [vote] = error.votes;
     assertEquals(vote.outcome, "failed");
     assert(vote.error instanceof ReplyError);
     assertEquals(vote.error.prefix, prefix);

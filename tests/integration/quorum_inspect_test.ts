@@ -18,7 +18,7 @@ Deno.test("inspect() throws where too few nodes can be asked, and never calls th
   );
   assertEquals(
     error.message,
-    'Cannot inspect lock "unknown": 2 of 5 nodes granted it, 3 timed out, 3 are needed',
+    'Cannot inspect lock "unknown": 2 of 5 nodes answered, 2 free, 3 timed out, 3 are needed',
   );
 });
 
@@ -29,7 +29,7 @@ Deno.test("inspect() throws where all servers are down", async () => {
   await assertRejects(
     () => deadline(redlock.inspect("unknown"), SLACK_MS),
     QuorumError,
-    'Cannot inspect lock "unknown": 0 of 3 nodes granted it, 3 failed, 2 are needed',
+    'Cannot inspect lock "unknown": 0 of 3 nodes answered, 3 failed, 2 are needed',
   );
 });
 
@@ -41,7 +41,7 @@ Deno.test("inspect() throws where the missing nodes could make a quorum of a key
   await assertRejects(
     () => deadline(redlock.inspect("undecided"), 200 + SLACK_MS),
     QuorumError,
-    'Cannot inspect lock "undecided": 2 of 5 nodes granted it, 1 denied, 2 timed out, 3 are needed',
+    'Cannot inspect lock "undecided": 3 of 5 nodes answered, 1 held, 2 free, 2 timed out, 3 are needed',
   );
 });
 

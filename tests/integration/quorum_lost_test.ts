@@ -117,7 +117,8 @@ Deno.test("createRedlock() does not throw where no server can be reached, and th
   );
   assertEquals(
     error.message.replace(/[23] failed/, "all failed"),
-    'Cannot acquire lock "nowhere": 0 of 3 nodes granted it, all failed, 2 are needed',
+    'Cannot acquire lock "nowhere": 0 of 3 nodes granted it, all failed, 2 are needed; first error: ' +
+      error.votes[0].error!.message,
   );
   await Promise.all(servers.map((server) => server.start()));
   await using lock = await deadline(redlock.acquire("nowhere"), 5_000);

@@ -69,7 +69,7 @@ Deno.test("release() with three of five nodes hung is a QuorumError within one n
   );
   assertEquals(
     error.message,
-    'Cannot release lock "hung": 2 of 5 nodes granted it, 3 timed out, 3 are needed',
+    'Cannot release lock "hung": 2 of 5 nodes released it, 3 timed out, 3 are needed',
   );
   assertEquals(lock.held, false);
   for (const server of servers) server.resume();
@@ -133,7 +133,7 @@ Deno.test("await using throws nothing where the release fails, and an event says
     200 + SLACK_MS,
   );
   assertEquals(failures, [
-    'Cannot release lock "hung": 2 of 5 nodes granted it, 3 timed out, 3 are needed',
+    'Cannot release lock "hung": 2 of 5 nodes released it, 3 timed out, 3 are needed',
   ]);
 });
 

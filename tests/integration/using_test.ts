@@ -171,7 +171,7 @@ for (const [what, strike] of LOSSES) {
       error.message,
       what === "stolen" || what === "flushed"
         ? /^Cannot keep lock "lost": a majority of the nodes no longer holds it$/
-        : /^Cannot keep lock "lost": its validity has ended before an extension succeeded: [012] of 5 nodes granted it(, [123] (failed|timed out))?, 3 are needed$/,
+        : /^Cannot keep lock "lost": its validity has ended before an extension succeeded: [012] of 5 nodes extended it(, [123] (failed|timed out))?, 3 are needed(; first error: .+)?$/,
     );
     if (what === "stolen") {
       assertEquals(await onAll(servers.slice(0, 3), "GET", "lost"), Array(3).fill("another"));

@@ -246,7 +246,7 @@ Deno.test("who waits is subscribed again after its connections are cut, and woke
   await eventually(async () => {
     for (const client of clients) {
       const votes = (await client.inspect("job")).votes.map(({ outcome }) => outcome);
-      assertEquals(votes, Array(5).fill("denied"));
+      assertEquals(votes, Array(5).fill("held"));
     }
   });
   await standInLine(servers, LINE, 1);

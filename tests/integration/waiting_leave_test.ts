@@ -54,7 +54,10 @@ Deno.test("a call whose waitMs is over leaves the line on every node, and says h
   assertEquals((await holder.inspect("job")).waiters, 2);
   const error = await assertRejects(() => left.acquiring, LockHeldError);
   assertEquals(error.waiters, 2);
-  assertMatch(error.message, /^Cannot acquire lock "job": 0 of 5 nodes granted it, [345] denied/);
+  assertMatch(
+    error.message,
+    /^Cannot acquire lock "job": someone else holds it; waited \d+ ms; its key expires in \d+ ms unless it is extended; 0 of 5 nodes granted it, [345] denied/,
+  );
   await standInLine(servers, LINE, 1);
   assertEquals((await holder.inspect("job")).waiters, 1);
   await lock.release();
