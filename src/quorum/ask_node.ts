@@ -47,10 +47,10 @@ export function askNode<T>(
       const dueMs = Math.max(startMs, node.readyAtMs ?? 0) + timeoutMs;
       const leftMs = Math.min(dueMs - wheel.clock.monotonicMs(), timeoutMs);
       if (leftMs <= 0) settle("timed-out");
-      else deadline = wheel.after(leftMs, onDue, onClosed);
+      else deadline = wheel.deadline(leftMs, onDue, onClosed);
     };
     wheel.ref();
-    let deadline = wheel.after(timeoutMs, onDue, onClosed);
+    let deadline = wheel.deadline(timeoutMs, onDue, onClosed);
     new Promise<T>((answer) => answer(question())).then(
       (value) => settle("answered", value),
       (error) => settle("failed", undefined, toError(error)),

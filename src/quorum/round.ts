@@ -274,7 +274,11 @@ export class Round extends TimerEntry implements LockRequest, Instant {
     settle();
   }
 
-  /** The deadline: whoever had its time and did not answer is no longer waited for. */
+  override get isDeadline(): boolean {
+    return true;
+  }
+
+  /** The deadline: marks the nodes that have not answered in time as timed out. */
   override onDue(): void {
     const { nodes, wheel } = this.nodeSet;
     const nowMs = wheel.clock.monotonicMs();

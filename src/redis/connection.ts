@@ -185,7 +185,7 @@ export class Connection implements WireOwner, ReplyReceiver {
     if (this.#state === "new") this.#state = "connecting";
     const { connect, connectTimeoutMs } = this.#options;
     const controller = this.#connecting = new AbortController();
-    this.#connectTimer = this.#wheel.after(connectTimeoutMs, () => {
+    this.#connectTimer = this.#wheel.deadline(connectTimeoutMs, () => {
       this.#lose("could not be made", new Error(`no answer within ${connectTimeoutMs} ms`));
     });
     try {
@@ -288,7 +288,7 @@ export class Connection implements WireOwner, ReplyReceiver {
 
   #watchOnce(): void {
     const { stallTimeoutMs } = this.#options;
-    this.#watch = this.#wheel.after(stallTimeoutMs / WATCH_TICKS, () => {
+    this.#watch = this.#wheel.deadline(stallTimeoutMs / WATCH_TICKS, () => {
       this.#watch = undefined;
       if (this.#queue.length === 0) return;
       // The first tick after a silence began may come at once, so one more is waited for.
@@ -325,7 +325,7 @@ export class Connection implements WireOwner, ReplyReceiver {
         resolve();
       };
       this.#wheel.ref();
-      const limit = this.#wheel.after(limitMs, settle);
+      const limit = this.#wheel.deadline(limitMs, settle);
       promise.then(settle, settle);
     });
   }

@@ -171,7 +171,7 @@ export class RedisDiagnostics {
     const wheel = this.#wheel;
     return new Promise((resolve) => {
       const replies: Reply[] = [];
-      const limit = wheel.after(limitMs, () => resolve(replies));
+      const limit = wheel.deadline(limitMs, () => resolve(replies));
       const add = (reply: Reply) => {
         if (replies.push(reply) < commands.length) return;
         wheel.cancel(limit);
