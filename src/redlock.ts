@@ -9,6 +9,7 @@ import type { HealthReport } from "./health/report.ts";
 import type { HeldLock } from "./lock/held_lock.ts";
 import { inspect, type Inspection } from "./lock/inspection.ts";
 import { type FencedLock, Lock } from "./lock/lock.ts";
+import { askNode } from "./quorum/ask_node.ts";
 import type { LockNode } from "./quorum/lock_node.ts";
 import { checkResources, type RedlockOptions, resolveOptions, type Settings } from "./options.ts";
 import { type ClientState, createClientState } from "./client_state.ts";
@@ -16,6 +17,8 @@ import { TimerWheel } from "./time/timer_wheel.ts";
 
 /** Most nodes of one client: their seats are the bits of one small integer. */
 export const NODES_MAX = 31;
+/** Longest wait for a node's own `close`, in milliseconds; connections of ours take half a second at the most. */
+const NODE_CLOSE_TIMEOUT_MS = 2_000;
 
 /** What runs while a lock is held. */
 export type Routine<T> = (lock: Lock) => Promise<T> | T;
@@ -241,7 +244,10 @@ export class Redlock implements AsyncDisposable {
     if (wheel.announceClose()) {
       await new Promise<void>((resolve) => void wheel.after(0, resolve));
     }
-    await Promise.allSettled(nodes.map(async (node) => await node.close?.()));
+    await Promise.all(nodes.map((node) => {
+      const close = async () => await node.close?.();
+      return askNode(wheel, {}, close, NODE_CLOSE_TIMEOUT_MS);
+    }));
     wheel.unref();
     wheel.close();
   }

@@ -1,5 +1,5 @@
 /**
- * Asking one node what it answers by a promise, and waiting for it no longer than is allowed.
+ * Asking one node for a promise, with a deadline.
  *
  * @module
  */
@@ -7,10 +7,16 @@ import { toError } from "../errors.ts";
 import type { LockNode } from "./lock_node.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";
 
+/**
+ * Longest time, in milliseconds, for which a node's time does not run because its first connection is being made. A
+ * node that never says that it is ready is asked in bounded time all the same.
+ */
+const CONNECTING_MS_MAX = 60_000;
+
 /** What became of one question to one node. */
 export interface NodeAnswer<T> {
   readonly outcome: "answered" | "failed" | "timed-out";
-  /** From the question to the answer, in milliseconds, or to the end of waiting. */
+  /** From the question to the answer, or to the deadline, in milliseconds. */
   readonly elapsedMs: number;
   /** What it answered. */
   readonly value: T | undefined;
@@ -19,16 +25,38 @@ export interface NodeAnswer<T> {
 }
 
 /**
- * Asks one node; never rejects.
+ * When a node's time for an answer is over: `timeoutMs` after the question, or after the end of its first connecting.
+ *
+ * @param node The node, which may be anybody's: what it answers here is not trusted.
+ * @param startMs When it was asked, by the monotonic clock.
+ * @param timeoutMs How long it may take, in milliseconds.
+ */
+export function answerDueMs(
+  node: Pick<LockNode, "readyAtMs">,
+  startMs: number,
+  timeoutMs: number,
+): number {
+  let readyAtMs = 0;
+  try {
+    readyAtMs = node.readyAtMs ?? 0;
+  } catch {
+    // It cannot be asked, and gets no more time for that.
+  }
+  const sinceMs = readyAtMs > startMs ? Math.min(readyAtMs, startMs + CONNECTING_MS_MAX) : startMs;
+  return sinceMs + timeoutMs;
+}
+
+/**
+ * Asks one node. Settles in bounded time whatever the node does, and never rejects.
  *
  * @param wheel Where the deadline waits.
- * @param node Who is asked.
- * @param question Asks it.
+ * @param node The node; its first connecting is not counted.
+ * @param question Asks it; may throw.
  * @param timeoutMs How long it may take, in milliseconds, from now or from the end of its first connecting.
  */
 export function askNode<T>(
   wheel: TimerWheel,
-  node: LockNode,
+  node: Pick<LockNode, "readyAtMs">,
   question: () => Promise<T>,
   timeoutMs: number,
 ): Promise<NodeAnswer<T>> {
@@ -44,10 +72,9 @@ export function askNode<T>(
     };
     const onClosed = () => settle("failed", undefined, new Error("the lock client was closed"));
     const onDue = () => {
-      const dueMs = Math.max(startMs, node.readyAtMs ?? 0) + timeoutMs;
-      const leftMs = Math.min(dueMs - wheel.clock.monotonicMs(), timeoutMs);
+      const leftMs = answerDueMs(node, startMs, timeoutMs) - wheel.clock.monotonicMs();
       if (leftMs <= 0) settle("timed-out");
-      else deadline = wheel.deadline(leftMs, onDue, onClosed);
+      else deadline = wheel.deadline(Math.min(leftMs, timeoutMs), onDue, onClosed);
     };
     wheel.ref();
     let deadline = wheel.deadline(timeoutMs, onDue, onClosed);

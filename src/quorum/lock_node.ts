@@ -102,7 +102,7 @@ export interface LockNode {
   readonly name: string;
   /**
    * Since when the node can be asked, on the monotonic clock: `Infinity` while its first connection is
-   * being made, which must end in bounded time. Left out: always.
+   * being made, which is waited for in addition to the timeout, for a minute at most. Left out: always.
    */
   readonly readyAtMs?: number;
   /** Sets every key to the value for the TTL, if none of them is there. */

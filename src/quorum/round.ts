@@ -4,6 +4,7 @@
  * @module
  */
 import type { Instant } from "../time/clock.ts";
+import { answerDueMs } from "./ask_node.ts";
 import { decide, type Decision, quorumSize } from "./quorum.ts";
 import type { LockNode, LockRequest } from "./lock_node.ts";
 import type { QueuePosition, QueueTicket } from "./queue_ticket.ts";
@@ -285,7 +286,7 @@ export class Round extends TimerEntry implements LockRequest, Instant {
     let nextMs = Infinity;
     for (let nodeIndex = 0; nodeIndex < nodes.length; nodeIndex++) {
       if (this.#answers[nodeIndex] !== PENDING) continue;
-      const dueMs = Math.max(this.monotonicMs, nodes[nodeIndex].readyAtMs ?? 0) + this.#timeoutMs;
+      const dueMs = answerDueMs(nodes[nodeIndex], this.monotonicMs, this.#timeoutMs);
       if (dueMs <= nowMs) {
         this.#note(nodeIndex, TIMED_OUT, nowMs);
         this.failed++;
