@@ -220,7 +220,7 @@ export class Acquisition {
       held.fencingToken = token.token;
       this.#client.highestToken = Math.max(token.token, this.#client.highestToken);
     }
-    if (!held) undo(round, undefined, true);
+    if (!held) undo(round, true);
     if (onEvent) this.#report(granted, remainingMs);
     this.#throwIfEnded(held);
     return held;

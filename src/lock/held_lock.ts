@@ -18,9 +18,10 @@ import type { Settings } from "../options.ts";
 import { askToRelease, type Round } from "../quorum/round.ts";
 import type { ClientState } from "../client_state.ts";
 import { undo } from "./undo.ts";
+import { clockedSignal } from "./lock_signal.ts";
 import { Renewal } from "./renewal.ts";
 import { TimerEntry } from "../time/timer_wheel.ts";
-import { expiryMarginMs } from "../time/validity.ts";
+import { driftMs, expiryMarginMs } from "../time/validity.ts";
 
 /**
  * What is known of one acquisition. It waits in the timer wheel for whatever comes first: the next extension, or
@@ -42,12 +43,8 @@ export class HeldLock extends TimerEntry {
   /** From when the validity counts, and how long it is. */
   #since: Instant;
   #validityMs: number;
-  /** The last round about this lock: the one that won it, or the last extension. */
-  #latest: Round;
-  /** Whether the last extension has not succeeded, or not yet. */
-  #failing = false;
-  /** Whether an extension may have reached some nodes whose keys then outlive the validity. */
-  #mayOutlive = false;
+  /** The last extension, if it has not succeeded, or not yet. */
+  #failing: Round | undefined = undefined;
   readonly #renewal: Renewal | undefined;
   #controller: AbortController | undefined = undefined;
   #released: Promise<boolean> | undefined = undefined;
@@ -71,7 +68,7 @@ export class HeldLock extends TimerEntry {
     this.settings = settings;
     this.resources = resources;
     this.round = round;
-    this.#since = this.#latest = round;
+    this.#since = round;
     this.#validityMs = settings.validityMs;
     this.#renewal = autoExtend ? new Renewal(this) : undefined;
     this.schedule();
@@ -95,9 +92,11 @@ export class HeldLock extends TimerEntry {
 
   /** Aborts when the lock is lost; made only when somebody asks for it. */
   get signal(): AbortSignal {
+    const { lostError } = this;
     if (!this.#controller) {
       this.#controller = new AbortController();
-      if (this.#end instanceof LockLostError) this.#controller.abort(this.#end);
+      if (lostError) this.#controller.abort(lostError);
+      clockedSignal(this.#controller, () => this.lostError);
     }
     return this.#controller.signal;
   }
@@ -111,21 +110,19 @@ export class HeldLock extends TimerEntry {
 
   /** Aborts the signal for a reason of the caller's; the lock itself stands. */
   abort(reason: unknown): void {
-    (this.#controller ??= new AbortController()).abort(reason);
+    this.signal; // made now, if nobody has asked for it
+    this.#controller!.abort(reason);
   }
 
   /** An extension is on its way. */
   extensionStarted(extension: Round): void {
-    this.#latest = extension;
-    this.#failing = this.#mayOutlive = true;
+    this.#failing = extension;
   }
 
   /** A new validity from an extension that succeeded, unless the old one reaches further. */
   extended(extension: Round, validityMs: number): void {
     this.extensions++;
-    if (extension === this.#latest) this.#failing = false;
-    // A longer one that was given up before may have reached some nodes all the same.
-    if (extension.ttlMs >= this.round.ttlMs) this.#mayOutlive = false;
+    if (extension === this.#failing) this.#failing = undefined;
     const { clock } = this.client.wheel;
     if (validityMs - elapsedMs(clock, extension) <= this.remainingMs()) return;
     this.#since = extension;
@@ -133,20 +130,18 @@ export class HeldLock extends TimerEntry {
     this.schedule();
   }
 
-  /**
-   * Gives the lock up as lost: the signal aborts, and keys that would live on are taken back. A lock that merely
-   * ran out leaves its keys to their TTL, which is about to end them: whoever still works unaware keeps the drift
-   * allowance as a margin. Only nodes that have yet to answer are told: they may set the key later.
-   */
+  /** Gives the lock up as lost: the signal aborts, and the keys are taken back. */
   lose(cause: Error, ranOut = false): void {
     if (this.#end) return;
     const message = `Cannot keep ${lockName(this.resources)}: ${cause.message}`;
-    const { votes } = this.#failing ? this.#latest : this.round;
+    const { votes } = this.#failing ?? this.round;
     const details = { resources: this.resources, votes, cause };
     const error = this.#end = new LockLostError(message, details);
     this.client.wheel.cancel(this);
     this.#coolDown();
-    undo(this.round, ranOut && !this.#mayOutlive ? this.#latest : undefined);
+    if (ranOut) this.#undoLater();
+    else undo(this.round);
+    this.round.ticket = undefined; // it is the next caller's now
     this.#controller?.abort(error);
     this.#emitLost(cause);
     this.client.localQueues.leave(queueKey(this.round.keys), this);
@@ -168,13 +163,27 @@ export class HeldLock extends TimerEntry {
     return true;
   }
 
+  /**
+   * Takes the keys back when their TTL is over: until then they keep others out while the holder, who learns of the end
+   * only now, stops working. Most are gone by then, but an extension without answers may have prolonged some, and a node
+   * that hung may set one late.
+   */
+  #undoLater(): void {
+    const { client: { wheel }, settings: { driftFactor } } = this;
+    const giveBack = () => undo(this.round);
+    const leftMs = this.#validityMs - elapsedMs(wheel.clock, this.#since);
+    const delayMs = leftMs + driftMs(this.#validityMs, driftFactor);
+    if (delayMs > 0) wheel.after(delayMs, giveBack, giveBack);
+    else giveBack();
+  }
+
   #runOut(): void {
     this.lose(this.#renewal?.ended ?? this.#whyRanOut(), true);
   }
 
   #whyRanOut(): Error {
     if (!this.#failing) return new Error("its validity has ended");
-    const { votes } = this.#latest;
+    const { votes } = this.#failing;
     const { nodes, quorum } = this.client;
     const why = whyNoQuorum("extend", { votes, nodeCount: nodes.length, quorum });
     const cause = nodeErrors(votes);
@@ -206,9 +215,11 @@ export class HeldLock extends TimerEntry {
     round.ticket = this.round.ticket;
     await round.ask(askToRelease, settings.nodeTimeoutMs);
     client.localQueues.leave(queueKey(round.keys), this, round.hasWaiters);
-    const failed = round.unanswered && !ranOut;
+    // A round that the end of the client cut short says nothing, like one that too few nodes answered.
+    const unknown = round.unanswered || !round.settled;
+    const failed = unknown && !ranOut;
     const confirmed = round.decision === "granted" ||
-      !round.unanswered && !round.deniedByMajority && !ranOut;
+      !unknown && !round.deniedByMajority && !ranOut;
     if (confirmed) client.cooldowns.end(round.keys, round.value);
     else if (this.#end === "released") this.#coolDown(failed ? leftMs : 0);
     if (failed) throw this.#releaseFailed(round);

@@ -8,6 +8,7 @@ import { LockLostError, lockName } from "../errors.ts";
 import { emit } from "../events.ts";
 import type { HeldLock } from "./held_lock.ts";
 import { askToExtend, type Round } from "../quorum/round.ts";
+import { fillIn } from "./fill_in.ts";
 import { expiryMarginMs, validityMs } from "../time/validity.ts";
 import { pause } from "../time/pause.ts";
 
@@ -22,7 +23,8 @@ const RETRY_MS_MIN = 2;
  * One try at extending, bounded by `nodeTimeoutMs` and by what is left of the validity.
  *
  * Only nodes that still hold the lock's value count. A lock that is gone on a majority is lost, and never brought
- * back; a try that merely failed leaves the old validity as it was.
+ * back: an extension sets no missing key, whether or not its answers arrive. A try that merely failed leaves the old
+ * validity as it was.
  *
  * @param held The lock.
  * @param ttlMs Its new TTL, in milliseconds.
@@ -34,17 +36,20 @@ async function tryExtend(held: HeldLock, ttlMs: number, signal?: AbortSignal): P
   const round = won.follow(ttlMs);
   if (won.counts) round.counterFloor = held.fencingToken;
   held.extensionStarted(round);
+  won.ttlMs = Math.max(won.ttlMs, ttlMs); // keys may live for longer from here on
   const timeoutMs = Math.min(settings.nodeTimeoutMs, held.remainingMs());
-  const asked = round.ask(askToExtend, timeoutMs, signal);
-  // From here on keys may stand where none did, and for longer.
-  won.maybeSet |= round.maybeSet;
-  won.ttlMs = Math.max(won.ttlMs, ttlMs);
-  await asked;
+  await round.ask(askToExtend, timeoutMs, signal);
   if (!held.standing) return false;
   const newValidityMs = validityMs(ttlMs, settings.driftFactor);
   const extended = round.decision === "granted" && held.held &&
     newValidityMs - expiryMarginMs(newValidityMs) > elapsedMs(client.wheel.clock, round);
-  if (extended) held.extended(round, newValidityMs);
+  if (extended) {
+    held.extended(round, newValidityMs);
+    const token = won.counts && held.fencingToken;
+    round.forEachMissing((nodeIndex) => {
+      if (held.held) fillIn(won, ttlMs, nodeIndex, token);
+    });
+  }
   report(held, round, extended);
   if (round.deniedByMajority) held.lose(new Error("a majority of the nodes no longer holds it"));
   return extended;

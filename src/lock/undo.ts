@@ -8,21 +8,18 @@ import type { QueueTicket } from "../quorum/queue_ticket.ts";
 import type { Round } from "../quorum/round.ts";
 
 /**
- * Takes back what a round may have set: compare-and-delete on every node, after whatever was sent before.
- * Nobody waits for the answers; a node that cannot be reached now is told when it is back. One that has put the caller
- * in line has said with that that it set nothing, unless an extension has filled the keys in since.
+ * Asks every node to delete the keys that hold the round's value, after everything that it was sent before. Nobody waits
+ * for the answers; a node that cannot be reached now is asked when it is back. Left out is a node that denied and where
+ * nothing may be set: it answered a plain `SET NX`, or put the caller in its queue.
  *
- * @param round The round that set it.
- * @param latest The last round about the same lock, to spare the nodes that have answered it: what they were
- *   asked before, they have done.
- * @param stays Whether its caller waits on in line.
+ * @param round The round that may have set keys.
+ * @param keepsTicket Whether its caller goes on waiting in the queues.
  */
-export function undo(round: Round, latest?: Round, stays = false): void {
+export function undo(round: Round, keepsTicket = false): void {
   round.cancel();
-  const request = new UndoRequest(round, stays);
+  const request = new UndoRequest(round, keepsTicket);
   round.nodeSet.nodes.forEach((node, nodeIndex) => {
-    const spared = round.enqueuedOn & ~round.maybeSet & 1 << nodeIndex;
-    if (spared || latest?.answeredBy(nodeIndex)) return;
+    if (round.deniedBy(nodeIndex) && !(round.maybeSet & 1 << nodeIndex)) return;
     try {
       node.release(request, nodeIndex);
     } catch {
@@ -31,7 +28,7 @@ export function undo(round: Round, latest?: Round, stays = false): void {
   });
 }
 
-/** A ballot whose answers nobody reads. */
+/** A request whose answers nobody reads. */
 class UndoRequest implements LockRequest {
   readonly keys: readonly string[];
   readonly value: string;
@@ -42,9 +39,9 @@ class UndoRequest implements LockRequest {
   readonly ticket: QueueTicket | undefined;
   readonly keepsTicket: boolean;
 
-  constructor(round: Round, stays: boolean) {
+  constructor(round: Round, keepsTicket: boolean) {
     this.ticket = round.ticket;
-    this.keepsTicket = stays;
+    this.keepsTicket = keepsTicket;
     this.keys = round.keys;
     this.value = round.value;
     this.ttlMs = round.ttlMs;

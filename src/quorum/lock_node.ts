@@ -19,7 +19,10 @@ export interface LockRequest {
    * command that takes it back may be on its way.
    */
   readonly wanted: boolean;
-  /** One bit a nodeIndex: on which nodes a key of ours may stand. Set by a node when it sends what could set one. */
+  /**
+   * One bit a nodeIndex: the nodes on which a key of ours may be set. A node sets its bit when it sends a command that
+   * could set one, and clears it when it denies a plain acquisition or puts the caller in its queue: nothing was set.
+   */
   maybeSet: number;
   /** A place for what nodes of one kind can share, such as the encoded command. */
   shared: unknown;
@@ -59,6 +62,14 @@ export interface LockRequest {
    * @param atMs When its answer came, by the monotonic clock; this moment unless given.
    */
   deny(nodeIndex: number, atMs?: number): void;
+  /**
+   * The answer to an extension if some keys are missing and none is another's: a denial, after which the node may be
+   * asked to set the keys again. A node without it denies.
+   *
+   * @param nodeIndex The node's nodeIndex.
+   * @param atMs When its answer came, by the monotonic clock; this moment unless given.
+   */
+  missing?(nodeIndex: number, atMs?: number): void;
   /**
    * The key is held by another, nothing was set, and the ticket stands in line.
    *
@@ -108,8 +119,8 @@ export interface LockNode {
   /** Sets every key to the value for the TTL, if none of them is there. */
   acquire(request: LockRequest, nodeIndex: number): void;
   /**
-   * Where every key holds the value, makes it live for the TTL from now, never for less than it would have,
-   * and grants. Where a key is missing and none is another's, sets it again and denies.
+   * Makes every key that holds the value live for the TTL from now, never for less than it would have. Grants if all
+   * keys do, denies if one is another's, and answers {@linkcode LockRequest.missing} otherwise. Sets no missing key.
    */
   extend(request: LockRequest, nodeIndex: number): void;
   /** Deletes every key that holds the value; grants where all of them did. */

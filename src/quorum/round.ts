@@ -79,6 +79,8 @@ export class Round extends TimerEntry implements LockRequest, Instant {
   guardMs: number;
   /** One bit a seat: which nodes have put the ticket in line, and so set nothing. */
   enqueuedOn = 0;
+  /** One bit a node: which nodes answered that keys are missing. */
+  missingOn = 0;
   /** The monotonic clock when the round began, before the first byte was sent. */
   readonly monotonicMs: number;
   /** The wall clock at the same moment. */
@@ -100,6 +102,7 @@ export class Round extends TimerEntry implements LockRequest, Instant {
   /** Whether a refusal waits for the answers that tell why. */
   #waitForReasons = false;
   #settle: (() => void) | undefined = undefined;
+  #onMissing: ((nodeIndex: number) => void) | undefined = undefined;
 
   /**
    * @param nodeSet Who is asked.
@@ -152,7 +155,7 @@ export class Round extends TimerEntry implements LockRequest, Instant {
         this.#askOne(question, nodes[nodeIndex], nodeIndex);
       }
       this.shared = undefined; // the encoded command is on its way, and need not live as long as the lock
-      if (this.#settled || signal?.aborted) return resolve();
+      if (this.settled || signal?.aborted) return resolve();
       this.#settle = signal ? stopOnAbort(this, signal, resolve) : resolve;
       wheel.schedule(this, this.monotonicMs + timeoutMs);
       wheel.ref();
@@ -167,12 +170,6 @@ export class Round extends TimerEntry implements LockRequest, Instant {
   /** From here on nothing may be sent that could set a key. */
   cancel(): void {
     this.#cancelled = true;
-  }
-
-  /** Whether the node in this seat granted or denied, whether or not that counts. */
-  answeredBy(nodeIndex: number): boolean {
-    const outcome = this.#answers[nodeIndex] % OUTCOMES_MAX;
-    return outcome === GRANTED || outcome === DENIED || outcome === QUARANTINED;
   }
 
   /** What can be said by now. */
@@ -192,14 +189,31 @@ export class Round extends TimerEntry implements LockRequest, Instant {
     return this.denied > this.nodeSet.nodes.length - this.nodeSet.quorum;
   }
 
-  /** Whether the node in this seat granted. */
+  /** Whether there is nothing more to wait for, so that an open round was cut short. */
+  get settled(): boolean {
+    const { decision } = this;
+    if (decision !== "refused" || !this.#waitForReasons) return decision !== "open";
+    // A release without a quorum has to know why: the lock was gone, or the nodes do not answer.
+    const { nodes } = this.nodeSet;
+    return this.deniedByMajority || this.granted + this.denied + this.failed === nodes.length;
+  }
+
+  /** Whether a node granted. */
   grantedBy(nodeIndex: number): boolean {
     return this.#answers[nodeIndex] % OUTCOMES_MAX === GRANTED;
   }
 
-  /** Whether the node with this index denied. */
+  /** Whether a node denied. */
   deniedBy(nodeIndex: number): boolean {
     return this.#answers[nodeIndex] % OUTCOMES_MAX === DENIED;
+  }
+
+  /** Calls `act` for every node that answered that keys are missing, and for each that will. */
+  forEachMissing(act: (nodeIndex: number) => void): void {
+    this.nodeSet.nodes.forEach((_, nodeIndex) => {
+      if (this.missingOn & 1 << nodeIndex) act(nodeIndex);
+    });
+    this.#onMissing = act;
   }
 
   /** How long the slowest node took that has answered, in milliseconds. */
@@ -250,6 +264,12 @@ export class Round extends TimerEntry implements LockRequest, Instant {
     this.maybeSet &= ~(1 << nodeIndex);
     this.ticket?.onEnqueued(nodeIndex, place);
     this.deny(nodeIndex, atMs);
+  }
+
+  missing(nodeIndex: number, atMs?: number): void {
+    this.missingOn |= 1 << nodeIndex;
+    this.deny(nodeIndex, atMs);
+    this.#onMissing?.(nodeIndex);
   }
 
   quarantine(nodeIndex: number, atMs?: number): void {
@@ -326,18 +346,7 @@ export class Round extends TimerEntry implements LockRequest, Instant {
   }
 
   #settleIfDecided(): void {
-    if (this.#settle && this.#settled) this.stop();
-  }
-
-  /**
-   * Whether there is nothing more to wait for. A release that finds no quorum is told apart by *why*: whether the
-   * lock was gone or the nodes don't answer, which a few denials and failures do not say.
-   */
-  get #settled(): boolean {
-    const { decision } = this;
-    if (decision !== "refused" || !this.#waitForReasons) return decision !== "open";
-    const { nodes } = this.nodeSet;
-    return this.deniedByMajority || this.granted + this.denied + this.failed === nodes.length;
+    if (this.#settle && this.settled) this.stop();
   }
 }
 

@@ -8,6 +8,7 @@
 import type { Lock, Redlock, Vote } from "../../mod.ts";
 import type { Context, Library, Register } from "./context.ts";
 import { expect, expectSame, rejectionOf, sleep } from "./expect.ts";
+import { registerBusy } from "./suite_busy.ts";
 
 /** Registers every case. */
 export function suite(test: Register, library: Library, context: Context): void {
@@ -15,6 +16,7 @@ export function suite(test: Register, library: Library, context: Context): void 
   registerLocking(test, library, context, resource);
   registerHolding(test, library, context, resource);
   registerClosing(test, library, context, resource);
+  registerBusy(test, library, context, resource);
   registerFaults(test, library, context, resource);
   registerConnecting(test, library, context, resource);
 }
@@ -233,18 +235,6 @@ function registerFaults(
     expect(tookMs < 500, `a pair took ${tookMs} ms`);
   });
 
-  test("replies that came while the event loop was busy count", async () => {
-    await using redlock = main.createRedlock(urls, { ttlMs: 10_000, nodeTimeoutMs: 50 });
-    await redlock.tryAcquire(resource("warm-up")).then((lock) => lock?.release());
-    for (let round = 0; round < 5; round++) {
-      const lock = await whileBusy(redlock.tryAcquire(resource(`busy-${round}`)));
-      expect(lock, `acquiring ${round} found no quorum`);
-      await whileBusy(lock.extend());
-      expectSame(lock.extensions, 1, "extensions");
-      expectSame(await whileBusy(lock.release()), true, `release ${round}`);
-    }
-  });
-
   test("a hung majority is told as a QuorumError in time", async () => {
     const nodes = [...hungUrls, urls[0]!];
     await using redlock = main.createRedlock(nodes, { nodeTimeoutMs: 150 });
@@ -300,15 +290,6 @@ function registerFaults(
     expectSame(error.code, "NO_QUORUM", "code");
     expectSame(error.votes.filter(({ outcome }) => outcome === "failed").length, 3, "failed nodes");
   });
-}
-
-/** Blocks the event loop for 150 ms once what `call` sends has left. */
-async function whileBusy<T>(call: Promise<T>): Promise<T> {
-  for (let turn = 0; turn < 5; turn++) await null;
-  const endMs = performance.now() + 150;
-  // In workerd the clocks stand still meanwhile.
-  for (let count = 0; performance.now() < endMs && count < 20_000_000; count++);
-  return await call;
 }
 
 function outcomes(votes: readonly Vote[]): string {

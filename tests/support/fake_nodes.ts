@@ -28,7 +28,7 @@ export interface Call {
   readonly atMs: number;
 }
 
-type Answer = "grant" | "deny";
+type Answer = "grant" | "deny" | "missing";
 
 /** One store of locks. */
 export class FakeNode implements LockNode {
@@ -94,21 +94,23 @@ export class FakeNode implements LockNode {
   acquire(request: LockRequest, nodeIndex: number): void {
     request.maybeSet |= 1 << nodeIndex;
     this.#take("acquire", request, nodeIndex, ({ keys, value, ttlMs }) => {
-      if (keys.some((key) => this.#state(key))) return "deny";
+      if (keys.some((key) => this.#state(key))) {
+        request.maybeSet &= ~(1 << nodeIndex);
+        return "deny";
+      }
       for (const key of keys) this.set(key, value, ttlMs);
       return "grant";
     });
   }
 
   extend(request: LockRequest, nodeIndex: number): void {
-    request.maybeSet |= 1 << nodeIndex;
     this.#take("extend", request, nodeIndex, ({ keys, value, ttlMs }) => {
       const states = keys.map((key) => this.#state(key));
       if (states.some((state) => state && state.value !== value)) return "deny";
       keys.forEach((key, index) => {
-        if ((states[index]?.remainingMs ?? 0) < ttlMs) this.set(key, value, ttlMs);
+        if ((states[index]?.remainingMs ?? Infinity) < ttlMs) this.set(key, value, ttlMs);
       });
-      return states.every((state) => state) ? "grant" : "deny";
+      return states.every((state) => state) ? "grant" : "missing";
     });
   }
 
@@ -152,7 +154,7 @@ export class FakeNode implements LockNode {
       if (mode === "fail") return request.fail(nodeIndex, new Error(`${this.name} is down`));
       const answer = act(request);
       if (mode === "lose-reply") return;
-      this.#later(this.replyMs, () => request[answer](nodeIndex));
+      this.#later(this.replyMs, () => request[answer]!(nodeIndex));
     };
     // What it is asked takes effect in order, so nothing overtakes what it keeps.
     if (mode === "hang" || this.#hung.length > 0) this.#hung.push(done);

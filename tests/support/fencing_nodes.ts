@@ -72,13 +72,12 @@ export class FencingNode implements LockNode {
   }
 
   extend(request: LockRequest, nodeIndex: number): void {
-    request.maybeSet |= 1 << nodeIndex;
     this.#take("extend", request, nodeIndex, ({ keys, value, counterFloor }) => {
       const missing = keys.some((key) => !this.holders.has(key));
       if (keys.some((key) => (this.holders.get(key) ?? value) !== value)) return undefined;
-      for (const key of keys) this.holders.set(key, value);
+      if (missing) return "missing";
       if (counterFloor !== undefined) this.#lift(keys, counterFloor);
-      return missing ? undefined : 0;
+      return 0;
     });
   }
 
@@ -118,7 +117,7 @@ export class FencingNode implements LockNode {
     operation: Operation,
     request: LockRequest,
     nodeIndex: number,
-    act: (request: LockRequest) => number | undefined,
+    act: (request: LockRequest) => number | "missing" | undefined,
   ): void {
     const { keys, value, counterFloor } = request;
     this.calls.push({ operation, keys, value, counterFloor, atMs: this.#clock.monotonicMs() });
@@ -130,6 +129,7 @@ export class FencingNode implements LockNode {
       if (mode === "lose-reply") return;
       const reply = () => {
         if (count === undefined) return request.deny(nodeIndex);
+        if (count === "missing") return request.missing!(nodeIndex);
         if (this.old && operation === "acquire") {
           request.counterFloorNext = counterFloor;
           request.grant(nodeIndex);

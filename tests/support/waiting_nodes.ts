@@ -118,7 +118,10 @@ export class WaitingNode extends FakeNode {
     const joins = ticket && this.#listening.has(clientOf(ticket.ticketId));
     this.#take("acquire", request, nodeIndex, () => {
       if (joins) return this.#acquireOrWait(request, ticket, claim!);
-      if (request.keys.some((key) => this.holder(key))) return "deny";
+      if (request.keys.some((key) => this.holder(key))) {
+        request.maybeSet &= ~(1 << nodeIndex);
+        return "deny";
+      }
       for (const key of request.keys) this.set(key, request.value, request.ttlMs);
       return "grant";
     });
@@ -373,7 +376,7 @@ export class Stand {
   async attempt(): Promise<Round> {
     const round = this.begin();
     await advanceUntil(this.cluster.clock, this.asked!, 1_000, 1);
-    if (round.decision !== "granted") undo(round, undefined, true);
+    if (round.decision !== "granted") undo(round, true);
     return round;
   }
 

@@ -18,11 +18,12 @@ Deno.test("Redlock.acquire() undoes each attempt under its own value before the 
   const cluster = new FakeCluster();
   for (const node of cluster.nodes.slice(0, 2)) node.set("a", "other", 2_000);
   const lock = await settle(cluster, cluster.redlock.acquire("a", TTL));
-  for (const { calls } of cluster.nodes) {
-    const steps = calls.map(({ operation, value }) => `${operation} ${value}`);
-    const expected = cluster.values.flatMap((value) => [`acquire ${value}`, `release ${value}`]);
-    assertEquals(steps, expected.slice(0, -1));
-  }
+  const [denying, , granting] = cluster.nodes.map(({ calls }) => {
+    return calls.map(({ operation, value }) => `${operation} ${value}`);
+  });
+  assertEquals(denying, cluster.values.map((value) => `acquire ${value}`));
+  const expected = cluster.values.flatMap((value) => [`acquire ${value}`, `release ${value}`]);
+  assertEquals(granting, expected.slice(0, -1));
   assertEquals(cluster.holders("a"), Array(3).fill(lock.value));
   await close(cluster);
 });

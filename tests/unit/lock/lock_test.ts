@@ -127,10 +127,13 @@ Deno.test("Lock.signal aborts within a quarter of a second of a wake-up from sle
   await close(cluster);
 });
 
-Deno.test("Lock that ran out leaves its keys to their TTL", async () => {
+Deno.test("Lock that ran out asks each node once more, when its TTL is over", async () => {
   const { cluster } = await locked();
   await cluster.clock.advance(5_000);
-  assertEquals(cluster.nodes.map(({ calls }) => calls.length), [1, 1, 1]);
+  assertEquals(
+    cluster.nodes.map(({ calls }) => calls.map(({ operation }) => operation)),
+    Array(3).fill(["acquire", "release"]),
+  );
   assertEquals(cluster.eventTypes, ["attempt", "acquired", "lost"]);
   await close(cluster);
 });
