@@ -6,11 +6,11 @@
 import { askNode } from "../quorum/ask_node.ts";
 import { closedError } from "../errors.ts";
 import { findingsOf } from "./findings.ts";
-import { ERROR_LENGTH_MAX, printable, WORD_LENGTH_MAX } from "./printable.ts";
 import type { HealthReport, NodeHealth } from "./report.ts";
 import type { LockNode } from "../quorum/lock_node.ts";
 import type { NodeDiagnosis } from "../quorum/node_diagnosis.ts";
 import type { Settings } from "../options.ts";
+import { printable } from "../printable.ts";
 import type { NodeSet } from "../quorum/round.ts";
 
 /** The nodes of a client, and whether it was closed. */
@@ -56,14 +56,14 @@ async function ask(
   return {
     name,
     reachable: false,
-    error: printable(error?.message ?? `no answer within ${nodeTimeoutMs} ms`, ERROR_LENGTH_MAX),
+    error: printable(error?.message ?? `no answer within ${nodeTimeoutMs} ms`),
   };
 }
 
 /** The same with every text in it printable, so that the findings made of it are printable too. */
 function printableWords<T>(value: T): T;
 function printableWords(value: unknown): unknown {
-  if (typeof value === "string") return printable(value, WORD_LENGTH_MAX);
+  if (typeof value === "string") return printable(value);
   if (Array.isArray(value)) return value.map(printableWords);
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(

@@ -4,7 +4,7 @@
  * @module
  */
 import type { NodeDiagnosis } from "../quorum/node_diagnosis.ts";
-import { ERROR_LENGTH_MAX, MESSAGE_LENGTH_MAX, printable, WORD_LENGTH_MAX } from "./printable.ts";
+import { printable } from "../printable.ts";
 
 /**
  * How much a finding matters. `error`: locks cannot be acquired, or two clients may hold one lock. `warning`: locks
@@ -51,7 +51,7 @@ export interface Finding {
 
 /**
  * The state of one node. A field is missing if it is not known. Every text that comes from the server is one line
- * without control characters, and is cut to a length of 64 characters, errors to 300.
+ * without control characters, and is cut off after 512 characters.
  */
 export interface NodeHealth extends Partial<NodeDiagnosis> {
   /** The node's name: its address without credentials. */
@@ -76,12 +76,14 @@ export interface HealthReport {
 
 const HEADINGS = ["node", "round trip", "version", "role", "up for", "clock", "AOF", "when full"];
 const UNKNOWN = "?";
+/** Longest line of a finding, in UTF-16 code units: it may contain errors of all nodes. */
+const MESSAGE_LENGTH_MAX = 8_000;
 /** Units of time, the largest first: a duration is written in the first unit of which it has at least two. */
 const UNITS = [["d", 86_400_000], ["h", 3_600_000], ["min", 60_000], ["s", 1_000]] as const;
 
 /**
  * Formats a report for people: a table with a line for each node, then each finding with what to do about it. Texts
- * of servers cannot forge lines, columns or terminal escapes, wherever the report comes from.
+ * of servers cannot forge lines or terminal escapes, wherever the report comes from.
  *
  * @example Print a report
  * ```ts
@@ -110,31 +112,27 @@ export function formatHealthReport(report: HealthReport): string {
   if (findings.length === 0) lines.push("no problems found");
   for (const { severity, code, message, advice } of findings) {
     lines.push(
-      printable(`${severity} ${code}: ${message}`, MESSAGE_LENGTH_MAX),
-      `  ${printable(advice, MESSAGE_LENGTH_MAX)}`,
+      printable(`${severity} ${code}: ${message}`, "", MESSAGE_LENGTH_MAX),
+      `  ${printable(advice)}`,
     );
   }
   return lines.join("\n");
 }
 
 function cellsOf(node: NodeHealth): string[] {
-  const name = word(node.name);
-  if (!node.reachable) return [name, printable(node.error ?? UNKNOWN, ERROR_LENGTH_MAX)];
+  const name = printable(node.name);
+  if (!node.reachable) return [name, printable(node.error ?? UNKNOWN)];
   const { roundTripMs, version = UNKNOWN, serverName, uptimeMs, clockOffsetMs } = node;
   return [
     name,
     roundTripMs === undefined ? UNKNOWN : `${roundTripMs.toFixed(1)} ms`,
-    word(serverName === undefined ? version : `${serverName} ${version}`),
-    word((node.clustered ? "cluster, " : "") + (node.role ?? UNKNOWN)),
+    printable(serverName === undefined ? version : `${serverName} ${version}`),
+    printable((node.clustered ? "cluster, " : "") + (node.role ?? UNKNOWN)),
     uptimeMs === undefined ? UNKNOWN : duration(uptimeMs),
     clockOffsetMs === undefined ? UNKNOWN : clock(clockOffsetMs, roundTripMs ?? 0),
-    word(aof(node)),
-    word(node.maxmemoryPolicy ?? UNKNOWN),
+    printable(aof(node)),
+    printable(node.maxmemoryPolicy ?? UNKNOWN),
   ];
-}
-
-function word(text: string): string {
-  return printable(text, WORD_LENGTH_MAX);
 }
 
 /** When the append-only file is flushed, if there is one. */

@@ -13,7 +13,7 @@ import type { ReplyReceiver } from "../redis/command_queue.ts";
 import type { Connection } from "../redis/connection.ts";
 import { encodeCommand } from "../redis/encoder.ts";
 import { ReplyError } from "../redis/errors.ts";
-import { printable } from "../redis/printable.ts";
+import { printable } from "../printable.ts";
 import { type Reply, textReply } from "../redis/reply.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";
 

@@ -1,5 +1,5 @@
 import { assertEquals, assertLess } from "@std/assert";
-import { printable, PRINTABLE_LENGTH_MAX } from "../../../src/redis/printable.ts";
+import { printable, PRINTABLE_LENGTH_MAX } from "../../src/printable.ts";
 
 Deno.test("printable() leaves ordinary text as it is, in any script", () => {
   for (const text of ["", "ERR syntax error", "naïve 日本語 🔒 'a' \"b\" \\n"]) {
@@ -28,6 +28,12 @@ Deno.test("printable() cuts long text off, and never shows half a character", ()
   assertLess(long.length, PRINTABLE_LENGTH_MAX + 10);
   assertEquals(long.endsWith("🔒…"), true);
   assertEquals(printable(`x${long}`).isWellFormed(), true);
+});
+
+Deno.test("printable() cuts text off where it is asked to", () => {
+  assertEquals(printable("ERR too long", "", 5), "ERR t…");
+  const long = "x".repeat(2 * PRINTABLE_LENGTH_MAX);
+  assertEquals(printable(long, "", long.length), long);
 });
 
 Deno.test("printable() replaces the password wherever it occurs", () => {

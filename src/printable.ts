@@ -1,0 +1,31 @@
+/**
+ * Text of a server, made fit for messages and logs.
+ *
+ * @module
+ */
+
+/** Longest text of a server that enters a message by default, in UTF-16 code units; the rest is cut off. */
+export const PRINTABLE_LENGTH_MAX = 512;
+/** What stands in place of a password. */
+const MASK = "***";
+/** What could forge a line, an escape sequence or the direction of the text around it; and halves of characters. */
+const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
+
+/**
+ * Makes a server's text safe to show: the password is replaced, everything that is no visible character is escaped
+ * (`\u{1b}`), and what is longer than `lengthMax` is cut off.
+ *
+ * @param text What the server sent.
+ * @param password Our own password; replaced wherever it occurs.
+ * @param lengthMax How much of the text to keep at most, in UTF-16 code units.
+ */
+export function printable(
+  text: string,
+  password = "",
+  lengthMax: number = PRINTABLE_LENGTH_MAX,
+): string {
+  // The password goes first: escaping or cutting might leave a part of it that is not found any more.
+  const masked = password === "" ? text : text.replaceAll(password, MASK);
+  const cut = masked.length > lengthMax ? `${masked.slice(0, lengthMax)}…` : masked;
+  return cut.replace(UNPRINTABLE, (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`);
+}
