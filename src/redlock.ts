@@ -4,6 +4,7 @@
  * @module
  */
 import { Acquisition } from "./lock/acquire.ts";
+import { defineConsoleView } from "./console_view.ts";
 import { closedError, lockName } from "./errors.ts";
 import type { HealthReport } from "./health/report.ts";
 import type { HeldLock } from "./lock/held_lock.ts";
@@ -50,6 +51,14 @@ export class Redlock implements AsyncDisposable {
   #lastOptions: RedlockOptions = {};
   #lastSettings: Settings;
   #closing: Promise<void> | undefined = undefined;
+
+  static {
+    defineConsoleView(this.prototype, "Redlock", (redlock) => {
+      const { closed, nodes, quorum } = redlock.#client;
+      const state = closed ? "closed" : "open";
+      return { state, nodes: nodes.map(({ name }) => name), quorum };
+    });
+  }
 
   /**
    * Makes a client of nodes that are there already.

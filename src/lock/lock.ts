@@ -5,6 +5,7 @@
  */
 import type { HeldLock } from "./held_lock.ts";
 import type { Vote } from "../vote.ts";
+import { defineConsoleView } from "../console_view.ts";
 import { checkTtlMs } from "../options.ts";
 import { checkOptions, checkSignal } from "../validate.ts";
 import { extend } from "./renewal.ts";
@@ -46,9 +47,26 @@ const EXTEND_OPTION_NAMES: readonly string[] = ["ttlMs", "signal"];
 export class Lock implements AsyncDisposable {
   readonly #lock: HeldLock;
 
+  static {
+    defineConsoleView(this.prototype, "Lock", (lock) => {
+      const { resources, extensions, fencingToken, votes } = lock;
+      const nodes = Object.fromEntries(votes.map(({ node, outcome }) => [node, outcome]));
+      const token = fencingToken === undefined ? {} : { fencingToken };
+      const remainingMs = lock.remainingMs();
+      return { resources, state: lock.#state, remainingMs, extensions, ...token, nodes };
+    });
+  }
+
   /** @internal */
   constructor(held: HeldLock) {
     this.#lock = held;
+  }
+
+  get #state(): "held" | "released" | "lost" {
+    const held = this.#lock;
+    if (held.held) return "held";
+    // A lock that nobody has ended by now has run out.
+    return held.standing || held.lostError ? "lost" : "released";
   }
 
   /** What is locked. */

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { defineConsoleView } from "../console_view.ts";
 import { checkOptions, checkPositiveMs } from "../validate.ts";
 import { TimerWheel } from "../time/timer_wheel.ts";
 import { connect as connectDefault } from "../transport/default.ts";
@@ -128,6 +129,12 @@ const receiver: ReplyReceiver = {
 export class RedisClient implements AsyncDisposable {
   readonly #connection: Connection;
   readonly #wheel: TimerWheel;
+
+  static {
+    defineConsoleView(this.prototype, "RedisClient", (client) => {
+      return { address: client.address, state: client.#connection.state };
+    });
+  }
 
   /** The server's address without credentials. */
   readonly address: string;

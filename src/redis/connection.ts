@@ -52,7 +52,8 @@ export interface ConnectionOptions {
   onDisconnected?(error: ConnectionError): void;
 }
 
-type State = "new" | "connecting" | "open" | "down" | "closing" | "closed";
+/** What a connection does. */
+export type State = "new" | "connecting" | "open" | "down" | "closing" | "closed";
 
 /** A connection to one server that looks after itself. */
 export class Connection implements WireOwner, ReplyReceiver {
@@ -93,6 +94,11 @@ export class Connection implements WireOwner, ReplyReceiver {
   /** When bytes came last, by the monotonic clock: one reading serves all replies that came with them. */
   get receivedAtMs(): number {
     return this.#receivedAtMs;
+  }
+
+  /** What the connection does at this moment. */
+  get state(): State {
+    return this.#state;
   }
 
   /** Whether commands are sent at once. */

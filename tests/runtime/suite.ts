@@ -21,6 +21,21 @@ export function suite(test: Register, library: Library, context: Context): void 
   registerConnecting(test, library, context, resource);
 }
 
+/** What `console.log` makes of a value here; where that cannot be asked for, what the value says to Node's. */
+function showOf(value: object): string {
+  type View = (depth: number, options: object, inspect: (value: unknown) => string) => string;
+  const { Deno, Bun, process } = globalThis as unknown as {
+    [name: string]:
+      | { inspect?: (value: unknown) => string; getBuiltinModule?: unknown }
+      | undefined;
+  };
+  const util = (process?.getBuiltinModule as ((name: string) => typeof Bun) | undefined)?.("util");
+  const inspect = Deno?.inspect ?? Bun?.inspect ?? util?.inspect;
+  if (inspect) return inspect(value);
+  const view = Reflect.get(value, Symbol.for("nodejs.util.inspect.custom")) as View;
+  return view.call(value, 2, {}, JSON.stringify);
+}
+
 type Name = (name: string) => string;
 
 function registerLocking(
@@ -38,6 +53,15 @@ function registerLocking(
     expectSame(await lock.release(), true, "release()");
     expectSame((await redlock.inspect(resource("plain"))).held, false, "held after release()");
     expectSame(lock.held, false, "lock.held after release()");
+  });
+
+  test("console.log of a client and a lock shows their state and no secret", async () => {
+    await using redlock = main.createRedlock(urls);
+    await using lock = await redlock.acquire(resource("shown"));
+    const shown = [showOf(redlock), showOf(lock)];
+    expect(/^Redlock .*open/s.test(shown[0]), `the client is shown as ${shown[0]}`);
+    expect(/^Lock .*held.*granted/s.test(shown[1]), `the lock is shown as ${shown[1]}`);
+    expect(!shown.join().includes(lock.value), "the lock's value is shown");
   });
 
   test("a held resource is denied, as a value and as an error", async () => {

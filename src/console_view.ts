@@ -1,0 +1,41 @@
+/**
+ * What `console.log` shows of an object whose state is private.
+ *
+ * @module
+ */
+
+/** Converts a value to text; the runtime passes its own. */
+type Inspect = (value: unknown, options: unknown) => string;
+
+/** The method that Node and Bun call to show an object. */
+const NODE_VIEW = Symbol.for("nodejs.util.inspect.custom");
+/** The method that Deno calls to show an object. */
+const DENO_VIEW = Symbol.for("Deno.customInspect");
+
+/**
+ * Defines what `console.log` shows of a class's instances, in Deno, Node and Bun.
+ *
+ * @param prototype The prototype of the class.
+ * @param name The name of the class, which a minifier may change in the class itself.
+ * @param view Returns what is shown of an instance: plain data without secrets.
+ */
+export function defineConsoleView<T extends object>(
+  prototype: T,
+  name: string,
+  view: (instance: T) => object,
+): void {
+  const show = (instance: T, inspect: Inspect, options: unknown) =>
+    instance === prototype ? name : `${name} ${inspect(view(instance), options)}`;
+  Object.defineProperties(prototype, {
+    [NODE_VIEW]: {
+      value(this: T, depth: number, options: unknown, inspect: Inspect): string {
+        return depth < 0 ? `[${name}]` : show(this, inspect, options);
+      },
+    },
+    [DENO_VIEW]: {
+      value(this: T, inspect: Inspect, options: unknown): string {
+        return show(this, inspect, options);
+      },
+    },
+  });
+}
