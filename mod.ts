@@ -56,7 +56,7 @@ export {
   type Severity,
 } from "./src/health/report.ts";
 export type { Inspection } from "./src/lock/inspection.ts";
-export type { ExtendOptions, FencedLock, Lock } from "./src/lock/lock.ts";
+export type { ExtendOptions, FencedLock, Lock, LockOf } from "./src/lock/lock.ts";
 export type { KeyState, LockNode, LockRequest } from "./src/quorum/lock_node.ts";
 export type { NodeDiagnosis, TriedCommand } from "./src/quorum/node_diagnosis.ts";
 export type {

@@ -1,5 +1,5 @@
 /**
- * The preset that most people call: a lock client for Redis servers, from their addresses.
+ * Creates a lock client for Redis servers from their addresses.
  *
  * @module
  */
@@ -13,10 +13,10 @@ import type { Quarantine } from "./redis_node/quarantine.ts";
 import { TimerWheel } from "./time/timer_wheel.ts";
 import { checkOptions, rangeError } from "./validate.ts";
 
-/** Shortest silence after which a connection is made anew, in milliseconds. */
+/** Shortest silence after which a connection is replaced, in milliseconds. */
 const STALL_TIMEOUT_MS_MIN = 2_000;
 
-/** Options of the lock client and of its connections. */
+/** Options of {@linkcode createRedlock}: those of the locks, and those of the connections. */
 export interface CreateRedlockOptions
   extends RedlockOptions, Omit<ClientOptions, "stallTimeoutMs"> {}
 
@@ -27,17 +27,18 @@ const OPTION_NAMES: readonly string[] = [
 ];
 
 /**
- * Makes a lock client for independent Redis servers. Connections are made when they are first needed; servers
- * that cannot be reached are no error here, as a quorum of them is enough.
+ * Creates a lock client for independent Redis or Valkey servers. Each connection is opened when it is first needed; a
+ * server that cannot be reached is not an error here, because a quorum of servers is enough.
  *
- * @param addresses The servers: `redis://[user[:password]@]host[:port][/db]`, `rediss://…` for TLS,
- *   `redis+unix:///path/to.sock[?db=n]`. One, three or five independent masters; never replicas or the
- *   shards of a cluster.
- * @param options Defaults for every call, and how to connect.
- * @returns The client; close it, or have `await using` close it.
- * @throws {TypeError} If there is no address, one is malformed, or a server is listed twice (also under
- *   another database number), or an option is unknown or of the wrong type. No message shows credentials.
- * @throws {RangeError} If there are too many addresses or an option is out of range.
+ * @param addresses The servers, 1 to 31 URLs or strings: `redis://[user[:password]@]host[:port][/db]`, `rediss://…` for
+ *   TLS (`valkey://` and `valkeys://` mean the same), or `redis+unix:///path/to.sock[?db=n]`. Credentials are
+ *   percent-encoded, and IPv6 addresses are in brackets. Use one, three or five independent masters; never replicas,
+ *   nor the shards of a cluster.
+ * @param options Options of the locks, which each call can replace, and of the connections.
+ * @returns The client. Close it, or declare it with `await using`.
+ * @throws {TypeError} If `addresses` is empty, an address is malformed, a server is listed twice (also under another
+ *   database number), or an option is unknown or of the wrong type. No message contains credentials.
+ * @throws {RangeError} If there are more than 31 addresses, or an option is out of range.
  *
  * @example Three nodes
  * ```ts
@@ -51,11 +52,26 @@ const OPTION_NAMES: readonly string[] = [
  * assert(lock !== undefined);
  * await lock?.release();
  * ```
+ *
+ * @example Fencing tokens
+ * ```ts
+ * import { assert } from "@std/assert";
+ * import { createRedlock } from "@hasp/redlock";
+ * import { startNodes } from "@hasp/redlock/testing";
+ *
+ * await using nodes = await startNodes(3);
+ * await using redlock = createRedlock(nodes.addresses, { fencing: true });
+ * const tokens: number[] = [];
+ * for (const _ of [1, 2]) {
+ *   await redlock.using("invoice:42", ({ fencingToken }) => void tokens.push(fencingToken));
+ * }
+ * assert(tokens[0] < tokens[1]);
+ * ```
  */
-export function createRedlock(
+export function createRedlock<Fencing extends boolean = boolean>(
   addresses: readonly (string | URL)[],
-  options: CreateRedlockOptions = {},
-): Redlock {
+  options: CreateRedlockOptions & { fencing?: Fencing } = {},
+): Redlock<Fencing> {
   checkOptions("create lock client", options, OPTION_NAMES);
   const { connectTimeoutMs, tls, clientName, connect, ...lockOptions } = options;
   const parsed = parseAddresses(addresses);
@@ -81,7 +97,7 @@ export function createRedlock(
   };
   const wheel = new TimerWheel();
   const nodes = parsed.map((address) => new RedisNode(address, connection, wheel, observer));
-  return redlockOn(wheel, nodes, lockOptions);
+  return redlockOn(wheel, nodes, lockOptions) as Redlock<Fencing>;
 }
 
 function parseAddresses(addresses: readonly (string | URL)[]): RedisAddress[] {

@@ -9,24 +9,26 @@ import { closedError, lockName } from "./errors.ts";
 import type { HealthReport } from "./health/report.ts";
 import type { HeldLock } from "./lock/held_lock.ts";
 import { inspect, type Inspection } from "./lock/inspection.ts";
-import { type FencedLock, Lock } from "./lock/lock.ts";
+import { type FencedLock, Lock, type LockOf } from "./lock/lock.ts";
 import { askNode } from "./quorum/ask_node.ts";
 import type { LockNode } from "./quorum/lock_node.ts";
 import { checkResources, type RedlockOptions, resolveOptions, type Settings } from "./options.ts";
 import { type ClientState, createClientState } from "./client_state.ts";
 import { TimerWheel } from "./time/timer_wheel.ts";
 
-/** Most nodes of one client: their seats are the bits of one small integer. */
+/** Most nodes of one client, because each node is one bit of a small integer. */
 export const NODES_MAX = 31;
 /** Longest wait for a node's own `close`, in milliseconds; connections of ours take half a second at the most. */
 const NODE_CLOSE_TIMEOUT_MS = 2_000;
 
-/** What runs while a lock is held. */
-export type Routine<T> = (lock: Lock) => Promise<T> | T;
+/** A function that runs while a lock is held, for {@linkcode Redlock.using}. */
+export type Routine<T, L extends Lock = Lock> = (lock: L) => Promise<T> | T;
 
 /**
- * A client for distributed locks by the Redlock algorithm. {@linkcode createRedlock} makes one for Redis
- * servers; this constructor takes nodes of any kind.
+ * A client for distributed locks by the Redlock algorithm. {@linkcode createRedlock} creates one for Redis servers;
+ * this constructor takes nodes of any kind, which implement {@linkcode LockNode}.
+ *
+ * The type parameter says whether the client was created with `fencing: true`; it is inferred.
  *
  * @example A job that runs in one place at a time
  * ```ts
@@ -43,11 +45,11 @@ export type Routine<T> = (lock: Lock) => Promise<T> | T;
  * assert(sum === 2);
  * ```
  */
-export class Redlock implements AsyncDisposable {
+export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposable {
   readonly #client: ClientState;
   readonly #options: RedlockOptions;
   readonly #defaults: Settings;
-  /** The options of the last call and what they came to: most callers pass the same ones each time. */
+  /** The options of the last call, resolved: most callers pass the same options each time. */
   #lastOptions: RedlockOptions = {};
   #lastSettings: Settings;
   #closing: Promise<void> | undefined = undefined;
@@ -61,15 +63,15 @@ export class Redlock implements AsyncDisposable {
   }
 
   /**
-   * Makes a client of nodes that are there already.
+   * Creates a client for existing nodes.
    *
-   * @param nodes The independent nodes that vote, at least one and at most 31.
-   * @param options Defaults for every call.
-   * @throws {TypeError} If there is no node, one is named twice or is none, or an option is unknown or of
-   *   the wrong type.
-   * @throws {RangeError} If there are too many nodes or an option is out of range.
+   * @param nodes The independent nodes: an array of 1 to 31 elements.
+   * @param options Options for every call; each call can replace them.
+   * @throws {TypeError} If `nodes` is empty, contains something that is not a {@linkcode LockNode}, or contains two
+   *   with the same name; or if an option is unknown or of the wrong type.
+   * @throws {RangeError} If `nodes` has more than 31 elements, or an option is out of range.
    */
-  constructor(nodes: readonly LockNode[], options?: RedlockOptions);
+  constructor(nodes: readonly LockNode[], options?: RedlockOptions & { fencing?: Fencing });
   constructor(nodes: readonly LockNode[], options: RedlockOptions = {}, wheel = new TimerWheel()) {
     checkNodes(nodes);
     this.#options = { ...options };
@@ -78,56 +80,51 @@ export class Redlock implements AsyncDisposable {
   }
 
   /**
-   * Acquires a lock, waiting for it up to `waitMs`.
+   * Acquires a lock. Waits for it up to `waitMs` if somebody else holds it, first come, first served.
    *
-   * @param resource What to lock; of several all or none are locked.
-   * @param options In place of the client's own.
-   * @returns The lock.
-   * @throws {LockHeldError} If others hold it when the wait is over.
-   * @throws {QuorumError} If too few nodes answered in the last attempt before the wait was over.
+   * @param resource The resource to lock, a non-empty string; or an array of 1 to 1 000 of them without duplicates, of
+   *   which all or none are locked.
+   * @param options Options that replace the client's own for this call.
+   * @returns The lock, with a `number` as `fencingToken` if the call or the client has `fencing: true`.
+   * @throws {LockHeldError} If somebody else holds the lock when `waitMs` is over.
+   * @throws {QuorumError} If too few nodes answered the last attempt before `waitMs` was over; without waiting, if more
+   *   than N − quorum nodes refuse for good, such as for a wrong password.
+   * @throws {LockLostError} If the lock was lost while its `tokenSource` was asked.
    * @throws {RedlockError} If the client is closed (`CLOSED`).
-   * @throws {TypeError} If the resource is none, or an option is unknown or of the wrong type.
+   * @throws {TypeError} If `resource` is not of this form, or an option is unknown or of the wrong type.
    * @throws {RangeError} If an option is out of range.
+   * @throws The reason of `signal`, if it aborts; whatever was set by then is released.
    */
-  acquire(
+  async acquire<F extends boolean = Fencing>(
     resource: string | readonly string[],
-    options: RedlockOptions & { fencing: true },
-  ): Promise<FencedLock>;
-  /** Does the same without a fencing token, or with one of the client's own options. */
-  acquire(resource: string | readonly string[], options?: RedlockOptions): Promise<Lock>;
-  async acquire(resource: string | readonly string[], options?: RedlockOptions): Promise<Lock> {
-    return new Lock(await this.#acquisition(resource, options, false).acquire());
+    options?: RedlockOptions & { fencing?: F },
+  ): Promise<LockOf<F>> {
+    const held = await this.#acquisition(resource, options, false).acquire();
+    return new Lock(held) as LockOf<F>;
   }
 
   /**
-   * Makes one attempt at a lock.
+   * Makes one attempt to acquire a lock, without waiting.
    *
-   * @param resource What to lock; of several all or none are locked.
-   * @param options In place of the client's own; `waitMs` says nothing here.
-   * @returns The lock, or `undefined` where somebody else holds it, or this client lets it be (`cooldownMs`).
+   * @param resource The resource to lock, or several, as in {@linkcode acquire}.
+   * @param options Options that replace the client's own for this call; `waitMs` has no effect here.
+   * @returns The lock, or `undefined` if somebody else holds it, or if it is in its cooldown (`cooldownMs`).
    * @throws {QuorumError} If too few nodes answered.
+   * @throws {LockLostError} If the lock was lost while its `tokenSource` was asked.
    * @throws {RedlockError} If the client is closed (`CLOSED`).
-   * @throws {TypeError} If the resource is none, or an option is unknown or of the wrong type.
+   * @throws {TypeError} If `resource` is not of this form, or an option is unknown or of the wrong type.
    * @throws {RangeError} If an option is out of range.
+   * @throws The reason of `signal`, if it aborts; whatever was set by then is released.
    */
-  tryAcquire(
+  async tryAcquire<F extends boolean = Fencing>(
     resource: string | readonly string[],
-    options: RedlockOptions & { fencing: true },
-  ): Promise<FencedLock | undefined>;
-  /** Does the same without a fencing token, or with one of the client's own options. */
-  tryAcquire(
-    resource: string | readonly string[],
-    options?: RedlockOptions,
-  ): Promise<Lock | undefined>;
-  async tryAcquire(
-    resource: string | readonly string[],
-    options?: RedlockOptions,
-  ): Promise<Lock | undefined> {
+    options?: RedlockOptions & { fencing?: F },
+  ): Promise<LockOf<F> | undefined> {
     const acquisition = this.#acquisition(resource, options, false);
     await acquisition.attempt();
     const held = acquisition.concludeAlone();
     if (held) await acquisition.drawToken(held);
-    if (held) return new Lock(held);
+    if (held) return new Lock(held) as LockOf<F>;
     const refusal = acquisition.unanswered || this.#hears(options)
       ? acquisition.refusal()
       : undefined;
@@ -136,35 +133,40 @@ export class Redlock implements AsyncDisposable {
   }
 
   /**
-   * Acquires a lock, runs a routine while extending the lock for as long as it takes, and releases it. The
-   * routine's own result or error always wins over a failing release.
+   * Acquires a lock, runs a routine, and releases the lock. The lock is extended for as long as the routine runs,
+   * unless `autoExtend` is `false`. The routine's own result or error always wins over an error of the release, which
+   * is reported as an event.
    *
-   * @param resource What to lock; of several all or none are locked.
-   * @param options In place of the client's own.
-   * @param routine What to do with the lock in hand; it should pass `lock.signal` on.
-   * @returns What the routine returned.
-   * @throws {LockLostError} If the lock was lost while the routine ran, and the routine ended well all the same.
-   * @throws {LockHeldError} If others hold it when the wait is over.
-   * @throws {QuorumError} If too few nodes answered in the last attempt before the wait was over.
+   * @param resource The resource to lock, or several, as in {@linkcode acquire}.
+   * @param options Options that replace the client's own for this call. If `signal` aborts while the routine runs, it
+   *   aborts `lock.signal`.
+   * @param routine The function to run; it should pass `lock.signal` to whatever must not go on without the lock.
+   * @returns The result of the routine.
    * @throws Whatever the routine throws.
+   * @throws {LockLostError} If the lock was lost while the routine ran, and the routine did not throw.
+   * @throws {LockHeldError} If somebody else holds the lock when `waitMs` is over; the routine has not run then.
+   * @throws {QuorumError} If too few nodes answered, as in {@linkcode acquire}; the routine has not run then.
    */
-  async using<T>(
+  async using<T, F extends boolean = Fencing>(
     resource: string | readonly string[],
-    options: RedlockOptions & { fencing: true },
-    routine: (lock: FencedLock) => Promise<T> | T,
+    options: (RedlockOptions & { fencing?: F }) | undefined,
+    routine: Routine<T, LockOf<F>>,
   ): Promise<T>;
-  /** Does the same without a fencing token, or with one of the client's own options. */
+  /** Does the same for options whose `fencing` is not known in advance. */
   async using<T>(
     resource: string | readonly string[],
     options: RedlockOptions | undefined,
     routine: Routine<T>,
   ): Promise<T>;
   /** Does the same with the client's own options. */
-  async using<T>(resource: string | readonly string[], routine: Routine<T>): Promise<T>;
   async using<T>(
     resource: string | readonly string[],
-    optionsOrRoutine: RedlockOptions | undefined | Routine<T>,
-    maybeRoutine?: Routine<T> | ((lock: FencedLock) => Promise<T> | T),
+    routine: Routine<T, LockOf<Fencing>>,
+  ): Promise<T>;
+  async using<T>(
+    resource: string | readonly string[],
+    optionsOrRoutine: RedlockOptions | undefined | Routine<T, LockOf<Fencing>>,
+    maybeRoutine?: Routine<T, FencedLock>,
   ): Promise<T> {
     const short = typeof optionsOrRoutine === "function";
     const routine = (short ? optionsOrRoutine : maybeRoutine) as Routine<T>;
@@ -177,13 +179,16 @@ export class Redlock implements AsyncDisposable {
   }
 
   /**
-   * Asks a quorum whether a resource is locked, and for how long at the most.
+   * Asks every node what it has under the key of a resource, without touching it.
    *
-   * @param resource One resource.
-   * @param options In place of the client's own; `nodeTimeoutMs` and `keyPrefix` matter here.
-   * @throws {QuorumError} If too few nodes answered to tell: it is never reported as free then.
+   * @param resource The resource, a non-empty string.
+   * @param options Options that replace the client's own for this call; only `nodeTimeoutMs` and `keyPrefix` have an
+   *   effect.
+   * @returns Whether a quorum of nodes has the same lock there, and for how long.
+   * @throws {QuorumError} If too few nodes answered to decide: the resource is never reported as free then.
    * @throws {RedlockError} If the client is closed (`CLOSED`).
-   * @throws {TypeError} If the resource is none.
+   * @throws {TypeError} If `resource` is not a non-empty string, or an option is unknown or of the wrong type.
+   * @throws {RangeError} If an option is out of range.
    */
   async inspect(resource: string, options?: RedlockOptions): Promise<Inspection> {
     const settings = this.#settings("inspect lock", options);
@@ -199,11 +204,11 @@ export class Redlock implements AsyncDisposable {
   }
 
   /**
-   * Asks every node how it is set up, and tells what does not fit: a server that is listed twice, a replica, a
-   * policy that may drop locks, clocks that are apart, and the like. Touches no key. A node that does not answer is a
-   * finding and no error; each is waited for up to `nodeTimeoutMs` once it is connected.
+   * Checks how every node is configured, and reports problems: a server that is listed twice, a replica, an eviction
+   * policy that may delete locks, clocks that differ, and more. Writes no key. A node that does not answer is a finding,
+   * not an error; each node has `nodeTimeoutMs` to answer, counted from the end of its first connecting.
    *
-   * A report without findings is no proof: a server says nothing of the disk that it shares with another.
+   * A report without findings is no proof: for example, two servers on one disk look independent.
    *
    * @example A clock that is wrong
    * ```ts
@@ -218,28 +223,31 @@ export class Redlock implements AsyncDisposable {
    * assert(report.findings.some(({ code }) => code === "NODE_CLOCKS_APART"), formatHealthReport(report));
    * ```
    *
-   * @param options In place of the client's own; `ttlMs`, `driftFactor`, `nodeTimeoutMs` and `keyPrefix` matter here.
-   * @returns What the nodes tell of themselves, and what to do about it.
+   * @param options Options that replace the client's own for this call; only `ttlMs`, `driftFactor`, `nodeTimeoutMs` and
+   *   `keyPrefix` have an effect.
+   * @returns What each node reports about itself, and the findings, each with advice.
    * @throws {RedlockError} If the client is closed (`CLOSED`).
    * @throws {TypeError} If an option is unknown or of the wrong type.
    * @throws {RangeError} If an option is out of range.
    */
   async check(options?: RedlockOptions): Promise<HealthReport> {
     const settings = this.#settings("check nodes", options);
-    // Loaded when it is asked for: few programs ask, and those that only lock start faster without it.
+    // Loaded on demand, because few programs need it, and the others start faster without it.
     const { check } = await import("./health/check.ts");
     return await check(this.#client, settings);
   }
 
   /**
-   * Closes the client. Calls that wait reject, locks that are held count as lost (their signals abort) and
-   * are released, and connections are closed once that has been sent. Settles in bounded time; idempotent.
+   * Closes the client. Waiting calls reject with a {@linkcode RedlockError} (`CLOSED`). Locks that are held count as
+   * lost: their signals abort, and their keys are released. Idempotent.
+   *
+   * @returns A promise that resolves in bounded time, when no timer and no connection is left.
    */
   close(): Promise<void> {
     return this.#closing ??= this.#close();
   }
 
-  /** Closes the client at the end of `await using`. */
+  /** Closes the client at the end of `await using`, as {@linkcode close} does. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
@@ -286,7 +294,7 @@ export class Redlock implements AsyncDisposable {
   }
 }
 
-/** Makes a client whose time and randomness come from `wheel`, which its nodes may share. */
+/** Creates a client whose time and randomness come from `wheel`, which its nodes may share. */
 export function redlockOn(
   wheel: TimerWheel,
   nodes: readonly LockNode[],
@@ -300,7 +308,7 @@ export function redlockOn(
   return new Constructor(nodes, options, wheel);
 }
 
-/** Runs `routine` with the lock, and gives the lock back whatever comes of it. */
+/** Runs `routine` with the lock, then releases the lock, even if the routine throws. */
 async function runUsing<T>(held: HeldLock, routine: Routine<T>): Promise<T> {
   const { signal } = held.settings;
   const abort = () => held.abort(signal!.reason);
@@ -313,11 +321,11 @@ async function runUsing<T>(held: HeldLock, routine: Routine<T>): Promise<T> {
     return result;
   } finally {
     signal?.removeEventListener("abort", abort);
-    await held.release().catch(() => {}); // an event has told; the TTL takes over
+    await held.release().catch(() => {}); // an event reports the failure; the keys expire with their TTL
   }
 }
 
-/** Whether two sets of options hold the same, name by name. */
+/** Whether two objects have the same options with the same values. */
 function sameOptions(one: RedlockOptions, other: RedlockOptions): boolean {
   if (typeof one !== "object" || one === null) return false;
   for (const name in one) {

@@ -151,8 +151,11 @@ export class Lock implements AsyncDisposable {
   }
 }
 
-/** A lock with a fencing token. */
+/** A {@linkcode Lock} that certainly has a fencing token, because its call or its client has `fencing: true`. */
 export interface FencedLock extends Lock {
-  /** See {@linkcode Lock.fencingToken}. */
+  /** The lock's fencing token; see {@linkcode Lock.fencingToken}. */
   readonly fencingToken: number;
 }
+
+/** The type of the locks of a client: {@linkcode FencedLock} if `Fencing` is `true`, else {@linkcode Lock}. */
+export type LockOf<Fencing extends boolean> = [Fencing] extends [true] ? FencedLock : Lock;

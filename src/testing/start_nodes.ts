@@ -7,39 +7,41 @@ import { systemRandom } from "../time/random.ts";
 import type { MemoryRedisOptions } from "./server/memory_redis.ts";
 import { type Listen, TcpNode } from "./server/tcp_node.ts";
 import type { TestNode } from "./test_node.ts";
+import { checkOptions } from "../validate.ts";
 
-/** Most nodes that can be started at once. */
+/** Most nodes that one call can start. */
 const NODES_MAX = 31;
 /**
- * Ports are drawn below those that systems give to the local end of outgoing connections (from 32 768 on on Linux,
- * from 49 152 on elsewhere): a client that connects again and again to a crashed node on such a port may be given
- * that very port for its own end, and so talk to itself.
+ * Ports are drawn below the range that systems use for the local end of outgoing connections (from 32 768 on Linux,
+ * from 49 152 elsewhere). If a node in that range has crashed, a client that reconnects to it again and again may get
+ * the node's own port as its local end, and then talks to itself.
  */
 const PORT_MIN = 12_000;
 const PORT_MAX = 32_000;
-/** How many ports are tried for one node. */
+/** Most ports that are tried for one node. */
 const PORTS_TRIED_MAX = 20;
 
-/** Nodes that were started, in an array; dispose of them to stop them. */
+/** The nodes that {@linkcode startNodes} started, as an array. Close them, or declare them with `await using`. */
 export interface TestNodes extends ReadonlyArray<TestNode>, AsyncDisposable {
-  /** Their addresses: `redis://127.0.0.1:port`, with the password in it where one was given. */
+  /** The addresses of all nodes: `redis://127.0.0.1:port`, with the password if there is one. */
   readonly addresses: string[];
   /**
-   * One of them.
+   * Returns one node.
    *
-   * @param index Which, counted from 0.
+   * @param index The index of the node, from 0.
    * @returns The node.
-   * @throws {RangeError} If there is none.
+   * @throws {RangeError} If there is no node with this index.
    */
   node(index: number): TestNode;
-  /** Stops listening and closes every connection at the end of `await using`. Idempotent. */
+  /** Stops every node for good: closes its port and its connections. Idempotent. */
+  close(): Promise<void>;
+  /** Does what {@linkcode close} does, at the end of `await using`. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
 /**
- * Starts independent servers in memory, each on a port of its own of 127.0.0.1, so that code which locks can be
- * tested without Redis, and under every fault that a node can have. In Deno this needs the permission
- * `--allow-net=127.0.0.1`.
+ * Starts independent servers in memory, each on its own port of 127.0.0.1, to test code that locks without Redis and
+ * under every fault of a node. In Deno this needs the permission `--allow-net=127.0.0.1`.
  *
  * @example A lock excludes a second one
  * ```ts
@@ -54,7 +56,22 @@ export interface TestNodes extends ReadonlyArray<TestNode>, AsyncDisposable {
  * assert(await redlock.tryAcquire("invoice:42") === undefined);
  * ```
  *
- * @example A minority that fails is not noticed, a majority is
+ * @example Without `await using`
+ * ```ts
+ * import { createRedlock } from "@hasp/redlock";
+ * import { startNodes } from "@hasp/redlock/testing";
+ *
+ * const nodes = await startNodes(3);
+ * const redlock = createRedlock(nodes.addresses);
+ * try {
+ *   await redlock.using("invoice:42", () => {});
+ * } finally {
+ *   await redlock.close();
+ *   await nodes.close();
+ * }
+ * ```
+ *
+ * @example A lock survives the crash of a minority, not of a majority
  * ```ts
  * import { assert, assertRejects } from "@std/assert";
  * import { createRedlock, QuorumError } from "@hasp/redlock";
@@ -70,10 +87,11 @@ export interface TestNodes extends ReadonlyArray<TestNode>, AsyncDisposable {
  * await nodes.node(0).restart({ keepData: true });
  * ```
  *
- * @param count How many, from 1 to 31.
- * @param options The clock and the password of each.
- * @returns The nodes, once all of them listen.
- * @throws {RangeError} If the count is out of range.
+ * @param count The number of nodes, an integer from 1 to 31.
+ * @param options The clock and the password of each node.
+ * @returns The nodes, once all of them accept connections.
+ * @throws {RangeError} If `count` is out of range.
+ * @throws {TypeError} If an option is unknown.
  */
 export async function startNodes(
   count: number,
@@ -84,6 +102,7 @@ export async function startNodes(
       `Cannot start nodes as 'count' must be an integer from 1 to ${NODES_MAX}: current value is ${count}`,
     );
   }
+  checkOptions("start nodes", options, ["clock", "password"]);
   const { listen } = await import("../transport/node_listener.ts");
   const started = await Promise.allSettled(
     Array.from({ length: count }, () => startNode(listen, options)),
@@ -97,11 +116,12 @@ export async function startNodes(
   return Object.assign(nodes as TestNode[], {
     addresses: nodes.map(({ address }) => address),
     node: (index: number) => nodeAt(nodes, index),
+    close: () => stopAll(nodes),
     [Symbol.asyncDispose]: () => stopAll(nodes),
   });
 }
 
-/** A port that another program has is left to it. */
+/** Starts a node on a random port, and tries another one if the port is taken. */
 async function startNode(listen: Listen, options: MemoryRedisOptions): Promise<TcpNode> {
   for (let tried = 1;; tried++) {
     const port = PORT_MIN + Math.floor(systemRandom.fraction() * (PORT_MAX - PORT_MIN));

@@ -59,6 +59,26 @@ Deno.test("startNodes() is disposed of while clients are connected, and a second
   await client.close();
 });
 
+Deno.test("startNodes() gives nodes that can be closed without await using, more than once", async () => {
+  const nodes = await startNodes(2);
+  const redlock = createRedlock(nodes.addresses, { waitMs: 0 });
+  const lock = await redlock.acquire("a");
+  await lock.release();
+  await nodes.close();
+  await nodes.close();
+  await assertRejects(() => redlock.acquire("a"), QuorumError);
+  await assertRejects(() => nodes.node(0).restart(), Error, "as it was closed");
+  await redlock.close();
+});
+
+Deno.test("startNodes() refuses an option that it does not know", async () => {
+  await assertRejects(
+    () => startNodes(1, { passwort: "s/cret" } as object),
+    TypeError,
+    "Cannot start nodes as option 'passwort' is unknown: valid options are clock, password",
+  );
+});
+
 Deno.test("startNodes() gives an array of nodes, each with its address and port", async () => {
   await using nodes = await startNodes(3);
   assertEquals(nodes.length, 3);
@@ -136,7 +156,7 @@ Deno.test("TestNode.restart() rejects once the nodes were disposed of", async ()
   const nodes = await startNodes(1);
   await nodes[Symbol.asyncDispose]();
   const error = await assertRejects(() => nodes[0].restart(), Error);
-  assertEquals(error.message, `Cannot restart node ${nodes[0].port} as it was disposed of`);
+  assertEquals(error.message, `Cannot restart node ${nodes[0].port} as it was closed`);
 });
 
 Deno.test("TestNode.hang() takes connections and answers nothing until resume(), then in order", async () => {
@@ -263,7 +283,7 @@ Deno.test("a node says what it can't do while it is down", async () => {
     const error = assertThrows(() => node[action](), Error);
     assertEquals(
       error.message,
-      `Cannot ${action} node ${node.port} as it does not run: restart it first`,
+      `Cannot ${action} node ${node.port} as it is not running: restart it first`,
     );
   }
 });

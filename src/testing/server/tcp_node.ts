@@ -58,7 +58,7 @@ export class TcpNode implements TestNode {
 
   restart(options?: MemoryRestartOptions): Promise<void> {
     return this.#next(async () => {
-      if (this.#stopped) throw new Error(`Cannot restart node ${this.port} as it was disposed of`);
+      if (this.#stopped) throw new Error(`Cannot restart node ${this.port} as it was closed`);
       await this.#close();
       this.#server.restart(options);
       await this.#open();
@@ -137,7 +137,7 @@ export class TcpNode implements TestNode {
 
   #checkRunning(action: string): void {
     if (this.#listener) return;
-    throw new Error(`Cannot ${action} node ${this.port} as it does not run: restart it first`);
+    throw new Error(`Cannot ${action} node ${this.port} as it is not running: restart it first`);
   }
 
   #accept(peer: StreamPeer): StreamHandler {
