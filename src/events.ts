@@ -1,149 +1,161 @@
 /**
- * What happens, told as it happens: for logs, metrics and traces.
+ * The events of the lock client, for logs, metrics and traces.
  *
  * @module
  */
 import type { Vote } from "./vote.ts";
 
-/** What every event about a lock has. */
+/** Fields of every event about a lock. */
 export interface LockEvent {
-  /** What is, was or should have been locked. */
+  /** The resources of the lock, in the order of the call. */
   readonly resources: readonly string[];
 }
 
-/** What every event about a round of votes has. */
+/** Fields of every event about requests to the nodes. */
 export interface VoteEvent extends LockEvent {
-  /** What the nodes had answered when the event was told. */
+  /** What the nodes had answered when the event was emitted. */
   readonly votes: readonly Vote[];
-  /** How long it took, in milliseconds. For `acquired` and `denied` that is from the call on. */
+  /**
+   * Duration of the attempt, the extension or the release, in milliseconds. In `acquired` and `denied` it is the
+   * duration of the whole call.
+   */
   readonly elapsedMs: number;
 }
 
-/** One attempt at a lock is over, whatever came of it. */
+/** Emitted when one attempt to acquire a lock is over, whatever its result. */
 export interface AttemptEvent extends VoteEvent {
-  /** What tells it from other events. */
+  /** Discriminates {@linkcode RedlockEvent}. */
   readonly type: "attempt";
-  /** Which attempt of this call it was, from 1. */
+  /** The number of this attempt within its call, from 1. */
   readonly attempt: number;
-  /** Whether it won the lock. */
+  /** Whether a quorum granted the lock in time. */
   readonly granted: boolean;
 }
 
-/** A call that waits was told that the lock may be free, and asks again. */
+/** Emitted when a waiting call was notified that the lock may be free, before its next attempt. */
 export interface WokenEvent extends LockEvent {
-  /** What tells it from other events. */
+  /** Discriminates {@linkcode RedlockEvent}. */
   readonly type: "woken";
-  /** For how long it has waited, in milliseconds. */
+  /** How long the call has waited, in milliseconds. */
   readonly elapsedMs: number;
 }
 
-/** A lock was acquired. */
+/** Emitted when a lock was acquired. */
 export interface AcquiredEvent extends VoteEvent {
-  /** What tells it from other events. */
+  /** Discriminates {@linkcode RedlockEvent}. */
   readonly type: "acquired";
-  /** How many attempts it took. */
+  /** The number of attempts of the call, from 1. */
   readonly attempts: number;
-  /** What was left of the validity, in milliseconds. */
+  /** The validity of the lock at that moment, in milliseconds. */
   readonly remainingMs: number;
 }
 
-/** A call ended without a lock. */
+/** Emitted when a call ended without a lock. Not emitted if its signal aborted it or the client was closed. */
 export interface DeniedEvent extends VoteEvent {
-  /** What tells it from other events. */
+  /** Discriminates {@linkcode RedlockEvent}. */
   readonly type: "denied";
-  /** Whether others hold it, or too few nodes answered. */
+  /** `held` if somebody else holds the lock or it is in its cooldown; `no-quorum` if too few nodes answered. */
   readonly reason: "held" | "no-quorum";
-  /** How many attempts were made. */
+  /** The number of attempts of the call; 0 if it waited for other calls of this client only. */
   readonly attempts: number;
 }
 
-/** A lock was extended. */
+/** Emitted when a lock was extended, by `autoExtend` or by `extend()`. */
 export interface ExtendedEvent extends VoteEvent {
-  /** What tells it from other events. */
+  /** Discriminates {@linkcode RedlockEvent}. */
   readonly type: "extended";
-  /** How many extensions the lock has had. */
+  /** The number of extensions of this lock so far, from 1. */
   readonly extensions: number;
-  /** The new validity that was left, in milliseconds. */
+  /** The new validity at that moment, in milliseconds. */
   readonly remainingMs: number;
 }
 
-/** One try at extending a lock failed; there will be another while the lock is valid. */
+/** Emitted when one try to extend a lock failed. It is retried while the lock is valid. */
 export interface ExtendFailedEvent extends VoteEvent {
-  /** What tells it from other events. */
+  /** Discriminates {@linkcode RedlockEvent}. */
   readonly type: "extend-failed";
   /** What was left of the old validity, in milliseconds. */
   readonly remainingMs: number;
 }
 
-/** A lock is no longer certain, though it was not released. */
+/** Emitted when a lock was lost, that is, ended without a call of `release()`. */
 export interface LostEvent extends LockEvent {
-  /** What tells it from other events. */
+  /** Discriminates {@linkcode RedlockEvent}. */
   readonly type: "lost";
-  /** Why. */
+  /** Why the lock was lost. */
   readonly cause: Error;
   /** How long the lock was held, in milliseconds. */
   readonly heldMs: number;
 }
 
-/** A lock was released. */
+/** Emitted when a call of `release()` is over and enough nodes answered it. */
 export interface ReleasedEvent extends VoteEvent {
-  /** What tells it from other events. */
+  /** Discriminates {@linkcode RedlockEvent}. */
   readonly type: "released";
-  /** `false` where it was gone already. */
+  /** Whether the lock was still there and was deleted; `false` if it was already gone. */
   readonly confirmed: boolean;
-  /** How long the lock was held, in milliseconds. */
+  /** Time from acquiring the lock to the end of its release, in milliseconds. */
   readonly heldMs: number;
 }
 
-/** A release could not be confirmed: the TTL takes over. */
+/** Emitted when too few nodes answered a release to confirm it. The keys expire with their TTL. */
 export interface ReleaseFailedEvent extends VoteEvent {
-  /** What tells it from other events. */
+  /** Discriminates {@linkcode RedlockEvent}. */
   readonly type: "release-failed";
-  /** What the caller of `release` was told. */
+  /** The error that `release()` rejected with. */
   readonly error: Error;
 }
 
-/** A node can be asked: its connection was made. */
+/** Emitted when the connection to a node is ready for commands. */
 export interface NodeConnectedEvent {
-  /** What tells it from other events. */
+  /** Discriminates {@linkcode RedlockEvent}. */
   readonly type: "node-connected";
-  /** The node's address without credentials. */
+  /** The name of the node: its address without credentials. */
   readonly node: string;
 }
 
-/** A node cannot be asked: its connection was lost, or could not be made. */
+/**
+ * Emitted when the connection to a node was lost, or the first one could not be opened. Not emitted again while
+ * reconnecting fails.
+ */
 export interface NodeDisconnectedEvent {
-  /** What tells it from other events. */
+  /** Discriminates {@linkcode RedlockEvent}. */
   readonly type: "node-disconnected";
-  /** The node's address without credentials. */
+  /** The name of the node: its address without credentials. */
   readonly node: string;
-  /** Why. */
+  /** Why there is no connection. */
   readonly error: Error;
 }
 
-/** A node granted, but may have forgotten locks, so that it does not count. Told once for each cause. */
+/**
+ * Emitted when a node granted a request but is quarantined, because it may have lost keys less than `restartGuardMs`
+ * ago. Emitted once per restart or loss.
+ */
 export interface NodeQuarantinedEvent {
-  /** What tells it from other events. */
+  /** Discriminates {@linkcode RedlockEvent}. */
   readonly type: "node-quarantined";
-  /** The node's address without credentials. */
+  /** The name of the node: its address without credentials. */
   readonly node: string;
-  /** `restarted` by its uptime; `emptied`, or new, by its birth key. */
+  /** `restarted` if its uptime is too short; `emptied` if its creation marker is missing or too young. */
   readonly reason: "restarted" | "emptied";
-  /** For how much longer its grants do not count, in milliseconds. */
+  /** How much longer the node's grants do not count, in milliseconds. */
   readonly remainingMs: number;
 }
 
-/** A node does not tell of releases: calls that wait poll instead, if too few others do. Told once a node. */
+/**
+ * Emitted when a node refused `SUBSCRIBE` or `PUBLISH`, so that it sends no notifications. If fewer than a quorum of
+ * nodes send them, waiting calls poll. Emitted once per node.
+ */
 export interface NotifyRefusedEvent {
-  /** What tells it from other events. */
+  /** Discriminates {@linkcode RedlockEvent}. */
   readonly type: "notify-refused";
-  /** The node's address without credentials. */
+  /** The name of the node: its address without credentials. */
   readonly node: string;
-  /** Why. */
+  /** The error that the node replied with. */
   readonly error: Error;
 }
 
-/** Everything that is told, discriminated by `type`. */
+/** Any event of the lock client, discriminated by `type`. No event contains a password or the value of a lock. */
 export type RedlockEvent =
   | AttemptEvent
   | WokenEvent
@@ -159,15 +171,15 @@ export type RedlockEvent =
   | NodeQuarantinedEvent
   | NotifyRefusedEvent;
 
-/** A listener. */
+/** A listener for events, called synchronously. An exception that it throws, or a rejection, is ignored. */
 export type EventListener = (event: RedlockEvent) => void;
 
-/** Tells a listener; one that throws changes nothing. */
+/** Calls a listener, and ignores what it throws. */
 export function emit(listener: EventListener, event: RedlockEvent): void {
   try {
     const result: unknown = listener(event);
     if (result instanceof Promise) result.catch(() => {});
   } catch {
-    // A listener observes; what it thinks of an event is no concern of the lock's.
+    // A faulty listener must not change what happens to the lock.
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Every option of the lock with its default and its limits, in one place.
+ * Every option of the lock, with its default and its limits.
  *
  * @module
  */
@@ -21,7 +21,7 @@ import { validityMs } from "./time/validity.ts";
 export const TTL_MS_MIN = 10;
 /** Longest TTL, in milliseconds: one day. */
 export const TTL_MS_MAX = 86_400_000;
-/** Most resources of one lock: each is a key of one script that blocks its node while it runs. */
+/** Most resources of one lock: each is a key of one script, and a script blocks its node while it runs. */
 export const RESOURCES_MAX = 1_000;
 /** The default of `nodeTimeoutMs` is the TTL divided by this, within the two limits below. */
 const NODE_TIMEOUT_DIVISOR = 20;
@@ -29,124 +29,137 @@ const NODE_TIMEOUT_MS_MIN = 50;
 const NODE_TIMEOUT_MS_MAX = 1_000;
 
 /**
- * Draws one fencing token.
+ * A function that returns a fencing token from elsewhere, such as a sequence of a database.
  *
- * @param resources What was locked.
- * @param signal Aborts when the lock is lost.
+ * @param resources The resources of the lock.
+ * @param signal A signal that aborts if the lock is lost or the call ends meanwhile.
+ * @returns A safe integer, greater than every token before it.
  */
 export type TokenSource = (
   resources: readonly string[],
   signal: AbortSignal,
 ) => number | Promise<number>;
 
-/** Options of the lock client, each of which can be given anew with each call. `undefined` means the default. */
+/** Options of a lock client, and of each of its calls. A missing or `undefined` option has its default. */
 export interface RedlockOptions {
   /**
-   * How long the keys live on the nodes, in milliseconds: a crashed holder blocks the resource for so long. An
-   * integer from 10 to 86 400 000, greater than its own drift allowance.
+   * Time to live of the lock's keys on the nodes, in milliseconds: how long the resource stays blocked if its holder
+   * crashes. An integer from 10 to 86 400 000 (one day), greater than its own drift allowance.
    *
    * @default {30000}
    */
   ttlMs?: number;
   /**
-   * Longest time that `acquire` waits for the lock, in milliseconds, from the call on; the last attempt may
-   * end one `nodeTimeoutMs` later. 0 makes one attempt, `Infinity` waits for ever.
+   * Longest time that `acquire` and `using` wait for the lock, in milliseconds, counted from the call. The last attempt
+   * may end one `nodeTimeoutMs` later, and an error about a lock that is held up to 100 ms after that. 0 makes one
+   * attempt; `Infinity` waits without a limit.
    *
    * @default {10000}
    */
   waitMs?: number;
   /**
-   * Ends the call: it rejects with the signal's reason, and what was set so far is taken back. In `using` it
-   * also aborts `lock.signal` while the routine runs.
+   * Signal that aborts the call: it rejects with the signal's reason, and whatever was set by then is released. In
+   * `using` it also aborts `lock.signal` while the routine runs.
+   *
+   * @default {no signal}
    */
   signal?: AbortSignal;
   /**
-   * Longest wait for one node's answer to one command, in milliseconds; more than 0 and finite.
+   * Timeout for one node's answer to one command, in milliseconds; greater than 0 and finite. It starts when the command
+   * is sent, or when the first connection to the node is ready.
    *
-   * @default {ttlMs / 20, within 50 and 1000}
+   * @default {ttlMs / 20, but at least 50 and at most 1000}
    */
   nodeTimeoutMs?: number;
   /**
-   * By how much the clocks of nodes and clients may run apart, as a share of the TTL; from 0 up to but not
-   * including 1.
+   * Largest difference in speed between the clocks of nodes and clients, as a fraction of the TTL; at least 0 and less
+   * than 1. The validity of a lock is shorter than its TTL by this fraction of it, and by 2 ms.
    *
    * @default {0.01}
    */
   driftFactor?: number;
   /**
-   * The first delay between two attempts where the call polls, in milliseconds; doubled each time, and drawn anew
-   * between 0 and itself ("full jitter"). Not negative, finite.
+   * First delay between two attempts of a call that polls, in milliseconds; at least 0 and finite. The delay doubles with
+   * each attempt, and the actual delay is random between 0 and it ("full jitter").
    *
    * @default {100}
    */
   retryDelayMs?: number;
   /**
-   * The longest delay between two attempts, in milliseconds, before the jitter. Not negative, finite.
+   * Longest delay between two attempts of a call that polls, in milliseconds, before the jitter; at least 0 and finite.
    *
    * @default {2000}
    */
   retryDelayMaxMs?: number;
   /**
-   * Whether a call that waits is woken by the release of the lock, first come first served, and does not poll. Where
-   * servers refuse to tell (`SUBSCRIBE`, `PUBLISH`), it polls all the same.
+   * Whether a waiting call queues up on the nodes and is notified when the lock is released, first come, first served.
+   * If `false`, or if the servers refuse `SUBSCRIBE` or `PUBLISH`, it polls.
    *
    * @default {true}
    */
   notify?: boolean;
   /**
-   * Whether each lock has a fencing token: a number greater than that of every lock before on the same resources. See
-   * "Is it safe?" in the README.
+   * Whether each lock has a fencing token: a number greater than that of every earlier lock on any of its resources. The
+   * store that the lock protects must reject writes whose token is smaller than one that it has seen.
    *
    * @default {false}
    */
   fencing?: boolean;
   /**
-   * Draws the fencing token elsewhere, in place of the nodes: from a sequence of a database, say. It is asked when the
-   * lock has been won, and must answer with a greater safe integer each time. Where it throws, the lock is released,
-   * and the call rejects with its error.
+   * Function that returns the fencing token, in place of the nodes. It is called when the lock has been won. If it
+   * throws, the lock is released, and the call rejects with its error; if it returns something else than a safe integer,
+   * with a `TypeError`.
+   *
+   * @default {no function}
    */
   tokenSource?: TokenSource;
   /**
-   * Whether the lock is extended for as long as it is held.
+   * Whether the lock is extended automatically while it is held, for the first time after a third of its TTL.
    *
    * @default {false in acquire and tryAcquire, true in using}
    */
   autoExtend?: boolean;
   /**
-   * How often one lock may be extended; after that it is lost when its validity ends. The Redis page asks for
-   * such a limit, as a holder that hangs would keep the resource for ever. An integer, or `Infinity`.
+   * Most extensions of one lock; after them it is lost when its validity ends. An integer of at least 0, or `Infinity`.
+   * A limit keeps a holder that hangs from blocking the resource without end. A limit in time is often easier to choose:
+   * pass `AbortSignal.timeout(…)` as `signal` to `using`.
    *
-   * @default {1000}
+   * @default {Infinity}
    */
   extensionsMax?: number;
   /**
-   * What stands before the resource in the key's name. The key is nothing but this and the resource, so that
-   * other Redlock clients exclude this one and are excluded by it.
+   * Prefix of the lock's keys. The key of a resource is the prefix followed by the resource, nothing else, so that other
+   * Redlock clients with the same keys and this one exclude each other.
    *
    * @default {""}
    */
   keyPrefix?: string;
   /**
-   * For how long a node's grants do not count after it was restarted or emptied, in milliseconds: as it may have
-   * forgotten locks that still run. To be at least the longest TTL in use, and the same for all clients. A fresh cluster
-   * grants no lock for so long. Not negative, finite; 0 switches it off.
+   * How long a node's grants do not count after the node restarted or lost its keys, in milliseconds, because it may have
+   * lost locks that are still held. At least the longest TTL in use, and the same for all clients; 0 turns it off. While
+   * it is on, new servers grant no lock until they are this old.
    *
    * @default {0}
    */
   restartGuardMs?: number;
   /**
-   * For how long this client does not take a resource again after a lock of its own on it was lost or ran out, in
-   * milliseconds; not after a release that was confirmed. It counts for every later call of the client, each of which
-   * waits as it would for a lock that others hold. Not negative, finite.
+   * Cooldown of a resource, in milliseconds; at least 0 and finite, 0 turns it off. After this client has lost a lock, or
+   * let it expire, it does not acquire that resource again for this long. A confirmed release starts no cooldown. Calls
+   * during a cooldown wait, as for a lock that somebody else holds.
    *
    * @default {0}
    */
   cooldownMs?: number;
-  /** Told what happens. Contention is no error. A listener that throws changes nothing. */
+  /**
+   * Called for every event. Contention is reported as an event, never as an error. An exception thrown by the listener is
+   * ignored.
+   *
+   * @default {no listener}
+   */
   onEvent?: EventListener;
 }
 
-/** The options after defaults and checks, and what follows from them. */
+/** The options with defaults, checked, and what follows from them. */
 export interface Settings {
   readonly ttlMs: number;
   readonly waitMs: number;
@@ -156,7 +169,7 @@ export interface Settings {
   readonly retryDelayMs: number;
   readonly retryDelayMaxMs: number;
   readonly notify: boolean;
-  /** Whether the nodes count: not where the tokens come from elsewhere. */
+  /** Whether the nodes count the fencing tokens; `false` if there is a `tokenSource`. */
   readonly fencing: boolean;
   readonly tokenSource: TokenSource | undefined;
   readonly autoExtend: boolean | undefined;
@@ -192,11 +205,11 @@ const NAMES: { readonly [Name in keyof Required<RedlockOptions>]: true } = {
 export const LOCK_OPTION_NAMES: readonly string[] = Object.keys(NAMES);
 
 /**
- * Fills in what `options` leaves out and checks the rest.
+ * Fills in the defaults of options, and checks the rest.
  *
- * @param attempt What cannot be done otherwise, for messages: `acquire lock`.
- * @param options What the caller gave.
- * @param base What the client was made with.
+ * @param attempt The call that fails otherwise, for messages: `acquire lock`.
+ * @param options The options of the call.
+ * @param base The options of the client.
  * @returns The settings of one call.
  * @throws {TypeError} If an option is unknown or of the wrong type.
  * @throws {RangeError} If an option is out of range.
@@ -264,7 +277,7 @@ export function resolveOptions(
   };
 }
 
-/** The options that keep a resource from being taken too early. */
+/** The options that keep a resource from being acquired too early. */
 function resolveProtection(
   attempt: string,
   given: RedlockOptions,
@@ -280,10 +293,10 @@ function resolveProtection(
 }
 
 /**
- * Checks a TTL together with the drift that is taken off it.
+ * Checks a TTL together with its drift allowance.
  *
- * @throws {TypeError} If one is no number.
- * @throws {RangeError} If one is out of range, or nothing is left of the TTL.
+ * @throws {TypeError} If one of them is not a number.
+ * @throws {RangeError} If one is out of range, or the allowance leaves nothing of the TTL.
  */
 export function checkTtlMs(attempt: string, ttlMs: number, driftFactor: number): void {
   checkNumber(attempt, "ttlMs", ttlMs);
@@ -340,7 +353,7 @@ export function checkResources(
   return resources;
 }
 
-/** Two strings with different lone surrogates would be one key: UTF-8 has no place for either. */
+/** UTF-8 cannot encode a lone surrogate, so two strings that differ in one would be the same key. */
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
 function isWellFormed(text: string): boolean {

@@ -4,18 +4,31 @@
  * @module
  */
 
-/** What one node made of one command. */
+/** The answer of one node to one request, or the lack of one. */
 export interface Vote {
-  /** The node's name: its address without credentials. */
+  /** The name of the node: its address without credentials. */
   readonly node: string;
   /**
-   * `granted`: it did as it was asked. `denied`: somebody else holds the resource, or the key is no longer
-   * ours. `failed`: it answered with an error or could not be reached. `timed-out`: no answer in time.
-   * `quarantined`: it did as it was asked, but that does not count, as it may have forgotten locks (`restartGuardMs`).
+   * What the node answered:
+   *
+   * - `granted`: it did what the request asked for.
+   * - `denied`: it did not, because somebody else holds the resource, or because the key is not this lock's any more.
+   * - `failed`: it replied with an error, or its connection is down; `error` says why.
+   * - `timed-out`: it did not answer within `nodeTimeoutMs`.
+   * - `quarantined`: it did what the request asked for, but this does not count, because the node may have lost keys less
+   *   than `restartGuardMs` ago.
+   * - `held` and `free`: only in an {@linkcode Inspection} and its errors: the node has the key, or has not.
    */
-  readonly outcome: "granted" | "denied" | "failed" | "timed-out" | "quarantined" | "held" | "free";
-  /** From the start of the attempt to the answer, in milliseconds; for a missing one, to the end of waiting. */
+  readonly outcome:
+    | "granted"
+    | "denied"
+    | "failed"
+    | "timed-out"
+    | "quarantined"
+    | "held"
+    | "free";
+  /** Time from the start of the attempt to the node's answer, or to the end of waiting for it, in milliseconds. */
   readonly elapsedMs: number;
-  /** Why it failed. */
+  /** Why the node failed; missing for every other outcome. */
   readonly error?: Error;
 }

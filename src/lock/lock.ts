@@ -1,5 +1,5 @@
 /**
- * What the holder of a lock has in hand.
+ * The handle of a lock that was acquired.
  *
  * @module
  */
@@ -10,24 +10,24 @@ import { checkTtlMs } from "../options.ts";
 import { checkOptions, checkSignal } from "../validate.ts";
 import { extend } from "./renewal.ts";
 
-/** How a lock is extended. */
+/** Options of {@linkcode Lock.extend}. */
 export interface ExtendOptions {
   /**
-   * The new TTL, in milliseconds; a key that would live longer anyway is left as it is.
+   * New TTL of the lock's keys, in milliseconds; an integer from 10 to 86 400 000. A key that would live longer anyway is
+   * left as it is.
    *
-   * @default {the TTL that the lock was acquired with}
+   * @default {the ttlMs that the lock was acquired with}
    */
   ttlMs?: number;
-  /** Gives up extending; the lock stays as it is. */
+  /** Signal that ends the call, which rejects with the signal's reason; the lock keeps its old validity. */
   signal?: AbortSignal;
 }
 
 const EXTEND_OPTION_NAMES: readonly string[] = ["ttlMs", "signal"];
 
 /**
- * A lock that was acquired. What it says of itself is read from the clock at the moment of asking.
- *
- * Made by {@linkcode Redlock.acquire} and its like.
+ * A lock that was acquired by {@linkcode Redlock.acquire}, `tryAcquire` or `using`. Its properties are read from the
+ * clock at the moment of the access.
  *
  * @example Released at the end of the block
  * ```ts
@@ -69,61 +69,68 @@ export class Lock implements AsyncDisposable {
     return held.standing || held.lostError ? "lost" : "released";
   }
 
-  /** What is locked. */
+  /** The locked resources, in the order of the call. */
   get resources(): readonly string[] {
     return this.#lock.resources;
   }
 
-  /** The random string that proves who holds it: 40 hexadecimal digits. */
+  /** The random value of the lock's keys, 40 hexadecimal digits: a secret, because whoever knows it can release the lock. */
   get value(): string {
     return this.#lock.round.value;
   }
 
   /**
-   * Aborts no later than the validity ends, whatever the network does: pass it to everything that must not go
-   * on without the lock. The reason is a {@linkcode LockLostError}. A release does not abort it.
+   * Signal that aborts when the lock is lost, at the end of its validity at the latest, whatever the network does. Pass
+   * it to everything that must not go on without the lock. Its reason is a {@linkcode LockLostError}; in `using`, it can
+   * also be the reason of the call's own signal. A release does not abort it.
    */
   get signal(): AbortSignal {
     return this.#lock.signal;
   }
 
-  /** Whether the lock is certain to be held at this moment. */
+  /** Whether the lock is certainly held at this moment. `false` after a release, or once its validity is over. */
   get held(): boolean {
     return this.#lock.held;
   }
 
-  /** How long the lock is certain to be held from this moment on, in milliseconds; 0 once it is over. */
+  /**
+   * Returns the rest of the validity: how long the lock is certainly held from this moment on, unless it is extended.
+   *
+   * @returns Milliseconds; 0 after a release, or once the validity is over.
+   */
   remainingMs(): number {
     return this.#lock.remainingMs();
   }
 
-  /** How often the lock was extended. */
+  /** How many times the lock was extended. */
   get extensions(): number {
     return this.#lock.extensions;
   }
 
-  /** How it was won: what each node answered, as far as is known at this moment. */
+  /** What each node answered when the lock was acquired, including answers that came after the quorum's. */
   get votes(): readonly Vote[] {
     return this.#lock.round.votes;
   }
 
   /**
-   * With `fencing` or a `tokenSource`: a number greater than that of every lock before on any of the resources. Give it
-   * to the store that is written to, which has to refuse whatever comes with a smaller one than it has seen. Extending
-   * keeps it.
+   * Fencing token: a number greater than that of every earlier lock on any of the resources. `undefined` without
+   * `fencing` and `tokenSource`. Pass it to the store that the lock protects, which must reject writes whose token is
+   * smaller than one that it has seen. An extension does not change it.
    */
   get fencingToken(): number | undefined {
     return this.#lock.fencingToken;
   }
 
   /**
-   * Gives the lock a new validity, counted from now. A try that fails leaves the old validity as it was and is
-   * repeated for as long as it lasts.
+   * Extends the lock: gives it a new validity, counted from this call. Never shortens it. A try that fails keeps the old
+   * validity, and is repeated until that is over.
    *
-   * @param options The new TTL, and a signal to give up.
-   * @throws {LockLostError} If the lock is over before a quorum has extended it, or was extended as often
-   *   as `extensionsMax` allows.
-   * @throws {RangeError} If the TTL is out of range.
+   * @param options The new TTL, and a signal.
+   * @throws {LockLostError} If the lock ends before a quorum has extended it, was released, or was extended
+   *   `extensionsMax` times.
+   * @throws {TypeError} If an option is unknown or of the wrong type.
+   * @throws {RangeError} If `ttlMs` is out of range.
+   * @throws The reason of `signal`, if it aborts.
    */
   async extend(options: ExtendOptions = {}): Promise<void> {
     const { settings } = this.#lock;
@@ -135,17 +142,20 @@ export class Lock implements AsyncDisposable {
   }
 
   /**
-   * Deletes the keys on every node, only where they hold this lock's value. Settles at a quorum, within
-   * `nodeTimeoutMs`, without retries. A second call gives the first one's result.
+   * Releases the lock: deletes its keys on every node that still has them with this lock's value. Settles when a quorum
+   * has answered, within `nodeTimeoutMs`, without retries. A second call returns the first one's result.
    *
-   * @returns `true` where the lock was held and is released, `false` where it was gone already.
-   * @throws {QuorumError} If too few nodes answered to tell and the lock had not run out; its TTL takes over.
+   * @returns `true` if a quorum confirmed that the lock was released, `false` if it was already gone.
+   * @throws {QuorumError} If too few nodes answered and the lock's validity was not over; the keys expire with their TTL.
    */
   release(): Promise<boolean> {
     return this.#lock.release();
   }
 
-  /** Releases at the end of `await using`. Throws nothing: where it fails the TTL takes over, and an event says so. */
+  /**
+   * Releases the lock at the end of `await using`. Never throws: if the release fails, the keys expire with their TTL,
+   * and a `release-failed` event reports it.
+   */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#lock.release().catch(() => {});
   }
