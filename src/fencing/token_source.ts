@@ -23,7 +23,7 @@ export async function callTokenSource(
   const token = await unlessAborted(source(resources, lockSignal), [lockSignal, signal]);
   if (!Number.isSafeInteger(token)) {
     throw new TypeError(
-      `Cannot acquire lock as 'tokenSource' must answer with a safe integer: it was ${token}`,
+      `Cannot acquire lock as 'tokenSource' must return a safe integer: current value is ${token}`,
     );
   }
   return token;

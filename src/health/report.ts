@@ -12,7 +12,7 @@ import { printable } from "../printable.ts";
  */
 export type Severity = "error" | "warning" | "info";
 
-/** The stable codes of a {@linkcode Finding}. */
+/** The stable codes of a {@linkcode Finding}, one for each kind of problem. */
 export type FindingCode =
   | "CLIENT_CLOCK_APART"
   | "CLUSTER_NODE"
@@ -37,9 +37,9 @@ export type FindingCode =
 
 /** One problem that `check()` found. */
 export interface Finding {
-  /** A stable name for programs to compare. */
+  /** A stable identifier of the kind of problem. */
   readonly code: FindingCode;
-  /** How much it matters. */
+  /** How serious the problem is. */
   readonly severity: Severity;
   /** The names of the nodes concerned; empty if the finding is about their number or about this process. */
   readonly nodes: readonly string[];
@@ -58,7 +58,7 @@ export interface NodeHealth extends Partial<NodeDiagnosis> {
   readonly name: string;
   /** Whether the node answered in time. */
   readonly reachable: boolean;
-  /** Why it did not. */
+  /** Why the node did not answer; missing if it did. */
   readonly error?: string;
 }
 
@@ -66,7 +66,7 @@ export interface NodeHealth extends Partial<NodeDiagnosis> {
 export interface HealthReport {
   /** Whether no finding is an `error`. */
   readonly ok: boolean;
-  /** How many nodes must agree. */
+  /** How many nodes make a quorum. */
   readonly quorum: number;
   /** Every node, in the order in which the nodes were listed. */
   readonly nodes: readonly NodeHealth[];

@@ -1,22 +1,25 @@
 /**
- * The seam between the algorithm and the stores it asks: what a node must be able to do, and how it answers.
+ * The seam between the algorithm and the stores: what a node must be able to do, and how it answers.
  *
  * @module
  */
 import type { NodeDiagnosis } from "./node_diagnosis.ts";
 import type { QueuePosition, QueueTicket, ReleaseListener } from "./queue_ticket.ts";
 
-/** What the nodes are asked, and where each puts its answer. A nodeIndex is a node's place in the list of nodes. */
+/**
+ * A request to all nodes, and the place for their answers. Each node answers it by calling one of its methods with its
+ * own `nodeIndex`, which is the node's index in the client's array of nodes.
+ */
 export interface LockRequest {
-  /** The keys: all of them, or none. */
+  /** The keys of the lock, of which all or none are locked. */
   readonly keys: readonly string[];
-  /** The value that proves who holds them. */
+  /** The random value that identifies the holder of the keys. */
   readonly value: string;
-  /** How long they are to live, in milliseconds. */
+  /** The TTL for the keys, in milliseconds. */
   readonly ttlMs: number;
   /**
-   * Whether the answer still matters. Once it is false, what could set a key must not be sent any more: a
-   * command that takes it back may be on its way.
+   * Whether the answer still matters. If it is `false`, a node must not send any command that can set a key, because
+   * the command that deletes the key may have been sent already.
    */
   readonly wanted: boolean;
   /**
@@ -24,42 +27,42 @@ export interface LockRequest {
    * could set one, and clears it when it denies a plain acquisition or puts the caller in its queue: nothing was set.
    */
   maybeSet: number;
-  /** A place for what nodes of one kind can share, such as the encoded command. */
+  /** Storage that all nodes of one kind can share for this request, such as the encoded command. */
   shared: unknown;
   /**
-   * With fencing tokens. In an acquisition: what a missing counter of the keys starts from, at the least. Later: the
-   * token, to which counters are raised.
+   * Only with fencing tokens. In an acquisition: the smallest first value of a missing counter, in microseconds since
+   * 1970. Later: the token, to which the counters are raised.
    */
   readonly counterFloor?: number | undefined;
-  /** Set by a node that grants, but whose counter is an old one: counters are to be raised to this at the least. */
+  /** Set by a node that grants, but whose counter may be outdated: the value to which counters must be raised at least. */
   counterFloorNext?: number | undefined;
   /**
-   * Where there is one, a node that can is to put the caller in line if it denies an acquisition; and with a release,
-   * to take it out.
+   * The caller's ticket for the queue, if it waits. A node with queues puts it in the queue when it denies an acquisition,
+   * and takes it out of the queue with a release.
    */
   readonly ticket?: QueueTicket | undefined;
-  /** With a release: whether the ticket stays in line all the same, as its caller has not won and waits on. */
+  /** Only with a release: whether the ticket stays in the queue, because its caller has not won and keeps waiting. */
   readonly keepsTicket?: boolean;
   /**
-   * For how long a node that may have forgotten locks answers {@linkcode quarantine} where it would grant an acquisition
-   * or an extension, in milliseconds; left out or 0: for no time.
+   * How long after it may have lost keys a node answers {@linkcode quarantine} where it would grant an acquisition or an
+   * extension, in milliseconds. Missing or 0: never.
    */
   readonly guardMs?: number;
-  /** Set by a node that grants a release: others wait for the keys. */
+  /** Set by a node that grants a release: whether others are waiting for the keys. */
   hasWaiters?: boolean;
   /**
-   * The node did as it was asked.
+   * Answers that the node did what the request asks for.
    *
-   * @param nodeIndex The node's nodeIndex.
-   * @param atMs When its answer came, by the monotonic clock; this moment unless given.
-   * @param count With fencing tokens, the node's counter of the keys after that.
+   * @param nodeIndex The index of the node.
+   * @param atMs When the answer came, by the monotonic clock in milliseconds; now by default.
+   * @param count Only with fencing tokens: the node's counter for the keys, after the request.
    */
   grant(nodeIndex: number, atMs?: number, count?: number): void;
   /**
-   * The key is held by another, or is not there.
+   * Answers that a key has another value, or that an extension or a release did not find it.
    *
-   * @param nodeIndex The node's nodeIndex.
-   * @param atMs When its answer came, by the monotonic clock; this moment unless given.
+   * @param nodeIndex The index of the node.
+   * @param atMs When the answer came, by the monotonic clock in milliseconds; now by default.
    */
   deny(nodeIndex: number, atMs?: number): void;
   /**
@@ -73,89 +76,102 @@ export interface LockRequest {
   /**
    * The key is held by another, nothing was set, and the ticket stands in line.
    *
-   * @param nodeIndex The node's nodeIndex.
-   * @param place Where it stands.
-   * @param atMs When the answer came, by the monotonic clock; this moment unless given.
+   * @param nodeIndex The index of the node.
+   * @param place The ticket's position in the queue.
+   * @param atMs When the answer came, by the monotonic clock in milliseconds; now by default.
    */
   enqueued?(nodeIndex: number, place: QueuePosition, atMs?: number): void;
   /**
-   * The node did as it was asked, but may have forgotten locks less than {@linkcode guardMs} ago.
+   * Answers that the node did what the request asks for, but may have lost keys less than {@linkcode guardMs} ago.
    *
-   * @param nodeIndex The node's nodeIndex.
-   * @param atMs When its answer came, by the monotonic clock; this moment unless given.
+   * @param nodeIndex The index of the node.
+   * @param atMs When the answer came, by the monotonic clock in milliseconds; now by default.
    */
   quarantine?(nodeIndex: number, atMs?: number): void;
-  /** The node could not tell. */
+  /**
+   * Answers that the node failed.
+   *
+   * @param nodeIndex The index of the node.
+   * @param error The reason. If it has `permanent: true`, as a {@linkcode RedisError} about wrong credentials has, no
+   *   later attempt can succeed: a call ends at once if more than N − quorum nodes fail so.
+   */
   fail(nodeIndex: number, error: Error): void;
 }
 
-/** What stands under a key. */
+/** What a node has under a key, for {@linkcode LockNode.inspect}. */
 export interface KeyState {
-  /** The value of whoever holds it. */
+  /** The value of the key, which identifies its holder. */
   readonly value: string;
-  /** For how long it will be there, in milliseconds; `Infinity` for a key that does not expire. */
+  /** How long the key lives, in milliseconds; `Infinity` if it has no TTL. */
   readonly remainingMs: number;
-  /** How many clients stand in line for it; left out where the node cannot tell. */
+  /** How many clients wait for the key; missing if the node cannot say it. */
   readonly waiters?: number;
-  /** The type of the value, such as `list`, if it is not a string: no lock library set it. */
+  /** The type of the key's value, such as `list`, if it is not a string, so that no lock library set it. */
   readonly type?: string;
 }
 
 /**
- * One independent store of locks: one of the N nodes. Bring your own by implementing this interface.
+ * One independent store of locks: one of the N nodes. Implement this interface to use another store, or another client
+ * for Redis.
  *
- * Each of the first three methods answers on the request, once, at any later time or within the call, and does not
- * throw. What one node is asked takes effect in the order of the calls: a `release` undoes an `acquire` that
- * was called before it even where neither was answered yet.
+ * `acquire`, `extend`, `release` and `raiseCounters` answer by calling a method of the request exactly once, during the
+ * call or later, and do not throw. Requests to one node take effect in the order of the calls: a `release` undoes an
+ * earlier `acquire` even if neither was answered yet.
  */
 export interface LockNode {
-  /** Names the node in votes, errors and events. No two nodes of a lock client share a name. */
+  /** The name of the node in votes, errors and events; unique among the nodes of a client, and without credentials. */
   readonly name: string;
   /**
    * Since when the node can be asked, on the monotonic clock: `Infinity` while its first connection is
    * being made, which is waited for in addition to the timeout, for a minute at most. Left out: always.
    */
   readonly readyAtMs?: number;
-  /** Sets every key to the value for the TTL, if none of them is there. */
+  /** Sets every key to the value with the TTL, and grants, if none of the keys exists; else sets nothing, and denies. */
   acquire(request: LockRequest, nodeIndex: number): void;
   /**
    * Makes every key that holds the value live for the TTL from now, never for less than it would have. Grants if all
    * keys do, denies if one is another's, and answers {@linkcode LockRequest.missing} otherwise. Sets no missing key.
    */
   extend(request: LockRequest, nodeIndex: number): void;
-  /** Deletes every key that holds the value; grants where all of them did. */
+  /** Deletes every key that has the value. Grants if all of them had it, else denies. */
   release(request: LockRequest, nodeIndex: number): void;
   /**
-   * Where every key holds the value, raises their counters to the request's token and grants with the highest. Left out:
-   * there are no fencing tokens with this node.
+   * Raises the keys' counters to the request's token, and grants with the highest counter, if every key has the value;
+   * else denies. Missing: the node does not support fencing tokens.
    */
   raiseCounters?(request: LockRequest, nodeIndex: number): void;
-  /** What stands under one key, or `undefined` where nothing does. Rejects where the node cannot tell. */
+  /**
+   * Reports what the node has under a key, without touching it.
+   *
+   * @param key The key.
+   * @returns The state of the key, or `undefined` if it does not exist. Rejects if the node cannot answer.
+   */
   inspect(key: string): Promise<KeyState | undefined>;
   /**
-   * Tells `listener` of wake-ups from here on, until {@linkcode unsubscribe}; called again, it does nothing. A node that
-   * has this puts tickets in line once it has told `onListening`. Left out: its callers poll.
+   * Starts notifications about released keys, until {@linkcode unsubscribe}; called again, it does nothing. A node with
+   * this method puts tickets in its queues once it has called `onSubscribed`. Missing: waiting calls poll this node.
    *
-   * @param listener Who is told.
-   * @param nodeIndex The node's nodeIndex.
+   * @param listener The listener to notify.
+   * @param nodeIndex The index of the node.
    */
   subscribe?(listener: ReleaseListener, nodeIndex: number): void;
-  /** Ends what {@linkcode subscribe} began. */
+  /** Ends the notifications that {@linkcode subscribe} started. */
   unsubscribe?(): void;
   /**
-   * Takes a ticket out of line, and passes on a wake-up that it may have got.
+   * Takes a ticket out of the queue, and notifies the next one if this ticket had been notified.
    *
-   * @param keys What it waits for.
-   * @param entry The ticket's name.
+   * @param keys The keys that the ticket waits for.
+   * @param entry The id of the ticket.
    */
   leaveQueue?(keys: readonly string[], entry: string): void;
   /**
-   * What the node tells of itself, for {@linkcode Redlock.check}. Touches no key. Rejects where the node cannot be
-   * asked. Left out: it tells nothing.
+   * Reports how the node is configured, for {@linkcode Redlock.check}. Writes no key. Missing: nothing is known about it.
    *
-   * @param timeoutMs How long it is waited for, in milliseconds, from now or from the end of its first connecting.
+   * @param timeoutMs How long the caller waits for the result, in milliseconds, from now or from the end of the first
+   *   connecting.
+   * @returns The report. Rejects if the node cannot be reached.
    */
   diagnose?(timeoutMs: number): Promise<NodeDiagnosis>;
-  /** Gives up what the node holds open, in bounded time. */
+  /** Closes whatever the node keeps open, such as connections. Must settle in bounded time. */
   close?(): Promise<void>;
 }

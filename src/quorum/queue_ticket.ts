@@ -4,56 +4,56 @@
  * @module
  */
 
-/** How a waiting caller stands in the line of those who wait for the same keys on one node. */
+/** The position of a ticket in one node's queue for its keys. */
 export interface QueuePosition {
-  /** For how long the key in the way lives, in milliseconds; `Infinity` for ever, 0 where it is free but others' turn. */
+  /** How long the held key lives, in milliseconds. `Infinity`: it does not expire. 0: it is free, but others are ahead. */
   readonly remainingMs: number;
-  /** How many stand before this one. */
+  /** How many tickets are ahead of this one. */
   readonly ahead: number;
-  /** How many stand there in all. */
+  /** How many tickets are in the queue, this one included. */
   readonly length: number;
 }
 
 /**
- * What a caller comes with who would wait. `last` keeps to the line: what is free while others wait is theirs. `woken`
- * takes what is free. `overdue` takes it too, and sends whoever stands first to the end, having had its chance.
+ * What a ticket may do if the key is free. `last` leaves it to the tickets ahead. `woken` takes it. `overdue` takes it
+ * too, and moves the head of the queue to the tail, because it has not used its turn.
  */
 export type QueuePriority = "last" | "woken" | "overdue";
 
-/** Stands for one waiting caller of this client in the lines on the nodes. */
+/** A waiting call of this client in the queues of the nodes. */
 export interface QueueTicket {
   /**
-   * Names it there: the client's id, a number of its own, and since when it waits by the wall clock, in milliseconds,
-   * with colons between.
+   * The id of the ticket in the queues: the client's id, a number that is unique within the client, and the wall clock in
+   * milliseconds when the wait began, separated by colons.
    */
   readonly ticketId: string;
-  /** What it may take. */
+  /** What the ticket may do if the key is free. */
   readonly priority: QueuePriority;
   /**
-   * A node has put it in line.
+   * Called when a node has put the ticket in its queue.
    *
-   * @param nodeIndex The node's nodeIndex.
-   * @param place Where it stands.
+   * @param nodeIndex The index of the node.
+   * @param place The ticket's position there.
    */
   onEnqueued(nodeIndex: number, place: QueuePosition): void;
 }
 
-/** Where a node tells a client that it may be worth asking again. */
+/** A listener for one client's notifications about released keys. */
 export interface ReleaseListener {
-  /** The client's id: what stands before the first colon in its tickets' entries. */
+  /** The id of the client: the part of its tickets' ids before the first colon. */
   readonly id: string;
-  /** From here on wake-ups of this node come; some may have been missed before. */
+  /** Called when a node begins to send notifications; releases before that may have been missed. */
   onSubscribed(nodeIndex: number): void;
-  /** They come no longer. */
+  /** Called when a node stops sending notifications, because its connection was lost. */
   onUnsubscribed(nodeIndex: number): void;
-  /** They never will: the server, or what stands before it, does not allow it. */
+  /** Called when a node cannot send notifications, because the server or a proxy does not allow it. */
   onUnsupported(nodeIndex: number, error: Error): void;
   /**
-   * A key is free, and a ticket is next in its line on this node.
+   * Called when a key was released and a ticket of this client is next in the node's queue.
    *
-   * @param nodeIndex The node's nodeIndex.
-   * @param entry The ticket's entry.
-   * @param key The key.
+   * @param nodeIndex The index of the node.
+   * @param entry The id of the ticket.
+   * @param key The released key.
    */
   onReleased(nodeIndex: number, entry: string, key: string): void;
 }

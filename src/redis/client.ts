@@ -1,5 +1,5 @@
 /**
- * The RESP2 client by itself: one server, commands in, replies out.
+ * A RESP2 client for one server: commands in, replies out.
  *
  * @module
  */
@@ -16,37 +16,49 @@ import { ReplyError } from "./errors.ts";
 import type { RawReply, Reply } from "./reply.ts";
 import { textReply } from "./reply.ts";
 
-/** Longest time for making a connection, in milliseconds, unless told otherwise. */
+/** Default timeout for opening a connection, in milliseconds. */
 const CONNECT_TIMEOUT_MS = 1_000;
-/** Silence while replies are due after which a connection is made anew, in milliseconds, unless told otherwise. */
+/** Default silence while replies are due after which a connection is replaced, in milliseconds. */
 const STALL_TIMEOUT_MS = 2_000;
 
-/** How to reach a server. */
+/** Options of {@linkcode connect} and {@linkcode RedisClient}: how to reach a server. */
 export interface ClientOptions {
   /**
-   * Longest time for opening a connection and logging in, in milliseconds; more than 0.
+   * Timeout for opening a connection and logging in, in milliseconds; greater than 0 and finite.
    *
    * @default {1000}
    */
   connectTimeoutMs?: number;
   /**
-   * How long a connection may be silent while replies are due, in milliseconds, before it is closed and
-   * made anew; more than 0. Set it to `Infinity` for commands that block, such as `BLPOP`.
+   * Timeout for silence: if replies are due and nothing arrives for this long, in milliseconds, the connection is closed
+   * and replaced. Greater than 0; `Infinity` turns it off, for commands that block, such as `BLPOP`.
    *
    * @default {2000}
    */
   stallTimeoutMs?: number;
-  /** TLS settings for `rediss://` addresses. */
+  /**
+   * TLS settings for `rediss://` addresses.
+   *
+   * @default {the runtime's own certificate authorities, no client certificate}
+   */
   tls?: TlsOptions;
-  /** A name for this client, shown by the server's `CLIENT LIST`. */
+  /**
+   * Name of this client in the server's `CLIENT LIST`: printable ASCII without spaces.
+   *
+   * @default {no name}
+   */
   clientName?: string;
-  /** Opens the stream, in place of the runtime's own sockets. */
+  /**
+   * Function that opens a stream to a server, in place of the runtime's own sockets.
+   *
+   * @default {the sockets of the runtime}
+   */
   connect?: Connect;
 }
 
-/** How one command is sent. */
+/** Options of {@linkcode RedisClient.send}. */
 export interface SendOptions {
-  /** Gives up waiting; the call rejects with the signal's reason. A command that was written still runs. */
+  /** Signal that ends the waiting: the call rejects with its reason. A command that was sent is executed all the same. */
   signal?: AbortSignal;
 }
 
@@ -106,10 +118,10 @@ const receiver: ReplyReceiver = {
 };
 
 /**
- * A client of one Redis, Valkey or other RESP2 server. It keeps one connection, makes it anew when it is
- * lost, and never sends a command twice: a command whose connection is down fails at once.
+ * A client for one Redis, Valkey or other RESP2 server. It has one connection, and reconnects if that is lost. It never
+ * sends a command twice: while the connection is down, commands fail at once.
  *
- * Commands are pipelined: what is sent without awaiting in between goes out in one write.
+ * Commands are pipelined: all commands of one tick are sent in one write.
  *
  * @example Two commands in one round trip
  * ```ts
@@ -136,16 +148,16 @@ export class RedisClient implements AsyncDisposable {
     });
   }
 
-  /** The server's address without credentials. */
+  /** The address of the server, without credentials. */
   readonly address: string;
 
   /**
-   * Makes a client; its connection is made by the first command. {@linkcode connect} waits for it.
+   * Creates a client, which connects with its first command. {@linkcode connect} connects at once.
    *
-   * @param address `redis://…`, `rediss://…` or `redis+unix://…`.
+   * @param address The address of the server, as in {@linkcode connect}.
    * @param options How to reach the server.
-   * @throws {TypeError} If the address or an option is of the wrong shape.
-   * @throws {RangeError} If a time is out of range.
+   * @throws {TypeError} If the address is malformed, or an option is unknown or of the wrong type.
+   * @throws {RangeError} If a timeout is out of range.
    */
   constructor(address: string | URL, options?: ClientOptions) {
     const parsed: RedisAddress = parseAddress(address);
@@ -157,23 +169,25 @@ export class RedisClient implements AsyncDisposable {
   /**
    * Sends one command.
    *
-   * @param command The command's name and arguments: strings, safe integers, bytes.
-   * @param options Whether and when to give up waiting.
-   * @returns The reply, with bulk strings read as UTF-8. An error inside an array is an element of it.
-   * @throws {ReplyError} If the server answers with an error.
-   * @throws {ConnectionError} If the connection is down (`outcome` is `"not-sent"`) or breaks before the
-   *   reply has come (`"unknown"`).
-   * @throws {TypeError} If the command is empty or an argument is of the wrong type.
+   * @param command The name of the command and its arguments.
+   * @param options A signal.
+   * @returns The reply, with bulk strings decoded as UTF-8. An error inside an array is an element of the array.
+   * @throws {ReplyError} If the server replies with an error.
+   * @throws {ConnectionError} If the connection is down (`outcome` is `"not-sent"`), or is lost before the reply
+   *   (`"unknown"`).
+   * @throws {TypeError} If the command is empty, or an argument is of the wrong type.
+   * @throws {RangeError} If a number is not a safe integer.
+   * @throws The reason of the signal, if it aborts.
    */
   async send(command: readonly CommandArgument[], options?: SendOptions): Promise<Reply> {
     return textReply(await this.sendRaw(command, options));
   }
 
   /**
-   * Sends one command, like {@linkcode send}, and leaves bulk strings as they are: bytes.
+   * Sends one command, like {@linkcode send}, and returns bulk strings as bytes.
    *
-   * @param command The command's name and arguments.
-   * @param options Whether and when to give up waiting.
+   * @param command The name of the command and its arguments.
+   * @param options A signal.
    * @returns The reply, with bulk strings as `Uint8Array`.
    */
   async sendRaw(command: readonly CommandArgument[], options?: SendOptions): Promise<RawReply> {
@@ -199,13 +213,13 @@ export class RedisClient implements AsyncDisposable {
     }
   }
 
-  /** Closes the connection; what still waits for a reply after a moment rejects. Idempotent. */
+  /** Closes the connection. Commands without a reply after 250 ms reject with a {@linkcode ConnectionError}. Idempotent. */
   async close(): Promise<void> {
     await this.#connection.close();
     this.#wheel.close();
   }
 
-  /** Closes the client at the end of `await using`. */
+  /** Closes the client at the end of `await using`, as {@linkcode close} does. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
@@ -214,11 +228,14 @@ export class RedisClient implements AsyncDisposable {
 /**
  * Connects to a server and logs in.
  *
- * @param address `redis://[user[:password]@]host[:port][/db]`, `rediss://…` or `redis+unix:///path[?db=n]`.
+ * @param address The address of the server: `redis://[user[:password]@]host[:port][/db]`, `rediss://…` for TLS
+ *   (`valkey://` and `valkeys://` mean the same), or `redis+unix:///path/to.sock[?db=n]`.
  * @param options How to reach the server.
- * @returns A client that is ready.
- * @throws {TypeError} If the address or an option is of the wrong shape.
- * @throws {ConnectionError} If the server cannot be reached or does not let us in; `cause` says why.
+ * @returns A client that is ready for commands.
+ * @throws {TypeError} If the address is malformed, or an option is unknown or of the wrong type.
+ * @throws {RangeError} If a timeout is out of range.
+ * @throws {ConnectionError} If the server cannot be reached, or refuses the login; `cause` says why.
+ * @throws {ReplyError} If the server requires a login, and the address has no password.
  */
 export async function connect(
   address: string | URL,

@@ -8,7 +8,7 @@
  * @module
  */
 
-/** What may stand in a command. Numbers must be safe integers. */
+/** The name or an argument of a command. Numbers must be safe integers; strings are encoded as UTF-8. */
 export type CommandArgument = string | number | bigint | Uint8Array;
 
 /** Bytes of one slab; a longer command gets one of its own. */

@@ -1,10 +1,10 @@
 /**
- * What can go wrong between this client and one server.
+ * The errors between this client and one server.
  *
  * @module
  */
 
-/** The stable codes of {@linkcode RedisError}. */
+/** The stable codes of {@linkcode RedisError}'s subclasses. */
 export type RedisErrorCode = "REPLY" | "PROTOCOL" | "CONNECTION";
 
 /** Prefixes of replies that say that the server will not serve this user, or not this command. */
@@ -27,22 +27,22 @@ export abstract class RedisError extends Error {
   }
 }
 
-/** Redis repeats a command it does not know, arguments and all; those may hold secrets and are cut off. */
+/** Redis repeats the arguments of an unknown command. They may contain secrets, so they are removed. */
 const ECHOED_ARGUMENTS = /,? with args beginning with:.*$/su;
 
-/** The server answered with an error: `-NOAUTH Authentication required.` and the like. */
+/** Thrown if the server replied with an error, such as `NOAUTH Authentication required.` */
 export class ReplyError extends RedisError {
   /** The name of the class. */
   override readonly name = "ReplyError";
-  /** A stable name for programs to compare. */
+  /** A stable identifier of the kind of error. */
   override readonly code = "REPLY";
-  /** The first word of the server's text, such as `NOAUTH`, `WRONGTYPE` or `ERR`. */
+  /** The first word of the server's error, such as `NOAUTH`, `WRONGTYPE` or `ERR`. */
   readonly prefix: string;
 
   /**
-   * Makes the error.
+   * Creates the error.
    *
-   * @param text The server's text without the leading `-`.
+   * @param text The server's error without the leading `-`.
    */
   constructor(text: string) {
     super(text.replace(ECHOED_ARGUMENTS, ""));
@@ -55,38 +55,38 @@ export class ReplyError extends RedisError {
   }
 }
 
-/** Whether the server does not allow or does not know what it was asked: it will not, however often it is asked. */
+/** Whether the server does not allow or does not know the command, so that sending it again cannot help. */
 export function isRefusal({ prefix }: ReplyError): boolean {
   return prefix === "NOPERM" || prefix === "ERR";
 }
 
-/** The bytes that came are no RESP2; the connection they came on is closed. */
+/** Thrown if the server sent something that is not RESP2, or not a reply to the command. */
 export class ProtocolError extends RedisError {
   /** The name of the class. */
   override readonly name = "ProtocolError";
-  /** A stable name for programs to compare. */
+  /** A stable identifier of the kind of error. */
   override readonly code = "PROTOCOL";
 }
 
-/** What is known about a command whose connection failed. */
+/** What is known about a command whose connection failed: it was not sent, or may have been executed. */
 export type CommandOutcome = "not-sent" | "unknown";
 
-/** The server could not be reached, did not accept us, or the connection ended. */
+/** Thrown if the server cannot be reached or refuses the login, or if the connection is lost; `cause` says why. */
 export class ConnectionError extends RedisError {
   /** The name of the class. */
   override readonly name = "ConnectionError";
-  /** A stable name for programs to compare. */
+  /** A stable identifier of the kind of error. */
   override readonly code = "CONNECTION";
-  /** The server's address without credentials. */
+  /** The address of the server, without credentials. */
   readonly address: string;
-  /** Whether the command may have been executed: `"not-sent"`, it was not; `"unknown"`, it may. */
+  /** Whether the command may have been executed: `"not-sent"` if not, `"unknown"` if it may have been. */
   readonly outcome: CommandOutcome;
 
   /**
-   * Makes the error.
+   * Creates the error.
    *
-   * @param message What was attempted.
-   * @param details The address without credentials, what is known of the command, and what caused it.
+   * @param message What failed, and why.
+   * @param details The address without credentials, what is known about the command, and the cause.
    */
   constructor(
     message: string,

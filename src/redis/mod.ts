@@ -1,9 +1,8 @@
 /**
- * A minimal RESP2 client for Redis, Valkey and other servers: hand-written, without dependencies.
+ * A minimal RESP2 client for Redis, Valkey and other servers, without dependencies.
  *
- * Three words carry it. A *command* is encoded once and may go to many servers. A *connection* writes what
- * one tick queued in one piece and matches replies first in, first out. A *frame* is decoded by length, in
- * whatever pieces it comes.
+ * A *command* is encoded once, and can be sent to many servers. A *connection* writes all commands of one tick at once,
+ * and matches replies to commands first in, first out. A *reply* is decoded by its length, however it is split.
  *
  * @example Set a key and read it back
  * ```ts

@@ -1,6 +1,6 @@
 /**
- * Nodes for tests: Redis servers in memory, inside the process or on the network of this machine, so that code
- * which locks can be tested without Redis.
+ * Nodes for tests: Redis servers in memory, inside the process or on the network of this machine, to test code that locks
+ * without Redis.
  *
  * @example Test code that locks
  * ```ts

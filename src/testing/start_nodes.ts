@@ -4,7 +4,7 @@
  * @module
  */
 import { systemRandom } from "../time/random.ts";
-import type { MemoryRedisOptions } from "./server/memory_redis.ts";
+import { MEMORY_REDIS_OPTION_NAMES, type MemoryRedisOptions } from "./server/memory_redis.ts";
 import { type Listen, TcpNode } from "./server/tcp_node.ts";
 import type { TestNode } from "./test_node.ts";
 import { checkOptions } from "../validate.ts";
@@ -102,7 +102,7 @@ export async function startNodes(
       `Cannot start nodes as 'count' must be an integer from 1 to ${NODES_MAX}: current value is ${count}`,
     );
   }
-  checkOptions("start nodes", options, ["clock", "password"]);
+  checkOptions("start nodes", options, MEMORY_REDIS_OPTION_NAMES);
   const { listen } = await import("../transport/node_listener.ts");
   const started = await Promise.allSettled(
     Array.from({ length: count }, () => startNode(listen, options)),

@@ -1,78 +1,78 @@
 /**
- * What can be done to a node that was started.
+ * What a test can do to a node.
  *
  * @module
  */
 import type { MemoryRestartOptions } from "./server/memory_redis.ts";
 
-/** One node of {@linkcode startNodes}, and what can be done to it. */
+/** One node of {@linkcode startNodes}, and the faults that a test can cause on it. */
 export interface TestNode {
-  /** Its address: `redis://127.0.0.1:port`, with the password in it where one was given. */
+  /** The address of the node: `redis://127.0.0.1:port`, with the password if there is one. */
   readonly address: string;
-  /** Its port on 127.0.0.1; stays the same over restarts. */
+  /** The port of the node on 127.0.0.1; it stays the same when the node restarts. */
   readonly port: number;
 
   /**
-   * Stops it at once, as in a crash: every connection is reset, new ones are refused, and what it had not served
-   * is lost. Idempotent.
+   * Crashes the node: resets its connections, refuses new ones, and drops commands that it has not executed.
+   * Idempotent.
    *
-   * @returns Resolves once nobody can reach it.
+   * @returns A promise that resolves when the node cannot be reached any more.
    */
   crash(): Promise<void>;
 
   /**
-   * Starts it again on the same port, after a crash if it has not crashed yet. It does not hang any more and is not
-   * cut off; how slow it is and what its clock says stay as they were.
+   * Restarts the node on the same port, after a crash if it is still running. Ends {@linkcode hang} and
+   * {@linkcode partition}; the settings of {@linkcode slow} and {@linkcode skewClock} stay.
    *
-   * @param options Whether its keys are still there; by default they are not, as on a server without persistence.
-   * @returns Resolves once it can be reached.
-   * @throws {Error} If another program has taken the port in the meantime.
+   * @param options Whether the node keeps its keys; by default it loses them, as a server without persistence does.
+   * @returns A promise that resolves when the node accepts connections.
+   * @throws {Error} If another program has taken the port meanwhile, or the nodes were closed.
    */
   restart(options?: MemoryRestartOptions): Promise<void>;
 
   /**
-   * Has it hang, like a process that was stopped: its port is open and takes connections, and nothing is answered.
-   * What comes in the meantime is served when it goes on, in the order in which it came, even where the client has
-   * left. Idempotent.
+   * Stops the node like a process that received SIGSTOP: it accepts connections and answers nothing. After
+   * {@linkcode resume} it executes what it received meanwhile, in order, even from clients that have disconnected.
+   * Idempotent.
    *
-   * @throws {Error} If it has crashed.
+   * @throws {Error} If the node has crashed.
    */
   hang(): void;
 
   /**
-   * Cuts it off from every client: connections stay and nothing gets through either way. Afterwards what was sent in
-   * the meantime arrives, late, except where the client has given up the connection. Connections can still be made,
-   * as the system makes them, but over them too nothing gets through. Idempotent.
+   * Cuts the node off from every client: connections stay open, but no data passes in either direction. After
+   * {@linkcode resume} the delayed data arrives, except on connections that the client has closed. New connections are
+   * accepted, because the operating system does that, but no data passes on them either. Idempotent.
    *
-   * @throws {Error} If it has crashed.
+   * @throws {Error} If the node has crashed.
    */
   partition(): void;
 
   /**
-   * Ends {@linkcode hang} and {@linkcode partition}: everything that waits is served before this returns, or in its
-   * time where the node is slow. Idempotent.
+   * Ends {@linkcode hang} and {@linkcode partition}. The node executes all delayed commands before this returns, or with
+   * their delay if it is slow. Idempotent.
    *
-   * @throws {Error} If it has crashed.
+   * @throws {Error} If the node has crashed.
    */
   resume(): void;
 
   /**
-   * Has it take its time: whatever is sent to it is served, and so answered, only after a delay.
+   * Delays every command, and so its reply. Commands that are waiting already keep their old delay.
    *
-   * @param delayMs The delay in milliseconds, from 0, which is none, to 2^31 − 1. What waits already has its share.
-   * @throws {RangeError} If it is out of range.
+   * @param delayMs The delay in milliseconds, from 0 (no delay) to 2^31 − 1.
+   * @throws {RangeError} If `delayMs` is out of range.
    */
   slow(delayMs: number): void;
 
   /**
-   * Sets its wall clock, by which keys expire and `TIME` answers, apart from the clock that it was given.
+   * Sets the node's wall clock ahead or behind. Keys expire by this clock, and `TIME` reports it.
    *
-   * @param aheadMs How far it is ahead, in milliseconds; below 0, behind; 0 sets it right. Each call counts from the
-   *   right time, not from what was set before.
-   * @throws {RangeError} If it is no integer.
+   * @param aheadMs The difference to the right time, in milliseconds; negative if the clock is behind, 0 to correct it.
+   *   Each call replaces the last one.
+   * @throws {RangeError} If `aheadMs` is not a safe integer.
    */
   skewClock(aheadMs: number): void;
 
-  /** Has it forget its keys, as `FLUSHALL` does; connections notice nothing. */
+  /** Deletes all keys, as `FLUSHALL` does; connections stay open. */
   flush(): void;
 }

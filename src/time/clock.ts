@@ -8,20 +8,20 @@
  * @module
  */
 
-/** A timer that was set on a {@linkcode Clock}; opaque to everybody else. */
+/** A timer of a {@linkcode Clock}, opaque to everybody else. */
 export type TimerHandle = unknown;
 
-/** Where the library takes time from; replaced by a simulated one in simulations. */
+/** The source of time for the library; tests and simulations can replace it. */
 export interface Clock {
-  /** Milliseconds since an arbitrary moment, with a fraction; never runs backwards. */
+  /** Returns the milliseconds since an arbitrary moment, with a fraction; never runs backwards. */
   monotonicMs(): number;
-  /** Milliseconds since the Unix epoch by the machine's wall clock. */
+  /** Returns the milliseconds since the Unix epoch, by the machine's wall clock. */
   wallMs(): number;
-  /** Calls `callback` once after `delayMs`; such a timer alone does not keep the process alive. */
+  /** Calls `callback` once after `delayMs` milliseconds. The timer does not keep the process alive. */
   setTimer(callback: () => void, delayMs: number): TimerHandle;
-  /** Forgets a timer; one that has fired already is ignored. */
+  /** Cancels a timer; does nothing if it has fired already. */
   clearTimer(timer: TimerHandle): void;
-  /** Says whether `timer` keeps the process alive, where the runtime can tell. */
+  /** Sets whether `timer` keeps the process alive, if the runtime supports that. */
   keepAlive(timer: TimerHandle, alive: boolean): void;
 }
 

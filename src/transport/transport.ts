@@ -1,34 +1,34 @@
 /**
- * The seam between the client and the runtime: what a connection must be able to do.
+ * The seam between the client and the runtime: what a stream must be able to do.
  *
  * @module
  */
 
 /** A connected byte stream: a structural subset of `Deno.Conn`. */
 export interface Transport {
-  /** Reads up to `buffer.length` bytes; resolves to how many, or to `null` at the end of the stream. */
+  /** Reads up to `buffer.length` bytes. Resolves to the number of bytes, or to `null` at the end of the stream. */
   read(buffer: Uint8Array): Promise<number | null>;
-  /** Writes from the start of `bytes`; resolves to how many bytes were taken. `bytes` stays as it is until then. */
+  /** Writes bytes from the start of `bytes`, which does not change meanwhile. Resolves to the number of bytes written. */
   write(bytes: Uint8Array): Promise<number>;
-  /** Closes the stream at once; a pending read or write settles. */
+  /** Closes the stream at once. Pending reads and writes settle. */
   close(): void;
-  /** Where there is such a thing: lets the process end although this stream is open. */
+  /** Lets the process end while this stream is open, if the runtime supports that. */
   unref?(): void;
 }
 
-/** TLS settings, all in PEM. */
+/** TLS settings of a connection; certificates and keys are in PEM format. */
 export interface TlsOptions {
-  /** Certificates of authorities to trust beside the runtime's own. */
+  /** Certificates of additional authorities to trust, besides the runtime's own. */
   caCerts?: string[];
-  /** The client's certificate chain, where the server asks for one. */
+  /** Certificate chain of the client, if the server requires one. */
   cert?: string;
-  /** The private key that belongs to `cert`. */
+  /** Private key for `cert`. */
   key?: string;
-  /** The name that the server's certificate must bear, where it is not the host's. */
+  /** Name that the server's certificate must contain; the host name of the address by default. */
   serverName?: string;
 }
 
-/** Where to connect to. */
+/** The server that a {@linkcode Connect} function connects to. */
 export type ConnectTarget =
   | { readonly kind: "tcp"; readonly hostname: string; readonly port: number }
   | {
@@ -40,7 +40,8 @@ export type ConnectTarget =
   | { readonly kind: "unix"; readonly path: string };
 
 /**
- * Opens a stream. Rejects where it cannot be opened, and soon after `signal` aborts; then nothing stays open.
+ * A function that opens a stream to a server. It rejects if the stream cannot be opened, or soon after `signal` aborts,
+ * and leaves nothing open then.
  */
 export type Connect = (
   target: ConnectTarget,

@@ -59,26 +59,6 @@ Deno.test("startNodes() is disposed of while clients are connected, and a second
   await client.close();
 });
 
-Deno.test("startNodes() gives nodes that can be closed without await using, more than once", async () => {
-  const nodes = await startNodes(2);
-  const redlock = createRedlock(nodes.addresses, { waitMs: 0 });
-  const lock = await redlock.acquire("a");
-  await lock.release();
-  await nodes.close();
-  await nodes.close();
-  await assertRejects(() => redlock.acquire("a"), QuorumError);
-  await assertRejects(() => nodes.node(0).restart(), Error, "as it was closed");
-  await redlock.close();
-});
-
-Deno.test("startNodes() refuses an option that it does not know", async () => {
-  await assertRejects(
-    () => startNodes(1, { passwort: "s/cret" } as object),
-    TypeError,
-    "Cannot start nodes as option 'passwort' is unknown: valid options are clock, password",
-  );
-});
-
 Deno.test("startNodes() gives an array of nodes, each with its address and port", async () => {
   await using nodes = await startNodes(3);
   assertEquals(nodes.length, 3);

@@ -117,7 +117,7 @@ for (const [name, call] of Object.entries(CALLS)) {
       const rejected = assertRejects(() => call(cluster.redlock, { tokenSource }), TypeError);
       assertEquals(
         (await cluster.settle(rejected)).message,
-        `Cannot acquire lock as 'tokenSource' must answer with a safe integer: it was ${token}`,
+        `Cannot acquire lock as 'tokenSource' must return a safe integer: current value is ${token}`,
       );
       await runMicrotasks();
       free(cluster);

@@ -1,5 +1,5 @@
 /**
- * A Redis server in memory: its state, and one session for each of its connections.
+ * A Redis server in memory: its state, and one session per connection.
  *
  * @module
  */
@@ -11,27 +11,42 @@ import { Keyspace } from "./keyspace.ts";
 import { type MemorySession, type MemorySessionOptions, ServerSession } from "./memory_session.ts";
 import { MemoryTransport } from "./memory_transport.ts";
 import { utf8ByteString } from "./replies.ts";
+import { checkOptions } from "../../validate.ts";
 
-/** How many databases there are. */
+/** The number of databases. */
 const DATABASES = 16;
+/** The names of all options of a server. */
+export const MEMORY_REDIS_OPTION_NAMES: readonly string[] = ["clock", "password"];
 
-/** What a {@linkcode MemoryRedis} can be given. */
+/** Options of {@linkcode MemoryRedis} and of {@linkcode startNodes}. */
 export interface MemoryRedisOptions {
-  /** Where time comes from; keys expire by its wall clock. The runtime's own clock by default. */
+  /**
+   * Source of time; keys expire by its wall clock.
+   *
+   * @default {the clock of the runtime}
+   */
   clock?: Clock;
-  /** The password that clients must log in with, as the user `default` or as none; left out: none is needed. */
+  /**
+   * Password that clients must log in with, as the user `default` or without a user name.
+   *
+   * @default {no login is required}
+   */
   password?: string;
 }
 
-/** What a {@linkcode MemoryRedis.restart} leaves as it was. */
+/** Options of {@linkcode MemoryRedis.restart}. */
 export interface MemoryRestartOptions {
-  /** Whether the keys are still there afterwards, those whose time is over excepted. `false` by default. */
+  /**
+   * Whether the server keeps its keys, except those that have expired.
+   *
+   * @default {false}
+   */
   keepData?: boolean;
 }
 
 /**
- * A RESP2 server in memory, for tests. It answers what this library and other lock libraries send byte for byte as
- * Redis 7.0 does, and whatever else it knows too:
+ * A RESP2 server in memory, for tests. Its replies are byte for byte those of Redis 7.0 for what this library and other
+ * lock libraries send. It supports these commands:
  *
  * - keys: GET, SET (NX, XX, PX, EX), DEL, EXISTS, PTTL, PEXPIRE, INCR
  * - lists: LPUSH, RPUSH, LPOP, RPOP, LLEN, LRANGE, LREM, LPOS
@@ -40,9 +55,9 @@ export interface MemoryRestartOptions {
  * - the connection: PING, AUTH, SELECT, CLIENT (ID, GETNAME, SETNAME), RESET, QUIT
  * - the server: TIME, FLUSHALL, INFO and CONFIG GET, these two with the fields that lock libraries read
  *
- * Every other command is unknown to it, HELLO too, as to a server that speaks RESP2 alone.
+ * It replies with an error to every other command, also to HELLO, as a server does that supports RESP2 only.
  *
- * It holds no timer and no socket, so there is nothing to close. {@linkcode startNodes} puts it on the network.
+ * It has no timer and no socket, so it need not be closed. {@linkcode startNodes} starts servers on the network.
  *
  * @example Three nodes without any socket
  * ```ts
@@ -70,11 +85,13 @@ export class MemoryRedis {
   #connections = 0;
 
   /**
-   * Makes a server without any key.
+   * Creates a server without keys.
    *
-   * @param options Its clock and password.
+   * @param options The clock and the password.
+   * @throws {TypeError} If an option is unknown.
    */
   constructor(options: MemoryRedisOptions = {}) {
+    checkOptions("create server", options, MEMORY_REDIS_OPTION_NAMES);
     const { clock = systemClock, password } = options;
     this.#clock = clock;
     this.#password = password === undefined ? undefined : utf8ByteString(password);
@@ -82,9 +99,10 @@ export class MemoryRedis {
   }
 
   /**
-   * Opens a connection, for a transport of your own.
+   * Opens a connection, to use the server with another transport.
    *
-   * @param options Where to hand what comes unasked.
+   * @param options Callbacks for messages and for the end of the session.
+   * @returns The connection.
    */
   session(options: MemorySessionOptions = {}): MemorySession {
     const session: MemorySession = new ServerSession(this.#state, ++this.#connections, {
@@ -98,17 +116,17 @@ export class MemoryRedis {
     return session;
   }
 
-  /** Connects to this server inside the process, whatever the target; for the client's option of that name. */
+  /** Connects to this server inside the process, whatever the target is: a value for the option `connect` of a client. */
   readonly connect: Connect = (_target, { signal }) => {
     if (signal.aborted) return Promise.reject(signal.reason);
     return Promise.resolve(new MemoryTransport((options) => this.session(options)));
   };
 
   /**
-   * Ends every connection and starts anew, with another `run_id`, without any script, and without any key unless
-   * they are to be kept: what a client sees of a server that crashed and came back.
+   * Restarts the server, as after a crash: closes every connection, changes the `run_id`, and deletes all scripts, and
+   * all keys unless they are to be kept.
    *
-   * @param options Whether the keys are kept.
+   * @param options Whether to keep the keys.
    */
   restart({ keepData = false }: MemoryRestartOptions = {}): void {
     for (const session of [...this.#sessions]) session.close();

@@ -1,5 +1,5 @@
 /**
- * One connection to a server in memory: bytes in, bytes out.
+ * A connection to a server in memory: bytes in, bytes out.
  *
  * @module
  */
@@ -10,29 +10,29 @@ import type { ConnectionState, ServerState } from "../commands/command.ts";
 import { runCommand } from "../commands/commands.ts";
 import { failure, fromByteString, toByteString } from "./replies.ts";
 
-/** One connection to a `MemoryRedis`: bytes in, bytes out. */
+/** A connection to a {@linkcode MemoryRedis}: bytes in, bytes out. */
 export interface MemorySession {
   /**
-   * Takes in the next bytes, whatever pieces they come in, and runs every command that they complete.
+   * Receives the next bytes, however they are split, and executes every command that they complete.
    *
-   * @param bytes RESP2 requests: arrays of bulk strings. Not kept.
-   * @returns The replies, one after the other; empty where no command is complete.
+   * @param bytes RESP2 requests, that is, arrays of bulk strings. The array is not kept.
+   * @returns The replies, one after the other; empty if no command is complete.
    */
   push(bytes: Uint8Array): Uint8Array;
-  /** Ends the connection from the client's side: it listens to no channel any more. Idempotent. */
+  /** Closes the connection from the client's side, and ends its subscriptions. Idempotent. */
   close(): void;
-  /** Whether the connection is over: closed, left with QUIT, sent something that is no request, or the server restarted. */
+  /** Whether the connection has ended: by `close()`, by QUIT, by a malformed request, or by a restart of the server. */
   readonly ended: boolean;
 }
 
-/** What the owner of a {@linkcode MemorySession} is told of without having asked. */
+/** Options of {@linkcode MemoryRedis.session}: callbacks for what the client did not ask for. */
 export interface MemorySessionOptions {
   /**
-   * Takes what the server sends unasked: the messages of the channels that the client listens to. Left out, they
-   * stand in front of what the next `push` returns.
+   * Called with messages of the channels that the client is subscribed to. Without this callback, the next `push`
+   * returns them before its replies.
    */
   onMessage?(bytes: Uint8Array): void;
-  /** Called once when the session ends, whoever ended it. */
+  /** Called once when the connection has ended, for whatever reason. */
   onEnd?(): void;
 }
 

@@ -1,4 +1,4 @@
-import { assertEquals, assertRejects } from "@std/assert";
+import { assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { createRedlock } from "../../../mod.ts";
 import type { Clock } from "../../../src/time/clock.ts";
 import { encodeCommand, joinCommands } from "../../../src/redis/encoder.ts";
@@ -209,5 +209,21 @@ Deno.test("startNodes() refuses a count that is out of range", async () => {
     () => startNodes(0),
     RangeError,
     "Cannot start nodes as 'count' must be an integer from 1 to 31: current value is 0",
+  );
+});
+
+Deno.test("startNodes() refuses an option that it does not know", async () => {
+  await assertRejects(
+    () => startNodes(1, { passwort: "s/cret" } as object),
+    TypeError,
+    "Cannot start nodes as option 'passwort' is unknown: valid options are clock, password",
+  );
+});
+
+Deno.test("MemoryRedis refuses an option that it does not know", () => {
+  const error = assertThrows(() => new MemoryRedis({ passwort: "s/cret" } as object), TypeError);
+  assertEquals(
+    error.message,
+    "Cannot create server as option 'passwort' is unknown: valid options are clock, password",
   );
 });
