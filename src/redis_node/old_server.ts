@@ -10,7 +10,14 @@ const REFUSAL = "Write commands not allowed after non deterministic commands";
 const EXPLANATION = "ERR the server is too old: fencing tokens, the restart guard and waiting " +
   "without polling need Redis 5 or newer";
 
+/** The reply of a server that is too old for a script: it will not run it, however often it is asked. */
+class OldServerError extends ReplyError {
+  override get permanent(): boolean {
+    return true;
+  }
+}
+
 /** The error with which a script failed; if the server is too old for the script, an error that says so instead. */
 export function scriptError(reply: ReplyError): ReplyError {
-  return reply.message.includes(REFUSAL) ? new ReplyError(EXPLANATION) : reply;
+  return reply.message.includes(REFUSAL) ? new OldServerError(EXPLANATION) : reply;
 }

@@ -27,7 +27,7 @@ for (const refusal of REFUSALS) {
     await bench.answer(`-${refusal}\r\n`);
     assertEquals(request.answers, [["failed", 3, EXPLANATION]]);
     assertInstanceOf(request.errors[0], ReplyError);
-    assertEquals(request.errors[0].prefix, "ERR");
+    assertEquals([request.errors[0].prefix, request.errors[0].permanent], ["ERR", true]);
     await bench.close();
   });
 
