@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { printable } from "./printable.ts";
 import type { Vote } from "./vote.ts";
 
 /** Longest part of a resource that a message shows, in UTF-16 code units. */
@@ -141,7 +142,9 @@ export function lockName(resources: readonly string[]): string {
 export function nodeErrors(votes: readonly Vote[]): AggregateError | undefined {
   const failed = votes.filter((vote) => vote.error);
   if (failed.length === 0) return undefined;
-  const summary = failed.map((vote) => `${vote.node}: ${vote.error!.message}`).join("; ");
+  const summary = failed.map((vote) => `${vote.node}: ${printable(vote.error!.message)}`).join(
+    "; ",
+  );
   return new AggregateError(failed.map((vote) => vote.error), summary);
 }
 
@@ -215,7 +218,9 @@ export function whyNoQuorum(
   const permanent = errors.find(isPermanent);
   const first = permanent ?? errors[0];
   const which = permanent ? "permanent error" : "first error";
-  return `${count}${note ? `, ${note}` : ""}${first ? `; ${which}: ${first.message}` : ""}`;
+  return `${count}${note ? `, ${note}` : ""}${
+    first ? `; ${which}: ${printable(first.message)}` : ""
+  }`;
 }
 
 /** What stands under a key, as far as a message says it. */

@@ -101,6 +101,14 @@ for (
   });
 }
 
+Deno.test("quorumError() lets no server forge lines", () => {
+  const votes = [failed("ERR no\n2026-01-01 all is well\x1b[2J")];
+  const error = quorumError("acquire", { resources: ["a"], votes, nodeCount: 1, quorum: 1 });
+  const shown = "ERR no\\u{a}2026-01-01 all is well\\u{1b}[2J";
+  assertEquals(error.message.endsWith(`; first error: ${shown}`), true, error.message);
+  assertEquals((error.cause as Error).message.endsWith(`: ${shown}`), true);
+});
+
 for (
   const [outcomes, nodeCount, quorum, hopeless] of [
     ["PP", 3, 2, true],
