@@ -85,15 +85,15 @@ export function createRedlock<Fencing extends boolean = boolean>(
     connect,
   });
   const { onEvent } = lockOptions;
-  const tell = (event: RedlockEvent) => {
+  const report = (event: RedlockEvent) => {
     if (onEvent) emit(onEvent, event);
   };
   const observer = {
-    onConnected: (node: string) => tell({ type: "node-connected", node }),
+    onConnected: (node: string) => report({ type: "node-connected", node }),
     onDisconnected: (node: string, error: Error) =>
-      tell({ type: "node-disconnected", node, error }),
+      report({ type: "node-disconnected", node, error }),
     onQuarantined: (node: string, { reason, remainingMs }: Quarantine) =>
-      tell({ type: "node-quarantined", node, reason, remainingMs }),
+      report({ type: "node-quarantined", node, reason, remainingMs }),
   };
   const wheel = new TimerWheel();
   const nodes = parsed.map((address) => new RedisNode(address, connection, wheel, observer));

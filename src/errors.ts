@@ -223,7 +223,7 @@ export function whyNoQuorum(
   }`;
 }
 
-/** What stands under a key, as far as a message says it. */
+/** The key that is in a lock's way, as far as a message describes it. */
 export interface BlockingKey {
   /** The resource, if the call has several. */
   readonly resource?: string | undefined;
@@ -254,7 +254,7 @@ export interface Held {
   readonly quorum: number;
   /** How long the call waited, in milliseconds; `undefined` if it made one attempt only. */
   readonly waitedMs?: number | undefined;
-  /** What stands under the key, if that is known. */
+  /** The key that is in the way, if it is known. */
   readonly key?: BlockingKey | undefined;
   /** For how long this client itself has held one of the resources, in milliseconds, if it does. */
   readonly ownHeldMs?: number | undefined;

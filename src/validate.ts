@@ -32,7 +32,7 @@ export function checkOptions(attempt: string, options: unknown, names: readonly 
  * @param attempt The call that fails otherwise.
  * @param name The option.
  * @param value Its value.
- * @param type What `typeof` must say of it.
+ * @param type The result of `typeof` that it must have.
  * @throws {TypeError} If it has another type.
  */
 export function checkType(attempt: string, name: string, value: unknown, type: string): void {

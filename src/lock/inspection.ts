@@ -1,5 +1,5 @@
 /**
- * Asking the nodes what stands under a key, without touching it.
+ * Asking the nodes what they have under a key, without touching it.
  *
  * @module
  */
@@ -45,7 +45,7 @@ interface Answer {
 }
 
 /**
- * Asks every node what stands under a key.
+ * Asks every node what it has under a key.
  *
  * @param client The client.
  * @param resource The resource, for messages.
@@ -86,7 +86,7 @@ export async function inspect(
 }
 
 /**
- * Asks one node that denied a lock what stands in its way.
+ * Asks one node that denied a lock which key is in its way.
  *
  * @param client The client.
  * @param denied The attempt that was denied.

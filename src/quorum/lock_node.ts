@@ -23,8 +23,9 @@ export interface LockRequest {
    */
   readonly wanted: boolean;
   /**
-   * One bit a nodeIndex: the nodes on which a key of ours may be set. A node sets its bit when it sends a command that
-   * could set one, and clears it when it denies a plain acquisition or puts the caller in its queue: nothing was set.
+   * Bit mask with one bit per `nodeIndex`: the nodes on which a key with this value may be set. A node sets its bit when
+   * it sends a command that can set a key. It clears its bit when it denies a plain acquisition or puts the caller in its
+   * queue, because then it set nothing.
    */
   maybeSet: number;
   /** Storage that all nodes of one kind can share for this request, such as the encoded command. */
@@ -66,15 +67,15 @@ export interface LockRequest {
    */
   deny(nodeIndex: number, atMs?: number): void;
   /**
-   * The answer to an extension if some keys are missing and none is another's: a denial, after which the node may be
-   * asked to set the keys again. A node without it denies.
+   * Answers an extension that some keys are missing and none has another value. Counts as a denial; the client may ask
+   * the node to set the keys again. A node that cannot tell this case from others calls {@linkcode deny}.
    *
-   * @param nodeIndex The node's nodeIndex.
-   * @param atMs When its answer came, by the monotonic clock; this moment unless given.
+   * @param nodeIndex The index of the node.
+   * @param atMs When the answer came, by the monotonic clock in milliseconds; now by default.
    */
   missing?(nodeIndex: number, atMs?: number): void;
   /**
-   * The key is held by another, nothing was set, and the ticket stands in line.
+   * Answers that a key has another value, that nothing was set, and that the ticket is in the queue.
    *
    * @param nodeIndex The index of the node.
    * @param place The ticket's position in the queue.
@@ -122,15 +123,16 @@ export interface LockNode {
   /** The name of the node in votes, errors and events; unique among the nodes of a client, and without credentials. */
   readonly name: string;
   /**
-   * Since when the node can be asked, on the monotonic clock: `Infinity` while its first connection is
-   * being made, which is waited for in addition to the timeout, for a minute at most. Left out: always.
+   * When the node became ready, by the monotonic clock in milliseconds; `Infinity` while its first connection is being
+   * opened. The client waits for that in addition to `nodeTimeoutMs`, for a minute at most. Missing: it is always ready.
    */
   readonly readyAtMs?: number;
   /** Sets every key to the value with the TTL, and grants, if none of the keys exists; else sets nothing, and denies. */
   acquire(request: LockRequest, nodeIndex: number): void;
   /**
-   * Makes every key that holds the value live for the TTL from now, never for less than it would have. Grants if all
-   * keys do, denies if one is another's, and answers {@linkcode LockRequest.missing} otherwise. Sets no missing key.
+   * Gives every key that has the value the TTL, counted from now, but never a shorter one than it has. Grants if all of
+   * the keys had the value, denies if one has another value, and answers {@linkcode LockRequest.missing} otherwise. Never
+   * sets a missing key.
    */
   extend(request: LockRequest, nodeIndex: number): void;
   /** Deletes every key that has the value. Grants if all of them had it, else denies. */

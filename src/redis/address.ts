@@ -56,7 +56,7 @@ export interface RedisAddress {
  * Reads `redis://[user[:password]@]host[:port][/db]`, `rediss://…` (TLS) or `redis+unix:///path[?db=n]`. `valkey://`
  * and `valkeys://` mean the same as `redis://` and `rediss://`.
  *
- * Credentials and paths are percent-decoded; IPv6 addresses stand in brackets.
+ * Credentials and paths are percent-decoded; IPv6 addresses are in brackets.
  *
  * @param address The URL or its text.
  * @param place Where it was found, for messages about an address that cannot be shown.
@@ -177,7 +177,7 @@ function decode(text: string, part: string): string {
 
 /**
  * What is wrong with an address as a user sees it, if that differs from what a URL parser makes of it. A character that
- * is not encoded moves the boundaries of the parts, so the parts of the URL give no clue.
+ * is not encoded moves the boundaries of the parts, so the parts of the URL do not show the mistake.
  */
 function reasonInText(text: string): string | undefined {
   const [, scheme, rest] = SCHEME.exec(text) ?? [];
@@ -203,8 +203,8 @@ function isPort(text: string): boolean {
 }
 
 /**
- * An address for a message: scheme, host and port. Whatever stands before the last `@` may be a part of the password,
- * and so may a port that is not a number.
+ * An address for a message: scheme, host and port. Everything before the last `@` may be part of the password, and so
+ * may a port that is not a number.
  *
  * @returns The address, or `undefined` if nothing of it can be shown.
  */
