@@ -12,15 +12,13 @@
  * @module
  */
 
-import { delimiter, dirname, join, relative, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
+import { delimiter, join, relative, resolve } from "node:path";
+import { CACHE } from "./package/tools.ts";
 
 const EXECUTABLES = ["redis-server", "valkey-server"];
 const USUAL_FOLDERS = ["/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"];
 const DEBIAN_PACKAGE = "redis-server";
 
-/** The project's ignored folder for downloads. */
-const CACHE = join(dirname(fileURLToPath(import.meta.url)), "..", ".cache");
 const REDIS = join(CACHE, "redis");
 const WRAPPER = "run-redis-server";
 

@@ -1,5 +1,5 @@
 /**
- * Checks and tests the whole project, part by part; `deno task test --help` tells how to run a few.
+ * Checks and tests the whole project, part by part; `deno task test --help` says how to run a few.
  *
  * Needs nothing but Deno: the Redis server is found or fetched by `find_redis.ts`, and where JSR
  * can't be reached the adapters in `tests/support/std` take the place of `@std`.
@@ -7,95 +7,22 @@
  * @module
  */
 
-import { existsSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { parseArgs, stripVTControlCharacters } from "node:util";
+import { parseArgs } from "node:util";
 import { findRedisServer } from "./find_redis.ts";
+import { CACHE, ROOT } from "./package/tools.ts";
+import { tidyCache } from "./suite/cache.ts";
+import { isDenoTest, isPresent, type Part, PARTS } from "./suite/parts.ts";
+import { parseReport, type TestResult } from "./suite/report.ts";
 
-const ROOT = join(dirname(fileURLToPath(import.meta.url)), "..");
 const FALLBACK_IMPORT_MAP = "tests/support/std/import_map.json";
 const JSR_PROBE_TIMEOUT_MS = 8000;
 
 const HELP = `Usage: deno task test [part ...] [options] [-- arguments for deno test]
 
   --only <a,b>      run these parts only, as naming them does
-  --filter <text>   run only the tests whose names contain the text, in the parts that hold tests
+  --filter <text>   run only the tests whose names contain the text, in the parts that are a deno test
   --list            list the parts
   --help            show this text`;
-
-/** One step of the run: a `deno` command. */
-interface Part {
-  name: string;
-  description: string;
-  /** The arguments of `deno`. */
-  args: string[];
-  /** Whether it resolves `@std` imports. */
-  usesStd?: boolean;
-  /** Whether it is a `deno test` or ends with a count as `deno test` does, so that its results are counted. */
-  holdsTests?: boolean;
-  /** Whether it starts Redis servers. */
-  needsRedis?: boolean;
-  /** A folder without which the part is left out. */
-  onlyWith?: string;
-}
-
-const PARTS: readonly Part[] = [
-  { name: "fmt", description: "formatting", args: ["fmt", "--check"] },
-  { name: "lint", description: "lint rules", args: ["lint"] },
-  {
-    name: "check",
-    description: "types of all code",
-    args: ["check", "mod.ts", "src", "tests", "scripts"],
-    usesStd: true,
-  },
-  {
-    name: "doc",
-    description: "documentation of the public API",
-    args: ["doc", "--lint", ...entryPoints()],
-  },
-  testPart("examples", "code in doc comments and README", [
-    "--doc",
-    "--allow-net=127.0.0.1",
-    "mod.ts",
-    "src",
-    "README.md",
-  ]),
-  testPart("unit", "tests without permissions", ["--allow-read=.", "tests/unit"]),
-  {
-    ...testPart("integration", "tests on real Redis servers", ["-A", "tests/integration"]),
-    needsRedis: true,
-  },
-  {
-    ...testPart("simulation", "seeded simulations", ["-A", "tests/simulation"]),
-    onlyWith: "tests/simulation",
-  },
-  {
-    name: "runtime",
-    description: "one suite on Deno, Node, Bun and workerd, and the examples",
-    args: ["run", "-A", "tests/runtime/main.ts"],
-    holdsTests: true,
-    needsRedis: true,
-  },
-  {
-    name: "npm",
-    description: "the npm package: built, packed, checked",
-    args: ["run", "-A", "scripts/check_npm.ts"],
-    needsRedis: true,
-  },
-  {
-    name: "publish",
-    description: "dry run of publishing",
-    args: ["publish", "--dry-run", "--allow-dirty"],
-  },
-];
-
-/** How many tests had which outcome. */
-interface Counts {
-  passed: number;
-  failed: number;
-  skipped: number;
-}
 
 /** What the command line asks for. */
 interface Choice {
@@ -103,19 +30,14 @@ interface Choice {
   testArgs: string[];
 }
 
-function testPart(name: string, description: string, args: string[]): Part {
-  return {
-    name,
-    description,
-    args: ["test", "--no-prompt", ...args],
-    usesStd: true,
-    holdsTests: true,
-  };
-}
-
-function entryPoints(): string[] {
-  const config = JSON.parse(Deno.readTextFileSync(join(ROOT, "deno.json")));
-  return Object.values<string>(config.exports);
+/** What came of a run. */
+interface Outcome {
+  /** Every test that a part reported. */
+  readonly results: TestResult[];
+  /** What failed, one line each. */
+  readonly failed: string[];
+  /** How many of those are parts that broke off without a failing test: each counts as a test. */
+  brokenOff: number;
 }
 
 function parseChoice(args: string[]): Choice | undefined {
@@ -144,18 +66,14 @@ function chosenParts(names: string[], testsOnly: boolean): readonly Part[] {
   const unknown = names.find((name) => !PARTS.some((part) => part.name === name));
   if (unknown !== undefined) throw new TypeError(`There is no part "${unknown}"\n\n${partsList()}`);
   if (names.length > 0) return PARTS.filter((part) => names.includes(part.name));
-  return PARTS.filter((part) => (part.holdsTests || !testsOnly) && isPresent(part));
+  return PARTS.filter((part) => (isDenoTest(part) || !testsOnly) && isPresent(part));
 }
 
 function partsList(): string {
   return PARTS.map((part) => `  ${part.name.padEnd(13)} ${part.description}`).join("\n");
 }
 
-function isPresent(part: Part): boolean {
-  return part.onlyWith === undefined || existsSync(join(ROOT, part.onlyWith));
-}
-
-/** Runs `action` under a heading, tells how long it took, and returns false if it failed. */
+/** Runs `action` under a heading, says how long it took, and returns false if it failed. */
 async function timed(title: string, action: () => Promise<boolean>): Promise<boolean> {
   console.log(`\n── ${title}`);
   const startMs = performance.now();
@@ -168,6 +86,19 @@ async function timed(title: string, action: () => Promise<boolean>): Promise<boo
   const tookS = ((performance.now() - startMs) / 1000).toFixed(1);
   console.log(`── ${title}: ${ok ? "ok" : "FAILED"} (${tookS} s)`);
   return ok;
+}
+
+/** Says what is about to run, how long that takes as a rule, and where downloads go. */
+async function announce(parts: readonly Part[]): Promise<void> {
+  const cachedMB = Math.round(await tidyCache() / 1e6);
+  const usualS = parts.reduce((sum, part) => sum + part.usualS, 0);
+  const usual = usualS < 90 ? `${usualS} s` : `${Math.round(usualS / 60)} minutes`;
+  console.log(
+    `${
+      parts.map(({ name }) => name).join(", ")
+    }: about ${usual} on two cores, and more where tools are fetched first`,
+  );
+  console.log(`Downloads are kept in ${CACHE} (${cachedMB} MB)`);
 }
 
 /** Whether the `@std` packages can be had from JSR, or were before and are cached. */
@@ -183,66 +114,6 @@ async function reachesJsr(): Promise<boolean> {
   return (await probe.output()).success;
 }
 
-/** Runs `deno` with `args`, passing its output on as it comes; the standard output is returned too. */
-async function runDeno(
-  args: string[],
-  env: Record<string, string>,
-): Promise<{ success: boolean; output: string }> {
-  const command = new Deno.Command(Deno.execPath(), {
-    args,
-    cwd: ROOT,
-    env,
-    stdin: "null",
-    stdout: "piped",
-  });
-  const child = command.spawn();
-  const decoder = new TextDecoder();
-  let output = "";
-  for await (const chunk of child.stdout) {
-    writeAll(chunk);
-    output += decoder.decode(chunk, { stream: true });
-  }
-  return { success: (await child.status).success, output };
-}
-
-function writeAll(bytes: Uint8Array): void {
-  for (let offset = 0; offset < bytes.length;) {
-    offset += Deno.stdout.writeSync(bytes.subarray(offset));
-  }
-}
-
-/** Reads the last summary line of `deno test`, such as `ok | 3 passed (1 step) | 0 failed (9ms)`. */
-function countsIn(output: string): Counts {
-  const summary =
-    /^(?:(?:ok|FAILED) \| )?(\d+) passed(?: \(.*?\))?(?: \||,) (\d+) failed(?: \(.*?\))?(?:(?: \||,) (\d+) (?:ignored|skipped))?/gm;
-  const last = [...stripVTControlCharacters(output).matchAll(summary)].at(-1) ?? [];
-  const [, passed = 0, failed = 0, skipped = 0] = last;
-  return { passed: Number(passed), failed: Number(failed), skipped: Number(skipped) };
-}
-
-/** Runs the chosen parts one after the other and returns the names of those that failed. */
-async function runParts({ parts, testArgs }: Choice, total: Counts): Promise<string[]> {
-  const env: Record<string, string> = {};
-  if (Deno.stdout.isTerminal() && !Deno.noColor) env.FORCE_COLOR = "1";
-  const failed: string[] = [];
-
-  if (parts.some((part) => part.needsRedis)) {
-    const found = await timed("redis", async () => {
-      env.REDIS_SERVER = await findRedisServer();
-      console.log(env.REDIS_SERVER);
-      return true;
-    });
-    if (!found) failed.push("redis");
-  }
-  const stdArgs = parts.some((part) => part.usesStd) ? await chooseStd() : [];
-  for (const part of parts) {
-    const runnable = !part.needsRedis || env.REDIS_SERVER !== undefined;
-    if (!runnable) total.failed += 1;
-    if (!runnable || !await runPart(part, stdArgs, testArgs, env, total)) failed.push(part.name);
-  }
-  return failed;
-}
-
 /** Returns the arguments by which `deno` finds the `@std` packages or what stands in for them. */
 async function chooseStd(): Promise<string[]> {
   const reachable = await reachesJsr();
@@ -250,43 +121,87 @@ async function chooseStd(): Promise<string[]> {
   return reachable ? [] : [`--import-map=${FALLBACK_IMPORT_MAP}`];
 }
 
-async function runPart(
-  part: Part,
-  stdArgs: string[],
-  testArgs: string[],
-  env: Record<string, string>,
-  total: Counts,
-): Promise<boolean> {
-  const [subcommand = "", ...rest] = part.args;
-  const args = [
-    subcommand,
-    ...(part.usesStd ? stdArgs : []),
-    ...rest,
-    ...(part.holdsTests ? testArgs : []),
-  ];
-  return await timed(part.name, async () => {
-    const { success, output } = await runDeno(args, env);
-    if (part.holdsTests) addCounts(total, countsIn(output), success);
-    return success;
-  });
+/** Runs the chosen parts one after the other. */
+async function runParts({ parts, testArgs }: Choice): Promise<Outcome> {
+  const outcome: Outcome = { results: [], failed: [], brokenOff: 0 };
+  const env: Record<string, string> = {};
+  if (parts.some((part) => part.needsRedis)) {
+    await timed("redis", async () => {
+      env.REDIS_SERVER = await findRedisServer();
+      console.log(env.REDIS_SERVER);
+      return true;
+    });
+  }
+  const stdArgs = parts.some((part) => part.usesStd) ? await chooseStd() : [];
+  for (const part of parts) {
+    if (part.needsRedis && env.REDIS_SERVER === undefined) {
+      outcome.brokenOff++;
+      outcome.failed.push(`${part.name}: there is no Redis server to run it on`);
+      continue;
+    }
+    const [subcommand = "", ...rest] = part.args;
+    const args = [
+      subcommand,
+      ...(part.usesStd ? stdArgs : []),
+      ...rest,
+      ...(isDenoTest(part) ? testArgs : []),
+    ];
+    await runPart(part, args, env, outcome);
+  }
+  return outcome;
 }
 
-/** Adds a run to the total; one that broke off without a failing test counts as one that failed. */
-function addCounts(total: Counts, run: Counts, success: boolean): void {
-  total.passed += run.passed;
-  total.failed += success ? run.failed : Math.max(run.failed, 1);
-  total.skipped += run.skipped;
+/**
+ * Runs one part. It writes to the terminal itself, so it is Deno that decides about colours; what the tests found is
+ * read from the report that the part leaves in a file.
+ */
+async function runPart(
+  { name, holdsTests }: Part,
+  args: string[],
+  env: Record<string, string>,
+  outcome: Outcome,
+): Promise<void> {
+  const report = await Deno.makeTempFile({ prefix: "hasp-report-", suffix: ".xml" });
+  try {
+    const allArgs = holdsTests ? withReport(args, report) : args;
+    const success = await timed(name, async () => {
+      const options = { args: allArgs, cwd: ROOT, env, stdin: "null" } as const;
+      return (await new Deno.Command(Deno.execPath(), options).spawn().status).success;
+    });
+    const results = parseReport(await Deno.readTextFile(report));
+    const failed = results.filter((result) => result.outcome === "failed");
+    outcome.results.push(...results);
+    outcome.failed.push(...failed.map((test) => `${name}: ${test.place}  ${test.name}`));
+    if (success || failed.length > 0) return;
+    outcome.brokenOff++;
+    outcome.failed.push(holdsTests ? `${name}: it ended before all tests were run` : name);
+  } finally {
+    await Deno.remove(report);
+  }
+}
+
+/** The arguments with the report's file: an option of `deno test`, or one of the program that `deno run` starts. */
+function withReport([subcommand = "", ...args]: string[], file: string): string[] {
+  const option = `--junit-path=${file}`;
+  return subcommand === "test" ? [subcommand, option, ...args] : [subcommand, ...args, option];
+}
+
+function printOutcome({ results, failed, brokenOff }: Outcome): void {
+  if (failed.length > 0) console.log(`\nFailed:\n${failed.map((it) => `  ${it}`).join("\n")}`);
+  const count = (wanted: TestResult["outcome"]) =>
+    results.filter(({ outcome }) => outcome === wanted).length;
+  const skipped = count("skipped");
+  const skippedPart = skipped > 0 ? `, ${skipped} skipped` : "";
+  console.log(`\n${count("passed")} passed, ${count("failed") + brokenOff} failed${skippedPart}`);
 }
 
 async function main(): Promise<number> {
   const choice = parseChoice(Deno.args);
   if (choice === undefined) return 0;
-  const total: Counts = { passed: 0, failed: 0, skipped: 0 };
-  const failed = await runParts(choice, total);
-  console.log(failed.length > 0 ? `\nFailed: ${failed.join(", ")}` : "");
-  const skipped = total.skipped > 0 ? `, ${total.skipped} skipped` : "";
-  console.log(`${total.passed} passed, ${total.failed} failed${skipped}`);
-  return failed.length > 0 ? 1 : 0;
+  await announce(choice.parts);
+  const outcome = await runParts(choice);
+  printOutcome(outcome);
+  return outcome.failed.length > 0 ? 1 : 0;
 }
 
 if (import.meta.main) {

@@ -6,7 +6,7 @@
 
 import { join } from "node:path";
 import { buildNpm } from "../build_npm.ts";
-import { ROOT, succeed } from "./tools.ts";
+import { CACHE, succeed } from "./tools.ts";
 
 /** One file of the tarball. */
 export interface PackedFile {
@@ -40,8 +40,8 @@ export interface Consumer extends AsyncDisposable {
  * @throws {Error} If one of them fails.
  */
 export async function startConsumer(): Promise<Consumer> {
-  await Deno.mkdir(join(ROOT, ".cache"), { recursive: true });
-  const folder = await Deno.makeTempDir({ dir: join(ROOT, ".cache"), prefix: "consumer-" });
+  await Deno.mkdir(CACHE, { recursive: true });
+  const folder = await Deno.makeTempDir({ dir: CACHE, prefix: "consumer-" });
   const remove = () => Deno.remove(folder, { recursive: true });
   try {
     const built = join(folder, "built");

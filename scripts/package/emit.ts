@@ -14,7 +14,7 @@ import {
   TARGET,
   TRANSPORT_MODULE,
 } from "./manifest.ts";
-import { findTool, findTools, ROOT, succeed } from "./tools.ts";
+import { CACHE, findTool, findTools, ROOT, succeed } from "./tools.ts";
 
 /** The tool of the field; named here only, and imported when it is used, as it comes from JSR. */
 const DNT = "jsr:@deno/dnt@0.43.2";
@@ -98,7 +98,7 @@ export async function emitThroughDnt(dnt: Dnt, config: Config, folder: string): 
 /** Emits through TypeScript into `folder`. */
 export async function emitThroughTsc(config: Config, folder: string): Promise<void> {
   const [tsc, tools] = [await findTool("build", "tsc"), await findTools("build")];
-  const work = await Deno.makeTempDir({ dir: join(ROOT, ".cache"), prefix: "npm-source-" });
+  const work = await Deno.makeTempDir({ dir: CACHE, prefix: "npm-source-" });
   try {
     await copyMapped(work, "mod.ts");
     for (const path of await sourcesIn("src")) await copyMapped(work, path);

@@ -6,7 +6,7 @@
 
 import { join, posix } from "node:path";
 import { CODE_FOLDER, type Config, NAMED_MODULES, packageJson, TARGET } from "./manifest.ts";
-import { findTool, ROOT, succeed } from "./tools.ts";
+import { CACHE, findTool, ROOT, succeed } from "./tools.ts";
 
 /** What dnt leaves. A package.json beside the code would hide `sideEffects` and `imports` of the real one. */
 const LEFTOVERS = [
@@ -64,7 +64,7 @@ async function joinModules(code: string, entryPoints: readonly string[]): Promis
     ...entryPoints.map((path) => posix.normalize(path).replace(/\.ts$/, ".js")),
     ...modules.filter((path) => TRANSPORTS.test(path)),
   ];
-  const joined = await Deno.makeTempDir({ dir: join(ROOT, ".cache"), prefix: "npm-joined-" });
+  const joined = await Deno.makeTempDir({ dir: CACHE, prefix: "npm-joined-" });
   try {
     await succeed(await findTool("build", "esbuild"), [
       ...entries.map((path) => join(code, path)),

@@ -11,6 +11,12 @@ import { fileURLToPath } from "node:url";
 /** The project's folder. */
 export const ROOT: string = join(dirname(fileURLToPath(import.meta.url)), "..", "..");
 
+/** The project's ignored folder for downloads and work in progress. */
+export const CACHE: string = join(ROOT, ".cache");
+
+/** Where the sets are. */
+export const TOOLS_FOLDER: string = join(CACHE, "npm-tools");
+
 /** How long one set may take to install, in milliseconds. */
 const INSTALL_WITHIN_MS = 180_000;
 
@@ -35,6 +41,14 @@ const SETS = {
 /** The name of a set. */
 export type ToolSet = keyof typeof SETS;
 
+/** What the packages of Node bring that nothing here uses: the headers are a third of their size. */
+const UNUSED = ["include", "share"];
+
+/** Whether there is a set of that name. */
+export function isToolSet(name: string): name is ToolSet {
+  return Object.hasOwn(SETS, name);
+}
+
 /** Written last into a set's folder: what is in it. */
 const STAMP = "installed.json";
 
@@ -47,11 +61,10 @@ const STAMP = "installed.json";
  * @throws {Error} If npm could not install it; the message says why.
  */
 export async function findTools(set: ToolSet): Promise<string> {
-  const cache = join(ROOT, ".cache", "npm-tools");
-  const folder = join(cache, set);
+  const folder = join(TOOLS_FOLDER, set);
   if (await isComplete(folder, set)) return join(folder, "node_modules");
-  await Deno.mkdir(cache, { recursive: true });
-  const work = await Deno.makeTempDir({ dir: cache, prefix: `${set}-` });
+  await Deno.mkdir(TOOLS_FOLDER, { recursive: true });
+  const work = await Deno.makeTempDir({ dir: TOOLS_FOLDER, prefix: `${set}-` });
   try {
     await install(work, set);
     await moveIntoPlace(work, folder, set);
@@ -86,7 +99,16 @@ async function install(folder: string, set: ToolSet): Promise<void> {
     const said = new TextDecoder().decode(stderr).trim();
     throw new Error(`npm could not install ${SETS[set].join(", ")}: ${said}`);
   }
+  await removeUnused(folder);
   await Deno.writeTextFile(join(folder, STAMP), JSON.stringify(SETS[set]));
+}
+
+/** Removes what Node's executable does without, from the package of the platform that npm nests below `node`. */
+async function removeUnused(folder: string): Promise<void> {
+  const nested = join(folder, "node_modules", "node", "node_modules");
+  const packages = await Array.fromAsync(Deno.readDir(nested)).catch(() => []);
+  const unused = packages.flatMap(({ name }) => UNUSED.map((part) => join(nested, name, part)));
+  for (const path of unused) await Deno.remove(path, { recursive: true }).catch(() => {});
 }
 
 /** Moves `work` to `folder`, where another process may have put the same in the meantime. */

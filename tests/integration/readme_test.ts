@@ -1,4 +1,5 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { plainCommand } from "../support/plain_command.ts";
 
 const readme = await Deno.readTextFile(new URL("../../README.md", import.meta.url));
 const root = new URL("../../", import.meta.url);
@@ -27,10 +28,9 @@ async function output(code: string): Promise<string[]> {
     };
     await Deno.writeTextFile(`${folder}/deno.json`, JSON.stringify({ imports }));
     await Deno.writeTextFile(`${folder}/example.ts`, code);
-    const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    const { success, stdout, stderr } = await plainCommand(Deno.execPath(), {
       args: ["run", "--quiet", "--no-prompt", "--allow-net=127.0.0.1", "example.ts"],
       cwd: folder,
-      env: { NO_COLOR: "1" },
     }).output();
     assert(success, new TextDecoder().decode(stderr));
     return new TextDecoder().decode(stdout).split("\n").slice(0, -1);

@@ -19,6 +19,7 @@ import {
 } from "../../src/redis/mod.ts";
 import { startNodes, type TestNode } from "../../src/testing/mod.ts";
 import { eventually } from "../support/eventually.ts";
+import { plainCommand } from "../support/plain_command.ts";
 import { findRuntimes, type FoundRuntime } from "../support/programs.ts";
 
 /** A promise and whether it has settled. */
@@ -375,7 +376,7 @@ async function testRuntime({ name, path }: FoundRuntime): Promise<void> {
   try {
     await Deno.writeTextFile(file, PROGRAM);
     const flags = name === "deno" ? ["run", "--no-prompt", "--allow-net=127.0.0.1"] : [];
-    const { stdout, stderr } = await new Deno.Command(path!, { args: [...flags, file] }).output();
+    const { stdout, stderr } = await plainCommand(path!, { args: [...flags, file] }).output();
     const text = new TextDecoder();
     const seen = ["OK", "1", "CONNECTION", "CONNECTION", "1", null, "CONNECTION"];
     assertEquals(text.decode(stdout), `${JSON.stringify(seen)}\n`, text.decode(stderr));

@@ -7,6 +7,7 @@
 import { createRedlock } from "../../mod.ts";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { findRuntime } from "../../scripts/find_runtimes.ts";
 import { bundle } from "../../scripts/package/bundle.ts";
 import type { Consumer } from "../../scripts/package/consumer.ts";
 import { nodePath } from "../../scripts/package/tools.ts";
@@ -14,7 +15,7 @@ import { type Outcome, runCases } from "./context.ts";
 import { exclusive } from "./examples/http_statuses.ts";
 import { expect, expectSame } from "./expect.ts";
 import { startProgram, startWorker } from "./processes.ts";
-import { bundleWorker, bunPath } from "./runtimes.ts";
+import { bundleWorker } from "./runtimes.ts";
 import type { World } from "./world.ts";
 
 const EXAMPLES = fileURLToPath(new URL("./examples", import.meta.url));
@@ -46,7 +47,7 @@ async function runDenoDeploy(env: Record<string, string>): Promise<void> {
 
 async function runBunServer(consumer: Consumer, env: Record<string, string>): Promise<void> {
   const script = await bundleExample(consumer, "bun_server");
-  const bun = await bunPath();
+  const bun = await findRuntime("bun");
   await using server = startProgram(bun, [script], { env: { ...env, PORT: "0" } });
   await expectOneDoes(await addressIn(server.nextLine()), "bun");
 }

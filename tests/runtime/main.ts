@@ -1,12 +1,14 @@
 /**
  * Runs the one suite on every runtime that is there or can be fetched, and the examples each on its own, on
  * redis-server processes of this run. Prints a table and ends with status 1 if anything failed. Arguments, if any,
- * name the runtimes to run: `Deno "Node 22" workerd`, or `examples`.
+ * name the runtimes to run: `Deno "Node 22" workerd`, or `examples`. `--junit-path=FILE` leaves a report there.
  *
  * @module
  */
 
+import { parseArgs } from "node:util";
 import { type Consumer, startConsumer } from "../../scripts/package/consumer.ts";
+import { formatReport, type TestResult } from "../../scripts/suite/report.ts";
 import type { Feature, Outcome } from "./context.ts";
 import { runExamples } from "./examples.ts";
 import { type Candidate, CANDIDATES } from "./runtimes.ts";
@@ -19,6 +21,11 @@ interface Row {
   /** Why it was left out. */
   readonly missing?: string;
   readonly tookMs: number;
+}
+
+/** What became of a case, and why it failed. */
+interface CaseResult extends TestResult {
+  readonly error?: string;
 }
 
 async function runRow(
@@ -63,46 +70,53 @@ function printTable(rows: readonly Row[]): void {
   }
 }
 
-/** Prints what failed, and cases that some runtimes ran and others did not. */
-function printFailures(rows: readonly Row[], runtimes: readonly Row[]): number {
-  let failures = 0;
-  for (const { name, outcomes } of rows) {
-    for (const { name: test, error } of outcomes) {
-      if (error === undefined) continue;
-      failures++;
-      console.log(`\nFAILED  ${name}: ${test}\n${error}`);
-    }
-  }
+/** What became of each case, and of cases that some runtimes ran and others did not. */
+function resultsOf(rows: readonly Row[], runtimes: readonly Row[]): CaseResult[] {
   const names = new Set(runtimes.flatMap(({ outcomes }) => outcomes.map(({ name }) => name)));
-  for (const { name, outcomes } of runtimes) {
-    const ran = new Set(outcomes.map((outcome) => outcome.name));
-    for (const test of names) {
-      if (ran.has(test)) continue;
-      failures++;
-      console.log(`\nFAILED  ${name}: ${test}\nit did not run`);
-    }
-  }
-  return failures;
+  return rows.flatMap((row) => {
+    const { name: place, outcomes, missing } = row;
+    if (missing !== undefined) return [{ place, name: "the whole suite", outcome: "skipped" }];
+    const ran = outcomes.map(({ name, error }): CaseResult => {
+      return { place, name, error, outcome: error === undefined ? "passed" : "failed" };
+    });
+    if (!runtimes.includes(row)) return ran;
+    const absent = [...names].filter((name) => !outcomes.some((outcome) => outcome.name === name));
+    return [
+      ...ran,
+      ...absent.map((name): CaseResult => {
+        return { place, name, error: "it did not run", outcome: "failed" };
+      }),
+    ];
+  });
 }
 
 async function main(): Promise<number> {
+  const { values, positionals } = parseArgs({
+    args: Deno.args,
+    allowPositionals: true,
+    options: { "junit-path": { type: "string" } },
+  });
   await using consumer = await startConsumer();
   await using world = await startWorld();
   const runtimes: Row[] = [];
-  const isChosen = (name: string) => Deno.args.length === 0 || Deno.args.includes(name);
+  const isChosen = (name: string) => positionals.length === 0 || positionals.includes(name);
   for (const candidate of CANDIDATES) {
     if (isChosen(candidate.name)) runtimes.push(await runCandidate(candidate, consumer, world));
   }
   const rows = [...runtimes];
   if (isChosen("examples")) rows.push(await runRow("examples", () => runExamples(consumer, world)));
   printTable(rows);
-  const failed = printFailures(rows, runtimes.filter(({ missing }) => missing === undefined));
-  const passed = rows.flatMap(({ outcomes }) => outcomes)
-    .filter(({ error }) => error === undefined).length;
-  const skipped = runtimes.filter(({ missing }) => missing !== undefined).length;
-  const skippedPart = skipped > 0 ? `, ${skipped} skipped` : "";
-  console.log(`\n${passed} passed, ${failed} failed${skippedPart}`);
-  return failed > 0 ? 1 : 0;
+  const results = resultsOf(rows, runtimes);
+  for (const { place, name, error } of results) {
+    if (error !== undefined) console.log(`\nFAILED  ${place}: ${name}\n${error}`);
+  }
+  const file = values["junit-path"];
+  if (file !== undefined) await Deno.writeTextFile(file, formatReport(results));
+  const count = (wanted: TestResult["outcome"]) =>
+    results.filter(({ outcome }) => outcome === wanted).length;
+  const skipped = count("skipped") > 0 ? `, ${count("skipped")} skipped` : "";
+  console.log(`\n${count("passed")} passed, ${count("failed")} failed${skipped}`);
+  return count("failed") > 0 ? 1 : 0;
 }
 
 if (import.meta.main) {

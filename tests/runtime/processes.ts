@@ -8,6 +8,7 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { findTools } from "../../scripts/package/tools.ts";
+import { plainCommand } from "../support/plain_command.ts";
 
 /** How long one line may take to come, in milliseconds. */
 const LINE_WITHIN_MS = 60_000;
@@ -32,7 +33,7 @@ export function startProgram(
   options: { env?: Record<string, string>; heard?: "stdout" | "stderr" } = {},
 ): Program {
   const { env, heard = "stdout" } = options;
-  const child = new Deno.Command(command, {
+  const child = plainCommand(command, {
     args: [...args],
     env,
     stdin: "piped",

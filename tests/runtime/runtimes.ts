@@ -6,9 +6,11 @@
 
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { findRuntime } from "../../scripts/find_runtimes.ts";
 import { bundle } from "../../scripts/package/bundle.ts";
 import type { Consumer } from "../../scripts/package/consumer.ts";
-import { findTool, nodePath, run, type ToolSet } from "../../scripts/package/tools.ts";
+import { nodePath, type ToolSet } from "../../scripts/package/tools.ts";
+import { plainCommand } from "../support/plain_command.ts";
 import type { Context, Feature, Outcome } from "./context.ts";
 import { startWorker } from "./processes.ts";
 import type { World } from "./world.ts";
@@ -63,7 +65,7 @@ async function findNode(name: string, set: ToolSet, consumer: Consumer): Promise
 }
 
 async function findBun(consumer: Consumer): Promise<Runtime> {
-  const [path, script] = [await bunPath(), await bundleRunner(consumer)];
+  const [path, script] = [await findRuntime("bun"), await bundleRunner(consumer)];
   return { name: "Bun", lacks: {}, run: (context) => runProcess(path, [script], context) };
 }
 
@@ -88,12 +90,6 @@ async function findWorkerd(consumer: Consumer, { authorityFile }: World): Promis
   };
 }
 
-/** The Bun on `PATH`, else one from npm. */
-export async function bunPath(): Promise<string> {
-  const installed = await run("bun", ["--version"]).then(({ success }) => success, () => false);
-  return installed ? "bun" : await findTool("bun", "bun");
-}
-
 /** Bundles the runner of Node and Bun beside the installed package, which it imports by its name. */
 async function bundleRunner(consumer: Consumer): Promise<string> {
   const script = join(consumer.folder, "runner.js");
@@ -111,7 +107,7 @@ export async function bundleWorker(consumer: Consumer, entry: string): Promise<s
 
 /** Runs the suite as a process that must end by itself. */
 async function runProcess(command: string, args: string[], context: Context): Promise<Outcome[]> {
-  const child = new Deno.Command(command, {
+  const child = plainCommand(command, {
     args: [...args, JSON.stringify(context)],
     stdin: "null",
     stdout: "piped",

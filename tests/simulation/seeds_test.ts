@@ -1,5 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import { findRuntime } from "../../scripts/find_runtimes.ts";
+import { plainCommand } from "../support/plain_command.ts";
 import { run } from "./support/run.ts";
 import { shrink } from "./support/shrink.ts";
 import { swarmPlan } from "./support/swarm.ts";
@@ -72,7 +73,7 @@ Deno.test({
       import { swarmPlan } from "./tests/simulation/support/swarm.ts";
       process.stdout.write((await run(swarmPlan(42), true)).world.trace.text);
     `;
-    const { success, stdout, stderr } = await new Deno.Command(node!, {
+    const { success, stdout, stderr } = await plainCommand(node!, {
       args: ["--input-type=module-typescript", "--no-warnings", "--eval", program],
       stdin: "null",
     }).output();

@@ -6,6 +6,7 @@
 
 import { fileURLToPath } from "node:url";
 import { findRuntime, type Runtime } from "../../scripts/find_runtimes.ts";
+import { plainCommand } from "./plain_command.ts";
 
 /** How a program ended and what it wrote. */
 export interface ProgramResult {
@@ -59,12 +60,11 @@ export function startProgram(
 ): Program {
   const { runtime = { name: "deno", path: Deno.execPath() }, flags = [] } = options;
   const file = fileURLToPath(new URL(`./programs/${name}`, import.meta.url));
-  const child = new Deno.Command(runtime.path!, {
+  const child = plainCommand(runtime.path!, {
     args: [...FLAGS[runtime.name], ...flags, file, ...args],
     stdin: "piped",
     stdout: "piped",
     stderr: "piped",
-    env: { NO_COLOR: "1" },
   }).spawn();
   return new Program(name, child);
 }

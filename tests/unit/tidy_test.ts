@@ -219,6 +219,12 @@ Deno.test("tidy: no test is run alone or left out", () => {
   assertEquals(wrong, []);
 });
 
+Deno.test("tidy: programs whose output tests compare are started by plainCommand()", () => {
+  const tests = listFiles("tests", /^tests\/(integration|runtime)\/.*\.ts$/u).map(readSource);
+  const wrong = tests.filter(({ code }) => code.includes("new Deno.Command("));
+  assertEquals(wrong.map(({ path }) => path), []);
+});
+
 Deno.test("tidy: the fallback import map names the same packages as deno.json", () => {
   const imports = (path: string): [string, string][] =>
     Object.entries(JSON.parse(readSource(path).text).imports);

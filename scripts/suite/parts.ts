@@ -1,0 +1,109 @@
+/**
+ * The parts of a whole run, in their order.
+ *
+ * @module
+ */
+
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { ROOT } from "../package/tools.ts";
+
+/** One step of the run: a `deno` command. */
+export interface Part {
+  readonly name: string;
+  readonly description: string;
+  /** How long it takes as a rule, in seconds, on two cores with everything in the cache. */
+  readonly usualS: number;
+  /** The arguments of `deno`. */
+  readonly args: readonly string[];
+  /** Whether it resolves `@std` imports. */
+  readonly usesStd?: boolean;
+  /** Whether it writes a report in JUnit's format to the file of `--junit-path`, so that its tests are counted. */
+  readonly holdsTests?: boolean;
+  /** Whether it starts Redis servers. */
+  readonly needsRedis?: boolean;
+  /** A folder without which the part is left out. */
+  readonly onlyWith?: string;
+}
+
+/** Every part. */
+export const PARTS: readonly Part[] = [
+  { name: "fmt", description: "formatting", usualS: 1, args: ["fmt", "--check"] },
+  { name: "lint", description: "lint rules", usualS: 2, args: ["lint"] },
+  {
+    name: "check",
+    description: "types of all code",
+    usualS: 10,
+    args: ["check", "mod.ts", "src", "tests", "scripts"],
+    usesStd: true,
+  },
+  {
+    name: "doc",
+    description: "documentation of the public API",
+    usualS: 1,
+    args: ["doc", "--lint", ...entryPoints()],
+  },
+  testPart("examples", "code in doc comments and README", 10, [
+    "--doc",
+    "--allow-net=127.0.0.1",
+    "mod.ts",
+    "src",
+    "README.md",
+  ]),
+  testPart("unit", "tests without permissions", 30, ["--allow-read=.", "tests/unit"]),
+  {
+    ...testPart("integration", "tests on real Redis servers", 150, ["-A", "tests/integration"]),
+    needsRedis: true,
+  },
+  {
+    ...testPart("simulation", "seeded simulations", 60, ["-A", "tests/simulation"]),
+    onlyWith: "tests/simulation",
+  },
+  {
+    name: "runtime",
+    description: "one suite on Deno, Node, Bun and workerd, and the examples",
+    usualS: 60,
+    args: ["run", "-A", "tests/runtime/main.ts"],
+    holdsTests: true,
+    needsRedis: true,
+  },
+  {
+    name: "npm",
+    description: "the npm package: built, packed, checked",
+    usualS: 60,
+    args: ["run", "-A", "scripts/check_npm.ts"],
+    needsRedis: true,
+  },
+  {
+    name: "publish",
+    description: "dry run of publishing",
+    usualS: 5,
+    args: ["publish", "--dry-run", "--allow-dirty"],
+  },
+];
+
+/** Whether what a part runs is there. */
+export function isPresent({ onlyWith }: Part): boolean {
+  return onlyWith === undefined || existsSync(join(ROOT, onlyWith));
+}
+
+/** Whether a part is a `deno test`, which takes the arguments of one. */
+export function isDenoTest({ args }: Part): boolean {
+  return args[0] === "test";
+}
+
+function testPart(name: string, description: string, usualS: number, args: string[]): Part {
+  return {
+    name,
+    description,
+    usualS,
+    args: ["test", "--no-prompt", ...args],
+    usesStd: true,
+    holdsTests: true,
+  };
+}
+
+function entryPoints(): string[] {
+  const config = JSON.parse(Deno.readTextFileSync(join(ROOT, "deno.json")));
+  return Object.values<string>(config.exports);
+}

@@ -1,0 +1,64 @@
+/**
+ * What became of each test, in JUnit's format: `deno test --junit-path` writes it, and so does the runtime suite.
+ *
+ * @module
+ */
+
+/** What became of one test. */
+export interface TestResult {
+  /** Where it stands: a file and a line, or the name of a runtime. */
+  readonly place: string;
+  readonly name: string;
+  readonly outcome: "passed" | "failed" | "skipped";
+}
+
+const ESCAPES: readonly (readonly [character: string, escape: string])[] = [
+  ["<", "&lt;"],
+  [">", "&gt;"],
+  ['"', "&quot;"],
+  ["'", "&apos;"],
+  ["&", "&amp;"],
+];
+
+/** Reads a report. */
+export function parseReport(xml: string): TestResult[] {
+  return [...xml.matchAll(/<testcase ([^>]*?)(?:\/>|>(.*?)<\/testcase>)/gs)].map(
+    ([, attributes = "", content = ""]) => {
+      const value = (name: string) => {
+        const [, text = ""] = new RegExp(`\\b${name}="([^"]*)"`).exec(attributes) ?? [];
+        return unescape(text);
+      };
+      const [file, line] = [value("classname"), value("line")];
+      return {
+        place: line === "" ? file : `${file}:${line}`,
+        name: value("name"),
+        outcome: /<(failure|error)\b/.test(content)
+          ? "failed"
+          : content.includes("<skipped")
+          ? "skipped"
+          : "passed",
+      };
+    },
+  );
+}
+
+/** Writes a report that {@linkcode parseReport} and other readers of the format understand. */
+export function formatReport(results: readonly TestResult[]): string {
+  const cases = results.map(({ place, name, outcome }) => {
+    const content = { passed: "", failed: "<failure/>", skipped: "<skipped/>" }[outcome];
+    return `<testcase classname="${escape(place)}" name="${escape(name)}">${content}</testcase>`;
+  });
+  return `<?xml version="1.0" encoding="UTF-8"?>
+<testsuites><testsuite name="suite">
+${cases.join("\n")}
+</testsuite></testsuites>
+`;
+}
+
+function escape(text: string): string {
+  return ESCAPES.toReversed().reduce((result, [from, to]) => result.replaceAll(from, to), text);
+}
+
+function unescape(text: string): string {
+  return ESCAPES.reduce((result, [to, from]) => result.replaceAll(from, to), text);
+}
