@@ -12,6 +12,9 @@ const WRITTEN_BY_DENO = `<?xml version="1.0" encoding="UTF-8"?>
         <testcase name="is left out" classname="./tests/some_test.ts" time="0.000" line="3" col="6">
             <skipped/>
         </testcase>
+        <testcase name="does not match the filter" classname="./tests/some_test.ts" line="4" col="6">
+            <skipped/>
+        </testcase>
     </testsuite>
 </testsuites>`;
 
