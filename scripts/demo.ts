@@ -9,7 +9,7 @@
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { Crew } from "./demo/crew.ts";
-import { type NodeChoice, startNodes } from "./demo/nodes.ts";
+import { type DemoNodes, type NodeChoice, startNodes } from "./demo/nodes.ts";
 import { type Outcome, run } from "./demo/run.ts";
 import { paint } from "./demo/screen.ts";
 
@@ -61,7 +61,7 @@ async function demo(choice: NodeChoice, signal: AbortSignal): Promise<boolean> {
   const setup = { urls, file: counter.file, resource: RESOURCE, ttlMs: TTL_MS };
   signal.throwIfAborted();
   await using crew = await Crew.start(WORKERS, setup);
-  introduce(started.description);
+  introduce(started);
 
   const plan = { increments: INCREMENTS, ttlMs: TTL_MS };
   await counter.reset();
@@ -86,11 +86,11 @@ async function demo(choice: NodeChoice, signal: AbortSignal): Promise<boolean> {
   return kept && lost;
 }
 
-function introduce(description: string): void {
+function introduce({ description, excuse }: DemoNodes): void {
   console.log(`
   ${paint("bold", "Hasp: five nodes, one lock")}
 
-  nodes     ${description}, quorum 3
+  nodes     ${description}, quorum 3${excuse === undefined ? "" : `\n            ${excuse}`}
   workers   ${WORKERS.length} processes; each ${INCREMENTS} times reads a counter, pauses, writes it + 1
   legend    ${paint("cyan", "█")} inside, between reading and writing  ${
     paint("dim", "·")

@@ -26,6 +26,15 @@ const HOW_TO_INSTALL =
   "No redis-server was found: install Redis (for example with 'apt install redis-server' " +
   "or 'brew install redis'), or set REDIS_SERVER to the path of one";
 
+/** How long an executable may take to state its version, in milliseconds. */
+const VERSION_WITHIN_MS = 10_000;
+
+/** Options of {@linkcode findRedisServer}. */
+export interface FindRedisOptions {
+  /** Whether a server is fetched where there is none. @default {true} */
+  readonly fetch?: boolean;
+}
+
 /**
  * Finds a Redis server, fetching one into the project's cache when the machine has none.
  *
@@ -36,7 +45,7 @@ const HOW_TO_INSTALL =
  * sent to its process reaches the server itself.
  * @throws {Error} If there is no server and none could be fetched; the message says how to install one.
  */
-export async function findRedisServer(): Promise<string> {
+export async function findRedisServer({ fetch = true }: FindRedisOptions = {}): Promise<string> {
   const named = Deno.env.get("REDIS_SERVER");
   if (named) {
     if (await runs(resolve(named))) return resolve(named);
@@ -47,6 +56,7 @@ export async function findRedisServer(): Promise<string> {
 
   const cached = join(REDIS, WRAPPER);
   if (await runs(cached)) return cached;
+  if (!fetch) throw new Error(HOW_TO_INSTALL);
   try {
     await fetchServer();
   } catch (cause) {
@@ -69,7 +79,9 @@ async function findInstalled(): Promise<string | undefined> {
 /** Whether `path` is an executable that can state its version, which needs all of its libraries. */
 async function runs(path: string): Promise<boolean> {
   try {
-    return (await run(path, "--version")).success;
+    const signal = AbortSignal.timeout(VERSION_WITHIN_MS);
+    return (await new Deno.Command(path, { args: ["--version"], stdin: "null", signal }).output())
+      .success;
   } catch {
     return false;
   }

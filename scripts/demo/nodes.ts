@@ -1,13 +1,10 @@
 /**
- * Five nodes to vote: real Redis servers where the machine has one, else nodes in memory. Either way each can be
- * killed and stopped.
+ * Five nodes to vote: real Redis servers where the machine has one that runs, else nodes in memory. Either way each
+ * can be killed and stopped.
  *
  * @module
  */
 
-import { existsSync } from "node:fs";
-import { delimiter, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { findRedisServer } from "../find_redis.ts";
 import { startNodes as startMemoryNodes } from "../../src/testing/mod.ts";
 import { startServers } from "../../tests/support/servers.ts";
@@ -32,26 +29,21 @@ export interface DemoNode {
 export interface DemoNodes extends AsyncDisposable {
   readonly nodes: readonly DemoNode[];
   readonly description: string;
+  /** Why they are not real servers, where that was not asked for. */
+  readonly excuse?: string;
 }
-
-/** Where `scripts/find_redis.ts` leaves a server that it fetched. */
-const FETCHED = fileURLToPath(new URL("../../.cache/redis/run-redis-server", import.meta.url));
-const FOLDERS = ["/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"];
 
 /** Starts `count` nodes. */
 export async function startNodes(choice: NodeChoice, count: number): Promise<DemoNodes> {
-  const redis = choice === "memory" || choice === "any" && !hasRedisServer()
-    ? undefined
-    : await findRedisServer();
-  return redis === undefined ? await startInMemory(count) : await startRedis(redis, count);
-}
-
-/** Whether a server can be had without fetching one, which may take longer than the whole demo. */
-function hasRedisServer(): boolean {
-  const folders = (Deno.env.get("PATH") ?? "").split(delimiter).concat(FOLDERS);
-  const names = ["redis-server", "valkey-server"];
-  return Boolean(Deno.env.get("REDIS_SERVER")) || existsSync(FETCHED) ||
-    folders.some((folder) => folder && names.some((name) => existsSync(join(folder, name))));
+  if (choice === "memory") return await startInMemory(count);
+  if (choice === "redis") return await startRedis(await findRedisServer(), count);
+  try {
+    // Fetching a server may take longer than the whole demo.
+    return await startRedis(await findRedisServer({ fetch: false }), count);
+  } catch (error) {
+    const [excuse] = (error instanceof Error ? error.message : String(error)).split("\n");
+    return { ...await startInMemory(count), excuse };
+  }
 }
 
 async function startRedis(executable: string, count: number): Promise<DemoNodes> {
