@@ -26,7 +26,12 @@ const REQUESTS = 5;
 /** Runs every example. */
 export async function runExamples(consumer: Consumer, world: World): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
-  const env = { REDIS_NODES: world.urls.join(",") };
+  // The first node is dead and the second hung: what the examples promise holds all the same.
+  const [deadUrl, [hungUrl]] = [world.deadUrls[0], world.contextFor([]).hungUrls];
+  const env = {
+    REDIS_NODES: [deadUrl, hungUrl, ...world.urls.slice(0, 3)].join(","),
+    STORE_URL: world.urls[3]!,
+  };
   await runCases((test) => {
     test("deno_deploy.ts does a job once", () => runDenoDeploy(env));
     test("cloudflare_worker.ts does a job once", () => runWorker(consumer, world, env));
@@ -39,7 +44,13 @@ export async function runExamples(consumer: Consumer, world: World): Promise<Out
 
 async function runDenoDeploy(env: Record<string, string>): Promise<void> {
   await using server = startProgram(Deno.execPath(), [
-    ...["serve", "--no-prompt", "--no-check", "--allow-net=127.0.0.1", "--allow-env=REDIS_NODES"],
+    ...[
+      "serve",
+      "--no-prompt",
+      "--no-check",
+      "--allow-net=127.0.0.1",
+      "--allow-env=REDIS_NODES,STORE_URL",
+    ],
     ...["--host=127.0.0.1", "--port=0", join(EXAMPLES, "deno_deploy.ts")],
   ], { env, heard: "stderr" });
   await expectOneDoes(await addressIn(server.nextLine()), "deno");

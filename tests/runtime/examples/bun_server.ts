@@ -5,7 +5,7 @@
  */
 
 import { createRedlock } from "@hasp/redlock";
-import { connect } from "@hasp/redlock/redis";
+import { RedisClient } from "@hasp/redlock/redis";
 import process from "node:process";
 import { once, sendInvoice } from "./once.ts";
 
@@ -18,9 +18,8 @@ declare const Bun: {
   }): { readonly url: URL };
 };
 
-const nodes = process.env.REDIS_NODES!.split(",");
-const redlock = createRedlock(nodes);
-const store = await connect(nodes[0]!);
+const redlock = createRedlock(process.env.REDIS_NODES!.split(","));
+const store = new RedisClient(process.env.STORE_URL!);
 
 const server = Bun.serve({
   hostname: "127.0.0.1",

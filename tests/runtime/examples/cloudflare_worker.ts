@@ -12,15 +12,16 @@ import { once, sendInvoice } from "./once.ts";
 export interface Env {
   /** Addresses of the nodes, with commas in between. */
   readonly REDIS_NODES: string;
+  /** Address of the Redis server that the job writes to. */
+  readonly STORE_URL: string;
 }
 
 export default {
   /** Answers 201 where this request did the job, 200 where it was done already. */
   async fetch(request: Request, env: Env): Promise<Response> {
-    const nodes = env.REDIS_NODES.split(",");
-    // A worker's connections belong to one request, so each makes a client of its own and closes it.
-    await using redlock = createRedlock(nodes);
-    await using store = await connect(nodes[0]!);
+    // A worker's connections belong to one request, so each makes clients of its own and closes them.
+    await using redlock = createRedlock(env.REDIS_NODES.split(","));
+    await using store = await connect(env.STORE_URL);
     const id = new URL(request.url).pathname;
     const done = await once(redlock, store, id, sendInvoice);
     return Response.json({ id, done }, { status: done ? 201 : 200 });

@@ -11,11 +11,10 @@ import process from "node:process";
 import { once, sendInvoice } from "./once.ts";
 
 const [name] = process.argv.slice(2);
-const nodes = process.env.REDIS_NODES!.split(",");
 const today = new Date().toISOString().slice(0, 10);
 
-await using redlock = createRedlock(nodes, { waitMs: 60_000 });
-await using store = await connect(nodes[0]!);
+await using redlock = createRedlock(process.env.REDIS_NODES!.split(","), { waitMs: 60_000 });
+await using store = await connect(process.env.STORE_URL!);
 try {
   const done = await once(redlock, store, `${name}:${today}`, sendInvoice);
   console.log(done ? "done here" : "done elsewhere");

@@ -12,7 +12,8 @@ const REMEMBERED_S = 86_400;
 
 /**
  * Does a job unless it was done. The lock lets one at a time look and work; the record of what was done stands in the
- * store that the job itself writes to, here a Redis key.
+ * store that the job itself writes to, here a Redis server that is none of the lock's nodes: a lock survives a node
+ * that is down, and so must the record.
  *
  * @param redlock The lock client.
  * @param store Where the record stands.
