@@ -15,7 +15,8 @@ import { SERVER_COMMANDS } from "./server_commands.ts";
 /** Bytes of a refused request that an error repeats at the most. */
 const ECHO_BYTES_MAX = 128;
 
-const COMMANDS: ReadonlyMap<string, Command> = new Map(
+/** Every command by its name in lower case. */
+export const COMMANDS: ReadonlyMap<string, Command> = new Map(
   Object.entries({
     ...CONNECTION_COMMANDS,
     ...SERVER_COMMANDS,

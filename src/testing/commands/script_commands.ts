@@ -32,7 +32,7 @@ function evalSource(context: CommandContext, [source, ...args]: readonly string[
   const { keys, values } = splitArguments(args);
   const script = functionOf(source);
   context.server.scripts.add(script.sha1);
-  return script.run(context, keys, values);
+  return runScript(script, context, keys, values);
 }
 
 function evalSha(context: CommandContext, [name, ...args]: readonly string[]): string {
@@ -41,7 +41,23 @@ function evalSha(context: CommandContext, [name, ...args]: readonly string[]): s
   const { keys, values } = splitArguments(args);
   const script = FUNCTIONS.get(name.toLowerCase());
   if (!script || !context.server.scripts.has(script.sha1)) throw unknown;
-  return script.run(context, keys, values);
+  return runScript(script, context, keys, values);
+}
+
+/** Lua stops with an error where a key or a value is missing, and so does the function that stands for a script. */
+function runScript(
+  script: ScriptFunction,
+  context: CommandContext,
+  keys: readonly string[],
+  values: readonly string[],
+): string {
+  try {
+    return script.run(context, keys, values);
+  } catch (error) {
+    if (error instanceof CommandError) throw error;
+    const { message } = error as Error;
+    throw new CommandError(`ERR user_script: ${message} script: ${script.sha1}`);
+  }
 }
 
 /** Parts `<count> <key …> <value …>`. */

@@ -43,9 +43,18 @@ export function failure(text: string): string {
   return `-${text.replace(/[\r\n]/gu, " ")}\r\n`;
 }
 
-/** `:number`. */
+/** The least integer of 64 bits: what Redis makes of a number that has no place among them. */
+const INT64_MIN = -(2n ** 63n);
+
+/** `:number`; of a number from a script the integer that Redis makes of it. */
 export function integer(number: number | bigint): string {
-  return `:${number}\r\n`;
+  return `:${
+    typeof number === "bigint" || Number.isSafeInteger(number) ? number : int64(number)
+  }\r\n`;
+}
+
+function int64(number: number): bigint {
+  return Math.abs(number) < 2 ** 63 ? BigInt(Math.trunc(number)) : INT64_MIN;
 }
 
 /** A bulk string, or the null bulk string. */
