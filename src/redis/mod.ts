@@ -18,15 +18,36 @@
  *
  * @module
  */
-export { type ClientOptions, connect, RedisClient, type SendOptions } from "./client.ts";
+export {
+  /** How to reach a server. */
+  type ClientOptions,
+  connect,
+  RedisClient,
+  type SendOptions,
+} from "./client.ts";
 export type { CommandArgument } from "./encoder.ts";
 export {
+  /** Whether a command whose connection failed was sent. */
   type CommandOutcome,
+  /** Rejects a command whose connection could not be made, or broke before the reply had come. */
   ConnectionError,
+  /** Rejects a command if the server sent bytes that are no RESP2. */
   ProtocolError,
+  /** Base class of the client's errors. */
   RedisError,
+  /** The `code` of a {@linkcode RedisError}. */
   type RedisErrorCode,
+  /** An error reply of the server; `prefix` is its first word, such as `NOAUTH`. */
   ReplyError,
 } from "./errors.ts";
 export type { RawReply, Reply } from "./reply.ts";
-export type { Connect, ConnectTarget, TlsOptions, Transport } from "../transport/transport.ts";
+export type {
+  /** Opens a transport to a server: a connection of your own behind the client. */
+  Connect,
+  /** Where to connect to: a host and port, or the path of a Unix domain socket. */
+  ConnectTarget,
+  /** How TLS connections are made: whom to trust, and who we are. */
+  TlsOptions,
+  /** An open byte stream, as `Deno.Conn` is one. */
+  Transport,
+} from "../transport/transport.ts";

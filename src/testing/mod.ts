@@ -28,4 +28,13 @@ export {
 export type { MemorySession, MemorySessionOptions } from "./server/memory_session.ts";
 export { startNodes, type TestNodes } from "./start_nodes.ts";
 export type { TestNode } from "./test_node.ts";
-export type { Connect, ConnectTarget, TlsOptions, Transport } from "../transport/transport.ts";
+export type {
+  /** Opens a transport to a server: a connection of your own behind the client. */
+  Connect,
+  /** Where to connect to: a host and port, or the path of a Unix domain socket. */
+  ConnectTarget,
+  /** How TLS connections are made: whom to trust, and who we are. */
+  TlsOptions,
+  /** An open byte stream, as `Deno.Conn` is one. */
+  Transport,
+} from "../transport/transport.ts";
