@@ -1,15 +1,16 @@
 /**
  * Builds the npm package, packs it, installs it as a user would, and checks what came of it. `--sizes` lists the
- * modules by weight too.
+ * modules by weight too. `--pack FOLDER` leaves there what is to be published, if every check passed: the tarball, and
+ * in the file `tag` the npm tag to publish it under.
  *
  * @module
  */
 
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { parseArgs } from "node:util";
 import { type Consumer, startConsumer } from "./package/consumer.ts";
 import { filesIn } from "./package/finish.ts";
-import { CODE_FOLDER, readConfig } from "./package/manifest.ts";
+import { CODE_FOLDER, npmTag, readConfig } from "./package/manifest.ts";
 import { checkBundles, weighModules } from "./package/sizes.ts";
 import { measureStart } from "./package/start.ts";
 import { findTool, nodePath, succeed } from "./package/tools.ts";
@@ -156,10 +157,19 @@ async function printModules(consumer: Consumer): Promise<void> {
   }
 }
 
+/** Leaves in a folder what is to be published. */
+async function leave({ tarballPath }: Consumer, folder: string): Promise<void> {
+  await Deno.mkdir(folder, { recursive: true });
+  await Deno.copyFile(tarballPath, join(folder, basename(tarballPath)));
+  const { version } = await readConfig();
+  await Deno.writeTextFile(join(folder, "tag"), npmTag(version));
+  console.log(`\nTo be published: ${join(folder, basename(tarballPath))}`);
+}
+
 async function main(): Promise<number> {
-  const { values: { sizes } } = parseArgs({
+  const { values: { sizes, pack } } = parseArgs({
     args: Deno.args,
-    options: { sizes: { type: "boolean", default: false } },
+    options: { sizes: { type: "boolean", default: false }, pack: { type: "string" } },
   });
   let failed = 0;
   await using consumer = await startConsumer();
@@ -172,6 +182,7 @@ async function main(): Promise<number> {
     }
   }
   if (sizes) await printModules(consumer);
+  if (pack !== undefined && failed === 0) await leave(consumer, pack);
   console.log(`\n${CHECKS.length - failed} passed, ${failed} failed`);
   return failed > 0 ? 1 : 0;
 }

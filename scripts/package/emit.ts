@@ -60,7 +60,9 @@ export async function loadDnt(): Promise<Dnt> {
 
 /** Emits through dnt into `folder`. */
 export async function emitThroughDnt(dnt: Dnt, config: Config, folder: string): Promise<void> {
-  const importMap = await Deno.makeTempFile({ suffix: ".json" });
+  // In a folder of its own, as dnt takes the folder of an import map for the root of a project.
+  const work = await Deno.makeTempDir({ dir: CACHE, prefix: "npm-map-" });
+  const importMap = join(work, "import_map.json");
   const standIn = join(ROOT, SOCKETS_STAND_IN);
   await Deno.writeTextFile(
     importMap,
@@ -91,7 +93,7 @@ export async function emitThroughDnt(dnt: Dnt, config: Config, folder: string): 
       compilerOptions: { target: TARGET, lib: [TARGET], skipLibCheck: true },
     });
   } finally {
-    await Deno.remove(importMap);
+    await Deno.remove(work, { recursive: true });
   }
 }
 

@@ -49,6 +49,16 @@ export async function readConfig(): Promise<Config> {
   return JSON.parse(await Deno.readTextFile(join(ROOT, "deno.json")));
 }
 
+/**
+ * The npm tag that a version is published under, so that nobody gets a prerelease who did not ask for one: `latest`,
+ * or of a prerelease its own word, as `beta` of `1.0.0-beta.2`, and `next` where it has none.
+ */
+export function npmTag(version: string): string {
+  const [, prerelease] = /^[^-+]+-([^+]+)/.exec(version) ?? [];
+  if (prerelease === undefined) return "latest";
+  return /^[a-z]+/.exec(prerelease)?.[0] ?? "next";
+}
+
 /** Makes the whole `package.json`. */
 export function packageJson({ name, version, license, exports }: Config): Record<string, unknown> {
   const code = (path: string) => `./${CODE_FOLDER}/${path}`;

@@ -1,0 +1,20 @@
+/** What dnt is given. */
+
+import { assertEquals } from "@std/assert";
+import { dirname } from "node:path";
+import { emitThroughDnt } from "../../scripts/package/emit.ts";
+import { readConfig } from "../../scripts/package/manifest.ts";
+import { CACHE } from "../../scripts/package/tools.ts";
+
+Deno.test("emitThroughDnt() gives dnt an import map in a folder of its own, and removes it", async () => {
+  await Deno.mkdir(CACHE, { recursive: true });
+  let folder = "";
+  let beside: string[] = [];
+  const build = async ({ importMap }: Record<string, unknown>) => {
+    folder = dirname(importMap as string);
+    beside = (await Array.fromAsync(Deno.readDir(folder))).map(({ name }) => name);
+  };
+  await emitThroughDnt({ build }, await readConfig(), "unused");
+  assertEquals(beside, ["import_map.json"]);
+  assertEquals(await Deno.lstat(folder).catch((error) => error.name), "NotFound");
+});
