@@ -10,9 +10,9 @@ export class TextLineStream extends TransformStream<string, string> {
     let unread = "";
     super({
       transform(chunk, controller) {
-        const localQueues = (unread + chunk).split("\n");
-        unread = localQueues.pop()!;
-        for (const line of localQueues) controller.enqueue(line);
+        const lines = (unread + chunk).split("\n");
+        unread = lines.pop()!;
+        for (const line of lines) controller.enqueue(line);
       },
     });
   }

@@ -44,18 +44,18 @@ export class Canvas implements Disposable {
   #height = 0;
 
   /** Paints a picture in place of the one before. */
-  paint(localQueues: readonly string[]): void {
-    if (!fits(localQueues.length)) return;
-    const text = localQueues.map((line) => `${line}\x1b[K\n`).join("");
+  paint(lines: readonly string[]): void {
+    if (!fits(lines.length)) return;
+    const text = lines.map((line) => `${line}\x1b[K\n`).join("");
     const above = this.#height > 0 ? `\x1b[${this.#height}A` : "\x1b[?25l";
     write(above + text + "\x1b[J");
-    this.#height = localQueues.length;
+    this.#height = lines.length;
   }
 
   /** Paints the last picture, which stays. */
-  finish(localQueues: readonly string[]): void {
-    if (this.#height > 0 && fits(localQueues.length)) this.paint(localQueues);
-    else console.log(localQueues.join("\n"));
+  finish(lines: readonly string[]): void {
+    if (this.#height > 0 && fits(lines.length)) this.paint(lines);
+    else console.log(lines.join("\n"));
     this[Symbol.dispose]();
   }
 

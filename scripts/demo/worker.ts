@@ -116,8 +116,8 @@ async function perform({ locked, increments }: WorkerTask): Promise<void> {
 // Ctrl-C reaches every process of the terminal; this one leaves ending it to the demo.
 Deno.addSignalListener("SIGINT", () => {});
 report("ready");
-const localQueues = Deno.stdin.readable
+const lines = Deno.stdin.readable
   .pipeThrough(new TextDecoderStream())
   .pipeThrough(new TextLineStream());
-for await (const line of localQueues) perform(JSON.parse(line));
+for await (const line of lines) perform(JSON.parse(line));
 Deno.exit();

@@ -43,7 +43,7 @@ export const PARTS: readonly Part[] = [
     usualS: 1,
     args: ["doc", "--lint", ...entryPoints()],
   },
-  testPart("examples", "code in doc comments and README", 10, [
+  testPart("examples", "code in doc comments and README", 8, [
     "--doc",
     "--allow-net=127.0.0.1",
     "mod.ts",
@@ -52,11 +52,11 @@ export const PARTS: readonly Part[] = [
   ]),
   testPart("unit", "tests without permissions", 30, ["--allow-read=.", "tests/unit"]),
   {
-    ...testPart("integration", "tests on real Redis servers", 150, ["-A", "tests/integration"]),
+    ...testPart("integration", "tests on real Redis servers", 210, ["-A", "tests/integration"]),
     needsRedis: true,
   },
   {
-    ...testPart("simulation", "seeded simulations", 60, ["-A", "tests/simulation"]),
+    ...testPart("simulation", "seeded simulations", 45, ["-A", "tests/simulation"]),
     onlyWith: "tests/simulation",
   },
   {

@@ -207,9 +207,9 @@ function lasting(info: string): string {
 
 /** The lines of `info` that stand in `known` too, in the sections that do. */
 function knownPart(info: string, known: string): string {
-  const localQueues = new Set(known.split("\r\n"));
-  return info.split(/\r\n(?=# )/u).filter((section) => localQueues.has(section.split("\r\n", 1)[0]))
-    .map((section) => section.split("\r\n").filter((line) => localQueues.has(line)).join("\r\n"))
+  const lines = new Set(known.split("\r\n"));
+  return info.split(/\r\n(?=# )/u).filter((section) => lines.has(section.split("\r\n", 1)[0]))
+    .map((section) => section.split("\r\n").filter((line) => lines.has(line)).join("\r\n"))
     .join("\r\n");
 }
 

@@ -56,10 +56,10 @@ Deno.test("Prometheus example shows what was counted as a text page", async () =
   await using redlock = createRedlock(nodes.addresses, { onEvent: count });
   await redlock.using("invoice:42", () => {});
   await redlock.using("invoice:42", () => {});
-  const localQueues = page().split("\n");
-  assert(localQueues.includes('redlock_events_total{type="acquired"} 2'));
-  assert(localQueues.includes('redlock_events_total{type="released"} 2'));
-  assert(localQueues.some((line) => /^redlock_held_seconds_total \d+(\.\d+)?$/u.test(line)));
+  const lines = page().split("\n");
+  assert(lines.includes('redlock_events_total{type="acquired"} 2'));
+  assert(lines.includes('redlock_events_total{type="released"} 2'));
+  assert(lines.some((line) => /^redlock_held_seconds_total \d+(\.\d+)?$/u.test(line)));
 });
 
 for (const name of ["opentelemetry", "prometheus"]) {

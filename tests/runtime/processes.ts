@@ -42,7 +42,7 @@ export function startProgram(
   }).spawn();
   const errors = new Response(child[heard === "stdout" ? "stderr" : "stdout"]).text();
   const writer = child.stdin.getWriter();
-  const localQueues = linesOf(child[heard]);
+  const lines = linesOf(child[heard]);
   let inputOpen = true;
   /** Asks it to end, and kills it where it does not. */
   const stop = () => {
@@ -62,7 +62,7 @@ export function startProgram(
   return {
     async nextLine() {
       const timer = setTimeout(stop, LINE_WITHIN_MS);
-      const { value, done } = await localQueues.next();
+      const { value, done } = await lines.next();
       clearTimeout(timer);
       if (done) {
         const { code } = await child.status;
@@ -74,7 +74,7 @@ export function startProgram(
     async end() {
       await closeInput();
       const timer = setTimeout(stop, LINE_WITHIN_MS);
-      for await (const _line of localQueues);
+      for await (const _line of lines);
       const status = await child.status;
       clearTimeout(timer);
       return status;
@@ -82,7 +82,7 @@ export function startProgram(
     async [Symbol.asyncDispose]() {
       await closeInput();
       stop();
-      await localQueues.return(undefined);
+      await lines.return(undefined);
       await Promise.all([child.status, errors]);
     },
   };
@@ -91,9 +91,9 @@ export function startProgram(
 async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<string, undefined> {
   let rest = "";
   for await (const text of stream.pipeThrough(new TextDecoderStream())) {
-    const localQueues = (rest + text).split("\n");
-    rest = localQueues.pop()!;
-    yield* localQueues;
+    const lines = (rest + text).split("\n");
+    rest = lines.pop()!;
+    yield* lines;
   }
 }
 

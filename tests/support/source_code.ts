@@ -62,11 +62,11 @@ const NO_FUNCTION_HEAD = /^\s*(\} )?(else |)?(if|for|while|switch|catch|do|try|w
 
 /** Every function of several lines, by the indentation that `deno fmt` gives it. */
 export function functionLengths({ code }: SourceFile): FunctionLength[] {
-  const localQueues = code.split("\n");
-  return localQueues.flatMap((head, index) => {
+  const lines = code.split("\n");
+  return lines.flatMap((head, index) => {
     if (!head.endsWith("{") || !FUNCTION_HEAD.test(head) || NO_FUNCTION_HEAD.test(head)) return [];
     const indent = /^\s*/u.exec(head)![0];
-    const end = localQueues.findIndex((line, at) => at > index && line.startsWith(`${indent}}`));
+    const end = lines.findIndex((line, at) => at > index && line.startsWith(`${indent}}`));
     return [{ line: index + 1, length: end - index + 1 }];
   });
 }

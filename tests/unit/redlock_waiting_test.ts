@@ -282,10 +282,10 @@ for (const [how, options] of [["whose time is over", { waitMs: 1_500 }], ["that 
     controller.abort(REASON);
     await bench.advance(0);
     assertEquals([...bench.errors.keys()], ["first"]);
-    const localQueues = bench.cluster.lines;
-    assertEquals(localQueues.map(({ length }) => length), [1, 1, 1]);
+    const lines = bench.cluster.lines;
+    assertEquals(lines.map(({ length }) => length), [1, 1, 1]);
     await bench.advance(1_000);
-    assertEquals(bench.cluster.lines, localQueues);
+    assertEquals(bench.cluster.lines, lines);
     bench.cluster.free();
     await bench.advance(0);
     assertEquals(bench.won, ["second"]);

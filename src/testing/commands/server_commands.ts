@@ -39,9 +39,7 @@ function info({ server }: CommandContext, names: readonly string[]): string {
   const all = wanted.length === 0 || wanted.some((name) => ALL_SECTIONS.includes(name));
   const sections = Object.entries(infoSections(server))
     .filter(([name]) => all || wanted.includes(name.toLowerCase()))
-    .map(([name, localQueues]) =>
-      `# ${name}\r\n${localQueues.map((line) => `${line}\r\n`).join("")}`
-    );
+    .map(([name, lines]) => `# ${name}\r\n${lines.map((line) => `${line}\r\n`).join("")}`);
   return bulk(sections.join("\r\n"));
 }
 

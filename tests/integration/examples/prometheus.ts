@@ -11,7 +11,7 @@ export function count(event: RedlockEvent): void {
 
 /** Answer it under `/metrics`, as `text/plain; version=0.0.4`. */
 export function page(): string {
-  const localQueues = [
+  const lines = [
     "# HELP redlock_events_total What happened to locks and nodes.",
     "# TYPE redlock_events_total counter",
     ...[...events].map(([type, total]) => `redlock_events_total{type="${type}"} ${total}`),
@@ -19,5 +19,5 @@ export function page(): string {
     "# TYPE redlock_held_seconds_total counter",
     `redlock_held_seconds_total ${heldMs / 1_000}`,
   ];
-  return localQueues.join("\n") + "\n";
+  return lines.join("\n") + "\n";
 }

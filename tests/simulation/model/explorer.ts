@@ -101,12 +101,12 @@ function way(keys: readonly string[], origins: readonly number[], last: number):
 /** Goes a way once more, as no states but the last ones are kept, and tells what happens on it. */
 function trace<State, Action>(model: Model<State, Action>, [first, ...rest]: string[]): string[] {
   let state: State = [...model.initial()].find((candidate) => model.key(candidate) === first)!;
-  const localQueues = [model.describeState(state)];
+  const lines = [model.describeState(state)];
   for (const key of rest) {
     const step = [...model.steps(state)].find((candidate) => model.key(candidate.state) === key)!;
-    localQueues.push(model.describeStep(step));
+    lines.push(model.describeStep(step));
     state = step.state;
   }
   const last = [...model.steps(state)].find(({ violation }) => violation !== undefined)!;
-  return [...localQueues, model.describeStep(last), last.violation!];
+  return [...lines, model.describeStep(last), last.violation!];
 }

@@ -21,8 +21,8 @@ await redlock.using(`warm-up:${Deno.pid}`, () => {});
 console.log("ready");
 
 let lock: Lock | undefined;
-const localQueues = Deno.stdin.readable.pipeThrough(new TextDecoderStream());
-for await (const text of localQueues) {
+const lines = Deno.stdin.readable.pipeThrough(new TextDecoderStream());
+for await (const text of lines) {
   for (const line of text.split("\n")) {
     if (line === "ask") {
       lock = await redlock.acquire(resource);

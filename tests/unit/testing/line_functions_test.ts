@@ -174,8 +174,8 @@ Deno.test("MemoryRedis sets none of several keys where one is held, and waits fo
   bench.lineUp("n", "x:1:5", "y:3:5");
   assertEquals(bench.acquire("k l m n", "x:1:5", 1), "300 0 1");
   assertEquals(bench.standing("k", "l", "m", "n"), ["l", "n"]);
-  const localQueues = ["k", "l", "m", "n"].map((key) => bench.line(key));
-  assertEquals(localQueues, [["y:1:5"], ["x:1:5"], ["y:2:5"], ["y:3:5"]]);
+  const lines = ["k", "l", "m", "n"].map((key) => bench.line(key));
+  assertEquals(lines, [["y:1:5"], ["x:1:5"], ["y:2:5"], ["y:3:5"]]);
   // It may have been woken for what it no longer waits for, where that is free.
   assertEquals(bench.told, ["y < y:1:5:k", "y < y:2:5:m"]);
 });
