@@ -4,8 +4,8 @@
  * @module
  */
 
-/** What a noisy machine may add to a time. */
-export const SLACK_MS = 700;
+/** What a busy machine may add to a time: far less than what a test that fails would wait for. */
+export const SLACK_MS = 4_000;
 
 /** A drift allowance that leaves a noisy machine room between the end of the validity and the TTL. */
 export const AMPLE_DRIFT = 0.25;
@@ -14,4 +14,4 @@ export const AMPLE_DRIFT = 0.25;
 export const TTL_MS = 60_000;
 
 /** How long a client may wait for one node: so long that a test notices if it does. */
-export const LONG_NODE_TIMEOUT_MS = 5_000;
+export const LONG_NODE_TIMEOUT_MS = 20_000;
