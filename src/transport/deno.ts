@@ -20,10 +20,24 @@ export const connect: Connect = async (target, { signal }) => {
   }
 };
 
+/**
+ * Deno throws the reason of a signal that aborts in the tick in which the stream opens, and leaves the stream open. So
+ * it is given a signal that throws nothing, and the stream is closed here.
+ */
 async function connectTcp(hostname: string, port: number, signal: AbortSignal) {
-  const stream = await Deno.connect({ hostname, port, signal });
-  stream.setNoDelay(true);
-  return stream;
+  const controller = new AbortController();
+  controller.signal.throwIfAborted = () => {};
+  const abort = () => controller.abort();
+  signal.addEventListener("abort", abort, { once: true });
+  try {
+    const stream = await Deno.connect({ hostname, port, signal: controller.signal });
+    if (signal.aborted) stream.close();
+    else stream.setNoDelay(true);
+    return stream;
+  } finally {
+    signal.removeEventListener("abort", abort);
+    signal.throwIfAborted();
+  }
 }
 
 async function connectTls(target: TlsTarget, signal: AbortSignal): Promise<Transport> {
