@@ -200,12 +200,12 @@ for (const warm of [false, true]) {
   const when = warm ? "after it was connected to" : "before it was connected to";
   Deno.test(`check() finds a server that hangs ${when}, in bounded time`, async () => {
     await using servers = shared.lend(3);
-    await using redlock = createRedlock(servers.urls, { nodeTimeoutMs: 200 });
+    await using redlock = createRedlock(servers.urls, { nodeTimeoutMs: 1_000 });
     if (warm) await redlock.check();
     await servers[1].pause();
-    const report = await deadline(redlock.check(), 200 + SLACK_MS);
+    const report = await deadline(redlock.check(), 1_000 + SLACK_MS);
     assertEquals([codes(report), places(report, "NODE_UNREACHABLE")], [["NODE_UNREACHABLE"], [1]]);
-    assertEquals(report.nodes[1].error, "no answer within 200 ms");
+    assertEquals(report.nodes[1].error, "no answer within 1000 ms");
     servers[1].resume();
     await eventually(async () => assertEquals(codes(await redlock.check()), []));
   });

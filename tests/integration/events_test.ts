@@ -144,7 +144,7 @@ Deno.test("a lost lock tells extend-failed and lost once, and released unconfirm
   await using servers = shared.lend();
   const recorder = new Recorder();
   await using redlock = createRedlock(servers.urls, { onEvent: recorder.listener });
-  const lock = await redlock.acquire("lost", { ttlMs: 300, autoExtend: true });
+  const lock = await redlock.acquire("lost", { ttlMs: 1_500, autoExtend: true });
   await onAll(servers, "FLUSHALL");
   await abortedAt(lock.signal);
   await lock.release();
@@ -198,7 +198,7 @@ Deno.test("a node's events name no credentials, and a lock's no value", async ()
   const address = proxies.urls[0].replace("redis://", "redis://:hunter2@");
   await using redlock = createRedlock([address], { onEvent: recorder.listener, waitMs: 0 });
   const values: string[] = [];
-  await redlock.using("secret", { ttlMs: 300 }, async (lock) => {
+  await redlock.using("secret", { ttlMs: 1_000 }, async (lock) => {
     values.push(lock.value);
     await eventually(() => lock.extensions >= 1);
   });
@@ -230,7 +230,7 @@ for (const [what, listener] of BAD_LISTENERS) {
         return listener() as void;
       },
     });
-    const result = await redlock.using("told", { ttlMs: 300 }, async (lock) => {
+    const result = await redlock.using("told", { ttlMs: 1_200 }, async (lock) => {
       await eventually(() => lock.extensions >= 2);
       return lock.held;
     });

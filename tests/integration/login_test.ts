@@ -202,7 +202,7 @@ Deno.test("an ACL user that waits has all commands that the scripts call, and no
 Deno.test("a lock that its ACL user may take but not give back is released by its TTL, and disposal throws nothing", async () => {
   await using servers = await startServers(3, { users: ["taker on >secret ~* &* +set"] });
   const addresses = servers.map(({ port }) => `redis://taker:secret@127.0.0.1:${port}`);
-  await using redlock = createRedlock(addresses, { ttlMs: 500 });
+  await using redlock = createRedlock(addresses, { ttlMs: 2_000 });
   {
     await using lock = await redlock.acquire("invoice:42");
     assert(lock.held);

@@ -69,16 +69,16 @@ const FAULTS: Fault[] = [
     },
   },
   {
-    name: "slow by 500 ms",
+    name: "slow by 1500 ms",
     strike(_servers, proxies, count) {
-      for (const proxy of proxies.slice(0, count)) proxy.delay({ repliesMs: 500 });
+      for (const proxy of proxies.slice(0, count)) proxy.delay({ repliesMs: 1_500 });
       return Promise.resolve();
     },
   },
 ];
 
 /** What a slow node must not be waited for. */
-const UNSLOWED_MS = 450;
+const UNSLOWED_MS = 1_200;
 
 function lendOrStart({ kills = false }: Fault): LentServers | ReturnType<typeof startServers<5>> {
   return kills ? startServers(5) : shared.lend();
@@ -147,16 +147,16 @@ for (const fault of FAULTS) {
   Deno.test(`using() keeps its lock with two of five nodes ${fault.name} since it was acquired`, async () => {
     await using servers = await lendOrStart(fault);
     await using proxies = startProxies(servers);
-    await using redlock = createRedlock(proxies.urls, { ttlMs: 360 });
+    await using redlock = createRedlock(proxies.urls, { ttlMs: 1_200 });
     const extensions = await deadline(
       redlock.using("kept", async (lock) => {
         await fault.strike(servers, proxies, 2);
-        await eventually(() => lock.extensions >= 4 || lock.signal.aborted);
+        await eventually(() => lock.extensions >= 3 || lock.signal.aborted);
         assertEquals([lock.held, lock.signal.reason], [true, undefined]);
         return lock.extensions;
       }),
-      5_000,
+      20_000,
     );
-    assertGreater(extensions, 3);
+    assertGreater(extensions, 2);
   });
 }

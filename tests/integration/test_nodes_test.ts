@@ -18,7 +18,7 @@ import {
   ReplyError,
 } from "../../src/redis/mod.ts";
 import { startNodes, type TestNode } from "../../src/testing/mod.ts";
-import { eventually } from "../support/eventually.ts";
+import { abortedAt, eventually } from "../support/eventually.ts";
 import { plainCommand } from "../support/plain_command.ts";
 import { findRuntimes, type FoundRuntime } from "../support/programs.ts";
 
@@ -308,9 +308,7 @@ for (
         redlock.using("report", { ttlMs: 600 }, async (given) => {
           lock = given;
           await Promise.all([befall(nodes.node(0)), befall(nodes.node(1))]);
-          await new Promise((resolve) =>
-            given.signal.addEventListener("abort", resolve, { once: true })
-          );
+          await abortedAt(given.signal);
         }),
       LockLostError,
     );
@@ -320,7 +318,7 @@ for (
 
 Deno.test("a minority that is cut off is not noticed, a majority is a QuorumError", async () => {
   await using nodes = await startNodes(3);
-  await using redlock = createRedlock(nodes.addresses, { waitMs: 0, nodeTimeoutMs: 100 });
+  await using redlock = createRedlock(nodes.addresses, { waitMs: 0, nodeTimeoutMs: 600 });
   await (await redlock.acquire("a")).release();
   nodes[0].partition();
   await (await redlock.acquire("a")).release();

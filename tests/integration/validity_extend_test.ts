@@ -70,15 +70,15 @@ Deno.test("extend() whose replies come after the old validity has ended does not
   });
   await warmUp(redlock, servers);
   const startMs = performance.now();
-  await using lock = await redlock.acquire("late", { ttlMs: 1_000 });
+  await using lock = await redlock.acquire("late", { ttlMs: 2_000 });
   const aborted = abortedAt(lock.signal);
-  for (const proxy of proxies) proxy.delay({ repliesMs: 1_000 });
+  for (const proxy of proxies) proxy.delay({ repliesMs: 2_000 });
   await assertRejects(
-    () => deadline(lock.extend({ ttlMs: 60_000 }), 1_000 + SLACK_MS),
+    () => deadline(lock.extend({ ttlMs: 60_000 }), 2_000 + SLACK_MS),
     LockLostError,
     'Cannot keep lock "late": its validity has ended',
   );
-  assertLess(await aborted, startMs + 1_000);
+  assertLess(await aborted, startMs + 2_000);
   assertEquals([lock.held, lock.extensions], [false, 0]);
   // The nodes have prolonged the keys by a minute; they are taken back.
   await eventually(async () => assertEquals(await onAll(servers, "EXISTS", "late"), [0, 0, 0]));
@@ -116,7 +116,7 @@ for (const first of ["extend", "release"] as const) {
 Deno.test("Lock that is extended by itself outlives its TTL", async () => {
   await using servers = shared.lend();
   await using redlock = createRedlock(servers.urls);
-  await using lock = await redlock.acquire("kept", { ttlMs: 600, autoExtend: true });
+  await using lock = await redlock.acquire("kept", { ttlMs: 1_500, autoExtend: true });
   await eventually(() => lock.extensions >= 4 || lock.signal.aborted);
   assertEquals([lock.held, lock.signal.reason], [true, undefined]);
   await eventually(async () =>
@@ -143,7 +143,7 @@ Deno.test("Lock that is extended by itself tries again after an error, and is ke
   await using redlock = createRedlock(servers.urls, {
     onEvent: ({ type }) => types.push(type),
   });
-  await using lock = await redlock.acquire("watched", { ttlMs: 900, autoExtend: true });
+  await using lock = await redlock.acquire("watched", { ttlMs: 2_000, autoExtend: true });
   await onAll(servers, "REPLICAOF", "127.0.0.1", 1);
   await eventually(() => types.includes("extend-failed"));
   await onAll(servers, "REPLICAOF", "NO", "ONE");
@@ -188,7 +188,7 @@ Deno.test("Lock whose extensions fail at once is not extended without a pause", 
       if (type === "extend-failed") failures++;
     },
   });
-  await using lock = await redlock.acquire("failing", { ttlMs: 450, autoExtend: true });
+  await using lock = await redlock.acquire("failing", { ttlMs: 1_200, autoExtend: true });
   await servers[0].command("REPLICAOF", "127.0.0.1", 1);
   await abortedAt(lock.signal);
   // Two thirds of the TTL, one try each fifteenth.

@@ -7,7 +7,7 @@ import { deadline } from "@std/async/deadline";
 import { eventually } from "../support/eventually.ts";
 import { holdByAnother, onAll, shareServers } from "../support/shared_servers.ts";
 import { startServers } from "../support/servers.ts";
-import { SLACK_MS } from "../support/times.ts";
+import { SLACK_MS, WOKEN_WITHIN_MS } from "../support/times.ts";
 import {
   linesOf,
   lineUp,
@@ -49,7 +49,7 @@ Deno.test("a waiter that is killed in the line is passed over at once", async ()
   await killed[Symbol.asyncDispose]();
   await eventually(async () => assertEquals(await subscriptions(servers), [1, 1, 1, 1, 1]));
   await lock.release();
-  await (await deadline(acquiring, SLACK_MS)).release();
+  await (await deadline(acquiring, WOKEN_WITHIN_MS)).release();
   await standInLine(servers, LINE, 0);
 });
 
@@ -115,7 +115,7 @@ Deno.test("a key that another deletes and wakes nobody goes to the first in line
   const second = await lineUp(clients[1], "job", servers, 2);
   await onAll(servers, "DEL", "job");
   await (await deadline(first.acquiring, SHORT_MS + SLACK_MS)).release();
-  await (await deadline(second.acquiring, SLACK_MS)).release();
+  await (await deadline(second.acquiring, WOKEN_WITHIN_MS)).release();
 });
 
 Deno.test("lines that are lost on a minority of nodes delay nobody", async () => {
@@ -125,7 +125,7 @@ Deno.test("lines that are lost on a minority of nodes delay nobody", async () =>
   const { acquiring } = await lineUp(clients[1], "job", servers);
   await onAll(servers.slice(0, 2), "DEL", LINE);
   await lock.release();
-  await (await deadline(acquiring, SLACK_MS)).release();
+  await (await deadline(acquiring, WOKEN_WITHIN_MS)).release();
 });
 
 Deno.test("lines that are lost on every node cost at most the TTL", async () => {
@@ -196,8 +196,8 @@ Deno.test("a node that has lost its line and cut its connections takes those who
     }, 500);
   });
   await lock.release();
-  await (await deadline(first.acquiring, SLACK_MS)).release();
-  await (await deadline(second.acquiring, SLACK_MS)).release();
+  await (await deadline(first.acquiring, WOKEN_WITHIN_MS)).release();
+  await (await deadline(second.acquiring, WOKEN_WITHIN_MS)).release();
 });
 
 Deno.test("a node that is dead when the lock is released delays nobody", async () => {
@@ -207,7 +207,7 @@ Deno.test("a node that is dead when the lock is released delays nobody", async (
   const { acquiring } = await lineUp(clients[1], "job", servers, 1);
   await servers[0].kill();
   await lock.release();
-  await (await deadline(acquiring, SLACK_MS)).release();
+  await (await deadline(acquiring, WOKEN_WITHIN_MS)).release();
 });
 
 Deno.test("a node that hangs when the lock is released costs at most a time-out", async () => {
@@ -229,8 +229,8 @@ for (const count of [1, 3, 5]) {
     const second = await lineUp(clients[2], "job", servers, 2);
     const killing = onAll(servers.slice(0, count), "CLIENT", "KILL", "TYPE", "pubsub");
     await Promise.all([killing, lock.release()]);
-    await (await deadline(first.acquiring, SLACK_MS)).release();
-    await (await deadline(second.acquiring, SLACK_MS)).release();
+    await (await deadline(first.acquiring, WOKEN_WITHIN_MS)).release();
+    await (await deadline(second.acquiring, WOKEN_WITHIN_MS)).release();
     await standInLine(servers, LINE, 0);
   });
 }
@@ -251,5 +251,5 @@ Deno.test("who waits is subscribed again after its connections are cut, and woke
   });
   await standInLine(servers, LINE, 1);
   await lock.release();
-  await (await deadline(acquiring, SLACK_MS)).release();
+  await (await deadline(acquiring, WOKEN_WITHIN_MS)).release();
 });

@@ -6,7 +6,7 @@ import { deadline } from "@std/async/deadline";
 import { createRedlock, LockHeldError, RedlockError } from "../../mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { onAll, shareServers } from "../support/shared_servers.ts";
-import { SLACK_MS } from "../support/times.ts";
+import { SLACK_MS, WOKEN_WITHIN_MS } from "../support/times.ts";
 import {
   connections,
   linesOf,
@@ -40,7 +40,7 @@ Deno.test("a call that its signal ends leaves the line on every node, and the ne
     assertEquals(await linesOf(servers, LINE), staying);
   });
   await lock.release();
-  await (await deadline(acquiring, SLACK_MS)).release();
+  await (await deadline(acquiring, WOKEN_WITHIN_MS)).release();
   await standInLine(servers, LINE, 0);
 });
 
@@ -61,7 +61,7 @@ Deno.test("a call whose waitMs is over leaves the line on every node, and says h
   await standInLine(servers, LINE, 1);
   assertEquals((await holder.inspect("job")).waiters, 1);
   await lock.release();
-  await (await deadline(acquiring, SLACK_MS)).release();
+  await (await deadline(acquiring, WOKEN_WITHIN_MS)).release();
   await standInLine(servers, LINE, 0);
 });
 
@@ -77,7 +77,7 @@ Deno.test("a caller that gives up behind others of its client leaves the client 
   assertEquals(error.waiters, 1);
   await standInLine(servers, LINE, 1);
   await lock.release();
-  await (await deadline(acquiring, SLACK_MS)).release();
+  await (await deadline(acquiring, WOKEN_WITHIN_MS)).release();
 });
 
 Deno.test("the first caller of a client gives up, and the next of it takes over its place", async () => {
@@ -91,7 +91,7 @@ Deno.test("the first caller of a client gives up, and the next of it takes over 
   controller.abort("enough");
   assertEquals(await first.acquiring.catch((reason) => reason), "enough");
   await lock.release();
-  await (await deadline(second, SLACK_MS)).release();
+  await (await deadline(second, WOKEN_WITHIN_MS)).release();
   await standInLine(servers, LINE, 0);
 });
 
@@ -112,7 +112,7 @@ Deno.test("a call that gives up in the moment of the release loses nobody the lo
     await releasing;
     const won = await left.acquiring.catch(() => undefined);
     await won?.release();
-    await (await deadline(acquiring, SLACK_MS)).release();
+    await (await deadline(acquiring, WOKEN_WITHIN_MS)).release();
     await standInLine(servers, LINE, 0);
   }
 });
@@ -124,7 +124,7 @@ Deno.test("close() of a client that waits leaves no entry in line and no connect
   const redlock = createRedlock(servers.urls, PATIENT);
   const { acquiring } = await lineUp(redlock, "job", servers, 1);
   const behind = assertRejects(() => redlock.acquire("job"), RedlockError);
-  await deadline(redlock.close(), SLACK_MS);
+  await deadline(redlock.close(), WOKEN_WITHIN_MS);
   assertEquals((await assertRejects(() => acquiring, RedlockError)).code, "CLOSED");
   assertEquals((await behind).code, "CLOSED");
   await standInLine(servers, LINE, 0);
@@ -140,7 +140,7 @@ Deno.test("close() of a client that stands first hands over to the next", async 
   await lineUp(redlock, "job", servers, 1);
   const { acquiring } = await lineUp(clients[1], "job", servers, 2);
   await Promise.all([redlock.close(), lock.release()]);
-  await (await deadline(acquiring, SLACK_MS)).release();
+  await (await deadline(acquiring, WOKEN_WITHIN_MS)).release();
 });
 
 const NAMES: readonly [resource: string, prefix: string, line: string][] = [
@@ -163,7 +163,7 @@ for (const [resource, keyPrefix, line] of NAMES) {
     await standInLine(servers, line, 1);
     assertEquals((await clients[0].inspect(resource)).waiters, 1);
     await lock.release();
-    await (await deadline(acquiring, SLACK_MS)).release();
+    await (await deadline(acquiring, WOKEN_WITHIN_MS)).release();
     await eventually(async () => assertEquals(await onAll(servers, "DBSIZE"), [0, 0, 0]));
   });
 }
@@ -178,10 +178,10 @@ Deno.test("waiting works in database 3, also beside the same resource in another
   const waiting = three[1].acquire("job");
   await eventually(async () => assertEquals((await three[0].inspect("job")).waiters, 1));
   await third.release();
-  await (await deadline(waiting, SLACK_MS)).release();
+  await (await deadline(waiting, WOKEN_WITHIN_MS)).release();
   await standInLine(servers, LINE, 1);
   assert(zeroth.held);
   await zeroth.release();
-  await (await deadline(acquiring, SLACK_MS)).release();
+  await (await deadline(acquiring, WOKEN_WITHIN_MS)).release();
   await eventually(async () => assertEquals(await onAll(servers, "DBSIZE"), NONE));
 });

@@ -8,7 +8,7 @@ import { createRedlock, type RedlockEvent, type RedlockOptions } from "../../mod
 import { eventually } from "../support/eventually.ts";
 import { type RedisServer, startServers } from "../support/servers.ts";
 import { onAll } from "../support/shared_servers.ts";
-import { SLACK_MS, TTL_MS } from "../support/times.ts";
+import { SLACK_MS, TTL_MS, WOKEN_WITHIN_MS } from "../support/times.ts";
 import {
   lineUp,
   openClients,
@@ -57,7 +57,7 @@ for (const [what, rules, reason] of REFUSED) {
       acquiring.catch(() => {});
       await eventually(() => assert(refused.length >= 2)); // of the third it may not have asked what it takes
       assert(await lock.release());
-      const next = await deadline(acquiring, 3_000);
+      const next = await deadline(acquiring, 2_000 + SLACK_MS);
       assert(await next.release());
     }
     const nodes = refused.map(({ node }) => node);
@@ -99,7 +99,7 @@ Deno.test("locks work, contended too, whichever of the commands is missing that 
     let inside = 0;
     const turns = clients.map(async (client) => {
       for (let round = 0; round < 3; round++) {
-        const lock = await client.acquire(name, { waitMs: 5_000 });
+        const lock = await client.acquire(name, { waitMs: 20_000 });
         assertEquals(++inside, 1);
         inside--;
         assert(await lock.release());
@@ -131,7 +131,7 @@ Deno.test("a user without LPOP gives its lock back though a client that is gone 
   const lock = await clients[0].acquire("job");
   await onAll(servers, "RPUSH", LINE, "gone:1:0");
   assert(await lock.release());
-  const next = await deadline(clients[0].acquire("job"), SLACK_MS);
+  const next = await deadline(clients[0].acquire("job"), WOKEN_WITHIN_MS);
   assert(await next.release());
 });
 
@@ -152,8 +152,8 @@ Deno.test("one of three nodes that does not tell makes nobody poll", async () =>
   await standInLine(servers.slice(1), LINE, 2);
   assertEquals(refused, [servers[0].url, servers[0].url]); // each client hears of it
   await lock.release();
-  await (await deadline(first, SLACK_MS)).release();
-  await (await deadline(second, SLACK_MS)).release();
+  await (await deadline(first, WOKEN_WITHIN_MS)).release();
+  await (await deadline(second, WOKEN_WITHIN_MS)).release();
 });
 
 Deno.test("two of three nodes that do not tell make who waits poll", async () => {
@@ -168,7 +168,7 @@ Deno.test("two of three nodes that do not tell make who waits poll", async () =>
   await lock.release();
   await deadline(
     Promise.all(acquiring.map(async (promise) => await (await promise).release())),
-    3_000,
+    2_000 + SLACK_MS,
   );
 });
 

