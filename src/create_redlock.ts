@@ -4,7 +4,7 @@
  * @module
  */
 import { emit, type RedlockEvent } from "./events.ts";
-import { LOCK_OPTION_NAMES, type RedlockOptions, resolveOptions } from "./options.ts";
+import { copyOptions, LOCK_OPTION_NAMES, type RedlockOptions, resolveOptions } from "./options.ts";
 import { parseAddress, type RedisAddress } from "./redis/address.ts";
 import { CLIENT_OPTION_NAMES, type ClientOptions, resolveClientOptions } from "./redis/client.ts";
 import { RedisNode } from "./redis_node/redis_node.ts";
@@ -73,9 +73,10 @@ export function createRedlock<Fencing extends boolean = boolean>(
   options: CreateRedlockOptions & { fencing?: Fencing } = {},
 ): Redlock<Fencing> {
   checkOptions("create lock client", options, OPTION_NAMES);
-  const { connectTimeoutMs, tls, clientName, connect, ...lockOptions } = options;
+  const { connectTimeoutMs, tls, clientName, connect } = options;
+  const lockOptions = copyOptions(options);
   const parsed = parseAddresses(addresses);
-  const { nodeTimeoutMs } = resolveOptions("create lock client", lockOptions);
+  const { nodeTimeoutMs } = resolveOptions("create lock client", undefined, lockOptions);
   const stallTimeoutMs = Math.max(STALL_TIMEOUT_MS_MIN, 2 * nodeTimeoutMs);
   const connection = resolveClientOptions({
     connectTimeoutMs,

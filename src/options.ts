@@ -182,6 +182,7 @@ export interface Settings {
   readonly validityMs: number;
 }
 
+/** The names of all options. */
 const NAMES: { readonly [Name in keyof Required<RedlockOptions>]: true } = {
   ttlMs: true,
   waitMs: true,
@@ -205,11 +206,21 @@ const NAMES: { readonly [Name in keyof Required<RedlockOptions>]: true } = {
 export const LOCK_OPTION_NAMES: readonly string[] = Object.keys(NAMES);
 
 /**
- * Fills in the defaults of options, and checks the rest.
+/**
+ * A copy of options, name by name: own and inherited properties are read alike, so that an instance of a class or an
+ * object with getters means the same here as in a call, and what it becomes later changes nothing.
+ */
+export function copyOptions(options: RedlockOptions): RedlockOptions {
+  const names = LOCK_OPTION_NAMES as (keyof RedlockOptions)[];
+  return Object.fromEntries(names.map((name) => [name, options[name]]));
+}
+
+/**
+ * Fills in the defaults of options, and checks the rest. Each option is read once, an inherited one like an own one.
  *
  * @param attempt The call that fails otherwise, for messages: `acquire lock`.
  * @param options The options of the call.
- * @param base The options of the client.
+ * @param base A copy of the options of the client.
  * @returns The settings of one call.
  * @throws {TypeError} If an option is unknown or of the wrong type.
  * @throws {RangeError} If an option is out of range.
@@ -217,26 +228,25 @@ export const LOCK_OPTION_NAMES: readonly string[] = Object.keys(NAMES);
 export function resolveOptions(
   attempt: string,
   options: RedlockOptions | undefined,
-  base?: RedlockOptions,
+  base: RedlockOptions = {},
 ): Settings {
   if (options !== undefined) checkOptions(attempt, options, LOCK_OPTION_NAMES);
-  const given = options ?? base ?? {};
-  const inherited = base ?? {};
+  const given = options ?? base;
   const {
-    ttlMs = inherited.ttlMs ?? 30_000,
-    waitMs = inherited.waitMs ?? 10_000,
-    signal = inherited.signal,
-    nodeTimeoutMs: givenNodeTimeoutMs = inherited.nodeTimeoutMs,
-    driftFactor = inherited.driftFactor ?? 0.01,
-    retryDelayMs = inherited.retryDelayMs ?? 100,
-    retryDelayMaxMs = inherited.retryDelayMaxMs ?? 2_000,
-    notify = inherited.notify ?? true,
-    fencing = inherited.fencing ?? false,
-    tokenSource = inherited.tokenSource,
-    autoExtend = inherited.autoExtend,
-    extensionsMax = inherited.extensionsMax ?? 1_000,
-    keyPrefix = inherited.keyPrefix ?? "",
-    onEvent = inherited.onEvent,
+    ttlMs = base.ttlMs ?? 30_000,
+    waitMs = base.waitMs ?? 10_000,
+    signal = base.signal,
+    nodeTimeoutMs: givenNodeTimeoutMs = base.nodeTimeoutMs,
+    driftFactor = base.driftFactor ?? 0.01,
+    retryDelayMs = base.retryDelayMs ?? 100,
+    retryDelayMaxMs = base.retryDelayMaxMs ?? 2_000,
+    notify = base.notify ?? true,
+    fencing = base.fencing ?? false,
+    tokenSource = base.tokenSource,
+    autoExtend = base.autoExtend,
+    extensionsMax = base.extensionsMax ?? Infinity,
+    keyPrefix = base.keyPrefix ?? "",
+    onEvent = base.onEvent,
   } = given;
   checkTtlMs(attempt, ttlMs, driftFactor);
   const nodeTimeoutMs = givenNodeTimeoutMs === undefined
@@ -271,7 +281,7 @@ export function resolveOptions(
     autoExtend,
     extensionsMax,
     keyPrefix,
-    ...resolveProtection(attempt, given, inherited),
+    ...resolveProtection(attempt, given, base),
     onEvent,
     validityMs: validityMs(ttlMs, driftFactor),
   };
@@ -281,11 +291,11 @@ export function resolveOptions(
 function resolveProtection(
   attempt: string,
   given: RedlockOptions,
-  inherited: RedlockOptions,
+  base: RedlockOptions,
 ): Pick<Settings, "restartGuardMs" | "cooldownMs"> {
   const {
-    restartGuardMs = inherited.restartGuardMs ?? 0,
-    cooldownMs = inherited.cooldownMs ?? 0,
+    restartGuardMs = base.restartGuardMs ?? 0,
+    cooldownMs = base.cooldownMs ?? 0,
   } = given;
   checkFiniteMs(attempt, "restartGuardMs", restartGuardMs);
   checkFiniteMs(attempt, "cooldownMs", cooldownMs);

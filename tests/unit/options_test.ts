@@ -21,7 +21,7 @@ const DEFAULTS = {
   fencing: false,
   tokenSource: undefined,
   autoExtend: undefined,
-  extensionsMax: 1_000,
+  extensionsMax: Infinity,
   keyPrefix: "",
   restartGuardMs: 0,
   cooldownMs: 0,
