@@ -12,9 +12,17 @@ import { inspect, type Inspection } from "./lock/inspection.ts";
 import { type FencedLock, Lock, type LockOf } from "./lock/lock.ts";
 import { askNode } from "./quorum/ask_node.ts";
 import type { LockNode } from "./quorum/lock_node.ts";
-import { checkResources, type RedlockOptions, resolveOptions, type Settings } from "./options.ts";
+import {
+  checkResources,
+  copyOptions,
+  LOCK_OPTION_NAMES,
+  type RedlockOptions,
+  resolveOptions,
+  type Settings,
+} from "./options.ts";
 import { type ClientState, createClientState } from "./client_state.ts";
 import { TimerWheel } from "./time/timer_wheel.ts";
+import { checkOptions } from "./validate.ts";
 
 /** Most nodes of one client, because each node is one bit of a small integer. */
 export const NODES_MAX = 31;
@@ -49,9 +57,6 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
   readonly #client: ClientState;
   readonly #options: RedlockOptions;
   readonly #defaults: Settings;
-  /** The options of the last call, resolved: most callers pass the same options each time. */
-  #lastOptions: RedlockOptions = {};
-  #lastSettings: Settings;
   #closing: Promise<void> | undefined = undefined;
 
   static {
@@ -74,9 +79,10 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
   constructor(nodes: readonly LockNode[], options?: RedlockOptions & { fencing?: Fencing });
   constructor(nodes: readonly LockNode[], options: RedlockOptions = {}, wheel = new TimerWheel()) {
     checkNodes(nodes);
-    this.#options = { ...options };
-    this.#defaults = this.#lastSettings = resolveOptions("create lock client", options);
-    this.#client = createClientState(wheel, [...nodes], options.onEvent);
+    checkOptions("create lock client", options, LOCK_OPTION_NAMES);
+    this.#options = copyOptions(options);
+    this.#defaults = resolveOptions("create lock client", this.#options);
+    this.#client = createClientState(wheel, [...nodes], this.#defaults.onEvent);
   }
 
   /**
@@ -281,12 +287,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
   }
 
   #settings(attempt: string, options: RedlockOptions | undefined): Settings {
-    if (options === undefined) return this.#defaults;
-    if (!sameOptions(options, this.#lastOptions)) {
-      this.#lastSettings = resolveOptions(attempt, options, this.#options);
-      this.#lastOptions = { ...options };
-    }
-    return this.#lastSettings;
+    return options === undefined ? this.#defaults : resolveOptions(attempt, options, this.#options);
   }
 
   #hears(options: RedlockOptions | undefined): boolean {
@@ -310,8 +311,9 @@ export function redlockOn(
 
 /** Runs `routine` with the lock, then releases the lock, even if the routine throws. */
 async function runUsing<T>(held: HeldLock, routine: Routine<T>): Promise<T> {
-  const { signal } = held.settings;
+  const { settings: { signal }, client: { wheel } } = held;
   const abort = () => held.abort(signal!.reason);
+  wheel.ref(); // a routine may wait for nothing but the end of the lock
   if (signal?.aborted) abort();
   signal?.addEventListener("abort", abort, { once: true });
   try {
@@ -322,17 +324,8 @@ async function runUsing<T>(held: HeldLock, routine: Routine<T>): Promise<T> {
   } finally {
     signal?.removeEventListener("abort", abort);
     await held.release().catch(() => {}); // an event reports the failure; the keys expire with their TTL
+    wheel.unref();
   }
-}
-
-/** Whether two objects have the same options with the same values. */
-function sameOptions(one: RedlockOptions, other: RedlockOptions): boolean {
-  if (typeof one !== "object" || one === null) return false;
-  for (const name in one) {
-    if (one[name as keyof RedlockOptions] !== other[name as keyof RedlockOptions]) return false;
-  }
-  for (const name in other) if (!(name in one)) return false;
-  return true;
 }
 
 function checkFencing(nodes: readonly LockNode[]): void {

@@ -67,14 +67,14 @@ export class Acquisition {
     if (this.#settings.waitMs === 0) {
       await this.attempt();
       const held = this.concludeAlone() ?? await this.#refuse();
-      if (this.#settings.tokenSource) await this.drawToken(held);
+      await this.drawToken(held);
       return held;
     }
     const name = queueKey(this.#keys);
     if (!localQueues.enter(name, this)) await this.#standInLine(name);
     try {
       const hold = await this.#contend(name);
-      if (this.#settings.tokenSource) await this.drawToken(hold);
+      await this.drawToken(hold, this.#leftMs());
       localQueues.promote(name, this, hold);
       if (!hold.standing) localQueues.leave(name, hold); // lost while it was told of
       return hold;
@@ -92,23 +92,33 @@ export class Acquisition {
   }
 
   /**
-   * Gives a lock that was won a token from elsewhere; does nothing where none is asked for.
+   * Gives a lock that was won its token from elsewhere, if the settings name a source, and has it extended from then on.
    *
-   * @throws Whatever the source throws, the call's signal's reason, or a {@linkcode LockLostError} where the lock has
-   *   ended meanwhile. The lock is released then, and the source, which was told by its signal, not waited for.
+   * @param leftMs What is left of the wait, in milliseconds: the source may take so long, and never longer than the
+   *   validity lasts. If nothing is left, the validity alone counts.
+   * @throws Whatever the source throws, the call's signal's reason, or a {@linkcode LockLostError} if the time is over.
+   *   The lock is released then, and nobody waits for the source, whose signal is aborted.
    */
-  async drawToken(held: HeldLock): Promise<void> {
+  async drawToken(held: HeldLock, leftMs = 0): Promise<void> {
     const { tokenSource, signal } = this.#settings;
+    const { wheel } = this.#client;
     if (!tokenSource) return;
+    const tooLate = () => held.lose(new Error("'tokenSource' did not answer within 'waitMs'"));
+    const limit = leftMs > 0 ? wheel.after(leftMs, tooLate) : undefined;
+    wheel.ref();
     try {
       const token = await callTokenSource(tokenSource, this.#resources, held.signal, signal);
       if (held.lostError) throw held.lostError;
       this.#throwIfEnded(held);
       held.fencingToken = token;
+      if (this.#autoExtend) held.renew();
     } catch (error) {
       this.#throwIfEnded(held);
       await held.release().catch(() => {});
       throw error;
+    } finally {
+      if (limit) wheel.cancel(limit);
+      wheel.unref();
     }
   }
 
@@ -214,8 +224,9 @@ export class Acquisition {
     const token = round.counts && agreeOnToken(round.counts, this.#client.quorum);
     const granted = round.decision === "granted" && valid && !ended && (token?.agreed ?? true);
     const held = granted
-      ? new HeldLock(this.#client, round, this.#settings, this.#resources, this.#autoExtend)
+      ? new HeldLock(this.#client, round, this.#settings, this.#resources)
       : undefined;
+    if (this.#autoExtend && !this.#settings.tokenSource) held?.renew();
     if (held && token) {
       held.fencingToken = token.token;
       this.#client.highestToken = Math.max(token.token, this.#client.highestToken);

@@ -45,7 +45,7 @@ export class HeldLock extends TimerEntry {
   #validityMs: number;
   /** The last extension, if it has not succeeded, or not yet. */
   #failing: Round | undefined = undefined;
-  readonly #renewal: Renewal | undefined;
+  #renewal: Renewal | undefined = undefined;
   #controller: AbortController | undefined = undefined;
   #released: Promise<boolean> | undefined = undefined;
 
@@ -54,14 +54,12 @@ export class HeldLock extends TimerEntry {
    * @param round The round that won the lock.
    * @param settings The settings of the call.
    * @param resources What is locked.
-   * @param autoExtend Whether to extend it for as long as it is held.
    */
   constructor(
     client: ClientState,
     round: Round,
     settings: Settings,
     resources: readonly string[],
-    autoExtend: boolean,
   ) {
     super();
     this.client = client;
@@ -70,7 +68,6 @@ export class HeldLock extends TimerEntry {
     this.round = round;
     this.#since = round;
     this.#validityMs = settings.validityMs;
-    this.#renewal = autoExtend ? new Renewal(this) : undefined;
     this.schedule();
   }
 
@@ -112,6 +109,12 @@ export class HeldLock extends TimerEntry {
   abort(reason: unknown): void {
     this.signal; // made now, if nobody has asked for it
     this.#controller!.abort(reason);
+  }
+
+  /** Extends the lock from now on for as long as it is held. */
+  renew(): void {
+    this.#renewal = new Renewal(this);
+    this.schedule();
   }
 
   /** An extension is on its way. */

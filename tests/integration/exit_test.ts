@@ -38,6 +38,16 @@ for (const runtime of await findRuntimes()) {
     await assertEndsAtOnce(program, "working\nend of program\n");
   });
 
+  test(
+    runtime,
+    "using() keeps the process while its routine waits for the abort",
+    async (options) => {
+      await using servers = await startServers(3);
+      await using program = startProgram("exit.ts", ["leading", ...servers.urls], options);
+      await assertEndsAtOnce(program, "leading\nLOCK_LOST\nend of program\n");
+    },
+  );
+
   test(runtime, "an idle client does not keep the process", async (options) => {
     await using servers = await startServers(3);
     await using program = startProgram("exit.ts", ["idle", ...servers.urls], options);

@@ -126,3 +126,41 @@ Deno.test("Lock.release() after Redlock.close() settles and sets no timer", asyn
   assertEquals(await lock.release(), false);
   assertEquals(cluster.clock.timers, 0);
 });
+
+Deno.test("Redlock.close() from a signal's listener in a wake-up of the timer ends every lock and every call", async () => {
+  const cluster = new FakeCluster(3, TTL);
+  for (const node of cluster.nodes) node.set("theirs", "other");
+  const locks = await settle(
+    cluster,
+    Promise.all(["a", "b", "c"].map((name) => cluster.redlock.acquire(name))),
+  );
+  const signals = locks.map(({ signal }) => signal);
+  let closing: Promise<void> | undefined;
+  for (const signal of signals) {
+    signal.addEventListener("abort", () => closing ??= cluster.redlock.close());
+  }
+  const waiting = rejection(cluster, cluster.redlock.acquire("theirs", { waitMs: Infinity }));
+  await cluster.clock.advance(1_000); // all three run out in one wake-up
+  assert(closing !== undefined);
+  await settle(cluster, closing);
+  assertEquals(signals.map(({ aborted }) => aborted), [true, true, true]);
+  assertInstanceOf(await waiting, RedlockError);
+  assertEquals([cluster.clock.timers, cluster.wheel.size], [0, 0]);
+});
+
+Deno.test("Redlock.close() from an event's listener in a wake-up of the timer ends every lock", async () => {
+  const cluster = new FakeCluster(3, TTL);
+  let closing: Promise<void> | undefined;
+  const onEvent = ({ type }: { type: string }) => {
+    if (type === "lost") closing ??= cluster.redlock.close();
+  };
+  const locks = await settle(
+    cluster,
+    Promise.all(["a", "b", "c"].map((name) => cluster.redlock.acquire(name, { onEvent }))),
+  );
+  const signals = locks.map(({ signal }) => signal);
+  await cluster.clock.advance(1_000);
+  await settle(cluster, closing!);
+  assertEquals(signals.map(({ aborted }) => aborted), [true, true, true]);
+  assertEquals(cluster.holders("a"), [undefined, undefined, undefined]);
+});

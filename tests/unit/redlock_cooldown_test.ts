@@ -233,3 +233,17 @@ Deno.test("a call that waits for the same client's lock on more cools down when 
   assert(cluster.clock.monotonicMs() - startMs >= NOTICED_MS + COOLDOWN.cooldownMs - 20);
   await close(cluster);
 });
+
+Deno.test("tryAcquire() gives back what it won if a lock of this client ran out meanwhile", async () => {
+  const cluster = new FakeCluster(3, COOLDOWN);
+  await settle(cluster, cluster.redlock.acquire("a"));
+  await cluster.clock.advance(NOTICED_MS - 10);
+  for (const node of cluster.nodes) node.forget(); // their clocks are ahead, say
+  for (const node of cluster.nodes) node.replyMs = 20;
+  const trying = cluster.redlock.tryAcquire("a");
+  assertEquals(await settle(cluster, trying), undefined);
+  assertEquals(attempts(cluster), 2); // it was asked for, and granted
+  await cluster.clock.advance(100);
+  assertEquals(cluster.holders("a"), [undefined, undefined, undefined]);
+  await close(cluster);
+});

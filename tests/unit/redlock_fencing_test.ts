@@ -190,6 +190,65 @@ function raise(error: Error): never {
   throw error;
 }
 
+const HANGS: TokenSource = () => new Promise(() => {});
+
+Deno.test("Redlock.acquire() gives up a tokenSource that hangs when its wait is over, and extends nothing meanwhile", async () => {
+  const cluster = plain({ waitMs: 600, autoExtend: true });
+  let lockSignal: AbortSignal | undefined;
+  const tokenSource: TokenSource = (_, signal) => HANGS([], lockSignal = signal);
+  const acquiring = cluster.redlock.acquire("a", { tokenSource });
+  const rejected = assertRejects(() => acquiring, LockLostError);
+  await cluster.clock.advance(599);
+  assertEquals([lockSignal?.aborted, cluster.clock.timersAlive], [false, 1]);
+  await cluster.clock.advance(1);
+  assertEquals(
+    (await rejected).message,
+    `Cannot keep lock "a": 'tokenSource' did not answer within 'waitMs'`,
+  );
+  assertEquals([lockSignal?.aborted, cluster.clock.timersAlive], [true, 0]);
+  assertEquals(cluster.nodes[0].asked("extend"), []);
+  assertEquals(cluster.holders("a"), [undefined, undefined, undefined]);
+});
+
+for (
+  const [name, options, tryIt] of [
+    ["acquire() without a wait", { waitMs: 0 }, false],
+    ["acquire() that waits for ever", { waitMs: Infinity }, false],
+    ["tryAcquire()", { waitMs: 300 }, true],
+  ] as const
+) {
+  Deno.test(`Redlock.${name} gives up a tokenSource that hangs when the validity is over`, async () => {
+    const cluster = plain({ ...options, autoExtend: true });
+    const { redlock } = cluster;
+    const tokenSource = HANGS;
+    const call = tryIt
+      ? redlock.tryAcquire("a", { tokenSource })
+      : redlock.acquire("a", { tokenSource });
+    let settled = false;
+    const rejected = assertRejects(() => call, LockLostError).finally(() => settled = true);
+    await cluster.clock.advance(900);
+    assertEquals(settled, false);
+    await cluster.clock.advance(100);
+    assertEquals((await rejected).message, 'Cannot keep lock "a": its validity has ended');
+    assertEquals(cluster.nodes[0].asked("extend"), []);
+  });
+}
+
+Deno.test("Redlock.acquire() extends from when the tokenSource has answered", async () => {
+  const cluster = plain({ autoExtend: true });
+  const tokenSource = () =>
+    new Promise<number>((resolve) => {
+      cluster.clock.setTimer(() => resolve(1), 500); // longer than a third of the TTL
+    });
+  const startMs = cluster.clock.monotonicMs();
+  const lock = await cluster.settle(cluster.redlock.acquire("a", { tokenSource, waitMs: 5_000 }));
+  await cluster.clock.advance(5);
+  assertEquals(cluster.nodes[0].asked("extend").map(({ atMs }) => atMs - startMs), [500]);
+  await cluster.clock.advance(10_000);
+  assertEquals([lock.held, lock.fencingToken], [true, 1]);
+  await cluster.settle(lock.release());
+});
+
 Deno.test("Redlock.acquire() gives negative tokens and zero as the tokenSource draws them", async () => {
   for (const token of [0, -1, Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER]) {
     const cluster = plain();

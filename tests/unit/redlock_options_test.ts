@@ -121,7 +121,9 @@ Deno.test("Redlock refuses an unknown option beside known ones, also an inherite
   for (const options of [{ ttlMs: 1_000, ttl: 1 }, Object.create({ ttlMs: 1_000, ttl: 1 })]) {
     for (let time = 0; time < 2; time++) {
       const error = await assertRejects(() => cluster.redlock.acquire("b", options), TypeError);
-      assert(error.message.startsWith("Cannot acquire lock as there is no option 'ttl': there"));
+      assert(
+        error.message.startsWith("Cannot acquire lock as option 'ttl' is unknown: valid options"),
+      );
     }
     assertThrows(() => new Redlock(cluster.nodes, options), TypeError);
     assertThrows(() => createRedlock(["redis://h"], options), TypeError);

@@ -25,6 +25,22 @@ Deno.test("Redlock.using() returns what the routine returns, and releases", asyn
   await close(cluster);
 });
 
+Deno.test("Redlock.using() keeps the process alive while its routine runs, and no longer", async () => {
+  const cluster = new FakeCluster();
+  const { clock } = cluster;
+  let finish = () => {};
+  const using = cluster.redlock.using("a", TTL, () => new Promise<void>((end) => finish = end));
+  await clock.advance(700);
+  assertEquals(clock.timersAlive, 1);
+  finish();
+  await settle(cluster, using);
+  assertEquals(clock.timersAlive, 0);
+  const failing = cluster.redlock.using("a", TTL, () => Promise.reject(REASON));
+  assertStrictEquals(await rejection(cluster, failing), REASON);
+  assertEquals(clock.timersAlive, 0);
+  await close(cluster);
+});
+
 Deno.test("Redlock.using() takes the routine in place of the options", async () => {
   const cluster = new FakeCluster();
   assertEquals(await settle(cluster, cluster.redlock.using("a", () => "done")), "done");

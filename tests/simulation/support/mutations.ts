@@ -42,22 +42,22 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: "validity counts from the answers on",
     file: "lock/held_lock.ts",
-    from: "this.#since = this.#latest = round;",
-    to: "this.#latest = round;\n    const { clock } = round.client.wheel;\n" +
+    from: "this.#since = round;",
+    to: "const { clock } = round.nodeSet.wheel;\n" +
       "    this.#since = { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };",
   },
   {
     name: "an extension's validity counts from the answers on",
     file: "lock/renewal.ts",
-    from: "if (extended) held.extended(round, newValidityMs);",
+    from: "held.extended(round, newValidityMs);",
     to: "const { clock } = client.wheel;\n" +
-      "  const since = { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };\n" +
-      "  if (extended) held.extended(since, newValidityMs);",
+      "    const since = { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };\n" +
+      "    held.extended(since, newValidityMs);",
   },
   {
     name: "a failed attempt is not taken back",
     file: "lock/acquire.ts",
-    from: "if (!held) undo(round, undefined, true);",
+    from: "if (!held) undo(round, true);",
     to: "if (!held) round.cancel();",
   },
   {
@@ -191,7 +191,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: "an extension in doubt is left behind",
     file: "lock/held_lock.ts",
-    from: "undo(this.round, ranOut && !this.#mayOutlive ? this.#latest : undefined);",
+    from: "if (ranOut) this.#undoLater();\n    else undo(this.round);",
     to: "if (!ranOut) undo(this.round);",
   },
   {

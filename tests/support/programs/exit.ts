@@ -17,6 +17,15 @@ const ways: Record<string, () => Promise<void>> = {
   async using() {
     await redlock.using("job", () => console.log("working"));
   },
+  async leading() {
+    const options = { ttlMs: 1_000, nodeTimeoutMs: 100, extensionsMax: 1 };
+    await redlock.using("job", options, async ({ signal }) => {
+      console.log("leading");
+      await new Promise<void>((resolve) => {
+        signal.addEventListener("abort", () => resolve(), { once: true });
+      });
+    }).catch((error) => console.log(code(error)));
+  },
   async idle() {
     const lock = await redlock.acquire("job");
     await lock.release();

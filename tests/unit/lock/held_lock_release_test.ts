@@ -3,11 +3,14 @@ import {
   assertEquals,
   assertInstanceOf,
   assertNotEquals,
+  assertRejects,
   assertStrictEquals,
 } from "@std/assert";
 import { LockLostError, QuorumError } from "../../../src/errors.ts";
-import { VALIDITY_MS } from "../../support/cluster_calls.ts";
+import { settle, VALIDITY_MS } from "../../support/cluster_calls.ts";
+import { runMicrotasks } from "../../support/fake_clock.ts";
 import { type Bench, CAUSE, locked } from "../../support/hold_bench.ts";
+import { blocked } from "../../support/waiting_calls.ts";
 
 /** How a node takes a release. */
 type Answer = "grant" | "deny" | "fail" | "hang";
@@ -102,4 +105,44 @@ Deno.test("HeldLock.release() ends the lock before any node has answered", async
   assertEquals([signal.aborted, cluster.wheel.size], [false, 1]); // the round's deadline alone
   await cluster.clock.advance(100);
   assertEquals(cluster.wheel.size, 0);
+});
+
+for (
+  const answered of [[], ["grant"], ["deny"], ["fail"], ["deny", "fail"], [
+    "grant",
+    "deny",
+  ]] as const
+) {
+  const shown = answered.join(", ") || "nothing";
+  Deno.test(`HeldLock.release() that the end of its client cuts short after ${shown} confirms nothing`, async () => {
+    const bench = await locked(answered.length < 2 ? 3 : 5, { nodeTimeoutMs: 30 });
+    bench.cluster.set("hang", ...bench.cluster.nodes.keys());
+    answered.forEach((answer, index) => {
+      bench.cluster.set(answer === "fail" ? "fail" : "answer", index);
+      if (answer === "deny") bench.cluster.nodes[index].forget();
+    });
+    const releasing = bench.held.release().catch((error) => error);
+    await runMicrotasks();
+    bench.cluster.wheel.announceClose();
+    assertInstanceOf(await releasing, QuorumError);
+    assertEquals(bench.cluster.eventTypes, ["release-failed"]);
+  });
+}
+
+Deno.test("HeldLock.release() of a lock that was lost leaves the queues alone: the ticket is another caller's", async () => {
+  const callers = await blocked("first");
+  const { nodes, redlock } = callers.cluster;
+  callers.cluster.free();
+  await callers.advance(0);
+  const lock = callers.locks.get("first")!;
+  callers.call("second");
+  for (const node of nodes) node.forget();
+  callers.cluster.occupy();
+  await settle(callers.cluster, assertRejects(() => lock.extend(), LockLostError));
+  await callers.advance(1_000);
+  const waiting = callers.cluster.lines;
+  assertEquals(waiting.map(({ length }) => length), [1, 1, 1]);
+  assertEquals(await settle(callers.cluster, lock.release()), false);
+  assertEquals(callers.cluster.lines, waiting);
+  await settle(callers.cluster, redlock.close());
 });

@@ -167,6 +167,9 @@ Deno.test("HeldLock that ran out leaves no key that an extension without answers
   bench.extend(60_000);
   await bench.cluster.clock.advance(1_000);
   await runMicrotasks();
+  // A node that cannot be reached keeps the release for as long as a key may live.
+  const releases = bench.cluster.nodes.map((node) => node.asked("release")[0].ttlMs);
+  assertEquals(releases, [60_000, 60_000, 60_000]);
   assertEquals(bench.cluster.holders("a"), [undefined, undefined, undefined]);
 });
 

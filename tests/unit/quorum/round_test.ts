@@ -1,9 +1,7 @@
 import { assertEquals, assertStrictEquals } from "@std/assert";
 import { decide, type Decision, quorumSize } from "../../../src/quorum/quorum.ts";
-import type { LockNode } from "../../../src/quorum/lock_node.ts";
 import { askToAcquire, askToExtend, askToRelease, Round } from "../../../src/quorum/round.ts";
 import { type ClientState, createClientState } from "../../../src/client_state.ts";
-import { undo } from "../../../src/lock/undo.ts";
 import { TimerWheel } from "../../../src/time/timer_wheel.ts";
 import { FakeClock, runMicrotasks } from "../../support/fake_clock.ts";
 import { countListeners, FakeNode } from "../../support/fake_nodes.ts";
@@ -353,32 +351,4 @@ Deno.test("askToAcquire, askToExtend and askToRelease call the node's methods", 
   }
   const { calls } = client.nodes[0];
   assertEquals(calls.map(({ operation }) => operation), ["acquire", "extend", "release"]);
-});
-
-Deno.test("undo() releases on every node, whatever each did, and waits for none", () => {
-  const client = setUp(3);
-  client.nodes[1].mode = "throw";
-  client.nodes[2].mode = "hang";
-  const round = newRound(client);
-  undo(round);
-  assertEquals(round.wanted, false);
-  for (const { calls } of client.nodes) {
-    assertEquals(calls.map(({ operation, value }) => [operation, value]), [["release", "v"]]);
-  }
-  assertEquals(client.clock.timers, 0);
-});
-
-Deno.test("undo() tells nodes where a key of the round may stand", () => {
-  const seen: unknown[] = [];
-  const node: LockNode = {
-    name: "n",
-    acquire() {},
-    extend() {},
-    release: ({ maybeSet, ttlMs, keys, wanted }) => seen.push([maybeSet, ttlMs, keys, wanted]),
-    inspect: () => Promise.resolve(undefined),
-  };
-  const round = newRound({ ...setUp(1), nodes: [node] });
-  round.maybeSet = 1;
-  undo(round);
-  assertEquals(seen, [[1, 1_000, ["k"], true]]);
 });
