@@ -84,7 +84,10 @@ for (const waits of [false, true]) {
     await using servers = shared.lend(3);
     await using balancer = startBalancer(servers.slice(0, 2));
     await using direct = createRedlock([servers[2].url]);
-    await using redlock = createRedlock([balancer.url, servers[2].url], { ttlMs: 5_000 });
+    await using redlock = createRedlock([balancer.url, servers[2].url], {
+      ttlMs: 5_000,
+      nodeTimeoutMs: 2_000,
+    });
     if (waits) {
       await using _held = await direct.acquire("invoice:42");
       await redlock.acquire("invoice:42", { waitMs: 50 }).catch(() => {});
