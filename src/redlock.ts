@@ -21,6 +21,7 @@ import {
   type Settings,
 } from "./options.ts";
 import { type ClientState, createClientState } from "./client_state.ts";
+import { offAbort, onAbort } from "./time/abort_listeners.ts";
 import { TimerWheel } from "./time/timer_wheel.ts";
 import { checkOptions } from "./validate.ts";
 
@@ -315,14 +316,14 @@ async function runUsing<T>(held: HeldLock, routine: Routine<T>): Promise<T> {
   const abort = () => held.abort(signal!.reason);
   wheel.ref(); // a routine may wait for nothing but the end of the lock
   if (signal?.aborted) abort();
-  signal?.addEventListener("abort", abort, { once: true });
+  else if (signal) onAbort(signal, abort);
   try {
     const result = await routine(new Lock(held));
     const lost = held.lostError;
     if (lost) throw lost;
     return result;
   } finally {
-    signal?.removeEventListener("abort", abort);
+    if (signal) offAbort(signal, abort);
     await held.release().catch(() => {}); // an event reports the failure; the keys expire with their TTL
     wheel.unref();
   }

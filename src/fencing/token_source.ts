@@ -4,6 +4,7 @@
  * @module
  */
 import type { TokenSource } from "../options.ts";
+import { offAbort, onAbort } from "../time/abort_listeners.ts";
 
 /**
  * Draws a token for a lock.
@@ -34,14 +35,19 @@ function unlessAborted<T>(
   answer: T | PromiseLike<T>,
   signals: readonly (AbortSignal | undefined)[],
 ): Promise<T> {
-  const over = new AbortController();
+  const listening: [AbortSignal, () => void][] = [];
   return new Promise<T>((resolve, reject) => {
     for (const signal of signals) {
       if (!signal) continue;
       const abort = () => reject(signal.reason);
       if (signal.aborted) abort();
-      else signal.addEventListener("abort", abort, { once: true, signal: over.signal });
+      else {
+        onAbort(signal, abort);
+        listening.push([signal, abort]);
+      }
     }
     Promise.resolve(answer).then(resolve, reject);
-  }).finally(() => over.abort());
+  }).finally(() => {
+    for (const [signal, abort] of listening) offAbort(signal, abort);
+  });
 }

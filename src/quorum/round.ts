@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { offAbort, onAbort } from "../time/abort_listeners.ts";
 import type { Instant } from "../time/clock.ts";
 import { answerDueMs } from "./ask_node.ts";
 import { decide, type Decision, quorumSize } from "./quorum.ts";
@@ -353,9 +354,9 @@ export class Round extends TimerEntry implements LockRequest, Instant {
 /** Has `signal` stop the round, and returns what settles it: with the listener gone. */
 function stopOnAbort(round: Round, signal: AbortSignal, resolve: () => void): () => void {
   const stop = () => round.stop();
-  signal.addEventListener("abort", stop, { once: true });
+  onAbort(signal, stop);
   return () => {
-    signal.removeEventListener("abort", stop);
+    offAbort(signal, stop);
     resolve();
   };
 }

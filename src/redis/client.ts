@@ -5,6 +5,7 @@
  */
 import { defineConsoleView } from "../console_view.ts";
 import { checkOptions, checkPositiveMs } from "../validate.ts";
+import { offAbort, onAbort } from "../time/abort_listeners.ts";
 import { TimerWheel } from "../time/timer_wheel.ts";
 import { connect as connectDefault } from "../transport/default.ts";
 import type { Connect, TlsOptions } from "../transport/transport.ts";
@@ -203,13 +204,13 @@ export class RedisClient implements AsyncDisposable {
           this.#connection.withdraw(pending);
           reject(signal!.reason);
         };
-        signal?.addEventListener("abort", abandon, { once: true });
+        if (signal) onAbort(signal, abandon);
         if (this.#connection.crowded) reject(this.#connection.crowdedError());
         else this.#connection.submit(encoded, receiver, pending, 0);
       });
     } finally {
       this.#wheel.unref();
-      if (abandon) signal?.removeEventListener("abort", abandon);
+      if (abandon && signal) offAbort(signal, abandon);
     }
   }
 

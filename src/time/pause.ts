@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { offAbort, onAbort } from "./abort_listeners.ts";
 import { TimerEntry, type TimerWheel } from "./timer_wheel.ts";
 
 /** Resolves after `delayMs`, when `signal` aborts, or when the client closes. Never rejects. */
@@ -36,7 +37,7 @@ export class Pause extends TimerEntry {
       return;
     }
     this.over = new Promise((resolve) => this.#resolve = resolve);
-    signal?.addEventListener("abort", this.end, { once: true });
+    if (signal) onAbort(signal, this.end);
     wheel.ref();
     wheel.schedule(this, wheel.clock.monotonicMs() + delayMs);
   }
@@ -46,7 +47,7 @@ export class Pause extends TimerEntry {
     const resolve = this.#resolve;
     if (!resolve) return;
     this.#resolve = undefined;
-    this.#signal?.removeEventListener("abort", this.end);
+    if (this.#signal) offAbort(this.#signal, this.end);
     this.#wheel.cancel(this);
     this.#wheel.unref();
     resolve();
