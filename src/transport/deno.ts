@@ -42,27 +42,25 @@ async function connectTcp(hostname: string, port: number, signal: AbortSignal) {
 
 async function connectTls(target: TlsTarget, signal: AbortSignal): Promise<Transport> {
   const { hostname, port, tls } = target;
-  if (tls.cert !== undefined || tls.key !== undefined) {
-    if (tls.serverName !== undefined) {
-      // Deno's own TLS takes a client certificate only together with the host's name; its Node API takes both.
-      const node = await import("./node.ts");
-      return await node.connect(target, { signal });
-    }
-    const options = { hostname, port, caCerts: tls.caCerts, cert: tls.cert, key: tls.key };
-    return await handshaken(Deno.connectTls(options as Deno.ConnectTlsOptions), signal);
+  if (tls.cert !== undefined) {
+    // `Deno.connectTls` can't be aborted and takes no name beside the host's, and `startTls` takes no certificate.
+    const node = await import("./node.ts");
+    return await node.connect(target, { signal });
   }
   const stream = await connectTcp(hostname, port, signal);
   const options = { hostname: tls.serverName ?? hostname, caCerts: tls.caCerts };
-  return await handshaken(Deno.startTls(stream, options), signal);
+  try {
+    return await handshaken(await Deno.startTls(stream, options), signal);
+  } catch (error) {
+    closeQuietly(stream); // a name that is none leaves it open
+    throw error;
+  }
 }
 
 /** Waits for the handshake too, so that a certificate that is refused fails the connecting, not a command. */
-async function handshaken(
-  connecting: Promise<Deno.TlsConn>,
-  signal: AbortSignal,
-): Promise<Deno.TlsConn> {
-  const stream = await abandonable(connecting, signal);
+async function handshaken(stream: Deno.TlsConn, signal: AbortSignal): Promise<Deno.TlsConn> {
   const close = () => stream.close();
+  if (signal.aborted) close();
   signal.addEventListener("abort", close, { once: true });
   try {
     await stream.handshake();
@@ -72,6 +70,14 @@ async function handshaken(
     throw signal.aborted ? signal.reason : error;
   } finally {
     signal.removeEventListener("abort", close);
+  }
+}
+
+function closeQuietly(stream: Transport): void {
+  try {
+    stream.close();
+  } catch {
+    // TLS has taken it over, and is closed.
   }
 }
 

@@ -28,7 +28,9 @@ export interface Context {
   readonly tlsUrl: string;
   /** One server over TLS, with a certificate for the name `redis.test` only. */
   readonly namedTlsUrl: string;
-  /** The authority that signed both certificates, in PEM. */
+  /** A TLS server with a host name, which answers each command with the name that its client asked for. */
+  readonly sniUrl: string;
+  /** The authority that signed all certificates, in PEM. */
   readonly authority: string;
   /** One server's Unix domain socket. */
   readonly unixUrl: string;

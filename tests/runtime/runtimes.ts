@@ -51,7 +51,7 @@ export const CANDIDATES: readonly Candidate[] = [
 
 function findDeno(): Promise<Runtime> {
   const runner = join(RUNNERS, "deno.ts");
-  const args = ["run", "--no-prompt", "--no-check", "--allow-net=127.0.0.1", runner];
+  const args = ["run", "--no-prompt", "--no-check", "--allow-net=127.0.0.1,localhost", runner];
   return Promise.resolve({
     name: "Deno",
     lacks: { "unix sockets": "in Deno they need leave to read and write files" },

@@ -330,7 +330,7 @@ function outcomes(votes: readonly Vote[]): string {
 function registerConnecting(
   test: Register,
   { main, redis }: Library,
-  { tlsUrl, namedTlsUrl, authority, unixUrl, lacks }: Context,
+  { tlsUrl, namedTlsUrl, sniUrl, authority, unixUrl, lacks }: Context,
   resource: Name,
 ): void {
   // Where a runtime takes no authorities the platform itself was told of ours.
@@ -356,6 +356,11 @@ function registerConnecting(
     await using refused = main.createRedlock([namedTlsUrl], { tls: strange });
     const error = await rejectionOf(refused.tryAcquire(resource("server-name")));
     expect(error instanceof main.QuorumError, `not a QuorumError: ${error}`);
+  });
+
+  test("a server that serves several names is asked for its own", async () => {
+    await using client = await redis.connect(sniUrl, { tls: trust });
+    expectSame(await client.send(["PING"]), "localhost", "the name");
   });
 
   test("an authority has to be named before it is trusted", async () => {

@@ -6,6 +6,7 @@
 
 import { makeCertificates } from "../support/certificates.ts";
 import { randomPort, type RedisServer, startServer, startServers } from "../support/servers.ts";
+import { startSniServer } from "../support/sni_server.ts";
 import type { Context, Feature } from "./context.ts";
 
 /** The servers of one whole run. Made by {@linkcode startWorld}. */
@@ -32,6 +33,7 @@ export async function startWorld(): Promise<World> {
     startServer({ tls: certificates.namedServer }).then((it) => stack.use(it)),
   ]);
   for (const server of hung) await server.pause();
+  const sni = stack.use(await startSniServer(certificates.server));
   const { authority: { cert: authority, certFile: authorityFile } } = certificates;
   const deadUrls = [1, 2, 3].map(() => `redis://127.0.0.1:${randomPort()}`);
   const running = stack.move();
@@ -46,6 +48,7 @@ export async function startWorld(): Promise<World> {
       deadUrls,
       tlsUrl: tlsUrl(tls),
       namedTlsUrl: tlsUrl(named),
+      sniUrl: `rediss://localhost:${sni.port}`,
       authority,
       unixUrl: `redis+unix://${tls.socketPath}`,
       prefix: crypto.randomUUID(),
