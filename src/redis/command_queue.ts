@@ -11,7 +11,7 @@ import type { RedisError } from "./errors.ts";
 import type { RawReply } from "./reply.ts";
 
 /**
- * Who is told what became of a command. `context` and `tag` are what was given with the command, so that
+ * Receives what became of a command. `context` and `tag` are what was given with the command, so that
  * one receiver can serve many commands without a closure for each.
  */
 export interface ReplyReceiver {
@@ -21,6 +21,7 @@ export interface ReplyReceiver {
   onFailure(error: RedisError, context: unknown, tag: number): void;
 }
 
+/** A place in the ring. Its receiver is missing while it is free, and after its command was withdrawn. */
 interface Slot {
   command: Uint8Array | undefined;
   receiver: ReplyReceiver | undefined;
@@ -35,34 +36,52 @@ const SLOTS_FIRST = 16;
 export class CommandQueue {
   #slots: Slot[] = emptySlots(SLOTS_FIRST);
   #head = 0;
-  #length = 0;
+  /** Slots in use: commands that were written, then those that were not, withdrawn ones among them. */
+  #used = 0;
   #sent = 0;
+  #withdrawn = 0;
+  #settled = 0;
+  /** The slots of unwritten commands by their context: made by the first withdrawal, dropped by the next write. */
+  #unsentSlots: Map<unknown, Slot> | undefined = undefined;
 
   /** All commands, written or not. */
   get length(): number {
-    return this.#length;
+    return this.#used - this.#withdrawn;
   }
 
   /** How many of them are not written yet. */
   get unsent(): number {
-    return this.#length - this.#sent;
+    return this.#used - this.#sent - this.#withdrawn;
+  }
+
+  /** How many of them are written, and wait for their replies. */
+  get sent(): number {
+    return this.#sent;
+  }
+
+  /** How many commands have had their replies so far. */
+  get settled(): number {
+    return this.#settled;
   }
 
   /** Puts a command at the end. */
   push(command: Uint8Array, receiver: ReplyReceiver, context: unknown, tag: number): void {
-    if (this.#length === this.#slots.length) this.#grow();
-    const slot = this.#slot(this.#length++);
+    if (this.#used === this.#slots.length) this.#makeRoom();
+    const slot = this.#slot(this.#used++);
     slot.command = command;
     slot.receiver = receiver;
     slot.context = context;
     slot.tag = tag;
+    this.#unsentSlots?.set(context, slot);
   }
 
   /** Everything that is to be written, as one piece; counts as written from here on. There must be something. */
   takeUnsent(): Uint8Array {
+    this.#removeWithdrawn();
+    this.#unsentSlots = undefined;
     if (this.unsent === 1) return takeCommand(this.#slot(this.#sent++));
     const commands: Uint8Array[] = [];
-    while (this.#sent < this.#length) commands.push(takeCommand(this.#slot(this.#sent++)));
+    while (this.#sent < this.#used) commands.push(takeCommand(this.#slot(this.#sent++)));
     return joinCommands(commands);
   }
 
@@ -72,6 +91,7 @@ export class CommandQueue {
     const slot = this.#slots[this.#head];
     const { receiver, context, tag } = slot;
     this.#dropFirst(slot);
+    this.#settled++;
     this.#sent--;
     receiver!.onReply(reply, context, tag);
     return true;
@@ -79,10 +99,12 @@ export class CommandQueue {
 
   /** Fails every command: the written ones with `unknown`, the others with `notSent`. */
   failAll(unknown: RedisError, notSent: RedisError): void {
-    // A receiver may queue a command while it is told; only those of this moment are failed.
+    this.#removeWithdrawn();
+    this.#unsentSlots = undefined;
+    // A receiver may queue a command while it is called; only those of this moment are failed.
     let sent = this.#sent;
     this.#sent = 0;
-    for (let left = this.#length; left > 0; left--) {
+    for (let left = this.#used; left > 0; left--) {
       const slot = this.#slots[this.#head];
       const { receiver, context, tag } = slot;
       this.#dropFirst(slot);
@@ -90,33 +112,63 @@ export class CommandQueue {
     }
   }
 
-  /** Takes the command with this `context` out, if it is not written yet; says whether it was. */
+  /**
+   * Takes the command with this `context` out, if it is not written yet; says whether it was. The time that takes does
+   * not depend on how many others wait.
+   */
   withdraw(context: unknown): boolean {
-    for (let index = this.#sent; index < this.#length; index++) {
-      if (this.#slot(index).context !== context) continue;
-      for (; index < this.#length - 1; index++) {
-        Object.assign(this.#slot(index), this.#slot(index + 1));
-      }
-      clearSlot(this.#slot(--this.#length));
-      return true;
+    const unsentSlots = this.#unsentSlots ??= this.#findUnsent();
+    const slot = unsentSlots.get(context);
+    if (!slot) return false;
+    unsentSlots.delete(context);
+    clearSlot(slot);
+    this.#withdrawn++;
+    return true;
+  }
+
+  #findUnsent(): Map<unknown, Slot> {
+    const found = new Map<unknown, Slot>();
+    for (let index = this.#sent; index < this.#used; index++) {
+      const slot = this.#slot(index);
+      found.set(slot.context, slot);
     }
-    return false;
+    return found;
   }
 
   #slot(index: number): Slot {
-    return this.#slots[(this.#head + index) & (this.#slots.length - 1)];
+    return this.#slots[this.#place(index)];
+  }
+
+  #place(index: number): number {
+    return (this.#head + index) & (this.#slots.length - 1);
   }
 
   #dropFirst(slot: Slot): void {
     clearSlot(slot);
     this.#head = (this.#head + 1) & (this.#slots.length - 1);
-    this.#length--;
+    this.#used--;
   }
 
-  #grow(): void {
+  /** Removes withdrawn commands if they are most of what waits, else grows: each command is moved a few times at most. */
+  #makeRoom(): void {
+    if (2 * this.#withdrawn > this.#used) return this.#removeWithdrawn();
     const ordered = this.#slots.map((_, index) => this.#slot(index));
     this.#slots = ordered.concat(emptySlots(ordered.length));
     this.#head = 0;
+  }
+
+  /** Closes the gaps that withdrawn commands have left. */
+  #removeWithdrawn(): void {
+    if (this.#withdrawn === 0) return;
+    let kept = this.#sent;
+    for (let index = this.#sent; index < this.#used; index++) {
+      const slot = this.#slot(index);
+      if (slot.receiver === undefined) continue;
+      this.#slots[this.#place(index)] = this.#slot(kept);
+      this.#slots[this.#place(kept++)] = slot;
+    }
+    this.#used = kept;
+    this.#withdrawn = 0;
   }
 }
 

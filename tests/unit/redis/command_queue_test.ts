@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { CommandQueue, type ReplyReceiver } from "../../../src/redis/command_queue.ts";
 import { ConnectionError, type RedisError } from "../../../src/redis/errors.ts";
 import type { RawReply } from "../../../src/redis/reply.ts";
+import { assertGrowth } from "../../support/growth.ts";
 
 const SEED = 90_125;
 
@@ -204,6 +205,40 @@ Deno.test("CommandQueue behaves like a plain list under any sequence of calls", 
     { seed: SEED, numRuns: 300 },
   );
 });
+
+Deno.test("CommandQueue.withdraw() leaves room: commands that come and are withdrawn make the ring no longer", () => {
+  const queue = new CommandQueue();
+  const receiver = new Recorder();
+  for (let id = 0; id < 10_000; id++) {
+    queue.push(command(`${id};`), receiver, id, 0);
+    if (id % 1_000 !== 0) assertEquals(queue.withdraw(id), true);
+  }
+  assertEquals([queue.length, queue.unsent], [10, 10]);
+  assertEquals(unsentText(queue), Array.from({ length: 10 }, (_, i) => `${i * 1_000};`).join(""));
+});
+
+/** How long it takes to withdraw `count` commands that wait, in milliseconds, in the order of `contexts`. */
+function withdrawMs(count: number, contexts: (count: number) => Iterable<number>): number {
+  const queue = new CommandQueue();
+  const receiver = new Recorder();
+  const bytes = command("x");
+  for (let id = 0; id < count; id++) queue.push(bytes, receiver, id, 0);
+  const startMs = performance.now();
+  for (const id of contexts(count)) queue.withdraw(id);
+  return performance.now() - startMs;
+}
+
+for (
+  const [order, contexts] of [
+    ["first to last", (count: number) => Array(count).keys()],
+    ["last to first", (count: number) => [...Array(count).keys()].reverse()],
+  ] as const
+) {
+  Deno.test(`CommandQueue.withdraw() takes time in proportion to what is withdrawn, ${order}`, () => {
+    // 16 times as many take some 16 times as long; looking through all of them for each would take 256 times as long.
+    assertGrowth(80, () => withdrawMs(1_000, contexts), () => withdrawMs(16_000, contexts));
+  });
+}
 
 Deno.test("CommandQueue keeps no command's context once it is settled", () => {
   const queue = new CommandQueue();
