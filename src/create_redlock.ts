@@ -16,14 +16,24 @@ import { checkOptions, rangeError } from "./validate.ts";
 /** Shortest silence after which a connection is replaced, in milliseconds. */
 const STALL_TIMEOUT_MS_MIN = 2_000;
 
+/** Longest wait for one whole reply, in longest silences: a lock's replies are short, so they come in one piece. */
+const REPLY_TIMEOUT_STALLS = 2;
+/** Most bytes of one reply: a lock's are below a kilobyte, and `INFO` has some. */
+const REPLY_BYTES_MAX = 1024 * 1024;
+/** Most elements of one reply: a lock's are three. */
+const REPLY_ELEMENTS_MAX = 1024;
+
+/** Options of the client that are fixed here, because they depend on what a lock's commands are like. */
+const FIXED = ["stallTimeoutMs", "replyTimeoutMs", "replyBytesMax", "replyElementsMax"] as const;
+
 /** Options of {@linkcode createRedlock}: those of the locks, and those of the connections. */
 export interface CreateRedlockOptions
-  extends RedlockOptions, Omit<ClientOptions, "stallTimeoutMs"> {}
+  extends RedlockOptions, Omit<ClientOptions, (typeof FIXED)[number]> {}
 
 /** The names of all options of {@linkcode createRedlock}. */
 const OPTION_NAMES: readonly string[] = [
   ...LOCK_OPTION_NAMES,
-  ...CLIENT_OPTION_NAMES.filter((name) => name !== "stallTimeoutMs"),
+  ...CLIENT_OPTION_NAMES.filter((name) => !(FIXED as readonly string[]).includes(name)),
 ];
 
 /**
@@ -81,10 +91,13 @@ export function createRedlock<Fencing extends boolean = boolean>(
   const connection = resolveClientOptions({
     connectTimeoutMs,
     stallTimeoutMs,
+    replyTimeoutMs: REPLY_TIMEOUT_STALLS * stallTimeoutMs,
+    replyBytesMax: REPLY_BYTES_MAX,
+    replyElementsMax: REPLY_ELEMENTS_MAX,
     tls,
     clientName,
     connect,
-  });
+  }, parsed);
   const { onEvent } = lockOptions;
   const report = (event: RedlockEvent) => {
     if (onEvent) emit(onEvent, event);

@@ -4,58 +4,18 @@
  * @module
  */
 import { defineConsoleView } from "../console_view.ts";
-import { checkOptions, checkPositiveMs } from "../validate.ts";
 import { offAbort, onAbort } from "../time/abort_listeners.ts";
 import { TimerWheel } from "../time/timer_wheel.ts";
-import { connect as connectDefault } from "../transport/default.ts";
-import type { Connect, TlsOptions } from "../transport/transport.ts";
 import { parseAddress, type RedisAddress } from "./address.ts";
 import type { ReplyReceiver } from "./command_queue.ts";
-import { Connection, type ConnectionOptions } from "./connection.ts";
+import { CLIENT_OPTION_NAMES, type ClientOptions, resolveClientOptions } from "./client_options.ts";
+import { Connection } from "./connection.ts";
 import { type CommandArgument, encodeCommand } from "./encoder.ts";
 import { ReplyError } from "./errors.ts";
 import type { RawReply, Reply } from "./reply.ts";
 import { textReply } from "./reply.ts";
 
-/** Default timeout for opening a connection, in milliseconds. */
-const CONNECT_TIMEOUT_MS = 1_000;
-/** Default silence while replies are due after which a connection is replaced, in milliseconds. */
-const STALL_TIMEOUT_MS = 2_000;
-
-/** Options of {@linkcode connect} and {@linkcode RedisClient}: how to reach a server. */
-export interface ClientOptions {
-  /**
-   * Timeout for opening a connection and logging in, in milliseconds; greater than 0 and finite.
-   *
-   * @default {1000}
-   */
-  connectTimeoutMs?: number;
-  /**
-   * Timeout for silence: if replies are due and nothing arrives for this long, in milliseconds, the connection is closed
-   * and replaced. Greater than 0; `Infinity` turns it off, for commands that block, such as `BLPOP`.
-   *
-   * @default {2000}
-   */
-  stallTimeoutMs?: number;
-  /**
-   * TLS settings for `rediss://` addresses.
-   *
-   * @default {the runtime's own certificate authorities, no client certificate}
-   */
-  tls?: TlsOptions;
-  /**
-   * Name of this client in the server's `CLIENT LIST`: printable ASCII without spaces.
-   *
-   * @default {no name}
-   */
-  clientName?: string;
-  /**
-   * Function that opens a stream to a server, in place of the runtime's own sockets.
-   *
-   * @default {the sockets of the runtime}
-   */
-  connect?: Connect;
-}
+export { CLIENT_OPTION_NAMES, type ClientOptions, resolveClientOptions };
 
 /** Options of {@linkcode RedisClient.send}. */
 export interface SendOptions {
@@ -63,45 +23,8 @@ export interface SendOptions {
   signal?: AbortSignal;
 }
 
-const NAMES: { readonly [Name in keyof Required<ClientOptions>]: true } = {
-  connectTimeoutMs: true,
-  stallTimeoutMs: true,
-  tls: true,
-  clientName: true,
-  connect: true,
-};
-
-/** The names of all options of the client. */
-export const CLIENT_OPTION_NAMES: readonly string[] = Object.keys(NAMES);
-
-/** Fills in the defaults of the client's options and checks them. */
-export function resolveClientOptions(options: ClientOptions = {}): ConnectionOptions {
-  checkOptions("connect to Redis", options, CLIENT_OPTION_NAMES);
-  const {
-    connectTimeoutMs = CONNECT_TIMEOUT_MS,
-    stallTimeoutMs = STALL_TIMEOUT_MS,
-    tls = {},
-    clientName,
-    connect = connectDefault,
-  } = options;
-  checkPositiveMs("connect to Redis", "connectTimeoutMs", connectTimeoutMs);
-  if (stallTimeoutMs !== Infinity) {
-    checkPositiveMs("connect to Redis", "stallTimeoutMs", stallTimeoutMs);
-  }
-  if (typeof tls !== "object" || tls === null) {
-    throw new TypeError("Cannot connect to Redis as 'tls' must be an object");
-  }
-  if (typeof connect !== "function") {
-    throw new TypeError("Cannot connect to Redis as 'connect' must be a function");
-  }
-  // The server refuses such a name too, but only once it is connected to.
-  if (clientName !== undefined && !/^[!-~]+$/u.test(clientName)) {
-    throw new TypeError(
-      "Cannot connect to Redis as 'clientName' must be printable ASCII without spaces",
-    );
-  }
-  return { connectTimeoutMs, stallTimeoutMs, tls, clientName, connect };
-}
+/** Waits for the first reply to a client; set by the class, whose private members it needs. */
+let firstReply: (client: RedisClient) => Promise<void>;
 
 /** One command that somebody waits for. */
 interface PendingSend {
@@ -141,9 +64,11 @@ const receiver: ReplyReceiver = {
  */
 export class RedisClient implements AsyncDisposable {
   readonly #connection: Connection;
+  readonly #connectTimeoutMs: number;
   readonly #wheel: TimerWheel;
 
   static {
+    firstReply = (client) => client.#firstReply();
     defineConsoleView(this.prototype, "RedisClient", (client) => {
       return { address: client.address, state: client.#connection.state };
     });
@@ -158,13 +83,15 @@ export class RedisClient implements AsyncDisposable {
    * @param address The address of the server, as in {@linkcode connect}.
    * @param options How to reach the server.
    * @throws {TypeError} If the address is malformed, or an option is unknown or of the wrong type.
-   * @throws {RangeError} If a timeout is out of range.
+   * @throws {RangeError} If a number is out of range.
    */
   constructor(address: string | URL, options?: ClientOptions) {
     const parsed: RedisAddress = parseAddress(address);
     this.address = parsed.name;
     this.#wheel = new TimerWheel();
-    this.#connection = new Connection(parsed, resolveClientOptions(options), this.#wheel);
+    const resolved = resolveClientOptions(options, [parsed]);
+    this.#connectTimeoutMs = resolved.connectTimeoutMs;
+    this.#connection = new Connection(parsed, resolved, this.#wheel);
   }
 
   /**
@@ -195,23 +122,47 @@ export class RedisClient implements AsyncDisposable {
     const signal = options?.signal;
     signal?.throwIfAborted();
     const encoded = encodeCommand(command);
-    let abandon: (() => void) | undefined;
     this.#wheel.ref();
+    try {
+      if (signal) return await this.#submitAbortably(encoded, signal);
+      return await new Promise<RawReply>((resolve, reject) => {
+        this.#submit(encoded, { resolve, reject });
+      });
+    } finally {
+      this.#wheel.unref();
+    }
+  }
+
+  async #submitAbortably(encoded: Uint8Array, signal: AbortSignal): Promise<RawReply> {
+    let abandon = () => {};
     try {
       return await new Promise<RawReply>((resolve, reject) => {
         const pending: PendingSend = { resolve, reject };
         abandon = () => {
           this.#connection.withdraw(pending);
-          reject(signal!.reason);
+          reject(signal.reason);
         };
-        if (signal) onAbort(signal, abandon);
-        if (this.#connection.crowded) reject(this.#connection.crowdedError());
-        else this.#connection.submit(encoded, receiver, pending, 0);
+        onAbort(signal, abandon);
+        this.#submit(encoded, pending);
       });
     } finally {
-      this.#wheel.unref();
-      if (abandon && signal) offAbort(signal, abandon);
+      offAbort(signal, abandon);
     }
+  }
+
+  /** Connects, and waits for a reply; rejects if there is none within `connectTimeoutMs`. */
+  async #firstReply(): Promise<void> {
+    const limit = this.#wheel.deadline(this.#connectTimeoutMs, () => this.#connection.timeOut());
+    try {
+      await this.send(["PING"]);
+    } finally {
+      this.#wheel.cancel(limit);
+    }
+  }
+
+  #submit(encoded: Uint8Array, pending: PendingSend): void {
+    if (this.#connection.crowded) pending.reject(this.#connection.crowdedError());
+    else this.#connection.submit(encoded, receiver, pending, 0);
   }
 
   /** Closes the connection. Commands without a reply after 250 ms reject with a {@linkcode ConnectionError}. Idempotent. */
@@ -227,15 +178,16 @@ export class RedisClient implements AsyncDisposable {
 }
 
 /**
- * Connects to a server and logs in.
+ * Connects to a server, logs in and waits for its first reply, within `connectTimeoutMs` in all.
  *
  * @param address The address of the server: `redis://[user[:password]@]host[:port][/db]`, `rediss://…` for TLS
  *   (`valkey://` and `valkeys://` mean the same), or `redis+unix:///path/to.sock[?db=n]`.
  * @param options How to reach the server.
  * @returns A client that is ready for commands.
  * @throws {TypeError} If the address is malformed, or an option is unknown or of the wrong type.
- * @throws {RangeError} If a timeout is out of range.
- * @throws {ConnectionError} If the server cannot be reached, or refuses the login; `cause` says why.
+ * @throws {RangeError} If a number is out of range.
+ * @throws {ConnectionError} If the server cannot be reached, does not reply in time, or refuses the login; `cause` says
+ *   why.
  * @throws {ReplyError} If the server requires a login, and the address has no password.
  */
 export async function connect(
@@ -244,7 +196,7 @@ export async function connect(
 ): Promise<RedisClient> {
   const client = new RedisClient(address, options);
   try {
-    await client.send(["PING"]);
+    await firstReply(client);
     return client;
   } catch (error) {
     await client.close();

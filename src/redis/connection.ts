@@ -3,22 +3,30 @@
  * commands pile up or are sent twice.
  *
  * ```
- * new --submit--> connecting --greeted--> open --lost--> down --delay--> (connecting again, still down) --> open
+ * new --submit--> connecting --logged in--> open --lost--> down --delay--> (connecting again, still down) --> open
  * ```
  *
  * While the first connection is being made commands wait for it; whenever it is down later they fail at
  * once. A command that was written keeps its place in the queue whatever its caller does, so that replies
  * can never be handed to the wrong command.
  *
+ * An open connection is one on which commands can be sent. That the server is there is known once it has replied to a
+ * command, and not with an error: proxies accept connections for servers that are down, and servers refuse by an error
+ * in place of the first reply. Until then the delay before the next try keeps growing.
+ *
  * @module
  */
+import { settledWithin } from "../time/pause.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import type { Connect, ConnectTarget, TlsOptions, Transport } from "../transport/transport.ts";
 import type { RedisAddress } from "./address.ts";
 import { CommandQueue, type ReplyReceiver } from "./command_queue.ts";
+import type { DecoderOptions } from "./decoder.ts";
 import { encodeCommand } from "./encoder.ts";
 import { ConnectionError, ReplyError } from "./errors.ts";
-import { type RawReply, textReply } from "./reply.ts";
+import { printable } from "../printable.ts";
+import { isMessage, type RawReply } from "./reply.ts";
+import { type ReplyLimits, ReplyWatch } from "./reply_watch.ts";
 import { Wire, type WireOwner } from "./wire.ts";
 
 /** Commands that may wait for their replies; one more is refused. Commands that undo others may take as many again. */
@@ -27,33 +35,41 @@ export const QUEUE_LENGTH_MAX = 16_384;
 const RECONNECT_DELAY_MS = 50;
 /** Longest delay before connecting again, in milliseconds. */
 const RECONNECT_DELAY_MAX_MS = 2_000;
-/** How often silence is looked for within `stallTimeoutMs`. */
-const WATCH_TICKS = 2;
+/** How long a connection that was made again may be idle, in milliseconds, before the server is asked whether it serves. */
+const PROBE_DELAY_MS = 1_000;
 /** How long closing waits for replies that are due, in milliseconds, so that no undo is cut off on its way. */
 const CLOSE_GRACE_MS = 250;
 
-/** How a connection is made. */
-export interface ConnectionOptions {
+/** How a connection is made, and what its owner is called for. */
+export interface ConnectionOptions extends ReplyLimits, Omit<DecoderOptions, "password"> {
   /** Opens the stream. */
   readonly connect: Connect;
   /** Longest time for opening the stream and logging in, in milliseconds. */
   readonly connectTimeoutMs: number;
-  /** Silence while replies are due, in milliseconds, after which the connection is made anew. */
-  readonly stallTimeoutMs: number;
   /** TLS settings for `rediss://`. */
   readonly tls: TlsOptions;
   /** The name that the server's `CLIENT LIST` shows. */
   readonly clientName: string | undefined;
-  /** Called when a connection is ready for commands. */
+  /** Called when commands can be sent. */
   onConnected?(): void;
+  /** Called when commands can be sent no longer, or the first connection could not be made; not for each further try. */
+  onDisconnected?(error: ConnectionError): void;
+  /**
+   * Called when the server has let us in, or replied to a command if there was nothing to log in with: for the first
+   * time, or since {@linkcode onUnavailable}.
+   */
+  onAvailable?(): void;
+  /** Called when a connection to an available server is lost, or the first one is lost or could not be made. */
+  onUnavailable?(error: ConnectionError): void;
   /** Called with what is no reply to a command: a message of a channel that was subscribed to. */
   onMessage?(channel: Uint8Array, message: Uint8Array): void;
-  /** Called when a connection is lost or the first one could not be made; not for each further try. */
-  onDisconnected?(error: ConnectionError): void;
 }
 
 /** What a connection does. */
 export type State = "new" | "connecting" | "open" | "down" | "closing" | "closed";
+
+/** For a command whose reply nobody waits for. */
+const nobody: ReplyReceiver = { onReply() {}, onFailure() {} };
 
 /** A connection to one server that looks after itself. */
 export class Connection implements WireOwner, ReplyReceiver {
@@ -63,16 +79,23 @@ export class Connection implements WireOwner, ReplyReceiver {
   readonly #queue = new CommandQueue();
   /** The commands that log in; only while there are any, replies are theirs. */
   readonly #greeting = new CommandQueue();
+  readonly #watch: ReplyWatch;
   #state: State = "new";
   #wire: Wire | undefined = undefined;
   #connecting: AbortController | undefined = undefined;
-  /** Settles once the last try at connecting is over, and what it opened in vain is closed. */
+  /** Settles once the last try at connecting is over, and a stream that came too late is closed. */
   #attempt: Promise<void> | undefined = undefined;
   #connectTimer: TimerEntry | undefined = undefined;
   #retry: TimerEntry | undefined = undefined;
-  #watch: TimerEntry | undefined = undefined;
-  #quietTicks = 0;
+  #probe: TimerEntry | undefined = undefined;
+  /** Tries since the server last replied to a command. */
   #failures = 0;
+  /** Whether the server has replied to a command on this connection, and not with an error. */
+  #served = false;
+  /** The last error reply of a connection on which nothing better came: most likely why the server closes it. */
+  #refusal: ReplyError | undefined = undefined;
+  /** What the owner was last called for. */
+  #available: boolean | undefined = undefined;
   #readyAtMs = Infinity;
   #receivedAtMs = 0;
   #delivering = false;
@@ -84,6 +107,7 @@ export class Connection implements WireOwner, ReplyReceiver {
     this.#address = address;
     this.#options = options;
     this.#wheel = wheel;
+    this.#watch = new ReplyWatch(wheel, this.#queue, options, (what) => this.#lose(what));
   }
 
   /** When the first connecting was over, by the monotonic clock; Infinity until then. */
@@ -106,16 +130,16 @@ export class Connection implements WireOwner, ReplyReceiver {
     return this.#state === "open";
   }
 
-  /** Whether an ordinary command would be refused for want of room. */
+  /** Whether an ordinary command would be refused because too many wait. */
   get crowded(): boolean {
     return this.#queue.length >= QUEUE_LENGTH_MAX;
   }
 
   /**
-   * Queues one command. The receiver is told exactly once what became of it, at once where it cannot be sent.
+   * Queues one command. The receiver is called exactly once, at once if the command can't be sent.
    *
    * @param command What {@linkcode encodeCommand} or its like returned.
-   * @param receiver Who is told.
+   * @param receiver Receives the reply, or why there is none.
    * @param context Handed back to the receiver.
    * @param tag Handed back to the receiver.
    */
@@ -131,7 +155,7 @@ export class Connection implements WireOwner, ReplyReceiver {
     }
     this.#queue.push(command, receiver, context, tag);
     if (open) {
-      if (this.#queue.length === 1) this.#expectBytes();
+      if (this.#queue.length === 1) this.#watch.begin();
       this.#wire!.flush();
     }
   }
@@ -144,6 +168,13 @@ export class Connection implements WireOwner, ReplyReceiver {
   /** The error of a command for which there is no room. */
   crowdedError(): ConnectionError {
     return this.#error(`has ${this.#queue.length} commands waiting for replies already`);
+  }
+
+  /** Gives the connection up because nothing came of it within `connectTimeoutMs`. */
+  timeOut(): void {
+    if (!this.#connecting && !this.#wire) return; // it was given up already
+    const { connectTimeoutMs } = this.#options;
+    this.#lose("could not be made", new Error(`no answer within ${connectTimeoutMs} ms`));
   }
 
   /** Closes for good: waits a moment for replies that are due, then fails what is left. Idempotent. */
@@ -160,7 +191,7 @@ export class Connection implements WireOwner, ReplyReceiver {
 
   /** Part of {@linkcode WireOwner}. */
   onBytes(): void {
-    this.#quietTicks = 0;
+    this.#watch.onBytes();
     this.#receivedAtMs = this.#wheel.clock.monotonicMs();
   }
 
@@ -171,29 +202,33 @@ export class Connection implements WireOwner, ReplyReceiver {
       return this.#options.onMessage(reply[1], reply[2]);
     }
     const queue = this.#greeting.length > 0 ? this.#greeting : this.#queue;
-    if (queue === this.#queue) this.#failures = 0; // a server that serves is worth connecting to at once
+    if (queue.sent === 0) return this.#onUnaskedReply(reply);
+    if (!this.#served && queue === this.#queue) this.#onFirstReply(reply);
     this.#delivering = true;
-    const expected = queue.settleFirst(reply);
+    queue.settleFirst(reply);
     this.#delivering = false;
-    if (!expected) this.#lose("sent a reply that nobody asked for");
-    else if (this.#onDrained && this.#queue.length === 0) this.#onDrained();
+    if (this.#onDrained && this.#queue.length === 0) this.#onDrained();
   }
 
   /** Part of {@linkcode WireOwner}. */
   onLost(cause: unknown): void {
-    this.#lose("was lost", cause);
+    if (this.#refusal) this.#lose("was refused", this.#refusal);
+    else this.#lose("was lost", cause);
   }
 
-  /** Part of {@linkcode ReplyReceiver}: what became of logging in is told by {@linkcode onLost}. */
+  /** Part of {@linkcode WireOwner}. */
+  nextTurn(): Promise<void> {
+    return new Promise((resolve) => this.#wheel.after(0, resolve));
+  }
+
+  /** Part of {@linkcode ReplyReceiver}: if logging in fails, {@linkcode onLost} or a timer has dealt with it. */
   onFailure(): void {}
 
   async #connect(): Promise<void> {
     if (this.#state === "new") this.#state = "connecting";
     const { connect, connectTimeoutMs } = this.#options;
     const controller = this.#connecting = new AbortController();
-    this.#connectTimer = this.#wheel.deadline(connectTimeoutMs, () => {
-      this.#lose("could not be made", new Error(`no answer within ${connectTimeoutMs} ms`));
-    });
+    this.#connectTimer = this.#wheel.deadline(connectTimeoutMs, () => this.timeOut());
     try {
       const transport = await connect(this.#target(), { signal: controller.signal });
       if (controller.signal.aborted) transport.close();
@@ -214,7 +249,7 @@ export class Connection implements WireOwner, ReplyReceiver {
   /** Logs in before anything else is sent: a lock must not land in another database, or as another user. */
   #greet(transport: Transport): void {
     const { username, password, database } = this.#address;
-    const { clientName } = this.#options;
+    const { clientName, replyBytesMax, replyElementsMax } = this.#options;
     const commands: string[][] = [];
     if (username !== undefined) commands.push(["AUTH", username, password ?? ""]);
     else if (password !== undefined) commands.push(["AUTH", password]);
@@ -223,14 +258,16 @@ export class Connection implements WireOwner, ReplyReceiver {
     for (const command of commands) {
       this.#greeting.push(encodeCommand(command), this, this.#greeting, 0);
     }
-    this.#wire = new Wire(transport, this);
+    this.#wire = new Wire(transport, this, { replyBytesMax, replyElementsMax, password });
     if (commands.length === 0) this.#opened();
     else this.#wire.flush();
   }
 
   #onGreetingReply(reply: RawReply): void {
-    if (reply instanceof ReplyError) this.#lose("was refused", reply);
-    else if (this.#greeting.length === 0) this.#opened();
+    if (reply instanceof ReplyError) return this.#lose("was refused", reply);
+    if (this.#greeting.length > 0) return;
+    this.#becomeAvailable();
+    this.#opened();
   }
 
   #opened(): void {
@@ -240,9 +277,40 @@ export class Connection implements WireOwner, ReplyReceiver {
     this.#downError = undefined;
     this.#options.onConnected?.();
     if (this.#queue.length > 0) {
-      this.#expectBytes();
+      this.#watch.begin();
       this.#wire!.flush();
     }
+    if (this.#available === false && this.#options.onAvailable) this.#probeLater();
+  }
+
+  /** Asks for a reply if nobody else does: the owner wants to know whether the server is there again. */
+  #probeLater(): void {
+    this.#probe = this.#wheel.after(PROBE_DELAY_MS, () => {
+      if (this.#served || this.#queue.length > 0) return;
+      this.submit(encodeCommand(["PING"]), nobody, undefined, 0);
+    });
+  }
+
+  #onFirstReply(reply: RawReply): void {
+    if (reply instanceof ReplyError) {
+      this.#refusal = reply;
+      return;
+    }
+    this.#served = true;
+    this.#refusal = undefined;
+    this.#failures = 0; // a server that serves is worth connecting to at once
+    this.#becomeAvailable();
+  }
+
+  #becomeAvailable(): void {
+    if (this.#available) return;
+    this.#available = true;
+    this.#options.onAvailable?.();
+  }
+
+  #onUnaskedReply(reply: RawReply): void {
+    if (reply instanceof ReplyError) this.#lose("was refused", reply);
+    else this.#lose("sent a reply that nobody asked for");
   }
 
   #endConnecting(): void {
@@ -265,12 +333,17 @@ export class Connection implements WireOwner, ReplyReceiver {
     this.#queue.failAll(unknown, this.#downError);
     this.#onDrained?.();
     if (!down) this.#options.onDisconnected?.(this.#downError);
+    if (this.#available === false) return;
+    this.#available = false;
+    this.#options.onUnavailable?.(this.#downError);
   }
 
   #teardown(): void {
     this.#endConnecting();
-    if (this.#watch) this.#wheel.cancel(this.#watch);
-    this.#watch = undefined;
+    if (this.#probe) this.#wheel.cancel(this.#probe);
+    this.#watch.end();
+    this.#served = false;
+    this.#refusal = undefined;
     const wire = this.#wire;
     this.#wire = undefined;
     const error = this.#error("was lost");
@@ -286,54 +359,20 @@ export class Connection implements WireOwner, ReplyReceiver {
     });
   }
 
-  /** Watches for silence. The watch is left in the wheel between commands, so that a command costs nothing. */
-  #expectBytes(): void {
-    this.#quietTicks = 0;
-    if (!this.#watch && this.#options.stallTimeoutMs !== Infinity) this.#watchOnce();
-  }
-
-  #watchOnce(): void {
-    const { stallTimeoutMs } = this.#options;
-    this.#watch = this.#wheel.deadline(stallTimeoutMs / WATCH_TICKS, () => {
-      this.#watch = undefined;
-      if (this.#queue.length === 0) return;
-      // The first tick after a silence began may come at once, so one more is waited for.
-      if (++this.#quietTicks > WATCH_TICKS) {
-        return this.#lose(`was silent for ${stallTimeoutMs} ms`);
-      }
-      this.#watchOnce();
-    });
-  }
-
   async #close(): Promise<void> {
     if (this.#retry) this.#wheel.cancel(this.#retry);
     const wire = this.#wire;
     if (this.#state === "open" && this.#queue.length > 0) {
       this.#state = "closing";
-      await this.#within(CLOSE_GRACE_MS, new Promise<void>((resolve) => this.#onDrained = resolve));
+      const drained = new Promise<void>((resolve) => this.#onDrained = resolve);
+      await settledWithin(this.#wheel, drained, CLOSE_GRACE_MS);
     }
     const error = this.#downError = this.#error("was closed");
     this.#teardown();
     this.#state = "closed";
     this.#queue.failAll(this.#error("was closed", undefined, "unknown"), error);
-    await this.#within(CLOSE_GRACE_MS, Promise.all([this.#attempt, wire?.close()]));
-  }
-
-  /** Waits for `promise`, but no longer than `limitMs`. */
-  #within(limitMs: number, promise: Promise<unknown>): Promise<void> {
-    return new Promise((resolve) => {
-      let settled = false;
-      const settle = () => {
-        if (settled) return;
-        settled = true;
-        this.#wheel.cancel(limit);
-        this.#wheel.unref();
-        resolve();
-      };
-      this.#wheel.ref();
-      const limit = this.#wheel.deadline(limitMs, settle);
-      promise.then(settle, settle);
-    });
+    const closed = Promise.all([this.#attempt, wire?.close()]);
+    await settledWithin(this.#wheel, closed, CLOSE_GRACE_MS);
   }
 
   #error(
@@ -341,20 +380,13 @@ export class Connection implements WireOwner, ReplyReceiver {
     cause?: unknown,
     outcome: "not-sent" | "unknown" = "not-sent",
   ): ConnectionError {
-    const address = this.#address.name;
-    const why = cause instanceof Error ? `: ${cause.message}` : "";
+    const { name: address, password } = this.#address;
+    // A certificate's names are a server's text too.
+    const why = cause instanceof Error ? `: ${printable(cause.message, password)}` : "";
     return new ConnectionError(`Connection to ${address} ${what}${why}`, {
       address,
       outcome,
       cause,
     });
   }
-}
-
-/** A message of a channel, as RESP2 sends it among the replies. */
-type Message = [kind: Uint8Array, channel: Uint8Array, message: Uint8Array];
-
-function isMessage(reply: RawReply): reply is Message {
-  return Array.isArray(reply) && reply.length === 3 && reply[2] instanceof Uint8Array &&
-    textReply(reply[0]) === "message";
 }

@@ -8,24 +8,23 @@
  *
  * @module
  */
-import { ProtocolError, ReplyError } from "./errors.ts";
+import { ProtocolError, stacklessReplyError } from "./errors.ts";
 import type { RawReply } from "./reply.ts";
 
-/** Longest bulk string in bytes; a server's own limit (`proto-max-bulk-len`) is the same by default. */
-export const BULK_BYTES_MAX = 512 * 1024 * 1024;
+/** Most bytes of one reply by default: as many as one bulk string has at most by a server's own default. */
+export const REPLY_BYTES_MAX = 512 * 1024 * 1024;
+/** Most elements of one reply by default, those of nested arrays included. */
+export const REPLY_ELEMENTS_MAX = 1024 * 1024;
 /** Longest line in bytes: a simple string, an error, an integer or a length. */
 export const LINE_BYTES_MAX = 64 * 1024;
-/** Most elements of one array. */
-export const ARRAY_LENGTH_MAX = 1024 * 1024;
 /** Deepest nesting of arrays. */
 export const NESTING_MAX = 32;
 
 /** Room first made for a bulk string that comes in pieces: a length that lies costs no more than this. */
 const BULK_BYTES_FIRST = 64 * 1024;
-/** Digits that always fit into a safe integer. */
-const SAFE_DIGITS = 15;
 const INT64_MIN = -(2n ** 63n);
 const INT64_MAX = 2n ** 63n - 1n;
+const UINT64_MAX = 2 ** 64;
 
 const CR = 13, LF = 10, PLUS = 43, MINUS = 45, COLON = 58, DOLLAR = 36, ASTERISK = 42;
 const ZERO = 48, NINE = 57, LETTER_O = 79, LETTER_K = 75;
@@ -38,9 +37,30 @@ interface OpenArray {
   readonly depth: number;
 }
 
+/** What one server may send. */
+export interface DecoderOptions {
+  /**
+   * Most bytes of one reply.
+   *
+   * @default {536870912}
+   */
+  readonly replyBytesMax?: number;
+  /**
+   * Most elements of one reply, those of nested arrays included.
+   *
+   * @default {1048576}
+   */
+  readonly replyElementsMax?: number;
+  /** Our password, which no error may show. */
+  readonly password?: string;
+}
+
 /** An incremental parser of one server's replies. */
 export class RespDecoder {
   readonly #onReply: (reply: RawReply) => void;
+  readonly #bytesMax: number;
+  readonly #elementsMax: number;
+  readonly #password: string | undefined;
   readonly #text = new TextDecoder("utf-8", { ignoreBOM: true });
   /** The beginning of a line whose end has not come. */
   #line: Uint8Array = new Uint8Array(64);
@@ -50,11 +70,27 @@ export class RespDecoder {
   #bulkLength = -1;
   #bulkFilled = 0;
   #array: OpenArray | undefined = undefined;
+  /** Bytes and elements of the array that is coming. Bytes of a bulk string count once its length is known. */
+  #bytes = 0;
+  #elements = 0;
+  #elementsDecoded = 0;
+  #stopped = false;
   #failure: ProtocolError | undefined = undefined;
 
-  /** @param onReply Called for each complete reply, in order, within {@linkcode push}. */
-  constructor(onReply: (reply: RawReply) => void) {
+  /**
+   * @param onReply Called for each complete reply, in order, within {@linkcode push}.
+   * @param options What is accepted.
+   */
+  constructor(onReply: (reply: RawReply) => void, options: DecoderOptions = {}) {
     this.#onReply = onReply;
+    this.#bytesMax = options.replyBytesMax ?? REPLY_BYTES_MAX;
+    this.#elementsMax = options.replyElementsMax ?? REPLY_ELEMENTS_MAX;
+    this.#password = options.password;
+  }
+
+  /** How many elements of arrays were decoded so far, in all replies. */
+  get elementsDecoded(): number {
+    return this.#elementsDecoded;
   }
 
   /** Whether the stream stands between two replies: where it may end without a loss. */
@@ -73,11 +109,16 @@ export class RespDecoder {
   push(chunk: Uint8Array, length = chunk.length): void {
     if (this.#failure) throw this.#failure;
     let at = 0;
-    while (at < length) {
+    while (at < length && !this.#stopped) {
       at = this.#bulkLength >= 0
         ? this.#takeBulk(chunk, at, length)
         : this.#takeLine(chunk, at, length);
     }
+  }
+
+  /** Decodes nothing more, also of the chunk that is being taken in. */
+  stop(): void {
+    this.#stopped = true;
   }
 
   /** Takes one line that begins at `from`, or the part of it that is there; returns where it stopped. */
@@ -116,6 +157,7 @@ export class RespDecoder {
     const last = end - 1; // the CR
     if (last - start > LINE_BYTES_MAX) this.#fail(`a line is longer than ${LINE_BYTES_MAX} bytes`);
     if (last <= start || bytes[last] !== CR) this.#fail("a line does not end in CR LF");
+    if (this.#array) this.#count(end + 1 - start);
     switch (bytes[start]) {
       case PLUS:
         if (last - start === 3 && bytes[start + 1] === LETTER_O && bytes[start + 2] === LETTER_K) {
@@ -125,11 +167,13 @@ export class RespDecoder {
       case COLON:
         return this.#complete(this.#integer(bytes, start + 1, last));
       case DOLLAR:
-        return this.#openBulk(this.#length(bytes, start + 1, last, BULK_BYTES_MAX));
-      case MINUS:
-        return this.#complete(new ReplyError(this.#lineText(bytes, start + 1, last)));
+        return this.#openBulk(this.#length(bytes, start + 1, last, this.#bytesMax));
+      case MINUS: {
+        const text = this.#lineText(bytes, start + 1, last);
+        return this.#complete(stacklessReplyError(text, this.#password));
+      }
       case ASTERISK:
-        return this.#openArray(this.#length(bytes, start + 1, last, ARRAY_LENGTH_MAX));
+        return this.#openArray(this.#length(bytes, start + 1, last, this.#elementsMax));
       default:
         this.#fail(`a reply begins with byte ${bytes[start]}`);
     }
@@ -145,12 +189,14 @@ export class RespDecoder {
     const negative = bytes[start] === MINUS;
     const first = negative || bytes[start] === PLUS ? start + 1 : start;
     const magnitude = this.#digits(bytes, first, end);
-    if (typeof magnitude === "number") return negative && magnitude !== 0 ? -magnitude : magnitude;
-    const exact = negative ? -magnitude : magnitude;
-    if (exact < INT64_MIN || exact > INT64_MAX) this.#fail("an integer has more than 64 bits");
-    return exact >= Number.MIN_SAFE_INTEGER && exact <= Number.MAX_SAFE_INTEGER
-      ? Number(exact)
-      : exact;
+    if (magnitude <= Number.MAX_SAFE_INTEGER) {
+      return negative && magnitude !== 0 ? -magnitude : magnitude;
+    }
+    // An absurd number is not worth reading exactly.
+    if (magnitude > UINT64_MAX) this.#fail("an integer has more than 64 bits");
+    const exact = BigInt(this.#text.decode(bytes.subarray(first, end)));
+    if (exact > (negative ? -INT64_MIN : INT64_MAX)) this.#fail("an integer has more than 64 bits");
+    return negative ? -exact : exact;
   }
 
   /** Reads a length up to `most`; -1 stands for null. */
@@ -158,23 +204,32 @@ export class RespDecoder {
     if (end - start === 2 && bytes[start] === MINUS && bytes[start + 1] === ZERO + 1) return -1;
     const length = this.#digits(bytes, start, end);
     if (length > most) this.#fail(`a length is more than ${most}`);
-    return Number(length);
+    return length;
   }
 
-  #digits(bytes: Uint8Array, start: number, end: number): number | bigint {
+  /** The number that the digits stand for: exact up to 2^53, and above it if and only if they are. */
+  #digits(bytes: Uint8Array, start: number, end: number): number {
     if (start >= end) this.#fail("a number has no digits");
     let number = 0;
     for (let index = start; index < end; index++) {
       const digit = bytes[index];
       if (digit < ZERO || digit > NINE) this.#fail("a number has a byte that is no digit");
-      number = number * 10 + digit - ZERO;
+      number = number * 10 + (digit - ZERO); // in this order every step is exact that can be
     }
-    if (end - start <= SAFE_DIGITS) return number;
-    return BigInt(this.#text.decode(bytes.subarray(start, end)));
+    return number;
+  }
+
+  /** Counts bytes of the array that is coming; other replies are short, or say how long they are. */
+  #count(bytes: number): void {
+    this.#bytes += bytes;
+    if (this.#bytes > this.#bytesMax) {
+      this.#fail(`a reply has more than ${this.#bytesMax} bytes`);
+    }
   }
 
   #openBulk(length: number): void {
     if (length === -1) return this.#complete(null);
+    if (this.#array) this.#count(length);
     this.#bulkLength = length;
     this.#bulkFilled = 0;
     this.#bulk = new Uint8Array(Math.min(length, BULK_BYTES_FIRST));
@@ -220,6 +275,11 @@ export class RespDecoder {
     if (length === 0) return this.#complete([]);
     const depth = (this.#array?.depth ?? 0) + 1;
     if (depth > NESTING_MAX) this.#fail(`arrays are nested deeper than ${NESTING_MAX}`);
+    // Refused before they come: nobody waits for a reply that will be too long.
+    this.#elements += length;
+    if (this.#elements > this.#elementsMax) {
+      this.#fail(`a reply has more than ${this.#elementsMax} elements`);
+    }
     this.#array = { items: [], remaining: length, parent: this.#array, depth };
   }
 
@@ -227,11 +287,13 @@ export class RespDecoder {
   #complete(value: RawReply): void {
     let complete = value;
     for (let array = this.#array; array; array = this.#array) {
+      this.#elementsDecoded++;
       array.items.push(complete);
       if (--array.remaining > 0) return;
       complete = array.items;
       this.#array = array.parent;
     }
+    this.#bytes = this.#elements = 0;
     this.#onReply(complete);
   }
 

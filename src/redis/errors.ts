@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { printable } from "../printable.ts";
 
 /** The stable codes of {@linkcode RedisError}'s subclasses. */
 export type RedisErrorCode = "REPLY" | "PROTOCOL" | "CONNECTION";
@@ -29,6 +30,8 @@ export abstract class RedisError extends Error {
 
 /** Redis repeats the arguments of an unknown command. They may contain secrets, so they are removed. */
 const ECHOED_ARGUMENTS = /,? with args beginning with:.*$/su;
+/** First words that decide what is done next: they are kept even if the password is a part of them. */
+const ACTED_ON = /^(?:BUSY|DENIED|ERR|LOADING|NOAUTH|NOPERM|NOSCRIPT|WRONGPASS|WRONGTYPE)(?= |$)/u;
 
 /** Thrown if the server replied with an error, such as `NOAUTH Authentication required.` */
 export class ReplyError extends RedisError {
@@ -40,18 +43,35 @@ export class ReplyError extends RedisError {
   readonly prefix: string;
 
   /**
-   * Creates the error.
+   * Creates the error. Its message is the server's text, with control characters escaped and cut off if it is long.
    *
    * @param text The server's error without the leading `-`.
+   * @param password A password that the message must not show.
    */
-  constructor(text: string) {
-    super(text.replace(ECHOED_ARGUMENTS, ""));
-    this.prefix = text.split(" ", 1)[0];
+  constructor(text: string, password?: string) {
+    const [kept = ""] = ACTED_ON.exec(text) ?? [];
+    super(kept + printable(text.slice(kept.length).replace(ECHOED_ARGUMENTS, ""), password));
+    this.prefix = this.message.split(" ", 1)[0];
   }
 
   /** Whether the server refuses the user, the password, the database or the command itself. */
   override get permanent(): boolean {
     return PERMANENT_PREFIXES.includes(this.prefix) || PERMANENT_TEXT.test(this.message);
+  }
+}
+
+/**
+ * Makes a {@linkcode ReplyError} that records no stack: recording one takes microseconds and hundreds of bytes, a
+ * server can cause one with three, and it would show nothing but the decoder.
+ */
+export function stacklessReplyError(text: string, password: string | undefined): ReplyError {
+  const limit: unknown = Reflect.get(Error, "stackTraceLimit");
+  if (typeof limit !== "number") return new ReplyError(text, password);
+  Reflect.set(Error, "stackTraceLimit", 0); // says so, and does not throw, where it is frozen
+  try {
+    return new ReplyError(text, password);
+  } finally {
+    Reflect.set(Error, "stackTraceLimit", limit);
   }
 }
 

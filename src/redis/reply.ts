@@ -15,6 +15,9 @@ export type RawReply = string | number | bigint | Uint8Array | null | ReplyError
 /** One RESP2 reply with its bulk strings decoded as UTF-8; see {@linkcode RawReply}. */
 export type Reply = string | number | bigint | null | ReplyError | Reply[];
 
+/** A message of a channel, as RESP2 sends it among the replies. */
+export type Message = [kind: Uint8Array, channel: Uint8Array, message: Uint8Array];
+
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /** Decodes every bulk string inside `reply` as UTF-8. */
@@ -22,4 +25,10 @@ export function textReply(reply: RawReply): Reply {
   if (reply instanceof Uint8Array) return decoder.decode(reply);
   if (Array.isArray(reply)) return reply.map(textReply);
   return reply;
+}
+
+/** Whether `reply` is no reply, but a message of a channel that was subscribed to. */
+export function isMessage(reply: RawReply): reply is Message {
+  return Array.isArray(reply) && reply.length === 3 && reply[2] instanceof Uint8Array &&
+    textReply(reply[0]) === "message";
 }

@@ -5,11 +5,16 @@
  * @module
  */
 import type { Transport } from "../transport/transport.ts";
-import { RespDecoder } from "./decoder.ts";
+import { type DecoderOptions, RespDecoder } from "./decoder.ts";
 import type { RawReply } from "./reply.ts";
 
 /** Bytes read at once. */
 const READ_BUFFER_BYTES = 16 * 1024;
+/**
+ * Elements of arrays that are decoded before other work of the process has its turn. Other values need no such limit:
+ * each of them is the reply to a command of ours.
+ */
+const ELEMENTS_PER_TURN = 16_384;
 
 /** Who is behind a wire. */
 export interface WireOwner {
@@ -21,21 +26,30 @@ export interface WireOwner {
   onReply(reply: RawReply): void;
   /** The stream ended, broke, or carried no RESP2. Called once, and not after {@linkcode Wire.close}. */
   onLost(cause: unknown): void;
+  /** Resolves once other work of the process has had its turn: timers, other sockets. */
+  nextTurn(): Promise<void>;
 }
 
 /** An open stream, written to once a tick and read from without a pause. */
 export class Wire {
   readonly #transport: Transport;
   readonly #owner: WireOwner;
+  readonly #decoder: RespDecoder;
   readonly #reading: Promise<void>;
   #writing: Promise<void> = Promise.resolve();
   /** A flush is queued for the end of this tick, or a write is under way and will look for more. */
   #flushing = false;
   #open = true;
 
-  constructor(transport: Transport, owner: WireOwner) {
+  /**
+   * @param transport The stream.
+   * @param owner Who is behind it.
+   * @param options What the server may send.
+   */
+  constructor(transport: Transport, owner: WireOwner, options?: DecoderOptions) {
     this.#transport = transport;
     this.#owner = owner;
+    this.#decoder = new RespDecoder((reply) => owner.onReply(reply), options);
     transport.unref?.();
     this.#reading = this.#read();
   }
@@ -76,10 +90,9 @@ export class Wire {
   }
 
   async #read(): Promise<void> {
-    const decoder = new RespDecoder((reply) => {
-      if (this.#open) this.#owner.onReply(reply);
-    });
+    const decoder = this.#decoder;
     const buffer = new Uint8Array(READ_BUFFER_BYTES);
+    let turnEnds = ELEMENTS_PER_TURN;
     try {
       while (this.#open) {
         const count = await this.#transport.read(buffer);
@@ -87,6 +100,9 @@ export class Wire {
         if (count === null) throw new Error("the server closed the connection");
         this.#owner.onBytes();
         decoder.push(buffer, count);
+        if (decoder.elementsDecoded < turnEnds) continue;
+        turnEnds = decoder.elementsDecoded + ELEMENTS_PER_TURN;
+        await this.#owner.nextTurn();
       }
     } catch (error) {
       this.#lose(error);
@@ -101,6 +117,7 @@ export class Wire {
 
   #closeTransport(): void {
     this.#open = false;
+    this.#decoder.stop();
     try {
       this.#transport.close();
     } catch {

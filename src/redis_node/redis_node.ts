@@ -104,12 +104,10 @@ export class RedisNode implements LockNode, ReplyReceiver {
         this.#guard.onConnected();
         this.#sendPendingReleases();
         this.#subscription.onCommandsPossible();
-        observer.onConnected?.(this.name);
       },
-      onDisconnected: (error) => {
-        this.#guard.onDisconnected();
-        observer.onDisconnected?.(this.name, error);
-      },
+      onDisconnected: () => this.#guard.onDisconnected(),
+      onAvailable: () => observer.onConnected?.(this.name),
+      onUnavailable: (error) => observer.onDisconnected?.(this.name, error),
     }, wheel);
     this.#guard = new RedisGuard(this.name, this.#connection, (quarantine) => {
       observer.onQuarantined?.(this.name, quarantine);

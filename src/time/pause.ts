@@ -15,6 +15,27 @@ export function pause(
   return new Pause(wheel, delayMs, signal).over;
 }
 
+/** Resolves when `promise` settles, but no later than after `limitMs`; keeps the process alive until then. */
+export function settledWithin(
+  wheel: TimerWheel,
+  promise: Promise<unknown>,
+  limitMs: number,
+): Promise<void> {
+  return new Promise((resolve) => {
+    let settled = false;
+    const settle = () => {
+      if (settled) return;
+      settled = true;
+      wheel.cancel(limit);
+      wheel.unref();
+      resolve();
+    };
+    wheel.ref();
+    const limit = wheel.deadline(limitMs, settle);
+    promise.then(settle, settle);
+  });
+}
+
 /** A wait that somebody is in: it keeps the process alive. */
 export class Pause extends TimerEntry {
   /** Resolves at its end. */

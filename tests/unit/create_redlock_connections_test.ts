@@ -80,7 +80,10 @@ Deno.test("createRedlock() tells of an outage once, however long it is, and of i
   const error = await assertRejects(() => redlock.tryAcquire("a"), QuorumError);
   assertEquals(error.votes[0].outcome, "failed");
   network.mode = "accept";
-  await time.advance(2_000);
+  while (network.transports.length < 2 || network.last.written === "") await time.advance(50);
+  assertEquals(connectionEvents(events).length, 2); // nobody has answered yet
+  network.last.feed(":0\r\n");
+  await time.advance(0);
   assertEquals(connectionEvents(events), [
     ["node-connected", NAME],
     ["node-disconnected", NAME, LOST],

@@ -214,9 +214,9 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "a silent connection is kept",
-    file: "redis/connection.ts",
-    from: "if (++this.#quietTicks > WATCH_TICKS) {",
-    to: "if (++this.#quietTicks > 1_000 * WATCH_TICKS) {",
+    file: "redis/reply_watch.ts",
+    from: "if (late !== undefined) this.#onLate(late);",
+    to: "if (late !== undefined && this.#quietTicks < 0) this.#onLate(late);",
   },
   {
     name: "a lost connection is not made again",

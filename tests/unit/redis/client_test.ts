@@ -10,6 +10,8 @@ import { QUEUE_LENGTH_MAX } from "../../../src/redis/connection.ts";
 import { ConnectionError, ReplyError } from "../../../src/redis/errors.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 import { countListeners } from "../../support/fake_nodes.ts";
+import { FakedSystemTime } from "../../support/faked_system_time.ts";
+import { assertGrowth } from "../../support/growth.ts";
 import { FakeNetwork, type FakeTransport, PING, wire } from "../../support/fake_transport.ts";
 
 function client(network: FakeNetwork, address = "redis://h"): RedisClient {
@@ -235,6 +237,62 @@ Deno.test("connect() resolves once the server answers", async () => {
   assertEquals(network.last.closed, true);
 });
 
+for (
+  const [what, address, bytes] of [
+    ["a port that takes no connection", "redis://h", undefined],
+    ["a server that says nothing", "redis://h", ""],
+    ["a server that sends one byte now and then", "redis://h", "$1000\r\n" + "x".repeat(1_000)],
+    [
+      "a server that is as slow to let it in",
+      "redis://:pw@h",
+      "+OOOOOOOOOOOOOOOOOOOOOOOOOOOOOOOOO",
+    ],
+  ] as const
+) {
+  Deno.test(`connect() to ${what} rejects after connectTimeoutMs`, async () => {
+    using time = new FakedSystemTime();
+    const network = new FakeNetwork();
+    if (bytes === undefined) network.mode = "wait";
+    const connecting = connect(address, { connect: network.connect, connectTimeoutMs: 500 });
+    const rejected = assertRejects(() => connecting, ConnectionError);
+    await runMicrotasks();
+    for (let at = 0; at < 12; at++) {
+      if (bytes?.[at]) network.last.feed(bytes[at]);
+      await time.advance(50);
+    }
+    network.pending[0]?.refuse(new Error("aborted")); // as sockets do
+    const { message } = await rejected;
+    assertEquals(
+      message,
+      "Connection to redis://h:6379 could not be made: no answer within 500 ms",
+    );
+    await time.advance(5_000);
+    assertEquals(network.targets.length, 1);
+    assertEquals(network.transports.every(({ closed }) => closed), true);
+  });
+}
+
+Deno.test("RedisClient.send() aborted by one signal of many calls takes time in proportion to their number", async () => {
+  /** How long it takes to abort so many calls that wait for a connection, in milliseconds. */
+  const abortMs = (count: number) => {
+    const network = new FakeNetwork();
+    network.mode = "wait";
+    const waiting = client(network);
+    const controller = new AbortController();
+    const listeners = countListeners(controller.signal);
+    const { signal } = controller;
+    const calls = Array.from({ length: count }, () => waiting.send(["PING"], { signal }));
+    assertEquals(listeners(), 1);
+    closings.push(waiting, Promise.allSettled(calls));
+    const startMs = performance.now();
+    controller.abort(reason);
+    return performance.now() - startMs;
+  };
+  const closings: (RedisClient | Promise<unknown>)[] = [];
+  assertGrowth(80, () => abortMs(1_000), () => abortMs(16_000));
+  for (const each of closings) await (each instanceof RedisClient ? each.close() : each);
+});
+
 Deno.test("connect() rejects with the cause where the server cannot be reached, and tries no further", async () => {
   const network = new FakeNetwork();
   network.mode = "refuse";
@@ -324,7 +382,7 @@ for (
     [5, "'options' must be an object: current type is 'number'"],
     [
       { timeoutMs: 5 },
-      "option 'timeoutMs' is unknown: valid options are connectTimeoutMs, stallTimeoutMs, tls, clientName, connect",
+      "option 'timeoutMs' is unknown: valid options are connectTimeoutMs, stallTimeoutMs, replyTimeoutMs, replyBytesMax, replyElementsMax, tls, clientName, connect",
     ],
   ] as const
 ) {

@@ -239,7 +239,9 @@ const SEEN: readonly (readonly [stream: string, replies: number, error: string |
   [`:${"0".repeat(60_000)}7\r\n`, 1, undefined],
   [`${"*1\r\n".repeat(32)}*0\r\n`, 1, undefined],
   [`${"*1\r\n".repeat(32)}*1\r\n`, 0, "arrays are nested deeper than 32"],
-  [`${"*1048576\r\n".repeat(32)}:1\r\n`, 0, undefined],
+  [`${"*32768\r\n".repeat(32)}:1\r\n`, 0, undefined],
+  [`${"*32768\r\n".repeat(33)}:1\r\n`, 0, "arrays are nested deeper than 32"],
+  ["*2\r\n*524288\r\n*524287\r\n", 0, "a reply has more than 1048576 elements"],
   [`$536870912\r\n${SECRET}`, 0, undefined],
   [`*2\r\n+${SECRET}\r\n!${SECRET}\r\n`, 0, "a reply begins with byte 33"],
 ];

@@ -1,9 +1,9 @@
 import { assert, assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import {
-  ARRAY_LENGTH_MAX,
-  BULK_BYTES_MAX,
   LINE_BYTES_MAX,
   NESTING_MAX,
+  REPLY_BYTES_MAX,
+  REPLY_ELEMENTS_MAX,
   RespDecoder,
 } from "../../../src/redis/decoder.ts";
 import { ProtocolError } from "../../../src/redis/errors.ts";
@@ -42,14 +42,14 @@ const MALFORMED: readonly (readonly [name: string, stream: string, reason: strin
   ["a bulk length in hexadecimal", "$0x1\r\n", "a number has a byte that is no digit"],
   [
     "a bulk length above the limit",
-    `$${BULK_BYTES_MAX + 1}\r\n`,
+    `$${REPLY_BYTES_MAX + 1}\r\n`,
     "a length is more than 536870912",
   ],
   ["an absurd bulk length", `$${"9".repeat(400)}\r\n`, "a length is more than 536870912"],
   ["an array length of -2", "*-2\r\n", "a number has a byte that is no digit"],
   [
     "an array length above the limit",
-    `*${ARRAY_LENGTH_MAX + 1}\r\n`,
+    `*${REPLY_ELEMENTS_MAX + 1}\r\n`,
     "a length is more than 1048576",
   ],
   ["an absurd array length", `*${"9".repeat(30)}\r\n`, "a length is more than 1048576"],

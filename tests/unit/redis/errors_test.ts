@@ -1,4 +1,5 @@
 import { assertEquals, assertInstanceOf, assertStrictEquals } from "@std/assert";
+import { PRINTABLE_LENGTH_MAX } from "../../../src/printable.ts";
 import {
   ConnectionError,
   ProtocolError,
@@ -30,6 +31,28 @@ for (
     assertEquals(error.message.includes("secret"), false);
     assertEquals(error.message.startsWith("ERR unknown command "), true);
     assertEquals(error.prefix, "ERR");
+  });
+}
+
+Deno.test("ReplyError keeps control characters and a password out of its message and its prefix", () => {
+  const error = new ReplyError("hunter2\x1b[31m wrong hunter2\nnode-2: fine", "hunter2");
+  assertEquals(error.message, "***\\u{1b}[31m wrong ***\\u{a}node-2: fine");
+  assertEquals(error.prefix, "***\\u{1b}[31m");
+});
+
+Deno.test("ReplyError cuts a long text off", () => {
+  const { message, prefix } = new ReplyError("x".repeat(100_000));
+  assertEquals([message.length, prefix.length], [
+    PRINTABLE_LENGTH_MAX + 1,
+    PRINTABLE_LENGTH_MAX + 1,
+  ]);
+});
+
+for (const password of ["NO", "NOSCRIPT", "SCRIPT", "O"]) {
+  Deno.test(`ReplyError keeps a prefix that programs act on, though the password is ${password}`, () => {
+    const error = new ReplyError("NOSCRIPT No matching script", password);
+    assertEquals(error.prefix, "NOSCRIPT");
+    assertEquals(error.message.slice("NOSCRIPT".length).includes(password), false);
   });
 }
 

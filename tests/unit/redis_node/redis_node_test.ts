@@ -39,9 +39,26 @@ Deno.test("RedisNode tells its observer of connections, under its name", async (
   const bench = new Bench();
   bench.ask("acquire");
   await runMicrotasks();
+  assertEquals(bench.events, []); // nobody knows yet who has taken the connection
+  await bench.answer("+OK\r\n");
   await bench.hangUp();
   await bench.reconnect();
+  bench.ask("acquire");
+  await runMicrotasks();
+  await bench.answer("$-1\r\n");
   assertEquals(bench.events, [`${NAME} connected`, `${NAME}: ${LOST}`, `${NAME} connected`]);
+  await bench.close();
+});
+
+Deno.test("RedisNode tells its observer once of a server behind a proxy that takes connections and closes them", async () => {
+  const bench = new Bench();
+  bench.ask("acquire");
+  await runMicrotasks();
+  for (let times = 0; times < 5; times++) {
+    await bench.hangUp();
+    await bench.reconnect();
+  }
+  assertEquals(bench.events, [`${NAME}: ${LOST}`]);
   await bench.close();
 });
 

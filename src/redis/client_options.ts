@@ -1,0 +1,180 @@
+/**
+ * The options of a client of one server, and their defaults.
+ *
+ * @module
+ */
+import { connect as connectDefault } from "../transport/default.ts";
+import type { Connect, TlsOptions } from "../transport/transport.ts";
+import { checkNumber, checkOptions, checkPositiveMs, rangeError } from "../validate.ts";
+import type { RedisAddress } from "./address.ts";
+import type { ConnectionOptions } from "./connection.ts";
+import { REPLY_BYTES_MAX, REPLY_ELEMENTS_MAX } from "./decoder.ts";
+
+/** Longest time for making a connection, in milliseconds, by default. */
+const CONNECT_TIMEOUT_MS = 1_000;
+/** Longest silence while replies are due, in milliseconds, by default. */
+const STALL_TIMEOUT_MS = 2_000;
+/** Longest wait for one whole reply by default, in longest silences. */
+const REPLY_TIMEOUT_STALLS = 5;
+
+/** Options of {@linkcode connect} and {@linkcode RedisClient}: how to reach a server. */
+export interface ClientOptions {
+  /**
+   * Timeout for opening a connection and logging in, in milliseconds; greater than 0 and finite.
+   *
+   * @default {1000}
+   */
+  connectTimeoutMs?: number;
+  /**
+   * Timeout for silence: if replies are due and nothing arrives for this long, in milliseconds, the connection is closed
+   * and replaced. Greater than 0; `Infinity` turns it off, for commands that block, such as `BLPOP`.
+   *
+   * @default {2000}
+   */
+  stallTimeoutMs?: number;
+  /**
+   * Timeout for one whole reply, also while bytes arrive, in milliseconds: if a command has no reply after this time,
+   * and at the latest after twice this time, the connection is closed and replaced. Greater than 0; `Infinity` turns it
+   * off.
+   *
+   * @default {5 * stallTimeoutMs}
+   */
+  replyTimeoutMs?: number;
+  /**
+   * Most bytes of one reply; a positive integer or `Infinity`. A longer reply closes the connection, and its commands
+   * reject.
+   *
+   * @default {536870912}
+   */
+  replyBytesMax?: number;
+  /**
+   * Most elements of one reply, those of nested arrays included; a positive integer or `Infinity`. A longer reply closes
+   * the connection, and its commands reject.
+   *
+   * @default {1048576}
+   */
+  replyElementsMax?: number;
+  /**
+   * TLS settings for `rediss://` addresses; a `TypeError` if there is no such address.
+   *
+   * @default {the runtime's own certificate authorities, no client certificate}
+   */
+  tls?: TlsOptions;
+  /**
+   * Name of this client in the server's `CLIENT LIST`: printable ASCII without spaces.
+   *
+   * @default {no name}
+   */
+  clientName?: string;
+  /**
+   * Function that opens a stream to a server, in place of the runtime's own sockets.
+   *
+   * @default {the sockets of the runtime}
+   */
+  connect?: Connect;
+}
+
+const NAMES: { readonly [Name in keyof Required<ClientOptions>]: true } = {
+  connectTimeoutMs: true,
+  stallTimeoutMs: true,
+  replyTimeoutMs: true,
+  replyBytesMax: true,
+  replyElementsMax: true,
+  tls: true,
+  clientName: true,
+  connect: true,
+};
+
+/** The names of all options of the client. */
+export const CLIENT_OPTION_NAMES: readonly string[] = Object.keys(NAMES);
+
+const ATTEMPT = "connect to Redis";
+
+/**
+ * Fills in the defaults of the client's options and checks them.
+ *
+ * @param options What the user has set.
+ * @param addresses The servers that are connected to with them.
+ */
+export function resolveClientOptions(
+  options: ClientOptions = {},
+  addresses: readonly RedisAddress[] = [],
+): ConnectionOptions {
+  checkOptions(ATTEMPT, options, CLIENT_OPTION_NAMES);
+  const {
+    connectTimeoutMs = CONNECT_TIMEOUT_MS,
+    stallTimeoutMs = STALL_TIMEOUT_MS,
+    replyTimeoutMs = REPLY_TIMEOUT_STALLS * stallTimeoutMs,
+    replyBytesMax = REPLY_BYTES_MAX,
+    replyElementsMax = REPLY_ELEMENTS_MAX,
+    tls,
+    clientName,
+    connect = connectDefault,
+  } = options;
+  checkPositiveMs(ATTEMPT, "connectTimeoutMs", connectTimeoutMs);
+  if (stallTimeoutMs !== Infinity) checkPositiveMs(ATTEMPT, "stallTimeoutMs", stallTimeoutMs);
+  if (replyTimeoutMs !== Infinity) checkPositiveMs(ATTEMPT, "replyTimeoutMs", replyTimeoutMs);
+  checkCount("replyBytesMax", replyBytesMax);
+  checkCount("replyElementsMax", replyElementsMax);
+  if (tls !== undefined) checkTls(tls, addresses);
+  if (typeof connect !== "function") {
+    throw new TypeError("Cannot connect to Redis as 'connect' must be a function");
+  }
+  // The server refuses such a name too, but only once it is connected to.
+  if (clientName !== undefined && !/^[!-~]+$/u.test(clientName)) {
+    throw new TypeError(
+      "Cannot connect to Redis as 'clientName' must be printable ASCII without spaces",
+    );
+  }
+  return {
+    connectTimeoutMs,
+    stallTimeoutMs,
+    replyTimeoutMs,
+    replyBytesMax,
+    replyElementsMax,
+    // One object for all connections, which nobody changes: transports keep what they have made of it.
+    tls: tls?.caCerts ? { ...tls, caCerts: [...tls.caCerts] } : { ...tls },
+    clientName,
+    connect,
+  };
+}
+
+function checkCount(name: string, value: number): void {
+  checkNumber(ATTEMPT, name, value);
+  if (value === Infinity || Number.isSafeInteger(value) && value > 0) return;
+  throw rangeError(ATTEMPT, name, "must be a positive integer or Infinity", value);
+}
+
+const TLS_NAMES: readonly (keyof TlsOptions)[] = ["caCerts", "cert", "key", "serverName"];
+
+function checkTls(tls: TlsOptions, addresses: readonly RedisAddress[]): void {
+  if (typeof tls !== "object" || tls === null) throw invalid("'tls' must be an object");
+  for (const name in tls) {
+    if ((TLS_NAMES as readonly string[]).includes(name)) continue;
+    throw invalid(`option 'tls.${name}' is unknown: valid options are ${TLS_NAMES.join(", ")}`);
+  }
+  const { caCerts, cert, key, serverName } = tls;
+  if (caCerts !== undefined && !isStrings(caCerts)) {
+    throw invalid("'tls.caCerts' must be an array of strings");
+  }
+  for (const [name, value] of Object.entries({ cert, key, serverName })) {
+    if (value !== undefined && (typeof value !== "string" || value === "")) {
+      throw invalid(`'tls.${name}' must be a non-empty string`);
+    }
+  }
+  if ((cert === undefined) !== (key === undefined)) {
+    const [given, missing] = cert === undefined ? ["key", "cert"] : ["cert", "key"];
+    throw invalid(`'tls.${given}' needs 'tls.${missing}'`);
+  }
+  if (!addresses.some(({ kind }) => kind === "tls")) {
+    throw invalid("'tls' needs an address that begins with 'rediss://' or 'valkeys://'");
+  }
+}
+
+function isStrings(value: unknown): boolean {
+  return Array.isArray(value) && value.every((each) => typeof each === "string");
+}
+
+function invalid(reason: string): TypeError {
+  return new TypeError(`Cannot connect to Redis as ${reason}`);
+}

@@ -1,0 +1,137 @@
+import { assert, assertEquals, assertGreater, assertLess, assertMatch } from "@std/assert";
+import { createRedlock, type RedlockEvent } from "../../mod.ts";
+import { RedisClient } from "../../src/redis/mod.ts";
+import { eventually } from "../support/eventually.ts";
+import { shareServers } from "../support/shared_servers.ts";
+
+const shared = shareServers(2);
+
+/** A server that does something of its own with every connection. */
+interface Hostile extends AsyncDisposable {
+  readonly url: string;
+  /** Connections that it has accepted. */
+  readonly accepted: number;
+}
+
+/** Starts one; `act` is called with each connection, which is closed when it returns. */
+function startHostile(act: (conn: Deno.TcpConn) => Promise<void>): Hostile {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const conns = new Set<Deno.TcpConn>();
+  const serving = new Set<Promise<void>>();
+  let accepted = 0;
+  const accepting = (async () => {
+    for await (const conn of listener) {
+      accepted++;
+      conns.add(conn);
+      const served = act(conn).catch(() => {}).finally(() => {
+        if (conns.delete(conn)) conn.close();
+        serving.delete(served);
+      });
+      serving.add(served);
+    }
+  })();
+  return {
+    url: `redis://127.0.0.1:${listener.addr.port}`,
+    get accepted() {
+      return accepted;
+    },
+    async [Symbol.asyncDispose]() {
+      listener.close();
+      await accepting;
+      for (const conn of conns) conn.close();
+      conns.clear();
+      await Promise.all(serving);
+    },
+  };
+}
+
+/** Writes all of `bytes`. */
+async function writeAll(conn: Deno.TcpConn, bytes: Uint8Array): Promise<void> {
+  for (let at = 0; at < bytes.length;) at += await conn.write(bytes.subarray(at));
+}
+
+const encoder = new TextEncoder();
+
+/** What a node may send that takes the process down, if all of it is taken in; megabytes each. */
+const FLOODS: Record<string, string> = {
+  "18 MB of nested empty strings": `*10\r\n${
+    `*300000\r\n${"$0\r\n\r\n".repeat(300_000)}`.repeat(10)
+  }`,
+  "18 MB of nested errors": `*10\r\n${`*600000\r\n${"-\r\n".repeat(600_000)}`.repeat(10)}`,
+  "18 MB of errors that nobody asked for": "-\r\n".repeat(6_000_000),
+  "18 MB of empty arrays": `*10\r\n${`*450000\r\n${"*0\r\n".repeat(450_000)}`.repeat(10)}`,
+  "18 MB of one string": `$18000000\r\n${"x".repeat(18_000_000)}\r\n`,
+};
+
+for (const [what, flood] of Object.entries(FLOODS)) {
+  Deno.test(`a node of three that sends ${what} is hung up on soon, and costs no lock`, async () => {
+    await using servers = shared.lend();
+    const bytes = encoder.encode(flood);
+    let written = 0;
+    await using hostile = startHostile(async (conn) => {
+      await conn.read(new Uint8Array(1_024));
+      for (let at = 0; at < bytes.length; at += 65_536) {
+        await writeAll(conn, bytes.subarray(at, at + 65_536));
+        written += 65_536;
+      }
+    });
+    await using redlock = createRedlock([hostile.url, ...servers.urls]);
+    const lock = await redlock.acquire("invoice:42", { waitMs: 0 });
+    await eventually(() => assertEquals(lock.votes[0].outcome, "failed"));
+    assert(await lock.release());
+    // What the sockets' buffers hold was written too, for each connection.
+    assertLess(written / hostile.accepted, 17_000_000);
+  });
+}
+
+Deno.test("a node of three that sends one byte a moment is given up, and connected to again", async () => {
+  await using servers = shared.lend();
+  await using hostile = startHostile(async (conn) => {
+    await writeAll(conn, encoder.encode("$1000\r\n"));
+    for (;;) {
+      await writeAll(conn, encoder.encode("x"));
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  });
+  const events: RedlockEvent[] = [];
+  await using redlock = createRedlock([hostile.url, ...servers.urls], {
+    onEvent: (event) => void events.push(event),
+  });
+  const lock = await redlock.acquire("invoice:42", { waitMs: 0 });
+  assert(await lock.release());
+  await eventually(() => hostile.accepted > 1, 30_000);
+  const told = events.filter(({ type }) => type.startsWith("node-dis"));
+  assertEquals(told.length, 1);
+  assert(told[0].type === "node-disconnected");
+  assertMatch(told[0].error.message, /left a command without a whole reply for 4000 ms$/);
+});
+
+Deno.test("a server behind a proxy that accepts and closes is never told as connected, and not stormed", async () => {
+  await using servers = shared.lend();
+  await using proxy = startHostile(() => Promise.resolve());
+  const events: RedlockEvent[] = [];
+  await using redlock = createRedlock([proxy.url, ...servers.urls], {
+    onEvent: (event) => void events.push(event),
+  });
+  const startMs = performance.now();
+  while (proxy.accepted < 6) {
+    await (await redlock.acquire("invoice:42")).release();
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  const tookMs = performance.now() - startMs;
+  const ofProxy = events.filter((event) => "node" in event && event.node === proxy.url);
+  assertEquals(ofProxy.map(({ type }) => type), ["node-disconnected"]);
+  assertGreater(tookMs, (50 + 100 + 200 + 400 + 800) / 2); // the delays between them, jittered down to their half
+});
+
+Deno.test("a client of its own may allow more, or less", async () => {
+  const reply = `*1500\r\n${":1\r\n".repeat(1_500)}`;
+  await using hostile = startHostile(async (conn) => {
+    while (await conn.read(new Uint8Array(1_024))) await writeAll(conn, encoder.encode(reply));
+  });
+  await using client = new RedisClient(hostile.url);
+  assertEquals((await client.send(["KEYS", "*"]) as unknown[]).length, 1_500);
+  await using careful = new RedisClient(hostile.url, { replyElementsMax: 1_000 });
+  const error = await careful.send(["KEYS", "*"]).catch((error) => error);
+  assertMatch(error.message, /was lost: Cannot read reply as a length is more than 1000$/);
+});
