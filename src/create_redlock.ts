@@ -16,24 +16,33 @@ import { checkOptions, rangeError } from "./validate.ts";
 /** Shortest silence after which a connection is replaced, in milliseconds. */
 const STALL_TIMEOUT_MS_MIN = 2_000;
 
-/** Longest wait for one whole reply, in longest silences: a lock's replies are short, so they come in one piece. */
+/** Longest wait for one whole reply, as a multiple of the longest silence. */
 const REPLY_TIMEOUT_STALLS = 2;
-/** Most bytes of one reply: a lock's are below a kilobyte, and `INFO` has some. */
+/** Limit of the bytes of one reply: those of locks have less than a kilobyte, that of `INFO` has some. */
 const REPLY_BYTES_MAX = 1024 * 1024;
-/** Most elements of one reply: a lock's are three. */
+/** Limit of the elements of one reply: those of locks have a few. */
 const REPLY_ELEMENTS_MAX = 1024;
 
-/** Options of the client that are fixed here, because they depend on what a lock's commands are like. */
-const FIXED = ["stallTimeoutMs", "replyTimeoutMs", "replyBytesMax", "replyElementsMax"] as const;
+/** Options of the client that are fixed here, because the commands of locks are known. */
+const FIXED: readonly string[] = [
+  "stallTimeoutMs",
+  "replyTimeoutMs",
+  "replyBytesMax",
+  "replyElementsMax",
+];
 
 /** Options of {@linkcode createRedlock}: those of the locks, and those of the connections. */
-export interface CreateRedlockOptions
-  extends RedlockOptions, Omit<ClientOptions, (typeof FIXED)[number]> {}
+export interface CreateRedlockOptions extends
+  RedlockOptions,
+  Omit<
+    ClientOptions,
+    "stallTimeoutMs" | "replyTimeoutMs" | "replyBytesMax" | "replyElementsMax"
+  > {}
 
 /** The names of all options of {@linkcode createRedlock}. */
 const OPTION_NAMES: readonly string[] = [
   ...LOCK_OPTION_NAMES,
-  ...CLIENT_OPTION_NAMES.filter((name) => !(FIXED as readonly string[]).includes(name)),
+  ...CLIENT_OPTION_NAMES.filter((name) => !FIXED.includes(name)),
 ];
 
 /**

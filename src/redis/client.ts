@@ -23,7 +23,7 @@ export interface SendOptions {
   signal?: AbortSignal;
 }
 
-/** Waits for the first reply to a client; set by the class, whose private members it needs. */
+/** Waits for the first reply; set by the class, because it needs private members. */
 let firstReply: (client: RedisClient) => Promise<void>;
 
 /** One command that somebody waits for. */
@@ -150,7 +150,7 @@ export class RedisClient implements AsyncDisposable {
     }
   }
 
-  /** Connects, and waits for a reply; rejects if there is none within `connectTimeoutMs`. */
+  /** Connects, and waits for a reply; rejects after `connectTimeoutMs`. */
   async #firstReply(): Promise<void> {
     const limit = this.#wheel.deadline(this.#connectTimeoutMs, () => this.#connection.timeOut());
     try {

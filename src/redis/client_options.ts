@@ -10,11 +10,11 @@ import type { RedisAddress } from "./address.ts";
 import type { ConnectionOptions } from "./connection.ts";
 import { REPLY_BYTES_MAX, REPLY_ELEMENTS_MAX } from "./decoder.ts";
 
-/** Longest time for making a connection, in milliseconds, by default. */
+/** Default timeout for opening a connection, in milliseconds. */
 const CONNECT_TIMEOUT_MS = 1_000;
-/** Longest silence while replies are due, in milliseconds, by default. */
+/** Default silence while replies are due after which a connection is replaced, in milliseconds. */
 const STALL_TIMEOUT_MS = 2_000;
-/** Longest wait for one whole reply by default, in longest silences. */
+/** Default of `replyTimeoutMs`, as a multiple of `stallTimeoutMs`. */
 const REPLY_TIMEOUT_STALLS = 5;
 
 /** Options of {@linkcode connect} and {@linkcode RedisClient}: how to reach a server. */
@@ -93,8 +93,8 @@ const ATTEMPT = "connect to Redis";
 /**
  * Fills in the defaults of the client's options and checks them.
  *
- * @param options What the user has set.
- * @param addresses The servers that are connected to with them.
+ * @param options The user's options.
+ * @param addresses The servers that the options are for.
  */
 export function resolveClientOptions(
   options: ClientOptions = {},
@@ -132,7 +132,7 @@ export function resolveClientOptions(
     replyTimeoutMs,
     replyBytesMax,
     replyElementsMax,
-    // One object for all connections, which nobody changes: transports keep what they have made of it.
+    // One copy for all connections, because transports cache what they derive from it.
     tls: tls?.caCerts ? { ...tls, caCerts: [...tls.caCerts] } : { ...tls },
     clientName,
     connect,

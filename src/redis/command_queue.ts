@@ -1,8 +1,8 @@
 /**
- * The commands of one connection, first in, first out: those waiting to be written behind those waiting for
- * their reply.
+ * The commands of one connection, first in, first out: those that wait for their replies, then those that are not
+ * written yet.
  *
- * One ring of reused slots holds both, so that a command in flight allocates nothing here.
+ * One ring of reused slots holds both, so a command in flight allocates nothing here.
  *
  * @module
  */
@@ -11,17 +11,17 @@ import type { RedisError } from "./errors.ts";
 import type { RawReply } from "./reply.ts";
 
 /**
- * Receives what became of a command. `context` and `tag` are what was given with the command, so that
- * one receiver can serve many commands without a closure for each.
+ * Receives the outcome of a command. `context` and `tag` are the values that were submitted with the command, so one
+ * receiver can serve many commands without a closure for each.
  */
 export interface ReplyReceiver {
-  /** The reply came; an error reply comes here too, as a value. */
+  /** Called with the reply; an error reply is a value here. */
   onReply(reply: RawReply, context: unknown, tag: number): void;
-  /** There will be no reply. */
+  /** Called if there will be no reply. */
   onFailure(error: RedisError, context: unknown, tag: number): void;
 }
 
-/** A place in the ring. Its receiver is missing while it is free, and after its command was withdrawn. */
+/** A place in the ring. Its receiver is `undefined` if it is free, or if its command was withdrawn. */
 interface Slot {
   command: Uint8Array | undefined;
   receiver: ReplyReceiver | undefined;
@@ -32,39 +32,39 @@ interface Slot {
 /** Slots that a queue begins with, a power of two. */
 const SLOTS_FIRST = 16;
 
-/** A first-in, first-out queue that grows and never shrinks. */
+/** A queue that grows and never shrinks. */
 export class CommandQueue {
   #slots: Slot[] = emptySlots(SLOTS_FIRST);
   #head = 0;
-  /** Slots in use: commands that were written, then those that were not, withdrawn ones among them. */
+  /** Slots in use: of written commands, then of others, including withdrawn ones. */
   #used = 0;
   #sent = 0;
   #withdrawn = 0;
   #settled = 0;
-  /** The slots of unwritten commands by their context: made by the first withdrawal, dropped by the next write. */
+  /** The slots of unwritten commands by their context: created by a withdrawal, dropped by the next write. */
   #unsentSlots: Map<unknown, Slot> | undefined = undefined;
 
-  /** All commands, written or not. */
+  /** The number of all commands, written or not. */
   get length(): number {
     return this.#used - this.#withdrawn;
   }
 
-  /** How many of them are not written yet. */
+  /** The number of commands that are not written yet. */
   get unsent(): number {
     return this.#used - this.#sent - this.#withdrawn;
   }
 
-  /** How many of them are written, and wait for their replies. */
+  /** The number of commands that are written, and wait for their replies. */
   get sent(): number {
     return this.#sent;
   }
 
-  /** How many commands have had their replies so far. */
+  /** The number of commands that have got their replies so far. */
   get settled(): number {
     return this.#settled;
   }
 
-  /** Puts a command at the end. */
+  /** Appends a command. */
   push(command: Uint8Array, receiver: ReplyReceiver, context: unknown, tag: number): void {
     if (this.#used === this.#slots.length) this.#makeRoom();
     const slot = this.#slot(this.#used++);
@@ -75,7 +75,7 @@ export class CommandQueue {
     this.#unsentSlots?.set(context, slot);
   }
 
-  /** Everything that is to be written, as one piece; counts as written from here on. There must be something. */
+  /** Returns all unwritten commands as one piece, and counts them as written. There must be one. */
   takeUnsent(): Uint8Array {
     this.#removeWithdrawn();
     this.#unsentSlots = undefined;
@@ -85,7 +85,7 @@ export class CommandQueue {
     return joinCommands(commands);
   }
 
-  /** Hands `reply` to the first command; says whether there was one that waited for it. */
+  /** Passes `reply` to the first written command; returns whether there was one. */
   settleFirst(reply: RawReply): boolean {
     if (this.#sent === 0) return false;
     const slot = this.#slots[this.#head];
@@ -101,7 +101,7 @@ export class CommandQueue {
   failAll(unknown: RedisError, notSent: RedisError): void {
     this.#removeWithdrawn();
     this.#unsentSlots = undefined;
-    // A receiver may queue a command while it is called; only those of this moment are failed.
+    // A receiver may append a command; only those that are here now fail.
     let sent = this.#sent;
     this.#sent = 0;
     for (let left = this.#used; left > 0; left--) {
@@ -113,8 +113,8 @@ export class CommandQueue {
   }
 
   /**
-   * Takes the command with this `context` out, if it is not written yet; says whether it was. The time that takes does
-   * not depend on how many others wait.
+   * Removes the command with this `context` if it is not written yet; returns whether it did. Takes constant time,
+   * however many others wait.
    */
   withdraw(context: unknown): boolean {
     const unsentSlots = this.#unsentSlots ??= this.#findUnsent();
@@ -149,7 +149,7 @@ export class CommandQueue {
     this.#used--;
   }
 
-  /** Removes withdrawn commands if they are most of what waits, else grows: each command is moved a few times at most. */
+  /** Removes the slots of withdrawn commands if they are the majority, else adds slots; amortized constant time. */
   #makeRoom(): void {
     if (2 * this.#withdrawn > this.#used) return this.#removeWithdrawn();
     const ordered = this.#slots.map((_, index) => this.#slot(index));
@@ -157,7 +157,7 @@ export class CommandQueue {
     this.#head = 0;
   }
 
-  /** Closes the gaps that withdrawn commands have left. */
+  /** Removes the slots of withdrawn commands from the ring. */
   #removeWithdrawn(): void {
     if (this.#withdrawn === 0) return;
     let kept = this.#sent;

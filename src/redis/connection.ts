@@ -1,18 +1,18 @@
 /**
- * The *connection* to one server: made on first need, made again when it is lost, and never a place where
- * commands pile up or are sent twice.
+ * The *connection* to one server. It is opened by the first command and reopened if it is lost; it never keeps commands
+ * for later, and never sends one twice.
  *
  * ```
  * new --submit--> connecting --logged in--> open --lost--> down --delay--> (connecting again, still down) --> open
  * ```
  *
- * While the first connection is being made commands wait for it; whenever it is down later they fail at
- * once. A command that was written keeps its place in the queue whatever its caller does, so that replies
- * can never be handed to the wrong command.
+ * While the connection is opened for the first time, commands wait; if it is down later, they fail at once. A command
+ * that was written keeps its place in the queue even if its caller gives up, so a reply is never passed to another
+ * command.
  *
- * An open connection is one on which commands can be sent. That the server is there is known once it has replied to a
- * command, and not with an error: proxies accept connections for servers that are down, and servers refuse by an error
- * in place of the first reply. Until then the delay before the next try keeps growing.
+ * The connection is open as soon as commands can be sent. That does not show that the server is there: a proxy accepts
+ * connections for a server that is down, and a server may refuse by an error in place of the first reply. Therefore only
+ * a reply to a command that is not an error resets the delay between attempts.
  *
  * @module
  */
@@ -29,72 +29,72 @@ import { isMessage, type RawReply } from "./reply.ts";
 import { type ReplyLimits, ReplyWatch } from "./reply_watch.ts";
 import { Wire, type WireOwner } from "./wire.ts";
 
-/** Commands that may wait for their replies; one more is refused. Commands that undo others may take as many again. */
+/** Limit of the commands that wait for replies. Commands that undo others may exceed it, up to twice as many. */
 export const QUEUE_LENGTH_MAX = 16_384;
-/** First delay before connecting again, in milliseconds; doubled each time, with jitter down to its half. */
+/** First delay before reconnecting, in milliseconds; doubled each time, with jitter down to one half. */
 const RECONNECT_DELAY_MS = 50;
-/** Longest delay before connecting again, in milliseconds. */
+/** Longest delay before reconnecting, in milliseconds. */
 const RECONNECT_DELAY_MAX_MS = 2_000;
-/** How long a connection that was made again may be idle, in milliseconds, before the server is asked whether it serves. */
+/** Idle time of a reopened connection, in milliseconds, before a PING asks whether the server is there. */
 const PROBE_DELAY_MS = 1_000;
-/** How long closing waits for replies that are due, in milliseconds, so that no undo is cut off on its way. */
+/** Longest wait of `close` for replies that are due, in milliseconds, so that no undo is cut off. */
 const CLOSE_GRACE_MS = 250;
 
-/** How a connection is made, and what its owner is called for. */
+/** How a connection is opened, and the callbacks of its owner. */
 export interface ConnectionOptions extends ReplyLimits, Omit<DecoderOptions, "password"> {
   /** Opens the stream. */
   readonly connect: Connect;
-  /** Longest time for opening the stream and logging in, in milliseconds. */
+  /** Timeout for opening the stream and logging in, in milliseconds. */
   readonly connectTimeoutMs: number;
   /** TLS settings for `rediss://`. */
   readonly tls: TlsOptions;
   /** The name that the server's `CLIENT LIST` shows. */
   readonly clientName: string | undefined;
-  /** Called when commands can be sent. */
+  /** Called when the connection is open: commands can be sent. */
   onConnected?(): void;
-  /** Called when commands can be sent no longer, or the first connection could not be made; not for each further try. */
+  /** Called when an open connection is lost, or the first attempt fails; not for further attempts. */
   onDisconnected?(error: ConnectionError): void;
   /**
-   * Called when the server has let us in, or replied to a command if there was nothing to log in with: for the first
-   * time, or since {@linkcode onUnavailable}.
+   * Called when the server has accepted the login, or has replied to a command if there is no login: the first time, and
+   * after each {@linkcode onUnavailable}.
    */
   onAvailable?(): void;
-  /** Called when a connection to an available server is lost, or the first one is lost or could not be made. */
+  /** Called when the connection to an available server is lost, or the first connection is lost or could not be made. */
   onUnavailable?(error: ConnectionError): void;
-  /** Called with what is no reply to a command: a message of a channel that was subscribed to. */
+  /** Called for each message of a subscribed channel. */
   onMessage?(channel: Uint8Array, message: Uint8Array): void;
 }
 
-/** What a connection does. */
+/** The state of a connection. */
 export type State = "new" | "connecting" | "open" | "down" | "closing" | "closed";
 
-/** For a command whose reply nobody waits for. */
-const nobody: ReplyReceiver = { onReply() {}, onFailure() {} };
+/** The receiver of a command whose reply is not needed. */
+const IGNORE: ReplyReceiver = { onReply() {}, onFailure() {} };
 
-/** A connection to one server that looks after itself. */
+/** A connection to one server, which reconnects by itself. */
 export class Connection implements WireOwner, ReplyReceiver {
   readonly #address: RedisAddress;
   readonly #options: ConnectionOptions;
   readonly #wheel: TimerWheel;
   readonly #queue = new CommandQueue();
-  /** The commands that log in; only while there are any, replies are theirs. */
+  /** The commands that log in; while there are any, replies belong to them. */
   readonly #greeting = new CommandQueue();
   readonly #watch: ReplyWatch;
   #state: State = "new";
   #wire: Wire | undefined = undefined;
   #connecting: AbortController | undefined = undefined;
-  /** Settles once the last try at connecting is over, and a stream that came too late is closed. */
+  /** Settles when the last attempt is over, and a stream that was opened too late is closed. */
   #attempt: Promise<void> | undefined = undefined;
   #connectTimer: TimerEntry | undefined = undefined;
   #retry: TimerEntry | undefined = undefined;
   #probe: TimerEntry | undefined = undefined;
-  /** Tries since the server last replied to a command. */
+  /** Attempts since the server last replied to a command. */
   #failures = 0;
-  /** Whether the server has replied to a command on this connection, and not with an error. */
+  /** Whether the server has replied to a command on this connection without an error. */
   #served = false;
-  /** The last error reply of a connection on which nothing better came: most likely why the server closes it. */
+  /** The last error reply, if all replies on this connection were errors: probably the reason why the server closes it. */
   #refusal: ReplyError | undefined = undefined;
-  /** What the owner was last called for. */
+  /** Whether the last call was `onAvailable` or `onUnavailable`. */
   #available: boolean | undefined = undefined;
   #readyAtMs = Infinity;
   #receivedAtMs = 0;
@@ -110,42 +110,42 @@ export class Connection implements WireOwner, ReplyReceiver {
     this.#watch = new ReplyWatch(wheel, this.#queue, options, (what) => this.#lose(what));
   }
 
-  /** When the first connecting was over, by the monotonic clock; Infinity until then. */
+  /** The end of the first attempt, by the monotonic clock; `Infinity` until then. */
   get readyAtMs(): number {
     return this.#readyAtMs;
   }
 
-  /** When bytes came last, by the monotonic clock: one reading serves all replies that came with them. */
+  /** The arrival of the last bytes, by the monotonic clock, which is read once for all replies of one chunk. */
   get receivedAtMs(): number {
     return this.#receivedAtMs;
   }
 
-  /** What the connection does at this moment. */
+  /** The state at this moment. */
   get state(): State {
     return this.#state;
   }
 
-  /** Whether commands are sent at once. */
+  /** Whether a command is sent at once. */
   get open(): boolean {
     return this.#state === "open";
   }
 
-  /** Whether an ordinary command would be refused because too many wait. */
+  /** Whether too many commands wait for one more that undoes nothing. */
   get crowded(): boolean {
     return this.#queue.length >= QUEUE_LENGTH_MAX;
   }
 
   /**
-   * Queues one command. The receiver is called exactly once, at once if the command can't be sent.
+   * Queues one command. The receiver is called exactly once; before this returns if the command cannot be sent.
    *
-   * @param command What {@linkcode encodeCommand} or its like returned.
-   * @param receiver Receives the reply, or why there is none.
-   * @param context Handed back to the receiver.
-   * @param tag Handed back to the receiver.
+   * @param command An encoded command, as {@linkcode encodeCommand} returns it.
+   * @param receiver Receives the reply, or the error.
+   * @param context A value for the receiver.
+   * @param tag A number for the receiver.
    */
   submit(command: Uint8Array, receiver: ReplyReceiver, context: unknown, tag: number): void {
     if (this.#state === "new") this.#attempt = this.#connect();
-    // A reply that came while closing may call for one more command: a script that the server does not know.
+    // A reply that arrives during `close` may need one more command, for a script that the server does not know.
     const open = this.#state === "open" || this.#state === "closing" && this.#delivering;
     if (!open && this.#state !== "connecting") {
       return receiver.onFailure(this.#downError ?? this.#error("is closed"), context, tag);
@@ -160,24 +160,24 @@ export class Connection implements WireOwner, ReplyReceiver {
     }
   }
 
-  /** Takes back a command that is not written yet; says whether it was in time. */
+  /** Removes a command that is not written yet; returns whether it did. */
   withdraw(context: unknown): boolean {
     return this.#queue.withdraw(context);
   }
 
-  /** The error of a command for which there is no room. */
+  /** The error of a command that is refused because too many wait. */
   crowdedError(): ConnectionError {
     return this.#error(`has ${this.#queue.length} commands waiting for replies already`);
   }
 
-  /** Gives the connection up because nothing came of it within `connectTimeoutMs`. */
+  /** Drops a connection that was not ready within `connectTimeoutMs`. */
   timeOut(): void {
-    if (!this.#connecting && !this.#wire) return; // it was given up already
+    if (!this.#connecting && !this.#wire) return; // it was dropped already
     const { connectTimeoutMs } = this.#options;
     this.#lose("could not be made", new Error(`no answer within ${connectTimeoutMs} ms`));
   }
 
-  /** Closes for good: waits a moment for replies that are due, then fails what is left. Idempotent. */
+  /** Closes for good: waits a moment for replies that are due, then fails the other commands. Idempotent. */
   close(): Promise<void> {
     return this.#closing ??= this.#close();
   }
@@ -221,7 +221,7 @@ export class Connection implements WireOwner, ReplyReceiver {
     return new Promise((resolve) => this.#wheel.after(0, resolve));
   }
 
-  /** Part of {@linkcode ReplyReceiver}: if logging in fails, {@linkcode onLost} or a timer has dealt with it. */
+  /** Part of {@linkcode ReplyReceiver}: if the login fails, the connection is dropped anyway. */
   onFailure(): void {}
 
   async #connect(): Promise<void> {
@@ -246,7 +246,7 @@ export class Connection implements WireOwner, ReplyReceiver {
       : { kind, hostname, port, tls: this.#options.tls };
   }
 
-  /** Logs in before anything else is sent: a lock must not land in another database, or as another user. */
+  /** Logs in before anything else is sent: a lock must not be set in another database, or by another user. */
   #greet(transport: Transport): void {
     const { username, password, database } = this.#address;
     const { clientName, replyBytesMax, replyElementsMax } = this.#options;
@@ -283,11 +283,11 @@ export class Connection implements WireOwner, ReplyReceiver {
     if (this.#available === false && this.#options.onAvailable) this.#probeLater();
   }
 
-  /** Asks for a reply if nobody else does: the owner wants to know whether the server is there again. */
+  /** Sends a PING if there is no other command, because the owner wants to know whether the server is there again. */
   #probeLater(): void {
     this.#probe = this.#wheel.after(PROBE_DELAY_MS, () => {
       if (this.#served || this.#queue.length > 0) return;
-      this.submit(encodeCommand(["PING"]), nobody, undefined, 0);
+      this.submit(encodeCommand(["PING"]), IGNORE, undefined, 0);
     });
   }
 
@@ -298,7 +298,7 @@ export class Connection implements WireOwner, ReplyReceiver {
     }
     this.#served = true;
     this.#refusal = undefined;
-    this.#failures = 0; // a server that serves is worth connecting to at once
+    this.#failures = 0;
     this.#becomeAvailable();
   }
 
@@ -320,7 +320,7 @@ export class Connection implements WireOwner, ReplyReceiver {
     if (this.#readyAtMs === Infinity) this.#readyAtMs = this.#wheel.clock.monotonicMs();
   }
 
-  /** Gives the connection up, fails what is queued, and plans the next one. */
+  /** Drops the connection, fails all commands, and schedules the next attempt. */
   #lose(what: string, cause?: unknown): void {
     if (this.#state === "closed") return;
     const closing = this.#state === "closing";
@@ -381,7 +381,7 @@ export class Connection implements WireOwner, ReplyReceiver {
     outcome: "not-sent" | "unknown" = "not-sent",
   ): ConnectionError {
     const { name: address, password } = this.#address;
-    // A certificate's names are a server's text too.
+    // The names in a certificate are text of the server too.
     const why = cause instanceof Error ? `: ${printable(cause.message, password)}` : "";
     return new ConnectionError(`Connection to ${address} ${what}${why}`, {
       address,

@@ -1,26 +1,29 @@
 /**
- * From bytes to *frames*: an incremental RESP2 parser that is pushed chunks and never waits.
+ * Decodes the bytes of a server into replies: an incremental RESP2 parser, which takes chunks and never waits.
  *
- * "Not complete yet" is an ordinary state, kept between chunks, and distinct from "malformed", which is a
- * {@linkcode ProtocolError}. Every byte is looked at once, however the stream is cut: a line that is not
- * complete is kept with what was scanned of it, and a bulk string is copied straight to where it belongs.
- * Bulk strings are taken by length and never searched, so that one that looks like a reply stays a string.
+ * An incomplete reply is an ordinary state that is kept between chunks; a malformed one throws a
+ * {@linkcode ProtocolError}. The work is proportional to the number of bytes, however the stream is split: an incomplete
+ * line is buffered once, and a bulk string is copied to its final place. Bulk strings are read by their length and never
+ * searched, so a string that looks like a reply stays a string.
+ *
+ * One reply may have a limited number of bytes and elements, because a hostile server costs memory otherwise: an element
+ * of four bytes takes fifty times as many in memory.
  *
  * @module
  */
 import { ProtocolError, stacklessReplyError } from "./errors.ts";
 import type { RawReply } from "./reply.ts";
 
-/** Most bytes of one reply by default: as many as one bulk string has at most by a server's own default. */
+/** Default limit of the bytes of one reply: a server's own limit of one bulk string (`proto-max-bulk-len`). */
 export const REPLY_BYTES_MAX = 512 * 1024 * 1024;
-/** Most elements of one reply by default, those of nested arrays included. */
+/** Default limit of the elements of one reply, including those of nested arrays. */
 export const REPLY_ELEMENTS_MAX = 1024 * 1024;
 /** Longest line in bytes: a simple string, an error, an integer or a length. */
 export const LINE_BYTES_MAX = 64 * 1024;
 /** Deepest nesting of arrays. */
 export const NESTING_MAX = 32;
 
-/** Room first made for a bulk string that comes in pieces: a length that lies costs no more than this. */
+/** Bytes that are first allocated for a bulk string, so that a false length costs no more than this. */
 const BULK_BYTES_FIRST = 64 * 1024;
 const INT64_MIN = -(2n ** 63n);
 const INT64_MAX = 2n ** 63n - 1n;
@@ -29,7 +32,7 @@ const UINT64_MAX = 2 ** 64;
 const CR = 13, LF = 10, PLUS = 43, MINUS = 45, COLON = 58, DOLLAR = 36, ASTERISK = 42;
 const ZERO = 48, NINE = 57, LETTER_O = 79, LETTER_K = 75;
 
-/** An array whose elements are still coming. */
+/** An array that is not complete. */
 interface OpenArray {
   readonly items: RawReply[];
   remaining: number;
@@ -37,40 +40,40 @@ interface OpenArray {
   readonly depth: number;
 }
 
-/** What one server may send. */
+/** Limits of the replies of one server. */
 export interface DecoderOptions {
   /**
-   * Most bytes of one reply.
+   * Limit of the bytes of one reply.
    *
    * @default {536870912}
    */
   readonly replyBytesMax?: number;
   /**
-   * Most elements of one reply, those of nested arrays included.
+   * Limit of the elements of one reply, including those of nested arrays.
    *
    * @default {1048576}
    */
   readonly replyElementsMax?: number;
-  /** Our password, which no error may show. */
+  /** The password that errors must not contain. */
   readonly password?: string;
 }
 
-/** An incremental parser of one server's replies. */
+/** An incremental decoder of the replies on one connection. */
 export class RespDecoder {
   readonly #onReply: (reply: RawReply) => void;
   readonly #bytesMax: number;
   readonly #elementsMax: number;
   readonly #password: string | undefined;
   readonly #text = new TextDecoder("utf-8", { ignoreBOM: true });
-  /** The beginning of a line whose end has not come. */
+  /** The beginning of an incomplete line. */
   #line: Uint8Array = new Uint8Array(64);
   #lineLength = 0;
-  /** The bulk string that is coming, and how much of it has come; `#bulkLength` is -1 outside of one. */
+  /** The incomplete bulk string, and how many of its bytes were copied; `#bulkLength` is -1 if there is none. */
   #bulk: Uint8Array = new Uint8Array(0);
   #bulkLength = -1;
   #bulkFilled = 0;
   #array: OpenArray | undefined = undefined;
-  /** Bytes and elements of the array that is coming. Bytes of a bulk string count once its length is known. */
+  /** Bytes and elements of the incomplete array. The bytes of a bulk string count as soon as its length is known. */
   #bytes = 0;
   #elements = 0;
   #elementsDecoded = 0;
@@ -79,7 +82,7 @@ export class RespDecoder {
 
   /**
    * @param onReply Called for each complete reply, in order, within {@linkcode push}.
-   * @param options What is accepted.
+   * @param options The limits of a reply.
    */
   constructor(onReply: (reply: RawReply) => void, options: DecoderOptions = {}) {
     this.#onReply = onReply;
@@ -93,18 +96,18 @@ export class RespDecoder {
     return this.#elementsDecoded;
   }
 
-  /** Whether the stream stands between two replies: where it may end without a loss. */
+  /** Whether there is no incomplete reply, so that the stream may end here. */
   get idle(): boolean {
     return this.#lineLength === 0 && this.#bulkLength === -1 && this.#array === undefined;
   }
 
   /**
-   * Takes in the next bytes of the stream and hands over every reply that they complete. The bytes are not
-   * kept: the caller may use `chunk` again.
+   * Decodes the next bytes of the stream, and calls `onReply` for every reply that they complete. The bytes are copied,
+   * so the caller may use `chunk` again.
    *
-   * @param chunk Where the bytes are.
-   * @param length How many of them, from the start; all by default.
-   * @throws {ProtocolError} If the bytes are no RESP2; from then on always the same error.
+   * @param chunk A buffer with the bytes.
+   * @param length The number of bytes, from the start of the buffer; all by default.
+   * @throws {ProtocolError} If the bytes are not RESP2, or a reply exceeds a limit; the same error in every later call.
    */
   push(chunk: Uint8Array, length = chunk.length): void {
     if (this.#failure) throw this.#failure;
@@ -116,12 +119,12 @@ export class RespDecoder {
     }
   }
 
-  /** Decodes nothing more, also of the chunk that is being taken in. */
+  /** Stops decoding, also in the middle of a chunk. */
   stop(): void {
     this.#stopped = true;
   }
 
-  /** Takes one line that begins at `from`, or the part of it that is there; returns where it stopped. */
+  /** Reads one line that begins at `from`, or the part of it in this chunk; returns the index behind it. */
   #takeLine(chunk: Uint8Array, from: number, length: number): number {
     let end = from;
     while (end < length && chunk[end] !== LF) end++;
@@ -152,7 +155,7 @@ export class RespDecoder {
     this.#lineLength = needed;
   }
 
-  /** Reads the line in `bytes` from `start` up to its LF at `end`. */
+  /** Parses the line in `bytes` from `start` up to its LF at `end`. */
   #parseLine(bytes: Uint8Array, start: number, end: number): void {
     const last = end - 1; // the CR
     if (last - start > LINE_BYTES_MAX) this.#fail(`a line is longer than ${LINE_BYTES_MAX} bytes`);
@@ -192,14 +195,14 @@ export class RespDecoder {
     if (magnitude <= Number.MAX_SAFE_INTEGER) {
       return negative && magnitude !== 0 ? -magnitude : magnitude;
     }
-    // An absurd number is not worth reading exactly.
+    // BigInt() of a line full of digits would take milliseconds.
     if (magnitude > UINT64_MAX) this.#fail("an integer has more than 64 bits");
     const exact = BigInt(this.#text.decode(bytes.subarray(first, end)));
     if (exact > (negative ? -INT64_MIN : INT64_MAX)) this.#fail("an integer has more than 64 bits");
     return negative ? -exact : exact;
   }
 
-  /** Reads a length up to `most`; -1 stands for null. */
+  /** Parses a length up to `most`; -1 stands for null. */
   #length(bytes: Uint8Array, start: number, end: number, most: number): number {
     if (end - start === 2 && bytes[start] === MINUS && bytes[start + 1] === ZERO + 1) return -1;
     const length = this.#digits(bytes, start, end);
@@ -207,19 +210,19 @@ export class RespDecoder {
     return length;
   }
 
-  /** The number that the digits stand for: exact up to 2^53, and above it if and only if they are. */
+  /** Parses digits. The result is exact up to 2^53; a greater number may be rounded, but stays above 2^53. */
   #digits(bytes: Uint8Array, start: number, end: number): number {
     if (start >= end) this.#fail("a number has no digits");
     let number = 0;
     for (let index = start; index < end; index++) {
       const digit = bytes[index];
       if (digit < ZERO || digit > NINE) this.#fail("a number has a byte that is no digit");
-      number = number * 10 + (digit - ZERO); // in this order every step is exact that can be
+      number = number * 10 + (digit - ZERO); // adding the digit's code first would round near 2^53
     }
     return number;
   }
 
-  /** Counts bytes of the array that is coming; other replies are short, or say how long they are. */
+  /** Counts bytes of an array. Other replies need no count: a line is short, and a bulk string states its length. */
   #count(bytes: number): void {
     this.#bytes += bytes;
     if (this.#bytes > this.#bytesMax) {
@@ -235,7 +238,7 @@ export class RespDecoder {
     this.#bulk = new Uint8Array(Math.min(length, BULK_BYTES_FIRST));
   }
 
-  /** Takes what is there of a bulk string and of the CR LF behind it; returns where it stopped. */
+  /** Reads what this chunk has of a bulk string and of the CR LF behind it; returns the index behind it. */
   #takeBulk(chunk: Uint8Array, from: number, length: number): number {
     let at = from;
     const missing = this.#bulkLength - this.#bulkFilled;
@@ -246,7 +249,7 @@ export class RespDecoder {
       this.#bulkFilled += taken;
       at += taken;
     }
-    // The two bytes behind the string are counted on, so that they too may come one by one.
+    // CR and LF count as bytes of the string here, because they too may arrive one by one.
     while (at < length && this.#bulkFilled >= this.#bulkLength) {
       const expected = this.#bulkFilled === this.#bulkLength ? CR : LF;
       if (chunk[at++] !== expected) this.#fail("a bulk string does not end in CR LF");
@@ -260,7 +263,7 @@ export class RespDecoder {
     return at;
   }
 
-  /** Makes room for `needed` bytes: doubled each time, so that copying stays linear. */
+  /** Allocates memory for `needed` bytes: twice as much each time, so that the copying is linear. */
   #growBulk(needed: number): void {
     if (needed <= this.#bulk.length) return;
     const grown = new Uint8Array(
@@ -275,7 +278,7 @@ export class RespDecoder {
     if (length === 0) return this.#complete([]);
     const depth = (this.#array?.depth ?? 0) + 1;
     if (depth > NESTING_MAX) this.#fail(`arrays are nested deeper than ${NESTING_MAX}`);
-    // Refused before they come: nobody waits for a reply that will be too long.
+    // The elements count before they arrive: the reply is too long anyway.
     this.#elements += length;
     if (this.#elements > this.#elementsMax) {
       this.#fail(`a reply has more than ${this.#elementsMax} elements`);
@@ -283,7 +286,7 @@ export class RespDecoder {
     this.#array = { items: [], remaining: length, parent: this.#array, depth };
   }
 
-  /** Puts a complete value where it belongs: into the array that is open, or into the caller's hands. */
+  /** Appends a complete value to the innermost incomplete array, or passes it to `onReply` if there is none. */
   #complete(value: RawReply): void {
     let complete = value;
     for (let array = this.#array; array; array = this.#array) {

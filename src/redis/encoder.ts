@@ -1,9 +1,9 @@
 /**
- * From a *command* to the bytes of RESP2.
+ * Encodes a *command* into the bytes of RESP2.
  *
- * Commands are laid one behind another into slabs of memory, and one encoded command is a view of its place there.
- * The same view goes to every node; and what a tick queues lies side by side, so that it goes out as one view
- * more often than not, without being copied. Lengths count bytes of UTF-8.
+ * Commands are written one behind another into slabs of memory, and an encoded command is a view of its slab. The same
+ * view is sent to every node. The commands of one tick are usually adjacent, so they are sent as one view without a
+ * copy. Lengths count bytes of UTF-8.
  *
  * @module
  */
@@ -11,9 +11,9 @@
 /** The name or an argument of a command. Numbers must be safe integers; strings are encoded as UTF-8. */
 export type CommandArgument = string | number | bigint | Uint8Array;
 
-/** Bytes of one slab; a longer command gets one of its own. */
+/** Bytes of one slab; a longer command gets its own. */
 const SLAB_BYTES = 64 * 1024;
-/** Bytes that the head of a bulk string or of an array takes at the most: `$`, ten digits, CR LF. */
+/** Longest head of a bulk string or of an array, in bytes: `$`, ten digits, CR LF. */
 const HEAD_BYTES_MAX = 13;
 
 const CR = 13, LF = 10, ASTERISK = 42, DOLLAR = 36, ZERO = 48;
@@ -22,12 +22,12 @@ const encoder = new TextEncoder();
 let slab = new Uint8Array(SLAB_BYTES);
 let used = 0;
 
-/** Bytes that never change: the constant parts of a command, encoded once. */
+/** Encodes a constant part of commands once. */
 export function encodeConstant(text: string): Uint8Array {
   return encoder.encode(text);
 }
 
-/** The constant head of a command of `length` arguments that begins with `words`. */
+/** Encodes the head of a command that has `length` arguments and begins with `words`. */
 export function encodeHead(length: number, ...words: string[]): Uint8Array {
   const bulks = words.map((word) => `$${encoder.encode(word).length}\r\n${word}\r\n`);
   return encodeConstant(`*${length}\r\n${bulks.join("")}`);
@@ -37,7 +37,7 @@ export function encodeHead(length: number, ...words: string[]): Uint8Array {
  * Encodes one command.
  *
  * @param command The command's name and its arguments.
- * @returns Its bytes, which nobody may change.
+ * @returns Its bytes, which must not be changed.
  * @throws {TypeError} If the command is empty or an argument is of another type.
  * @throws {RangeError} If a number is not a safe integer.
  */
@@ -55,13 +55,13 @@ export function encodeCommand(command: readonly CommandArgument[]): Uint8Array {
   return writer.end();
 }
 
-/** Lays one command into a slab, part by part, in room that was reserved for the whole of it. */
+/** Writes one command into a slab, part by part; the memory for all of it is reserved before. */
 export class CommandWriter {
   readonly #slab: Uint8Array<ArrayBuffer>;
   readonly #start: number;
   #at: number;
 
-  /** @param bytesMax How many bytes the command takes at the most. */
+  /** @param bytesMax Most bytes that the command can have. */
   constructor(bytesMax: number) {
     const room = bytesMax + HEAD_BYTES_MAX;
     if (room > slab.length - used) {
@@ -72,14 +72,14 @@ export class CommandWriter {
     this.#start = this.#at = used;
   }
 
-  /** A part that was encoded before. */
+  /** Writes a part that was encoded before. */
   constant(part: Uint8Array): this {
     this.#slab.set(part, this.#at);
     this.#at += part.length;
     return this;
   }
 
-  /** The line that tells a length: `$5` or `*3`. */
+  /** Writes the line of a length: `$5` or `*3`. */
   length(mark: number, length: number): this {
     const digits = digitCount(length);
     this.#slab[this.#at] = mark;
@@ -90,7 +90,7 @@ export class CommandWriter {
     return this.#endLine();
   }
 
-  /** One text as a bulk string. */
+  /** Writes a string as a bulk string. */
   text(text: string): this {
     const before = this.#at;
     this.length(DOLLAR, text.length);
@@ -108,12 +108,12 @@ export class CommandWriter {
     return this.#endLine();
   }
 
-  /** Bytes as a bulk string. */
+  /** Writes bytes as a bulk string. */
   bytes(bytes: Uint8Array): this {
     return this.length(DOLLAR, bytes.length).constant(bytes).#endLine();
   }
 
-  /** The whole command. */
+  /** Returns the whole command. */
   end(): Uint8Array {
     used = this.#at;
     return this.#slab.subarray(this.#start, this.#at);
@@ -126,13 +126,13 @@ export class CommandWriter {
   }
 }
 
-/** How many bytes an argument takes at the most, with what stands around it. */
+/** Most bytes that an argument can have as a bulk string, including its head and its end. */
 export function bytesMax(argument: string | Uint8Array): number {
   return argument.length * (typeof argument === "string" ? 3 : 1) + HEAD_BYTES_MAX + 2;
 }
 
 /**
- * Joins encoded commands into one run of bytes: without a copy where they lie side by side.
+ * Joins encoded commands into one array of bytes, without a copy if they are adjacent in memory.
  *
  * @param commands At least one.
  */

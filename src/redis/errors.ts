@@ -30,7 +30,7 @@ export abstract class RedisError extends Error {
 
 /** Redis repeats the arguments of an unknown command. They may contain secrets, so they are removed. */
 const ECHOED_ARGUMENTS = /,? with args beginning with:.*$/su;
-/** First words that decide what is done next: they are kept even if the password is a part of them. */
+/** Prefixes that decide what the client does next. They are kept even if they contain the password. */
 const ACTED_ON = /^(?:BUSY|DENIED|ERR|LOADING|NOAUTH|NOPERM|NOSCRIPT|WRONGPASS|WRONGTYPE)(?= |$)/u;
 
 /** Thrown if the server replied with an error, such as `NOAUTH Authentication required.` */
@@ -61,13 +61,13 @@ export class ReplyError extends RedisError {
 }
 
 /**
- * Makes a {@linkcode ReplyError} that records no stack: recording one takes microseconds and hundreds of bytes, a
- * server can cause one with three, and it would show nothing but the decoder.
+ * Creates a {@linkcode ReplyError} without a stack trace. Recording one takes microseconds and hundreds of bytes, a server
+ * can cause that with three bytes, and the trace would show nothing but the decoder.
  */
 export function stacklessReplyError(text: string, password: string | undefined): ReplyError {
   const limit: unknown = Reflect.get(Error, "stackTraceLimit");
   if (typeof limit !== "number") return new ReplyError(text, password);
-  Reflect.set(Error, "stackTraceLimit", 0); // says so, and does not throw, where it is frozen
+  Reflect.set(Error, "stackTraceLimit", 0); // does not throw if Error is frozen
   try {
     return new ReplyError(text, password);
   } finally {

@@ -15,7 +15,7 @@ export type RawReply = string | number | bigint | Uint8Array | null | ReplyError
 /** One RESP2 reply with its bulk strings decoded as UTF-8; see {@linkcode RawReply}. */
 export type Reply = string | number | bigint | null | ReplyError | Reply[];
 
-/** A message of a channel, as RESP2 sends it among the replies. */
+/** A message of a channel, which RESP2 sends as a reply. */
 export type Message = [kind: Uint8Array, channel: Uint8Array, message: Uint8Array];
 
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
@@ -27,7 +27,7 @@ export function textReply(reply: RawReply): Reply {
   return reply;
 }
 
-/** Whether `reply` is no reply, but a message of a channel that was subscribed to. */
+/** Whether `reply` is a message of a channel instead of a reply. */
 export function isMessage(reply: RawReply): reply is Message {
   return Array.isArray(reply) && reply.length === 3 && reply[2] instanceof Uint8Array &&
     textReply(reply[0]) === "message";

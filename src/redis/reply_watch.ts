@@ -1,25 +1,25 @@
 /**
- * Watches a connection for a server that leaves commands without replies.
+ * Finds out that a server leaves commands without replies.
  *
  * @module
  */
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import type { CommandQueue } from "./command_queue.ts";
 
-/** How often the watch looks within the shorter of its limits. */
+/** Looks within the shorter of the two limits. */
 const WATCH_TICKS = 2;
 
-/** How long a server may take, in milliseconds; `Infinity` for no limit. */
+/** Limits of the time that a server may take, in milliseconds; `Infinity` turns one off. */
 export interface ReplyLimits {
   /** Longest silence while replies are due. */
   readonly stallTimeoutMs: number;
-  /** Longest wait of a command for its whole reply, also while bytes come; no limit by default. */
+  /** Longest wait of a command for its whole reply, also while bytes arrive; no limit by default. */
   readonly replyTimeoutMs?: number;
 }
 
 /**
- * The watch of one connection. It looks a few times within its limits and is left in the wheel between commands, so
- * that a command costs nothing.
+ * The watch of one connection. It looks a few times within its limits, and stays in the wheel between commands, so a
+ * command costs nothing.
  */
 export class ReplyWatch {
   readonly #wheel: TimerWheel;
@@ -30,14 +30,14 @@ export class ReplyWatch {
   readonly #tickMs: number;
   #entry: TimerEntry | undefined = undefined;
   #quietTicks = 0;
-  /** Replies that must have come for the commands that were written at a tick, and how many ticks ago that was. */
+  /** The number of replies that answers every command that was written at an earlier look, and how many looks ago. */
   #due = 0;
   #dueTicks = 0;
 
   /**
-   * @param wheel Where it waits.
-   * @param queue The connection's commands.
-   * @param limits How long they may take.
+   * @param wheel The wheel of its timer.
+   * @param queue The commands of the connection.
+   * @param limits The limits.
    * @param onLate Called once with what happened: `was silent for 2000 ms`.
    */
   constructor(
@@ -54,18 +54,18 @@ export class ReplyWatch {
     this.#tickMs = Math.min(this.#stallTimeoutMs, this.#replyTimeoutMs) / WATCH_TICKS;
   }
 
-  /** A reply is due where none was before. */
+  /** Called when a reply is due and none was before. */
   begin(): void {
     this.#quietTicks = 0;
     if (!this.#entry && this.#tickMs !== Infinity) this.#wait();
   }
 
-  /** Bytes came. */
+  /** Called when bytes arrive. */
   onBytes(): void {
     this.#quietTicks = 0;
   }
 
-  /** The connection is gone, and with it what was due. */
+  /** Called when the connection is lost. */
   end(): void {
     if (this.#entry) this.#wheel.cancel(this.#entry);
     this.#entry = undefined;
@@ -81,7 +81,7 @@ export class ReplyWatch {
     });
   }
 
-  /** What has taken too long. A time that began between two ticks is over at the tick behind its end. */
+  /** Returns what took too long, or `undefined`. A wait that began between two looks ends at the look behind its end. */
   #late(): string | undefined {
     const queue = this.#queue;
     if (queue.length === 0) return undefined;

@@ -1,6 +1,6 @@
 /**
- * One open stream to one server: what is queued goes out, what comes in is parsed. No policy: whether and
- * when to connect again is the *connection*'s business.
+ * One open stream to one server: writes what is queued, and decodes what arrives. Whether and when to reconnect is
+ * decided by the *connection*.
  *
  * @module
  */
@@ -8,43 +8,43 @@ import type { Transport } from "../transport/transport.ts";
 import { type DecoderOptions, RespDecoder } from "./decoder.ts";
 import type { RawReply } from "./reply.ts";
 
-/** Bytes read at once. */
+/** Bytes of one read. */
 const READ_BUFFER_BYTES = 16 * 1024;
 /**
- * Elements of arrays that are decoded before other work of the process has its turn. Other values need no such limit:
- * each of them is the reply to a command of ours.
+ * Elements of arrays that are decoded before the event loop gets a turn. Other values need no such limit, because each
+ * of them is the reply to a command.
  */
 const ELEMENTS_PER_TURN = 16_384;
 
-/** Who is behind a wire. */
+/** The owner of a wire. */
 export interface WireOwner {
-  /** Everything that is to be written now, or `undefined` where there is nothing. */
+  /** Returns everything that has to be written now, or `undefined` if there is nothing. */
   takeUnsent(): Uint8Array | undefined;
-  /** Bytes came, whatever they hold. */
+  /** Called when bytes arrive, before they are decoded. */
   onBytes(): void;
-  /** A whole reply came. */
+  /** Called for each complete reply. */
   onReply(reply: RawReply): void;
-  /** The stream ended, broke, or carried no RESP2. Called once, and not after {@linkcode Wire.close}. */
+  /** Called once if the stream ends, breaks or carries something that is not RESP2; not after {@linkcode Wire.close}. */
   onLost(cause: unknown): void;
-  /** Resolves once other work of the process has had its turn: timers, other sockets. */
+  /** Resolves once the event loop has had a turn for timers and other sockets. */
   nextTurn(): Promise<void>;
 }
 
-/** An open stream, written to once a tick and read from without a pause. */
+/** An open stream: one write a tick, and always one read under way. */
 export class Wire {
   readonly #transport: Transport;
   readonly #owner: WireOwner;
   readonly #decoder: RespDecoder;
   readonly #reading: Promise<void>;
   #writing: Promise<void> = Promise.resolve();
-  /** A flush is queued for the end of this tick, or a write is under way and will look for more. */
+  /** Whether a write is queued for the end of this tick, or under way; it takes along what is queued meanwhile. */
   #flushing = false;
   #open = true;
 
   /**
    * @param transport The stream.
-   * @param owner Who is behind it.
-   * @param options What the server may send.
+   * @param owner The owner of the wire.
+   * @param options The limits of a reply.
    */
   constructor(transport: Transport, owner: WireOwner, options?: DecoderOptions) {
     this.#transport = transport;
@@ -54,7 +54,7 @@ export class Wire {
     this.#reading = this.#read();
   }
 
-  /** Has what is queued written before this tick ends, with whatever else comes until then. */
+  /** Writes what is queued, and what is queued until the end of this tick, in one piece. */
   flush(): void {
     if (this.#flushing) return;
     this.#flushing = true;
@@ -121,7 +121,7 @@ export class Wire {
     try {
       this.#transport.close();
     } catch {
-      // It is closed already, or as good as that: nothing is read from it or written to it any more.
+      // It is closed already, or broken: it is not used any more.
     }
   }
 }

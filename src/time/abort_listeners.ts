@@ -1,27 +1,27 @@
 /**
- * Many waits on one signal with one listener: runtimes warn of a leak when a signal has more than ten, and look
- * through all of them to remove one.
+ * One listener on a signal for many callbacks. Runtimes warn of a leak if a signal has more than ten listeners, and
+ * search all of them to remove one.
  *
  * @module
  */
 
-/** What waits for one signal. */
+/** The callbacks of one signal. */
 interface Callbacks {
   readonly all: Set<() => void>;
   readonly listener: () => void;
 }
 
-const waiting = /* @__PURE__ */ new WeakMap<AbortSignal, Callbacks>();
+const callbacks = /* @__PURE__ */ new WeakMap<AbortSignal, Callbacks>();
 
 /**
  * Calls `callback` once when `signal` aborts, until {@linkcode offAbort}. A callback that is added twice is called
  * once; it must not throw.
  *
- * @param signal One that has not aborted yet.
- * @param callback What is called.
+ * @param signal A signal that has not aborted yet.
+ * @param callback The function to call.
  */
 export function onAbort(signal: AbortSignal, callback: () => void): void {
-  const known = waiting.get(signal);
+  const known = callbacks.get(signal);
   if (known) {
     known.all.add(callback);
     return;
@@ -31,16 +31,16 @@ export function onAbort(signal: AbortSignal, callback: () => void): void {
     for (const each of all) each();
     removeListener(signal, listener);
   };
-  waiting.set(signal, { all, listener });
+  callbacks.set(signal, { all, listener });
   signal.addEventListener("abort", listener);
 }
 
-/** Forgets `callback`; the last one takes the listener with it. */
+/** Removes `callback`, and with the last one the listener. */
 export function offAbort(signal: AbortSignal, callback: () => void): void {
-  const known = waiting.get(signal);
+  const known = callbacks.get(signal);
   if (known?.all.delete(callback) && known.all.size === 0) removeListener(signal, known.listener);
 }
 
 function removeListener(signal: AbortSignal, listener: () => void): void {
-  if (waiting.delete(signal)) signal.removeEventListener("abort", listener);
+  if (callbacks.delete(signal)) signal.removeEventListener("abort", listener);
 }

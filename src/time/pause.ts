@@ -15,7 +15,7 @@ export function pause(
   return new Pause(wheel, delayMs, signal).over;
 }
 
-/** Resolves when `promise` settles, but no later than after `limitMs`; keeps the process alive until then. */
+/** Resolves when `promise` settles, or after `limitMs`; keeps the process alive until then. */
 export function settledWithin(
   wheel: TimerWheel,
   promise: Promise<unknown>,

@@ -1,24 +1,24 @@
 /**
- * Chooses the transport of the runtime that the program runs in, when the first connection is made.
+ * Chooses the transport of the current runtime when the first connection is opened.
  *
- * The same source is served to Deno, Node, Bun and workers, so the choice is made at run time; the imports
- * are literal, so that bundlers see them.
+ * Deno, Node, Bun and workers load the same source, so the choice is made at run time. The imports are literal, so that
+ * bundlers find them.
  *
  * @module
  */
 import type { Connect } from "./transport.ts";
 
-/** The transport itself, never the promise of it: a worker must not wait for what another request began. */
+/** The transport itself, not its promise: a worker must not wait for a promise of another request. */
 let chosen: Connect | undefined;
 
-/** Opens a stream with what this runtime offers. */
+/** Opens a stream with the sockets of this runtime. */
 export const connect: Connect = async (target, options) => {
   const connect = chosen ??= await load();
   return await connect(target, options);
 };
 
 async function load(): Promise<Connect> {
-  // Workers are told by their name, as they can be given an imitation of Node.
+  // A worker is recognized by its user agent, because it may emulate Node.
   const { navigator } = globalThis as { navigator?: { userAgent?: string } };
   const module = navigator?.userAgent === "Cloudflare-Workers"
     ? await import("./workers.ts")

@@ -1,18 +1,17 @@
 /**
- * What the npm package has in place of `default.ts`: the same choice without Deno, which runs npm packages on
- * its Node API.
+ * Replaces `default.ts` in the npm package: the same choice without Deno, which runs npm packages with its Node API.
  *
- * Where Node or a bundler knows the runtime beforehand, the package's `imports` lead it to the one transport that
- * is needed, and this module is left out.
+ * If Node or a bundler knows the runtime beforehand, the `imports` of the package resolve to the one transport that is
+ * needed, and this module is not loaded.
  *
  * @module
  */
 import type { Connect } from "./transport.ts";
 
-/** The transport itself, never the promise of it: a worker must not wait for what another request began. */
+/** The transport itself, not its promise: a worker must not wait for a promise of another request. */
 let chosen: Connect | undefined;
 
-/** Opens a stream with what this runtime offers. */
+/** Opens a stream with the sockets of this runtime. */
 export const connect: Connect = async (target, options) => {
   const connect = chosen ??= await load();
   return await connect(target, options);

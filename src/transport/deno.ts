@@ -43,7 +43,7 @@ async function connectTcp(hostname: string, port: number, signal: AbortSignal) {
 async function connectTls(target: TlsTarget, signal: AbortSignal): Promise<Transport> {
   const { hostname, port, tls } = target;
   if (tls.cert !== undefined) {
-    // `Deno.connectTls` can't be aborted and takes no name beside the host's, and `startTls` takes no certificate.
+    // `Deno.connectTls` has no signal and no server name, and `Deno.startTls` has no client certificate.
     const node = await import("./node.ts");
     return await node.connect(target, { signal });
   }
@@ -52,12 +52,12 @@ async function connectTls(target: TlsTarget, signal: AbortSignal): Promise<Trans
   try {
     return await handshaken(await Deno.startTls(stream, options), signal);
   } catch (error) {
-    closeQuietly(stream); // a name that is none leaves it open
+    closeQuietly(stream); // an invalid name leaves it open
     throw error;
   }
 }
 
-/** Waits for the handshake too, so that a certificate that is refused fails the connecting, not a command. */
+/** Waits for the handshake too, so that a refused certificate fails the connection, not a command. */
 async function handshaken(stream: Deno.TlsConn, signal: AbortSignal): Promise<Deno.TlsConn> {
   const close = () => stream.close();
   if (signal.aborted) close();
@@ -77,11 +77,11 @@ function closeQuietly(stream: Transport): void {
   try {
     stream.close();
   } catch {
-    // TLS has taken it over, and is closed.
+    // The TLS stream owns it, and is closed already.
   }
 }
 
-/** For what knows no signal: rejects on abort, and closes the stream should it open after that. */
+/** Adds a signal to a call without one: rejects on abort, and closes the stream if it opens later. */
 function abandonable<Stream extends Transport>(
   connecting: Promise<Stream>,
   signal: AbortSignal,

@@ -1,7 +1,7 @@
 /**
  * Streams over `node:net` and `node:tls`, for Node and Bun: with `node_listener.ts` the only modules that name `node:`.
  *
- * A plain socket reads into one buffer of its own (`onread`), which spares an allocation a chunk.
+ * A plain socket reads into one buffer (`onread`), which saves an allocation a chunk.
  *
  * @module
  */
@@ -32,11 +32,11 @@ export const connect: Connect = async (target, { signal }) => {
   });
 };
 
-/** A socket's events as reads and writes that can be awaited. */
+/** Turns the events of a socket into reads and writes that can be awaited. */
 class NodeTransport implements Transport {
   readonly opened: Promise<void>;
   readonly #socket: Socket;
-  /** Bytes that came while nobody read; the socket is paused while there are any. */
+  /** Bytes that arrived while there was no read; the socket is paused as long as there are any. */
   #unread: Uint8Array | undefined = undefined;
   #reader:
     | { buffer: Uint8Array; resolve(count: number | null): void; reject(error: unknown): void }
@@ -63,7 +63,7 @@ class NodeTransport implements Transport {
         reject(this.#error ?? new Error("the socket was closed"));
       });
     });
-    this.opened.catch(() => {}); // the connecting may have been given up before it failed
+    this.opened.catch(() => {}); // the caller may have aborted before
   }
 
   read(buffer: Uint8Array): Promise<number | null> {
@@ -96,7 +96,7 @@ class NodeTransport implements Transport {
     this.#socket.unref();
   }
 
-  /** Hands bytes to the reader; says whether the socket may go on reading. */
+  /** Passes bytes to the reader; returns whether the socket may continue to read. */
   #onData(bytes: Uint8Array): boolean {
     const reader = this.#reader;
     const count = Math.min(bytes.length, reader?.buffer.length ?? 0);
@@ -105,7 +105,7 @@ class NodeTransport implements Transport {
       reader.buffer.set(count < bytes.length ? bytes.subarray(0, count) : bytes);
       reader.resolve(count);
     }
-    // The socket's buffer is used again, so what nobody read yet is copied.
+    // The socket reuses its buffer, so the other bytes are copied.
     if (count < bytes.length) this.#unread = bytes.slice(count);
     return this.#unread === undefined;
   }
@@ -119,12 +119,12 @@ class NodeTransport implements Transport {
   }
 }
 
-/** Opens a socket that hands each chunk to `callback`, and pauses where that says so. */
+/** Opens a socket that passes each chunk to `callback`, and pauses if that returns `false`. */
 type Opener = (callback: (count: number, buffer: Uint8Array) => boolean) => Socket;
 
 /**
- * How to open a socket to `target`. The modules are imported here, not above: a process without TLS need not load
- * it, and a bundle for another runtime need not have them.
+ * Returns a function that opens a socket to `target`. The modules are imported here, not above, because a process without
+ * TLS need not load it, and a bundle for another runtime need not contain them.
  */
 async function opener(target: ConnectTarget): Promise<Opener> {
   if (target.kind === "tls") return await tlsOpener(target);
@@ -149,14 +149,14 @@ async function tlsOpener({ hostname, port, tls }: TlsTarget): Promise<Opener> {
     port,
     secureContext,
     rejectUnauthorized: true,
-    // Node sends no name of its own accord, and an IP address must not be sent (RFC 6066, section 3).
+    // Node sends no name by default. An IP address must not be sent (RFC 6066, section 3).
     servername: isIP(name) ? "" : name,
     checkServerIdentity: (_, certificate) => checkServerIdentity(name, certificate),
   };
   return () => connect(options).setNoDelay(true);
 }
 
-/** Contexts by the settings that they were made of: parsing all authorities takes tens of milliseconds. */
+/** The contexts of all clients by their settings: parsing the certificates of all authorities takes tens of milliseconds. */
 const secureContexts = /* @__PURE__ */ new WeakMap<TlsOptions, SecureContext>();
 
 async function secureContextOf(tls: TlsOptions): Promise<SecureContext> {

@@ -1,6 +1,6 @@
 /**
- * Listening on the loopback interface over `node:net`, which Deno and Bun offer too: the server's side of the
- * Node transport, for nodes in tests.
+ * Listens on the loopback interface over `node:net`, which Deno and Bun have too: the server's side of the Node transport,
+ * for nodes in tests.
  *
  * @module
  */
@@ -14,29 +14,29 @@ export interface StreamPeer {
   end(): void;
 }
 
-/** What is behind one connection. */
+/** The server's side of one connection. */
 export interface StreamHandler {
-  /** Takes in bytes, which may be kept. */
+  /** Called with bytes, which may be kept. */
   onData(bytes: Uint8Array): void;
-  /** Called once when the connection is gone, whoever ended it. */
+  /** Called once when the connection is closed, by either side. */
   onClose(): void;
 }
 
-/** A listener that was started. */
+/** A running listener. */
 export interface Listener {
   /** The TCP port on 127.0.0.1. */
   readonly port: number;
-  /** Stops listening and resets every connection; resolves once all of them are gone. */
+  /** Stops listening and resets every connection; resolves once all of them are closed. */
   close(): Promise<void>;
 }
 
 /**
  * Listens on a port of 127.0.0.1.
  *
- * @param port The port; 0 for any that is free.
- * @param accept Called for each connection; returns what is behind it.
+ * @param port The port; 0 for any free port.
+ * @param accept Called for each connection; returns its handler.
  * @returns The listener.
- * @throws {Error} If the port is taken, with `code` `EADDRINUSE`.
+ * @throws {Error} If the port is in use, with `code` `EADDRINUSE`.
  */
 export async function listen(
   port: number,

@@ -53,7 +53,7 @@ export const connect: Connect = async (target, { signal }) => {
   }
 };
 
-/** Takes the place of `listen` in `node_listener.ts`, and says that there is none. */
+/** Replaces `listen` of `node_listener.ts`; rejects, because workers cannot listen. */
 export function listen(): Promise<never> {
   const message = "Cannot listen as workers have no such sockets: pass 'connect' of a MemoryRedis";
   return Promise.reject(new TypeError(message));
@@ -76,7 +76,7 @@ function checkTarget(target: ConnectTarget): TcpTarget {
   return target;
 }
 
-/** The platform's module; looked for at the first connection, as a bundle may also run elsewhere. */
+/** Imports the platform's module with the first connection, because a bundle may also run elsewhere. */
 async function loadSockets(): Promise<Sockets> {
   try {
     // @ts-ignore: only the platform itself has this module, and its types
@@ -103,7 +103,7 @@ class WorkersTransport implements Transport {
   readonly #socket: Socket;
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   readonly #writer: WritableStreamDefaultWriter<Uint8Array>;
-  /** What is left of a chunk that was longer than the caller's buffer. */
+  /** The rest of a chunk that was longer than the caller's buffer. */
   #unread: Uint8Array | undefined = undefined;
   /** How many writes are under way. */
   #writes = 0;
@@ -112,7 +112,7 @@ class WorkersTransport implements Transport {
     this.#socket = socket;
     this.#reader = socket.readable.getReader();
     this.#writer = socket.writable.getWriter();
-    // Whoever reads or writes is told of a failure; these tell of the same one again.
+    // A read or write rejects with a failure; these promises would report it again.
     for (const end of [socket.opened, socket.closed, this.#reader.closed, this.#writer.closed]) {
       ignoreFailure(end);
     }
@@ -144,7 +144,7 @@ class WorkersTransport implements Transport {
   close(): void {
     ignoreFailure(this.#reader.cancel());
     ignoreFailure(this.#socket.close());
-    // Closing waits for a write that is stuck; and an abort without one would keep the connection open.
+    // `close` waits for a blocked write; `abort` without a write would keep the connection open.
     if (this.#writes > 0) ignoreFailure(this.#writer.abort());
   }
 }
