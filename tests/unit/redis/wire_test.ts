@@ -1,64 +1,10 @@
 import { assert, assertEquals, assertInstanceOf, assertStrictEquals } from "@std/assert";
-import type { DecoderOptions } from "../../../src/redis/decoder.ts";
 import { ProtocolError } from "../../../src/redis/errors.ts";
-import type { RawReply } from "../../../src/redis/reply.ts";
-import { Wire, type WireOwner } from "../../../src/redis/wire.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 import { FakeTransport } from "../../support/fake_transport.ts";
+import { WireBench } from "../../support/wire_bench.ts";
 
 const encoder = new TextEncoder();
-
-/** A wire on a faked stream, and its owner. */
-class Bench implements WireOwner {
-  readonly transport: FakeTransport;
-  readonly wire: Wire;
-  /** What happened, in order: `bytes`, a reply, or `lost` with the cause behind it. */
-  readonly events: unknown[] = [];
-  /** How often the wire asked for what is unsent. */
-  taken = 0;
-  /** Called for each reply. */
-  onReplyHook: () => void = () => {};
-  /** What ends the turns that the wire waits for. */
-  readonly turns: (() => void)[] = [];
-  readonly #unsent: string[] = [];
-
-  constructor(transport = new FakeTransport(), options?: DecoderOptions) {
-    this.transport = transport;
-    this.wire = new Wire(transport, this, options);
-  }
-
-  /** Queues text and has it written. */
-  send(...texts: string[]): void {
-    for (const text of texts) {
-      this.#unsent.push(text);
-      this.wire.flush();
-    }
-  }
-
-  takeUnsent(): Uint8Array | undefined {
-    this.taken++;
-    const text = this.#unsent.splice(0).join("");
-    return text === "" ? undefined : encoder.encode(text);
-  }
-
-  onBytes(): void {
-    this.events.push("bytes");
-  }
-
-  onReply(reply: RawReply): void {
-    this.events.push(reply);
-    this.onReplyHook();
-  }
-
-  onLost(cause: unknown): void {
-    this.events.push("lost", cause);
-  }
-
-  nextTurn(): Promise<void> {
-    this.events.push("turn");
-    return new Promise((resolve) => this.turns.push(resolve));
-  }
-}
 
 /** Says whether `promise` has settled. */
 function watch(promise: Promise<unknown>): () => boolean {
@@ -73,13 +19,13 @@ function watch(promise: Promise<unknown>): () => boolean {
 Deno.test("Wire lets the process end although its stream is open", async () => {
   let unrefs = 0;
   const transport = Object.assign(new FakeTransport(), { unref: () => void unrefs++ });
-  const bench = new Bench(transport);
+  const bench = new WireBench(transport);
   assertEquals(unrefs, 1);
   await bench.wire.close();
 });
 
 Deno.test("Wire writes nothing before it is told to", async () => {
-  const bench = new Bench();
+  const bench = new WireBench();
   await runMicrotasks();
   assertEquals([bench.taken, bench.transport.writes], [0, []]);
   await bench.wire.close();
@@ -88,7 +34,7 @@ Deno.test("Wire writes nothing before it is told to", async () => {
 // Writing
 
 Deno.test("Wire.flush() has one write a tick, however often it is called", async () => {
-  const bench = new Bench();
+  const bench = new WireBench();
   bench.send("a", "b", "c");
   assertEquals(bench.transport.writes, []); // later in this tick more may come
   await runMicrotasks();
@@ -100,7 +46,7 @@ Deno.test("Wire.flush() has one write a tick, however often it is called", async
 });
 
 Deno.test("Wire.flush() takes in what microtasks of the same tick queue before the write", async () => {
-  const bench = new Bench();
+  const bench = new WireBench();
   queueMicrotask(() => bench.send("b"));
   bench.send("a");
   await runMicrotasks();
@@ -109,7 +55,7 @@ Deno.test("Wire.flush() takes in what microtasks of the same tick queue before t
 });
 
 Deno.test("Wire.flush() with nothing to write writes nothing, and the next one works", async () => {
-  const bench = new Bench();
+  const bench = new WireBench();
   bench.wire.flush();
   await runMicrotasks();
   assertEquals([bench.taken, bench.transport.writes], [1, []]);
@@ -121,7 +67,7 @@ Deno.test("Wire.flush() with nothing to write writes nothing, and the next one w
 
 for (const writeBytesMax of [1, 2, 3, 4]) {
   Deno.test(`Wire goes on with what is left where a write takes ${writeBytesMax} bytes at the most`, async () => {
-    const bench = new Bench();
+    const bench = new WireBench();
     bench.transport.writeBytesMax = writeBytesMax;
     bench.send("abcdefgh");
     await runMicrotasks();
@@ -132,7 +78,7 @@ for (const writeBytesMax of [1, 2, 3, 4]) {
 }
 
 Deno.test("Wire writes what is queued between two short writes behind the rest of the first piece", async () => {
-  const bench = new Bench();
+  const bench = new WireBench();
   const { transport } = bench;
   transport.writeBytesMax = 2;
   const write = transport.write.bind(transport);
@@ -147,7 +93,7 @@ Deno.test("Wire writes what is queued between two short writes behind the rest o
 });
 
 Deno.test("Wire.flush() while a write is under way waits for it, then writes what came in one piece", async () => {
-  const bench = new Bench();
+  const bench = new WireBench();
   const { transport } = bench;
   const write = transport.write.bind(transport);
   const first = Promise.withResolvers<void>();
@@ -170,7 +116,7 @@ Deno.test("Wire.flush() while a write is under way waits for it, then writes wha
 });
 
 Deno.test("Wire reads on while a write does not settle", async () => {
-  const bench = new Bench();
+  const bench = new WireBench();
   bench.transport.writesHang = true;
   bench.send("a");
   await runMicrotasks();
@@ -185,7 +131,7 @@ Deno.test("Wire reads on while a write does not settle", async () => {
 // Reading
 
 Deno.test("Wire tells of bytes before the replies in them, and of incomplete ones too", async () => {
-  const bench = new Bench();
+  const bench = new WireBench();
   bench.transport.feed("+O");
   await runMicrotasks();
   assertEquals(bench.events, ["bytes"]);
@@ -196,7 +142,7 @@ Deno.test("Wire tells of bytes before the replies in them, and of incomplete one
 });
 
 Deno.test("Wire reads a reply that is longer than its buffer", async () => {
-  const bench = new Bench();
+  const bench = new WireBench();
   const text = "x".repeat(50_000);
   bench.transport.feed(`$${text.length}\r\n${text}\r\n+OK\r\n`);
   await runMicrotasks();
@@ -208,7 +154,7 @@ Deno.test("Wire reads a reply that is longer than its buffer", async () => {
 });
 
 Deno.test("Wire gives a reply bytes of its own, which later reads leave alone", async () => {
-  const bench = new Bench();
+  const bench = new WireBench();
   bench.transport.feed("$3\r\nabc\r\n");
   await runMicrotasks();
   bench.transport.feed("$3\r\nxyz\r\n");
@@ -221,7 +167,7 @@ Deno.test("Wire gives a reply bytes of its own, which later reads leave alone", 
 // Losing it
 
 Deno.test("Wire is lost when the server ends the stream, and closes it", async () => {
-  const bench = new Bench();
+  const bench = new WireBench();
   bench.transport.end();
   await runMicrotasks();
   const [event, cause] = bench.events;
@@ -232,7 +178,7 @@ Deno.test("Wire is lost when the server ends the stream, and closes it", async (
 });
 
 Deno.test("Wire is lost when a read fails, with the failure as the cause", async () => {
-  const bench = new Bench();
+  const bench = new WireBench();
   const failure = new Error("connection reset");
   bench.transport.fail(failure);
   await runMicrotasks();
@@ -241,7 +187,7 @@ Deno.test("Wire is lost when a read fails, with the failure as the cause", async
 });
 
 Deno.test("Wire is lost when a write fails, with the failure as the cause", async () => {
-  const bench = new Bench();
+  const bench = new WireBench();
   const failure = bench.transport.writeError = new Error("broken pipe");
   bench.send("a");
   await runMicrotasks();
@@ -250,7 +196,7 @@ Deno.test("Wire is lost when a write fails, with the failure as the cause", asyn
 });
 
 Deno.test("Wire is lost by bytes that are no RESP2, after the replies before them", async () => {
-  const bench = new Bench();
+  const bench = new WireBench();
   bench.transport.feed("+OK\r\n*x\r\n");
   await runMicrotasks();
   assertEquals(bench.events.slice(0, 3), ["bytes", "OK", "lost"]);
@@ -259,7 +205,7 @@ Deno.test("Wire is lost by bytes that are no RESP2, after the replies before the
 });
 
 Deno.test("Wire is lost once where its read and its write fail together", async () => {
-  const bench = new Bench();
+  const bench = new WireBench();
   bench.transport.writeError = new Error("broken pipe");
   bench.send("a");
   bench.transport.fail(new Error("connection reset"));
@@ -268,7 +214,7 @@ Deno.test("Wire is lost once where its read and its write fail together", async 
 });
 
 Deno.test("Wire that was lost writes no more, and close() settles", async () => {
-  const bench = new Bench();
+  const bench = new WireBench();
   bench.transport.end();
   await runMicrotasks();
   bench.send("a");
@@ -283,22 +229,22 @@ Deno.test("Wire that was lost writes no more, and close() settles", async () => 
 for (
   const [state, prepare] of [
     ["that is idle", () => {}],
-    ["with a flush queued", (bench: Bench) => bench.send("a")],
-    ["with half a reply read", async (bench: Bench) => {
+    ["with a flush queued", (bench: WireBench) => bench.send("a")],
+    ["with half a reply read", async (bench: WireBench) => {
       bench.transport.feed("$3\r\na");
       await runMicrotasks();
     }],
-    ["with a write that hangs", async (bench: Bench) => {
+    ["with a write that hangs", async (bench: WireBench) => {
       bench.transport.writesHang = true;
       bench.send("a");
       await runMicrotasks();
     }],
-    ["that wrote and was answered", async (bench: Bench) => {
+    ["that wrote and was answered", async (bench: WireBench) => {
       bench.send("a");
       bench.transport.feed("+OK\r\n");
       await runMicrotasks();
     }],
-    ["whose stream throws when it is closed", (bench: Bench) => {
+    ["whose stream throws when it is closed", (bench: WireBench) => {
       const close = bench.transport.close.bind(bench.transport);
       bench.transport.close = () => {
         close();
@@ -308,7 +254,7 @@ for (
   ] as const
 ) {
   Deno.test(`Wire.close() of one ${state} settles, again too, and is no loss`, async () => {
-    const bench = new Bench();
+    const bench = new WireBench();
     await prepare(bench);
     const writes = bench.transport.writes.length;
     await Promise.all([bench.wire.close(), bench.wire.close()]);
@@ -321,7 +267,7 @@ for (
 }
 
 Deno.test("Wire.close() closes the stream at once, and only once", async () => {
-  const bench = new Bench();
+  const bench = new WireBench();
   let closes = 0;
   const close = bench.transport.close.bind(bench.transport);
   bench.transport.close = () => {
@@ -337,7 +283,7 @@ Deno.test("Wire.close() closes the stream at once, and only once", async () => {
 
 for (const what of ["read", "write"] as const) {
   Deno.test(`Wire.close() waits for a ${what} that its stream leaves pending`, async () => {
-    const bench = new Bench();
+    const bench = new WireBench();
     const { transport } = bench;
     const pending = Promise.withResolvers<number>();
     transport[what] = () => pending.promise;
@@ -356,7 +302,7 @@ for (const what of ["read", "write"] as const) {
 }
 
 Deno.test("Wire.flush() after close() writes nothing", async () => {
-  const bench = new Bench();
+  const bench = new WireBench();
   await bench.wire.close();
   bench.send("a");
   await runMicrotasks();
@@ -364,7 +310,7 @@ Deno.test("Wire.flush() after close() writes nothing", async () => {
 });
 
 Deno.test("Wire tells of nothing that comes after close()", async () => {
-  const bench = new Bench();
+  const bench = new WireBench();
   bench.transport.closeHangs = true;
   const closing = bench.wire.close();
   bench.transport.feed("+OK\r\n");
@@ -373,7 +319,7 @@ Deno.test("Wire tells of nothing that comes after close()", async () => {
 });
 
 Deno.test("Wire hands on no further reply of one chunk once its owner has closed it", async () => {
-  const bench = new Bench();
+  const bench = new WireBench();
   const closing: Promise<void>[] = [];
   bench.onReplyHook = () => closing.push(bench.wire.close());
   bench.transport.feed("+ONE\r\n+TWO\r\n*x\r\n");
@@ -381,71 +327,4 @@ Deno.test("Wire hands on no further reply of one chunk once its owner has closed
   assert(closing.length > 0);
   await Promise.all(closing);
   assertEquals(bench.events, ["bytes", "ONE"]);
-});
-
-// Hostile servers
-
-/** An array of `length` elements on the wire. */
-function array(length: number): string {
-  return `*${length}\r\n${":1\r\n".repeat(length)}`;
-}
-
-Deno.test("Wire lets other work have its turn while a server sends arrays without end", async () => {
-  const bench = new Bench();
-  const turns = () => bench.events.filter((event) => event === "turn").length;
-  for (let times = 0; times < 20; times++) bench.transport.feed(array(4_000));
-  await runMicrotasks();
-  const read = bench.events.filter(Array.isArray).length;
-  assert(read >= 4 && read <= 6, `${read} arrays were read without a turn`);
-  assertEquals(turns(), 1);
-  bench.turns[0]();
-  await runMicrotasks();
-  assertEquals(turns(), 2);
-  for (let turn = 1; turn < bench.turns.length; turn++) {
-    bench.turns[turn]();
-    await runMicrotasks();
-  }
-  assertEquals(bench.events.filter(Array.isArray).length, 20);
-  await bench.wire.close();
-});
-
-Deno.test("Wire asks for no turn while a server sends other replies, as each answers a command", async () => {
-  const bench = new Bench();
-  bench.transport.feed("+OK\r\n".repeat(50_000));
-  await runMicrotasks();
-  assertEquals(bench.events.filter((event) => event === "OK").length, 50_000);
-  assertEquals(bench.turns.length, 0);
-  await bench.wire.close();
-});
-
-Deno.test("Wire.close() while other work has its turn reads nothing more", async () => {
-  const bench = new Bench();
-  for (let times = 0; times < 8; times++) bench.transport.feed(array(4_000));
-  await runMicrotasks();
-  const read = bench.events.filter(Array.isArray).length;
-  const closing = bench.wire.close();
-  bench.turns[0]();
-  await closing;
-  assertEquals(bench.events.filter(Array.isArray).length, read);
-});
-
-Deno.test("Wire decodes no more of a chunk once it was closed", async () => {
-  const bench = new Bench(new FakeTransport(), { password: "hunter2" });
-  let seen = 0;
-  bench.onReplyHook = () => {
-    if (++seen === 1) bench.wire.close();
-  };
-  bench.transport.feed("-\r\n".repeat(5_000));
-  await runMicrotasks();
-  assertEquals(seen, 1);
-  await bench.wire.close();
-});
-
-Deno.test("Wire is lost by a reply that is longer than its options allow", async () => {
-  const bench = new Bench(new FakeTransport(), { replyBytesMax: 10, replyElementsMax: 2 });
-  bench.transport.feed("*2\r\n:1\r\n:2\r\n*3\r\n");
-  await runMicrotasks();
-  const [, reply, lost, cause] = bench.events;
-  assertEquals([reply, lost], [[1, 2], "lost"]);
-  assertInstanceOf(cause, ProtocolError);
 });
