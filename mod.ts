@@ -60,10 +60,12 @@ export type { ExtendOptions, FencedLock, Lock, LockOf } from "./src/lock/lock.ts
 export type { KeyState, LockNode, LockRequest } from "./src/quorum/lock_node.ts";
 export type { NodeDiagnosis, TriedCommand } from "./src/quorum/node_diagnosis.ts";
 export type {
+  QueueNotice,
   QueuePosition,
   QueuePriority,
   QueueTicket,
   ReleaseListener,
+  TimeReading,
 } from "./src/quorum/queue_ticket.ts";
 export type { Vote } from "./src/vote.ts";
 export type { RedlockOptions, TokenSource } from "./src/options.ts";

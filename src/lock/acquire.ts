@@ -133,7 +133,7 @@ export class Acquisition {
         await this.#coolDown(name);
         waiter = undefined;
       }
-      await this.attempt(waiter?.next());
+      await this.attempt(waiter?.nextTicket());
       const held = this.conclude();
       if (held) return held;
       const leftMs = this.#leftMs();
@@ -141,7 +141,7 @@ export class Acquisition {
       waiter ??= localQueues.waiter(name, this.#keys, this.#settings);
       localQueues.recordDenial(name, this.#round!);
       await waiter.wait(this.#attempts - 1, leftMs, signal, this.#round!);
-      if (onEvent && waiter.woken) this.#reportWoken();
+      if (onEvent && waiter.notified) this.#reportWoken();
     }
   }
 

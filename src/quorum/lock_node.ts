@@ -42,7 +42,7 @@ export interface LockRequest {
    * and takes it out of the queue with a release.
    */
   readonly ticket?: QueueTicket | undefined;
-  /** Only with a release: whether the ticket stays in the queue, because its caller has not won and keeps waiting. */
+  /** Only with a release: whether the ticket goes back into the queue with its score, because its caller keeps waiting. */
   readonly keepsTicket?: boolean;
   /**
    * How long after it may have lost keys a node answers {@linkcode quarantine} where it would grant an acquisition or an
@@ -75,13 +75,14 @@ export interface LockRequest {
    */
   missing?(nodeIndex: number, atMs?: number): void;
   /**
-   * Answers that a key has another value, that nothing was set, and that the ticket is in the queue.
+   * Answers that a key has another value or is for a ticket ahead, that nothing was set, and that the ticket is in the
+   * queue.
    *
    * @param nodeIndex The index of the node.
-   * @param place The ticket's position in the queue.
+   * @param position The ticket's position in the queue.
    * @param atMs When the answer came, by the monotonic clock in milliseconds; now by default.
    */
-  enqueued?(nodeIndex: number, place: QueuePosition, atMs?: number): void;
+  enqueued?(nodeIndex: number, position: QueuePosition, atMs?: number): void;
   /**
    * Answers that the node did what the request asks for, but may have lost keys less than {@linkcode guardMs} ago.
    *
@@ -163,9 +164,9 @@ export interface LockNode {
    * Takes a ticket out of the queue, and notifies the next one if this ticket had been notified.
    *
    * @param keys The keys that the ticket waits for.
-   * @param entry The id of the ticket.
+   * @param ticketId The id of the ticket.
    */
-  leaveQueue?(keys: readonly string[], entry: string): void;
+  leaveQueue?(keys: readonly string[], ticketId: string): void;
   /**
    * Reports how the node is configured, for {@linkcode Redlock.check}. Writes no key. Missing: nothing is known about it.
    *

@@ -4,56 +4,83 @@
  * @module
  */
 
-/** The position of a ticket in one node's queue for its keys. */
+/** The position of a ticket in one node's queues for its keys. */
 export interface QueuePosition {
-  /** How long the held key lives, in milliseconds. `Infinity`: it does not expire. 0: it is free, but others are ahead. */
+  /** How long a key is held, in milliseconds. `Infinity`: it does not expire. 0: all are free, but others are ahead. */
   readonly remainingMs: number;
   /** How many tickets are ahead of this one. */
   readonly ahead: number;
   /** How many tickets are in the queue, this one included. */
   readonly length: number;
+  /** The ticket's score, which may be later than what the client asked for. Missing: the node has no scores. */
+  readonly score?: number;
+  /** The node's clock when it answered, in milliseconds since 1970. Missing: the node does not report it. */
+  readonly timeMs?: number;
 }
 
 /**
- * What a ticket may do if the key is free. `last` leaves it to the tickets ahead. `woken` takes it. `overdue` takes it
- * too, and moves the head of the queue to the tail, because it has not used its turn.
+ * What a ticket may do if the keys are free. `in-order` leaves them to the tickets ahead. `overdue` takes them, because
+ * the first in the queue was notified and has not used its turn; the node then drops the first.
  */
-export type QueuePriority = "last" | "woken" | "overdue";
+export type QueuePriority = "in-order" | "overdue";
 
 /** A waiting call of this client in the queues of the nodes. */
 export interface QueueTicket {
-  /**
-   * The id of the ticket in the queues: the client's id, a number that is unique within the client, and the wall clock in
-   * milliseconds when the wait began, separated by colons.
-   */
+  /** The id of the ticket in the queues: the client's id and a number of lower-case letters and digits, with a colon between. */
   readonly ticketId: string;
-  /** What the ticket may do if the key is free. */
+  /** What the ticket may do if the keys are free. */
   readonly priority: QueuePriority;
+  /** Its place in the order: when its client joined, in microseconds, by the clock that all clients share. */
+  readonly score: number;
   /**
-   * Called when a node has put the ticket in its queue.
+   * Called when a node has put the ticket in its queues.
    *
    * @param nodeIndex The index of the node.
-   * @param place The ticket's position there.
+   * @param position The ticket's position there.
+   * @param sentMs When the node was asked, by the monotonic clock in milliseconds.
+   * @param receivedMs When its answer came, by the same clock.
    */
-  onEnqueued(nodeIndex: number, place: QueuePosition): void;
+  onEnqueued(nodeIndex: number, position: QueuePosition, sentMs: number, receivedMs: number): void;
 }
+
+/** What a node's clock showed at some moment between two readings of the client's monotonic clock. */
+export interface TimeReading {
+  /** The node's clock, in milliseconds since 1970. */
+  readonly timeMs: number;
+  /** The monotonic clock before the node was asked, in milliseconds. */
+  readonly sentMs: number;
+  /** The monotonic clock after it answered, in milliseconds. */
+  readonly receivedMs: number;
+}
+
+/**
+ * What a node reports about a key that a ticket waits for. `first`: the key is free, and the ticket is the first in its
+ * queue. `next`: the key is free, the first was notified, and the ticket is the second. `taken`: the first took the key,
+ * and the ticket was the second.
+ */
+export type QueueNotice = "first" | "next" | "taken";
 
 /** A listener for one client's notifications about released keys. */
 export interface ReleaseListener {
-  /** The id of the client: the part of its tickets' ids before the first colon. */
+  /** The id of the client: the part of its tickets' ids before the colon. */
   readonly id: string;
-  /** Called when a node begins to send notifications; releases before that may have been missed. */
-  onSubscribed(nodeIndex: number): void;
+  /**
+   * Called when a node begins to send notifications; releases before that may have been missed.
+   *
+   * @param nodeIndex The index of the node.
+   * @param reading What its clock showed. Missing: the node does not report it.
+   */
+  onSubscribed(nodeIndex: number, reading?: TimeReading): void;
   /** Called when a node stops sending notifications, because its connection was lost. */
   onUnsubscribed(nodeIndex: number): void;
   /** Called when a node cannot send notifications, because the server or a proxy does not allow it. */
   onUnsupported(nodeIndex: number, error: Error): void;
   /**
-   * Called when a key was released and a ticket of this client is next in the node's queue.
+   * Called when a key was released or taken that a ticket of this client waits for.
    *
    * @param nodeIndex The index of the node.
-   * @param entry The id of the ticket.
-   * @param key The released key.
+   * @param ticketId The id of the ticket.
+   * @param notice What happened, and where the ticket stands.
    */
-  onReleased(nodeIndex: number, entry: string, key: string): void;
+  onReleased(nodeIndex: number, ticketId: string, notice: QueueNotice): void;
 }

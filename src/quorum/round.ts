@@ -36,6 +36,9 @@ export function createNodeSet(wheel: TimerWheel, nodes: readonly LockNode[]): No
 /** What one node is asked in a round. */
 export type Question = (node: LockNode, request: LockRequest, nodeIndex: number) => void;
 
+/** How long a denied round with a ticket waits for the last nodes at least, in milliseconds. */
+const LINGER_MS_MIN = 2;
+
 /** The questions; each is one constant function, so that asking makes no closure. */
 export const askToAcquire: Question = (node, request, nodeIndex) =>
   node.acquire(request, nodeIndex);
@@ -260,10 +263,14 @@ export class Round extends TimerEntry implements LockRequest, Instant {
     this.#settleIfDecided();
   }
 
-  enqueued(nodeIndex: number, place: QueuePosition, atMs?: number): void {
+  enqueued(
+    nodeIndex: number,
+    position: QueuePosition,
+    atMs: number = this.nodeSet.wheel.clock.monotonicMs(),
+  ): void {
     this.enqueuedOn |= 1 << nodeIndex;
     this.maybeSet &= ~(1 << nodeIndex);
-    this.ticket?.onEnqueued(nodeIndex, place);
+    this.ticket?.onEnqueued(nodeIndex, position, this.monotonicMs, atMs);
     this.deny(nodeIndex, atMs);
   }
 
@@ -304,6 +311,7 @@ export class Round extends TimerEntry implements LockRequest, Instant {
   override onDue(): void {
     const { nodes, wheel } = this.nodeSet;
     const nowMs = wheel.clock.monotonicMs();
+    if (this.ticket && this.settled) return this.stop();
     let nextMs = Infinity;
     for (let nodeIndex = 0; nodeIndex < nodes.length; nodeIndex++) {
       if (this.#answers[nodeIndex] !== PENDING) continue;
@@ -347,7 +355,14 @@ export class Round extends TimerEntry implements LockRequest, Instant {
   }
 
   #settleIfDecided(): void {
-    if (this.#settle && this.settled) this.stop();
+    if (!this.#settle || !this.settled) return;
+    const { nodes, wheel } = this.nodeSet;
+    const missing = nodes.length - this.granted - this.denied - this.failed;
+    if (!this.ticket || missing === 0 || this.decision !== "refused") return this.stop();
+    // A caller that is denied waits anyway: as long again for the last nodes, which need no release if they deny too.
+    const nowMs = wheel.clock.monotonicMs();
+    const lingerMs = Math.max(nowMs - this.monotonicMs, LINGER_MS_MIN);
+    wheel.schedule(this, Math.min(this.dueMs, nowMs + lingerMs));
   }
 }
 

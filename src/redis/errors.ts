@@ -75,9 +75,13 @@ export function stacklessReplyError(text: string, password: string | undefined):
   }
 }
 
+/** How a server says that it does not allow a command or does not know it, by itself or to a script. */
+const REFUSALS =
+  /^NOPERM |^ERR (?:unknown (?:sub)?command|The user executing the script|ACL failure|Unknown Redis command)/iu;
+
 /** Whether the server does not allow or does not know the command, so that sending it again cannot help. */
-export function isRefusal({ prefix }: ReplyError): boolean {
-  return prefix === "NOPERM" || prefix === "ERR";
+export function isRefusal({ message }: ReplyError): boolean {
+  return REFUSALS.test(message);
 }
 
 /** Thrown if the server sent something that is not RESP2, or not a reply to the command. */

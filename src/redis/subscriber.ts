@@ -1,6 +1,6 @@
 /**
- * A *connection* of its own that listens to one channel, for as long as it is wanted: subscribed again whenever it was
- * lost, and asked now and then whether it still stands.
+ * A subscription to one channel, on a *connection* of its own: renewed each time that the connection is lost, and probed
+ * by `PING`.
  *
  * @module
  */
@@ -12,24 +12,26 @@ import { encodeCommand } from "./encoder.ts";
 import { isRefusal, type RedisError, ReplyError } from "./errors.ts";
 import type { RawReply } from "./reply.ts";
 
-/** How often the server is asked for a sign of life, in milliseconds: a dead connection looks like a quiet one. */
+/** How often the server is pinged, in milliseconds: a dead connection looks like a quiet one. */
 const PING_MS = 10_000;
-/** How long to wait before subscribing again, in milliseconds, where the server was busy. */
+/** How long to wait before subscribing again after an error, in milliseconds; doubled for each further error in a row. */
 const RETRY_MS = 500;
+/** The longest such wait, in milliseconds. */
+const RETRY_MS_MAX = 30_000;
 
-/** Whose channel it is. */
+/** Whom a {@linkcode Subscriber} reports to. */
 export interface SubscriberOwner {
-  /** The server says that it sends messages from now on. */
+  /** The server has confirmed the subscription. */
   onSubscribed(): void;
-  /** They come no longer. */
+  /** The subscription ended, or the server answered with an error that may pass. */
   onUnsubscribed(): void;
-  /** It will never send any. */
+  /** The server does not allow the subscription, or does not know the command. */
   onRefused(error: Error): void;
   /** A message came. */
   onMessage(message: Uint8Array): void;
 }
 
-/** Listens to one channel of one server. */
+/** A subscription to one channel of one server. */
 export class Subscriber implements ReplyReceiver {
   readonly #connection: Connection;
   readonly #wheel: TimerWheel;
@@ -37,17 +39,19 @@ export class Subscriber implements ReplyReceiver {
   readonly #subscribe: Uint8Array;
   #subscribed = false;
   #asked = true;
+  /** How many errors in a row were the answer. */
+  #errors = 0;
   #closed = false;
   #timer: TimerEntry | undefined = undefined;
 
   /**
-   * Begins at once.
+   * Subscribes at once.
    *
    * @param address The server.
    * @param options How to reach it.
    * @param wheel Where timers wait.
-   * @param channel What to listen to.
-   * @param owner Who is told.
+   * @param channel The channel.
+   * @param owner Whom to report to.
    */
   constructor(
     address: RedisAddress,
@@ -72,7 +76,7 @@ export class Subscriber implements ReplyReceiver {
     this.#ask();
   }
 
-  /** Listens no longer, and says nothing more. */
+  /** Ends the subscription, and reports nothing more. */
   close(): Promise<void> {
     this.#closed = true;
     if (this.#timer) this.#wheel.cancel(this.#timer);
@@ -83,6 +87,7 @@ export class Subscriber implements ReplyReceiver {
     if (this.#closed || this.#subscribed) return; // a sign of life, whatever it is
     if (!(reply instanceof ReplyError)) {
       this.#subscribed = true;
+      this.#errors = 0;
       this.#pingLater();
       this.#owner.onSubscribed();
     } else if (isRefusal(reply)) {
@@ -90,9 +95,12 @@ export class Subscriber implements ReplyReceiver {
       this.#owner.onRefused(reply);
     } else {
       this.#asked = false;
-      this.#timer = this.#wheel.after(RETRY_MS, () => {
+      const delayMs = Math.min(RETRY_MS * 2 ** this.#errors++, RETRY_MS_MAX);
+      if (this.#timer) this.#wheel.cancel(this.#timer);
+      this.#timer = this.#wheel.after(delayMs, () => {
         if (!this.#asked && this.#connection.open) this.#ask();
       });
+      this.#owner.onUnsubscribed();
     }
   }
 

@@ -24,19 +24,19 @@ import {
 } from "./scripts/fencing.ts";
 import { EXTEND } from "./scripts/extend.ts";
 import { LEAVE } from "./scripts/queue.ts";
-import { RELEASE } from "./scripts/release.ts";
+import { RELEASE, RELEASE_QUEUED } from "./scripts/release.ts";
 import type { Script } from "./scripts/script.ts";
 
-/** A claim as the script is told it. */
-const CLAIMS: Readonly<Record<QueuePriority, string>> = { last: "0", woken: "1", overdue: "2" };
+/** A priority as an argument of the script. */
+const PRIORITIES: Readonly<Record<QueuePriority, string>> = { "in-order": "0", overdue: "1" };
 
 const SET_HEAD = /* @__PURE__ */ encodeHead(6, "SET");
 const SET_TAIL = /* @__PURE__ */ encodeConstant("$2\r\nNX\r\n$2\r\nPX\r\n");
 const COUNTED_HEAD = /* @__PURE__ */ encodeScriptHead(ACQUIRE_COUNTED, 5, "2");
 const EXTEND_HEAD = /* @__PURE__ */ encodeScriptHead(EXTEND, 3, "1");
 const RELEASE_HEAD = /* @__PURE__ */ encodeScriptHead(RELEASE, 2, "1");
-/** Stands for an entry where nobody is to stand in line. */
-const NO_ENTRY = "";
+/** Stands for a ticket and its score if there is none. */
+const NONE = "";
 /** Room for the constant parts, the value and the TTL of any command about a single key. */
 const SINGLE_KEY_BYTES = 256;
 
@@ -69,7 +69,7 @@ export function encodeAcquire(request: LockRequest, call: Call = "EVALSHA"): Uin
 /** Sets the keys if none is there, and counts. */
 function encodeCounted({ keys, value, ttlMs }: LockRequest, fence: number, call: Call): Uint8Array {
   if (keys.length > 1) {
-    const args = [value, String(ttlMs), NO_ENTRY, CLAIMS.woken, String(fence)];
+    const args = [value, String(ttlMs), NONE, PRIORITIES.overdue, NONE, String(fence)];
     return encodeCall(call, ACQUIRE_FENCED, keys, args);
   }
   const [key] = keys;
@@ -82,13 +82,13 @@ function encodeCounted({ keys, value, ttlMs }: LockRequest, fence: number, call:
     .text(value).text(String(ttlMs)).text(String(fence)).end();
 }
 
-/** Sets the keys, or puts the ballot's ticket in line. */
+/** Sets the keys, or puts the request's ticket in their queues. */
 export function encodeAcquireOrWait(
   { keys, value, ttlMs, counterFloor }: LockRequest,
-  { ticketId, priority }: QueueTicket,
+  { ticketId, priority, score }: QueueTicket,
   call: Call = "EVALSHA",
 ): Uint8Array {
-  const args = [value, String(ttlMs), ticketId, CLAIMS[priority]];
+  const args = [value, String(ttlMs), ticketId, PRIORITIES[priority], String(score)];
   if (counterFloor !== undefined) {
     return encodeCall(call, ACQUIRE_FENCED, keys, [...args, String(counterFloor)]);
   }
@@ -115,7 +115,7 @@ export function encodeRaise(
   return encodeCall(call, RAISE, keys, [value, String(counterFloor)]);
 }
 
-/** Deletes the keys, takes the ballot's ticket out of line unless it stays there, and wakes whoever is next. */
+/** Deletes the keys, takes the request's ticket out of their queues or puts it back, and notifies the next waiter. */
 export function encodeRelease(
   { keys, value, ticket, keepsTicket }: Pick<
     LockRequest,
@@ -123,20 +123,23 @@ export function encodeRelease(
   >,
   call: Call = "EVALSHA",
 ): Uint8Array {
-  if (keys.length > 1 || call === "EVAL" || ticket) {
-    const args = ticket ? [value, ticket.ticketId, keepsTicket ? "stay" : "leave"] : [value];
-    return encodeCall(call, RELEASE, keys, args);
+  if (keys.length > 1 || ticket) {
+    const args = [value];
+    if (ticket) args.push(ticket.ticketId);
+    if (ticket && keepsTicket) args.push(String(ticket.score));
+    return encodeCall(call, RELEASE_QUEUED, keys, args);
   }
+  if (call === "EVAL") return encodeCall(call, RELEASE, keys, [value]);
   return singleKey(keys[0], RELEASE_HEAD).text(value).end();
 }
 
-/** Takes a ticket out of line. */
+/** Takes a ticket out of the queues for the keys. */
 export function encodeLeave(
   keys: readonly string[],
-  entry: string,
+  ticketId: string,
   call: Call = "EVALSHA",
 ): Uint8Array {
-  return encodeCall(call, LEAVE, keys, [entry]);
+  return encodeCall(call, LEAVE, keys, [ticketId]);
 }
 
 function singleKey(key: string, head: Uint8Array): CommandWriter {

@@ -31,7 +31,7 @@ import { ReleaseSubscription } from "./release_subscription.ts";
 import { scriptError } from "./old_server.ts";
 import { isGuarded, RedisGuard } from "./restart_guard.ts";
 import type { Quarantine } from "./quarantine.ts";
-import { waitersKey } from "./scripts/queue.ts";
+import { queueOf } from "./scripts/queue.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 
 /** Releases kept for a node that cannot be reached; the oldest is dropped for one more, and its TTL takes over. */
@@ -41,7 +41,7 @@ const PENDING_RELEASES_MAX = 4_096;
 const PENDING_RELEASE_DELAY_MS = 500;
 /** What a server says that will serve later: it loads its data, or a script runs. */
 const BUSY_PREFIXES: readonly string[] = ["LOADING", "BUSY"];
-/** What it says where a list is none, so that nobody can stand in line there. */
+/** The error if something else stands under a queue's key, so that there is no queue. */
 const WRONG_TYPE = "WRONGTYPE";
 
 /** Counters are above it, all other answers of scripts are not. */
@@ -61,10 +61,10 @@ interface PendingRelease {
   readonly untilMs: number;
 }
 
-/** A ticket that is taken out of line. */
+/** A ticket that leaves its queues. */
 interface Leaving {
   readonly keys: readonly string[];
-  readonly entry: string;
+  readonly ticketId: string;
 }
 
 /** Events of the connection, for whoever made the node. */
@@ -169,7 +169,7 @@ export class RedisNode implements LockNode, ReplyReceiver {
         },
         onFailure: reject,
       };
-      const commands = [["GET", key], ["PTTL", key], ["LLEN", waitersKey(key)]];
+      const commands = [["GET", key], ["PTTL", key], ["ZCARD", queueOf(key)]];
       commands.forEach((command, index) => {
         this.#connection.submit(encodeCommand(command), receiver, undefined, index);
       });
@@ -184,10 +184,10 @@ export class RedisNode implements LockNode, ReplyReceiver {
     this.#subscription.close();
   }
 
-  leaveQueue(keys: readonly string[], entry: string): void {
-    if (!this.#connection.open) return; // the list forgets it in time
-    const leaving: Leaving = { keys, entry };
-    this.#connection.submit(encodeLeave(keys, entry), this, leaving, LEAVE);
+  leaveQueue(keys: readonly string[], ticketId: string): void {
+    if (!this.#connection.open) return; // the next notification drops it
+    const leaving: Leaving = { keys, ticketId };
+    this.#connection.submit(encodeLeave(keys, ticketId), this, leaving, LEAVE);
   }
 
   async diagnose(timeoutMs: number): Promise<NodeDiagnosis> {
@@ -244,7 +244,7 @@ export class RedisNode implements LockNode, ReplyReceiver {
   onFailure(error: RedisError, context: unknown, tag: number): void {
     const operation = tag & OPERATION_MASK;
     if (operation === PENDING_RELEASE) return this.#deferRelease(context as PendingRelease);
-    if (operation === LEAVE) return; // the list forgets it in time
+    if (operation === LEAVE) return; // the next notification drops it
     const request = context as LockRequest;
     const nodeIndex = tag >> TAG_BITS;
     if (operation === RELEASE) {
@@ -279,14 +279,16 @@ export class RedisNode implements LockNode, ReplyReceiver {
     if (isGuarded(request)) this.#guard.behind(request, nodeIndex);
   }
 
-  /** The caller stands in line: the reply says for how long the key is held, who stands before it, and how many in all. */
+  /** The caller is in the queue: see {@linkcode ACQUIRE_OR_WAIT} for the reply. */
   #onQueued(reply: readonly RawReply[], request: LockRequest, nodeIndex: number): void {
-    if (reply.length !== 3 || !reply.every((part) => typeof part === "number")) {
+    if (reply.length !== 5 || !reply.every((part) => typeof part === "number")) {
       return request.fail(nodeIndex, this.#strangeReply());
     }
-    const [pttl, ahead, length] = reply as number[];
-    const remainingMs = pttl === -1 ? Infinity : Math.max(pttl, 0);
-    request.enqueued!(nodeIndex, { remainingMs, ahead, length }, this.#connection.receivedAtMs);
+    const [pttl, ahead, length, score, timeUs] = reply as number[];
+    // The last millisecond of a key is told as 0, a key that is missing as -2.
+    const remainingMs = pttl === -1 ? Infinity : Math.max(pttl + 1, 0);
+    const position = { remainingMs, ahead, length, score, timeMs: timeUs / 1_000 };
+    request.enqueued!(nodeIndex, position, this.#connection.receivedAtMs);
   }
 
   #onErrorReply(reply: ReplyError, context: unknown, tag: number): void {
@@ -302,9 +304,9 @@ export class RedisNode implements LockNode, ReplyReceiver {
     if (reply.prefix === "NOSCRIPT" && !(tag & SCRIPT_SENT)) {
       return this.#sendScript(request, nodeIndex, operation, reply);
     }
-    const noLine = reply.prefix === WRONG_TYPE || isRefusal(reply);
-    if (operation === JOIN && request.wanted && noLine) {
-      return this.#doWithoutLine(request, nodeIndex, reply);
+    const noQueue = reply.message.includes(WRONG_TYPE) || isRefusal(reply);
+    if (operation === JOIN && request.wanted && noQueue) {
+      return this.#acquirePlainly(request, nodeIndex, reply);
     }
     if (operation === RELEASE && busy) this.#deferRelease(this.#pendingReleaseOf(request));
     request.fail(nodeIndex, reply);
@@ -319,14 +321,14 @@ export class RedisNode implements LockNode, ReplyReceiver {
     this.#connection.submit(command, this, request, nodeIndex << TAG_BITS | tag);
   }
 
-  #onLeaveRefused({ prefix }: ReplyError, { keys, entry }: Leaving, tag: number): void {
+  #onLeaveRefused({ prefix }: ReplyError, leaving: Leaving, tag: number): void {
     if (prefix !== "NOSCRIPT" || tag & SCRIPT_SENT) return;
-    const command = encodeLeave(keys, entry, "EVAL");
-    this.#connection.submit(command, this, { keys, entry }, SCRIPT_SENT | LEAVE);
+    const command = encodeLeave(leaving.keys, leaving.ticketId, "EVAL");
+    this.#connection.submit(command, this, leaving, SCRIPT_SENT | LEAVE);
   }
 
-  /** Nobody can stand in line: asks all the same. Where the server does not allow it callers poll from now on. */
-  #doWithoutLine(request: LockRequest, nodeIndex: number, reply: ReplyError): void {
+  /** The node has no queue: asks for the keys alone. If the server does not allow queues, callers poll from now on. */
+  #acquirePlainly(request: LockRequest, nodeIndex: number, reply: ReplyError): void {
     if (!reply.message.includes(WRONG_TYPE)) this.#subscription.refuse(reply);
     this.#submitSetting(request, nodeIndex, ACQUIRE, encodeAcquire(request));
   }
@@ -387,7 +389,7 @@ function encodeWhole(operation: number, request: LockRequest): Uint8Array {
   }
 }
 
-/** What the replies to `GET`, `PTTL` and `LLEN` say of a key; `null` where they are no replies to these. */
+/** What the replies to `GET`, `PTTL` and `ZCARD` say of a key; `null` where they are no replies to these. */
 function keyState([value, pttl, length]: readonly RawReply[]): KeyState | undefined | null {
   if (typeof pttl !== "number") return null;
   if (value === null || pttl === -2) return undefined;

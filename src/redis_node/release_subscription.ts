@@ -1,32 +1,40 @@
 /**
- * How a Redis node tells its client of releases: by messages on a channel of the client's own.
+ * How a Redis node notifies its client of releases: by messages on a channel of the client's own.
  *
  * @module
  */
-import type { ReleaseListener } from "../quorum/queue_ticket.ts";
+import type { QueueNotice, ReleaseListener, TimeReading } from "../quorum/queue_ticket.ts";
 import type { RedisAddress } from "../redis/address.ts";
 import type { ReplyReceiver } from "../redis/command_queue.ts";
 import type { Connection, ConnectionOptions } from "../redis/connection.ts";
 import { encodeCommand } from "../redis/encoder.ts";
-import { isRefusal, ReplyError } from "../redis/errors.ts";
-import type { RawReply } from "../redis/reply.ts";
+import { isRefusal, type RedisError, ReplyError } from "../redis/errors.ts";
+import { type RawReply, textReply } from "../redis/reply.ts";
 import { Subscriber, type SubscriberOwner } from "../redis/subscriber.ts";
-import { WAKE_CHANNEL } from "./scripts/queue.ts";
+import { NOTIFIED_SUFFIX, TAKEN_SUFFIX, WAKE_CHANNEL } from "./scripts/queue.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 
-/** How often a message to oneself may reach nobody before the server is held to pass none on. */
+/** After this many probes in a row without a receiver the subscription is taken for dead, or messages for lost. */
 const UNHEARD_MAX = 3;
-/** How long to wait before the next, in milliseconds. */
+/** How long to wait before the next probe, in milliseconds. */
 const UNHEARD_DELAY_MS = 100;
-/** The same where the server was busy. */
+/** How long to wait before the next probe after an error, in milliseconds. */
 const BUSY_DELAY_MS = 500;
 
-/** A message: the entry of whoever is next, which has two colons of its own, and the key. */
-const ENTRY_AND_KEY = /^([^:]*:[^:]*:[^:]*):(.*)$/su;
+/** A message: a ticket, and what it means for it. */
+const TICKET_AND_SUFFIX = /^([^:]*:[0-9a-z]+)([+-]?)$/u;
+const NOTICES: Readonly<Record<string, QueueNotice>> = {
+  "": "first",
+  [NOTIFIED_SUFFIX]: "next",
+  [TAKEN_SUFFIX]: "taken",
+};
+
+/** The two commands of a probe. */
+const TIME = 0, PUBLISH = 1;
 
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
-/** Hears of releases on one node. */
+/** The notifications of one node: subscribes, and probes each subscription by a message to itself. */
 export class ReleaseSubscription implements SubscriberOwner, ReplyReceiver {
   readonly #address: RedisAddress;
   readonly #options: ConnectionOptions;
@@ -34,11 +42,15 @@ export class ReleaseSubscription implements SubscriberOwner, ReplyReceiver {
   readonly #commands: Connection;
   #subscriber: Subscriber | undefined = undefined;
   #listener: ReleaseListener | undefined = undefined;
-  #seat = 0;
+  #nodeIndex = 0;
+  /** Whether the server has confirmed the subscription. */
   #subscribed = false;
-  #probing = false;
+  /** When the probe whose reply is due was sent, by the monotonic clock. */
+  #probedMs: number | undefined = undefined;
+  #reading: TimeReading | undefined = undefined;
+  /** How many probes in a row have had no receiver. */
   #unheard = 0;
-  /** Whether the subscription was made anew as nothing had been heard. */
+  /** Whether this subscription replaces one on which nothing was heard. */
   #renewed = false;
   #retry: TimerEntry | undefined = undefined;
   #listening = false;
@@ -63,21 +75,21 @@ export class ReleaseSubscription implements SubscriberOwner, ReplyReceiver {
     this.#commands = commands;
   }
 
-  /** Whether the node tells of releases: only then is it worth standing in line there. */
+  /** Whether the node sends notifications: a ticket in its queue would be dropped otherwise. */
   get listening(): boolean {
     return this.#listening;
   }
 
-  /** Begins to listen; does nothing where it does already. */
+  /** Subscribes; does nothing if that was begun before. */
   open(listener: ReleaseListener, nodeIndex: number): void {
     if (this.#subscriber || this.#refused) return;
     this.#listener = listener;
-    this.#seat = nodeIndex;
+    this.#nodeIndex = nodeIndex;
     const channel = WAKE_CHANNEL + listener.id;
     this.#subscriber = new Subscriber(this.#address, this.#options, this.#wheel, channel, this);
   }
 
-  /** Listens no longer; resolves once whatever was open is closed. */
+  /** Ends the subscription; resolves once its connection is closed. */
   close(): Promise<unknown> {
     const subscriber = this.#subscriber;
     this.#subscriber = undefined;
@@ -97,7 +109,7 @@ export class ReleaseSubscription implements SubscriberOwner, ReplyReceiver {
     if (this.#refused) return;
     this.#refused = true;
     this.close();
-    this.#listener?.onUnsupported(this.#seat, error);
+    this.#listener?.onUnsupported(this.#nodeIndex, error);
   }
 
   onSubscribed(): void {
@@ -107,21 +119,25 @@ export class ReleaseSubscription implements SubscriberOwner, ReplyReceiver {
 
   onUnsubscribed(): void {
     this.#subscribed = this.#listening = false;
-    this.#listener!.onUnsubscribed(this.#seat);
+    this.#listener!.onUnsubscribed(this.#nodeIndex);
   }
 
   onRefused(error: Error): void {
     this.refuse(error);
   }
 
+  /** A ticket that is not one of this client's is no notification: a probe, or sent by somebody else. */
   onMessage(message: Uint8Array): void {
-    const [, entry, key] = ENTRY_AND_KEY.exec(decoder.decode(message)) ?? [];
-    if (entry) this.#listener!.onReleased(this.#seat, entry, key); // else it is the message to oneself
+    const [, ticketId, suffix] = TICKET_AND_SUFFIX.exec(decoder.decode(message)) ?? [];
+    const listener = this.#listener!;
+    if (!ticketId?.startsWith(`${listener.id}:`)) return;
+    listener.onReleased(this.#nodeIndex, ticketId, NOTICES[suffix]);
   }
 
-  /** Says whether the message to oneself got through. */
-  onReply(reply: RawReply): void {
-    this.#probing = false;
+  /** Part of {@linkcode ReplyReceiver}: the replies to a probe. */
+  onReply(reply: RawReply, _context: unknown, command: number): void {
+    if (command === TIME) return this.#onTime(reply);
+    this.#probedMs = undefined;
     if (!this.#subscribed) return;
     if (reply instanceof ReplyError) {
       if (isRefusal(reply)) this.refuse(reply);
@@ -130,7 +146,7 @@ export class ReleaseSubscription implements SubscriberOwner, ReplyReceiver {
       this.#unheard = 0;
       this.#renewed = false;
       this.#listening = true;
-      this.#listener!.onSubscribed(this.#seat);
+      this.#listener!.onSubscribed(this.#nodeIndex, this.#reading);
     } else if (++this.#unheard >= UNHEARD_MAX) {
       this.#onNeverHeard();
     } else {
@@ -138,14 +154,15 @@ export class ReleaseSubscription implements SubscriberOwner, ReplyReceiver {
     }
   }
 
-  onFailure(): void {
-    this.#probing = false;
+  onFailure(_error: RedisError, _context: unknown, command: number): void {
+    if (command === TIME) return; // the other one of the probe fails with it
+    this.#probedMs = undefined;
     if (!this.#subscribed) return;
-    this.#listener!.onUnsubscribed(this.#seat); // until commands are possible again
+    this.#listener!.onUnsubscribed(this.#nodeIndex); // until commands are possible again
     if (this.#commands.open) this.#probeLater(BUSY_DELAY_MS);
   }
 
-  /** The subscription may have died unnoticed. Where a new one hears nothing either, the server passes nothing on. */
+  /** The subscription may have died unnoticed. If a new one has no receiver either, the server drops messages. */
   #onNeverHeard(): void {
     if (this.#renewed) {
       return this.refuse(new Error(`${this.#address.name} passes no messages on`));
@@ -154,18 +171,28 @@ export class ReleaseSubscription implements SubscriberOwner, ReplyReceiver {
     this.close();
     this.#unheard = 0;
     this.#renewed = true;
-    this.open(listener, this.#seat);
+    this.open(listener, this.#nodeIndex);
+  }
+
+  #onTime(reply: RawReply): void {
+    this.#reading = undefined;
+    if (!Array.isArray(reply) || this.#probedMs === undefined) return;
+    const [seconds, microseconds] = reply.map((part) => Number(textReply(part)));
+    const timeMs = seconds * 1_000 + microseconds / 1_000;
+    const { receivedAtMs } = this.#commands;
+    this.#reading = { timeMs, sentMs: this.#probedMs, receivedMs: receivedAtMs };
   }
 
   #probeLater(delayMs: number): void {
     this.#retry = this.#wheel.after(delayMs, () => this.#probe());
   }
 
-  /** Sends a message to oneself: it shows that PUBLISH is allowed, and that messages arrive. */
+  /** Asks for the time and sends a message to itself, which shows that `PUBLISH` is allowed and that messages arrive. */
   #probe(): void {
-    if (this.#probing || !this.#subscribed) return;
-    this.#probing = true;
+    if (this.#probedMs !== undefined || !this.#subscribed) return;
+    this.#probedMs = this.#wheel.clock.monotonicMs();
     const channel = WAKE_CHANNEL + this.#listener!.id;
-    this.#commands.submit(encodeCommand(["PUBLISH", channel, ""]), this, undefined, 0);
+    this.#commands.submit(encodeCommand(["TIME"]), this, undefined, TIME);
+    this.#commands.submit(encodeCommand(["PUBLISH", channel, ""]), this, undefined, PUBLISH);
   }
 }

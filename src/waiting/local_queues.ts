@@ -163,15 +163,15 @@ export class LocalQueues {
     if (!settings.notify || !this.#canListen) {
       return new PollingWaiter(this.#nodeSet.wheel, settings);
     }
-    const line = this.#queue(name);
+    const queue = this.#queue(name);
     const notifications = this.#notifications ??= new ReleaseNotifications(
       this.#nodeSet,
       this.#onEvent,
     );
     notifications.noteContended(name);
-    line.waiter ??= new QueuedWaiter(notifications, this.#nodeSet, keys);
-    line.waiter.settings = settings;
-    return line.waiter;
+    queue.waiter ??= new QueuedWaiter(notifications, this.#nodeSet, keys);
+    queue.waiter.settings = settings;
+    return queue.waiter;
   }
 
   /** The first was denied, for those who never come to ask. */

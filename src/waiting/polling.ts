@@ -1,5 +1,5 @@
 /**
- * Waiting by polling: attempts after jittered, growing delays.
+ * Waiting by polling: attempts after jittered delays that grow.
  *
  * @module
  */
@@ -40,11 +40,11 @@ export class PollingWaiter implements Waiter {
     this.#settings = settings;
   }
 
-  get woken(): boolean {
+  get notified(): boolean {
     return false;
   }
 
-  next(): undefined {
+  nextTicket(): undefined {
     return undefined;
   }
 
@@ -54,7 +54,7 @@ export class PollingWaiter implements Waiter {
   }
 }
 
-/** How long a caller who polls waits before it asks again, in milliseconds. */
+/** How long a caller that polls waits before it asks again, in milliseconds. */
 export function pollingDelayMs(wheel: TimerWheel, settings: Settings, attempt: number): number {
   const { retryDelayMs, retryDelayMaxMs } = settings;
   return backoffMs(attempt, retryDelayMs, retryDelayMaxMs, wheel.random.fraction());

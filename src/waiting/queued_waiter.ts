@@ -1,8 +1,9 @@
 /**
- * Waiting to be woken: this client's stand in the line of all clients for one lock.
+ * Waiting to be notified: this client's ticket in the queues of all clients for one lock.
  *
- * A wake-up is a hint and never more. Whoever waits asks again, too, when so many of the keys in its way have run out
- * that a quorum is possible, when the nodes no longer tell, and when its own time is over.
+ * A notification is a hint and never more. The waiter also asks again when so many of the keys in its way have expired
+ * that a quorum is possible, when the first in the queue was notified and does not use its turn, when too few nodes can
+ * notify it, and, ever more rarely, when nothing happens.
  *
  * @module
  */
@@ -11,109 +12,110 @@ import {
   type NotificationHandler,
   type ReleaseNotifications,
 } from "./release_notifications.ts";
-import type { QueuePosition, QueuePriority, QueueTicket } from "../quorum/queue_ticket.ts";
+import type {
+  QueueNotice,
+  QueuePosition,
+  QueuePriority,
+  QueueTicket,
+} from "../quorum/queue_ticket.ts";
 import type { Settings } from "../options.ts";
 import type { NodeSet, Round } from "../quorum/round.ts";
 import { Pause } from "../time/pause.ts";
 import { pollingDelayMs } from "./polling.ts";
 import type { Waiter } from "./waiter.ts";
 
-/** By how much longer each wait is than the one before where contenders split the vote. */
-const SPLIT_FACTOR = 4;
-/** Shortest time, in milliseconds, for which the first in line trusts that it is woken. */
-const TRUST_MS_MIN = 500;
-/** Longest time without asking, in milliseconds: well below that for which a list of waiters lives. */
-const ASK_MS_MAX = 60_000;
-/** By how much later each asks who stands one place further back, in milliseconds, when a key runs out unreleased. */
-const STAGGER_MS = 20;
-/** Shortest wait for the other nodes to tell once one has, in milliseconds. */
-const GRACE_MS_MIN = 2;
-/** How many of its own round trips one waits for those before it, who were told that the key is free. */
+/** The first in a queue that does not use its turn is overtaken after this many round trips. */
 const PATIENCE_FACTOR = 10;
 /** The least of that, in milliseconds. */
 const PATIENCE_MS_MIN = 50;
-/** What a round trip is held to take at the most, in milliseconds: one that took longer was held up. */
-const ROUND_TRIP_MS_MAX = 200;
-/** Within what time all ask once after a node tells again, in milliseconds. */
+/** By how much longer each wait is than the one before if the vote was split. */
+const SPLIT_FACTOR = 4;
+/** How long at least the first in the queue waits before it asks though nothing has happened, in milliseconds. */
+const IDLE_MS_MIN = 500;
+/** Longest wait without asking, in milliseconds: well below the life of a queue. */
+const IDLE_MS_MAX = 60_000;
+/** By how much later each asks for each ticket ahead of it, in milliseconds, when a key expires. */
+const STAGGER_MS = 20;
+/** Shortest wait for the other nodes' notifications, in milliseconds. */
+const GRACE_MS_MIN = 2;
+/** The longest round trip that is believed, in milliseconds: one that took longer was held up. */
+const ROUND_TRIP_MS_MAX = 100;
+/** How many round trips pass between two polls while subscriptions are being made; doubled each time. */
+const POLL_FACTOR = 8;
+/** Within what time all waiters ask once after a quorum of nodes can notify them again, in milliseconds; doubled each time. */
 const RECOVERY_MS = 50;
 
-/** Waits in line, for one caller after another. */
+/** Waits in the queues, for one caller after another. */
 export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
   ticketId = "";
-  priority: QueuePriority = "last";
-  readonly #notifications: ReleaseNotifications;
-  readonly #number: string;
-  readonly #nodeSet: NodeSet;
-  /** The settings of the call that asks. */
+  priority: QueuePriority = "in-order";
+  /** See {@linkcode QueueTicket}; 0 until the ticket is first sent. */
+  score = 0;
+  notified = false;
+  /** The settings of the call that waits. */
   settings!: Settings;
+  readonly #notifications: ReleaseNotifications;
+  readonly #nodeSet: NodeSet;
   readonly #keys: readonly string[];
-  /** Where it stands, seat by seat, as far as it was told. */
-  readonly #places: (QueuePosition | undefined)[] = [];
-  /** One bit a seat: which nodes have put it in line since it last left. */
-  #queued = 0;
-  /** Whether it may stand in line anywhere. */
-  #stands = false;
-  /** One bit a seat: which nodes have woken it since it last asked. */
-  #woken = 0;
-  /** Whether it was woken when it last asked, and whether it was denied all the same. */
-  #askedWoken = false;
+  /** Where the ticket stands, node by node, as far as is known. */
+  readonly #positions: (QueuePosition | undefined)[] = [];
+  /** One bit a node: those that have the ticket in their queues and can notify it. */
+  #queuedOn = 0;
+  /** One bit a node: those that could notify the ticket when it last asked. */
+  #askedOn = 0;
+  /** One bit a node: those that notified the ticket since it last asked. */
+  #notifiedOn = 0;
+  /** One bit a node: those on which the first has taken the key since it was notified. */
+  #takenOn = 0;
+  /** When to ask, by the monotonic clock: because of a notification, to overtake the first, and otherwise. */
+  #notifiedMs = Infinity;
+  #overdueMs = Infinity;
+  #askMs = Infinity;
+  /** Plans the next ask again, while too few nodes have answered the last one. */
+  #planAgain: (() => void) | undefined = undefined;
+  /** Whether the last ask followed a notification, and was denied all the same. */
   #inVain = false;
-  /** How often in a row some nodes granted, but too few. */
-  #splits = 0;
-  /** Whether a node told anew while it asked. */
-  #changed = false;
-  /** How many stood before it at the least when it found the key free in vain. */
-  #stuckBehind: number | undefined = undefined;
   /** How long the slowest node took to answer last, in milliseconds. */
-  #slowestMs = 0;
+  #roundTripMs = 0;
+  /** How often in a row: the vote was split; nothing happened; a quorum of nodes could notify again. */
+  #splits = 0;
+  #idles = 0;
+  #recoveries = 0;
   #pause: Pause | undefined = undefined;
-  /** Whether it waits for nodes to begin to tell. */
-  #listens = false;
-  #parked = false;
+  /** Whether the ticket may be in a queue, and whether its client has the lock. */
+  #stands = false;
+  #parked = true;
 
-  constructor(notifications: ReleaseNotifications, nodeSet: NodeSet, keys: readonly string[]) {
+  constructor(
+    notifications: ReleaseNotifications,
+    nodeSet: NodeSet,
+    keys: readonly string[],
+  ) {
     this.#notifications = notifications;
     this.#nodeSet = nodeSet;
     this.#keys = keys;
-    this.#number = notifications.enter(this);
     this.requeue();
   }
 
-  next(): QueueTicket | undefined {
-    const nodes = bitCount(this.#woken);
-    this.#woken = 0;
-    this.#changed = false;
-    this.#askedWoken = this.woken;
-    // One node that tells may be alone in taking it for the next: where it is, the line decides.
-    if (this.woken && !this.#inVain && nodes < this.#nodeSet.quorum) this.priority = "last";
-    if (!this.#notifications.hasQuorum) return undefined;
-    this.#stands = true;
+  /** How many clients are in the queue, this one included; `undefined` if no node has reported it. */
+  get queueLength(): number | undefined {
+    const lengths = this.#positions.flatMap((position) => position ? [position.length] : []);
+    return lengths.length > 0 ? Math.max(...lengths) : undefined;
+  }
+
+  nextTicket(): QueueTicket | undefined {
+    this.#notifiedOn = 0;
+    this.#overdueMs = Infinity;
+    const { subscribed, clock } = this.#notifications;
+    this.#askedOn = subscribed;
+    if (subscribed !== 0) this.#stands = true;
+    if (!this.#stands) return undefined;
+    if (this.score === 0) this.score = Math.round(clock.at(this.#nowMs) * 1_000);
     return this;
   }
 
-  get woken(): boolean {
-    return this.priority === "woken";
-  }
-
-  /** How many clients stand in line, itself included; `undefined` where no node has told. */
-  get queueLength(): number | undefined {
-    let longest: number | undefined;
-    for (const place of this.#places) {
-      if (place) longest = Math.max(longest ?? 0, place.length);
-    }
-    return longest;
-  }
-
-  onEnqueued(nodeIndex: number, place: QueuePosition): void {
-    this.#queued |= 1 << nodeIndex;
-    this.#places[nodeIndex] = place;
-  }
-
-  /** Resolves once the nodes tell of releases, or will not for the time being. */
   async ready(limitMs: number, signal: AbortSignal | undefined): Promise<void> {
-    if (this.#notifications.isReady) return;
-    this.#listens = true;
-    await this.#sleep(limitMs, signal);
+    await this.#sleepUntil(() => this.#notifications.isReady ? 0 : Infinity, limitMs, signal);
   }
 
   async wait(
@@ -122,154 +124,197 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
     signal: AbortSignal | undefined,
     denied: Round,
   ): Promise<void> {
-    this.#listens = !this.#notifications.isReady;
-    const delayMs = this.#delayMs(denied);
-    if (delayMs !== undefined) return await this.#sleep(Math.min(delayMs, limitMs), signal);
-    // Too few have said how it stands. Where that was because the round was decided without them, they soon will.
-    const graceMs = Math.min(this.#graceMs(), limitMs);
-    await this.#sleep(graceMs, signal);
-    if (this.woken || this.#notifications.closed) return;
-    const laterMs = this.#delayMs(denied) ??
-      pollingDelayMs(this.#nodeSet.wheel, this.settings, attempt);
-    await this.#sleep(Math.min(laterMs, limitMs - graceMs), signal);
+    this.#roundTripMs = Math.min(denied.slowestMs, ROUND_TRIP_MS_MAX);
+    this.#inVain = this.notified;
+    this.priority = "in-order";
+    this.notified = false;
+    this.#notifiedMs = Infinity;
+    if (this.#notifiedOn !== 0) this.#planNotified();
+    this.#askMs = this.#planAsk(attempt, denied);
+    const dueMs = () => Math.min(this.#notifiedMs, this.#overdueMs, this.#askMs);
+    await this.#sleepUntil(dueMs, limitMs, signal);
+    this.#planAgain = undefined;
+    this.notified = this.#notifiedOn !== 0;
+    if (!this.notified && this.#overdueMs <= this.#nowMs) this.priority = "overdue";
   }
 
-  onWake(nodeIndex: number, entry: string): boolean {
-    if (this.#parked || entry !== this.ticketId) return false;
-    this.#woken |= 1 << nodeIndex;
-    const pause = this.#pause;
-    if (!pause) return true; // it asks just now, and will look when it is denied
-    this.priority = "woken";
-    if (this.#wokenUp) pause.end();
-    else pause.shorten(this.#graceMs());
-    return true;
+  onEnqueued(nodeIndex: number, position: QueuePosition, sentMs: number, receivedMs: number): void {
+    const { clock, subscribed } = this.#notifications;
+    const { timeMs } = position;
+    if (timeMs !== undefined) clock.read(nodeIndex, { timeMs, sentMs, receivedMs });
+    this.#queuedOn |= subscribed & 1 << nodeIndex;
+    this.#positions[nodeIndex] = position;
+    this.#planAgain?.();
+  }
+
+  onReleased(nodeIndex: number, notice: QueueNotice): void {
+    if (this.#parked) return; // the lock is this client's: its release takes the ticket out and notifies the next
+    const bit = 1 << nodeIndex;
+    if (notice === "first") {
+      this.#notifiedOn |= bit;
+      this.#idles = this.#recoveries = 0;
+      if (this.#pause) this.#planNotified();
+    } else if (notice === "taken") {
+      this.#takenOn |= bit;
+      if (this.#isTaken) this.#overdueMs = Infinity;
+    } else {
+      if (this.#takenOn & bit) this.#takenOn = 0; // and released again
+      if (!this.#isTaken) this.#overdueMs = this.#nowMs + this.#patienceMs;
+    }
+    this.#pause?.end();
   }
 
   onSubscriptionChange(): void {
-    const pause = this.#pause;
-    if (!pause) {
-      this.#changed = true;
-      return;
+    const { subscribed, hasQuorum, isReady } = this.#notifications;
+    this.#queuedOn &= subscribed;
+    // Who is in the queues of a quorum of nodes misses no release: whatever else changes is no reason to ask.
+    if (!this.#pause || bitCount(this.#queuedOn) >= this.#nodeSet.quorum) return;
+    if (hasQuorum && isReady) {
+      const withinMs = this.#stands ? RECOVERY_MS * 2 ** this.#recoveries++ : 0;
+      this.#askMs = Math.min(this.#askMs, this.#nowMs + this.#fraction() * withinMs);
+    } else if (this.#stands) {
+      this.#askMs = Math.min(this.#askMs, this.#nowMs + this.#pollingMs(0));
     }
-    if (this.#listens) {
-      if (this.#notifications.isReady) pause.end();
-    } else if (this.#queued !== 0) {
-      // Where too few tell it has to poll; where one tells anew it may have missed something.
-      pause.shorten(this.#notifications.hasQuorum ? this.#fraction() * RECOVERY_MS : 0);
-    }
+    this.#pause.end();
   }
 
-  /** The lock is this client's: until {@linkcode requeue}, whatever wakes it is for others. */
+  /** The lock is this client's, until {@linkcode requeue}. */
   park(): void {
     this.#parked = true;
     this.#stands = false;
-    this.#queued = this.#woken = 0;
+    this.#queuedOn = 0;
   }
 
-  /** Another caller wants it now: in the place of one that gave up, or behind all who wait by now. */
+  /** Another caller waits now: in the place of one that gave up, or behind all who wait if the client had the lock. */
   requeue(): void {
-    if (this.#parked || this.ticketId === "") {
-      this.ticketId =
-        `${this.#notifications.id}:${this.#number}:${this.#nodeSet.wheel.clock.wallMs()}`;
+    if (this.#parked) {
+      const last = this.ticketId;
+      this.ticketId = this.#notifications.enter(this);
+      if (last !== "") this.#notifications.leave(last);
+      this.score = 0;
     }
-    this.#parked = false;
-    this.priority = "last";
-    this.#stuckBehind = undefined;
+    this.#parked = this.notified = false;
+    this.#splits = this.#idles = this.#recoveries = 0;
+    this.priority = "in-order";
   }
 
   /** Nobody here waits any more. */
   leave(): void {
-    this.#notifications.leave(this.#number);
+    this.#notifications.leave(this.ticketId);
     if (!this.#stands) return;
-    this.#nodeSet.nodes.forEach((node) => {
-      node.leaveQueue?.(this.#keys, this.ticketId);
-    });
+    for (const node of this.#nodeSet.nodes) node.leaveQueue?.(this.#keys, this.ticketId);
   }
 
-  async #sleep(limitMs: number, signal: AbortSignal | undefined): Promise<void> {
-    if (limitMs <= 0) return;
-    this.#pause = new Pause(this.#nodeSet.wheel, limitMs, signal);
-    await this.#pause.over;
-    this.#pause = undefined;
+  /** Sleeps until a time that may change each time that something happens. */
+  async #sleepUntil(
+    dueMs: () => number,
+    limitMs: number,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const endMs = this.#nowMs + limitMs;
+    for (;;) {
+      const leftMs = Math.min(dueMs(), endMs) - this.#nowMs;
+      if (leftMs <= 0 || signal?.aborted || this.#notifications.closed) return;
+      this.#pause = new Pause(this.#nodeSet.wheel, leftMs, signal);
+      await this.#pause.over;
+      this.#pause = undefined;
+    }
   }
 
   /**
-   * For how long it waits after it was denied, in milliseconds, and with what claim it asks then; `undefined` where
-   * nothing is known that it could wait for.
+   * Asks at the first notification: the other nodes were asked to release at the same time, and have done so before
+   * they hear from this client. If that was in vain, contenders have met: then it waits for more of the others, or for
+   * a time that differs from contender to contender.
    */
-  #delayMs(denied: Round): number | undefined {
-    this.#inVain = this.#askedWoken && denied.ticket !== undefined;
-    this.priority = "last";
-    this.#slowestMs = Math.min(denied.slowestMs, ROUND_TRIP_MS_MAX);
-    const notifications = this.#notifications;
-    if (denied.unanswered) return undefined;
-    if (!notifications.isReady) return Infinity; // which it is soon
-    if (!notifications.hasQuorum) return undefined;
-    if (!denied.ticket) return 0;
-    if (this.#woken !== 0) {
-      this.priority = "woken";
-      return this.#wokenUp ? 0 : this.#graceMs();
-    }
-    const freeInMs = this.#untilFreeMs(denied);
-    return this.#changed && freeInMs !== undefined
-      ? Math.min(freeInMs, this.#fraction() * RECOVERY_MS)
-      : freeInMs;
+  #planNotified(): void {
+    const { quorum } = this.#nodeSet;
+    const enough = this.#inVain ? Math.min(quorum, bitCount(this.#queuedOn)) : 1;
+    const delayMs = bitCount(this.#notifiedOn) >= enough ? 0 : this.#graceMs();
+    this.#notifiedMs = Math.min(this.#notifiedMs, this.#nowMs + delayMs);
   }
 
-  /** Until a quorum of the nodes should have nothing in its way; `undefined` where too few have told. */
-  #untilFreeMs(denied: Round): number | undefined {
-    const { nodes, quorum } = this.#nodeSet;
-    let ahead = 0;
-    const livesMs = nodes.map((_, nodeIndex) => {
-      if (denied.grantedBy(nodeIndex)) return 0;
-      const place = denied.enqueuedOn & 1 << nodeIndex ? this.#places[nodeIndex] : undefined;
-      if (place) ahead = Math.max(ahead, place.ahead);
-      return place?.remainingMs;
-    }).filter((lifeMs) => lifeMs !== undefined).sort((one, other) => one - other);
-    if (livesMs.length < quorum) return undefined;
-    const freeInMs = livesMs[quorum - 1];
-    if (freeInMs > 0) {
-      this.#stuckBehind = undefined;
-      return Math.min(freeInMs + STAGGER_MS * ahead, this.#unwokenMs(denied, ahead));
-    }
-    // Where somebody before it had taken the key and released it, fewer would stand there now.
-    if (this.#stuckBehind !== undefined && ahead >= this.#stuckBehind) {
-      this.#stuckBehind = undefined;
-      this.priority = "overdue";
-      return 0;
-    }
-    this.#stuckBehind = ahead;
-    return Math.max(PATIENCE_MS_MIN, PATIENCE_FACTOR * this.#slowestMs) * (1 + ahead);
+  /** When to ask after an attempt though nothing happens, by the monotonic clock. May plan to overtake the first, too. */
+  #planAsk(attempt: number, denied: Round): number {
+    const { hasQuorum, isReady } = this.#notifications;
+    const { quorum } = this.#nodeSet;
+    const isQueued = bitCount(this.#queuedOn) >= quorum;
+    // A release between the first denial and the subscription notifies nobody.
+    if (!isReady && !isQueued) return this.#nowMs + this.#graceMs() * POLL_FACTOR * 2 ** attempt;
+    if (!hasQuorum || denied.unanswered) return this.#nowMs + this.#pollingMs(attempt);
+    if (!isQueued && bitCount(this.#askedOn) < quorum) return this.#nowMs;
+    const livesMs = this.#livesMs(denied);
+    if (livesMs.length >= quorum) return this.#planUnnotified(denied, livesMs[quorum - 1]);
+    // If the round was decided early, the other nodes' answers are on their way.
+    this.#planAgain = () => {
+      this.#planAgain = undefined;
+      this.#askMs = this.#planAsk(attempt, denied);
+      this.#pause?.end();
+    };
+    return this.#nowMs + this.#graceMs() + this.#pollingMs(attempt);
   }
 
   /**
-   * How long it trusts that it is woken, in milliseconds: whoever releases may not know of waiters, and whoever was
-   * woken may be dead. The first in line asks most often, so that many who wait ask hardly more often than one.
-   *
-   * Where some nodes granted contenders may have split the vote, and nobody holds the lock; or somebody holds it by a
-   * bare quorum, and then asking is in vain, ever more rarely.
+   * @param denied The attempt, which put the ticket in queues.
+   * @param freeInMs When a quorum of nodes should have nothing in the way, from now, in milliseconds.
    */
-  #unwokenMs(denied: Round, ahead: number): number {
+  #planUnnotified(denied: Round, freeInMs: number): number {
+    const positions = this.#positions.filter((position, nodeIndex) => {
+      return position && denied.enqueuedOn & 1 << nodeIndex;
+    }) as QueuePosition[];
+    const ahead = Math.max(0, ...positions.map((position) => position.ahead));
+    this.#agreeOnScore(positions);
     const { retryDelayMaxMs } = this.settings;
-    const trustMs = Math.max(retryDelayMaxMs, TRUST_MS_MIN) * (1 + this.#fraction()) / 2;
-    this.#splits = denied.granted > 0 ? this.#splits + 1 : 0;
-    const splitMs = denied.granted > 0 ? this.#graceMs() * SPLIT_FACTOR ** this.#splits : Infinity;
-    return Math.min(splitMs, trustMs * (1 + ahead), ASK_MS_MAX);
+    const idleMs = Math.max(retryDelayMaxMs, IDLE_MS_MIN) * 2 ** this.#idles++ * (1 + ahead);
+    let delayMs = Math.min(idleMs, IDLE_MS_MAX) * (1 + this.#fraction()) / 2;
+    // Contenders may have split the vote, so that nobody has the lock; or somebody has it by a bare quorum.
+    const split = denied.granted > 0 || freeInMs === 0 && ahead === 0;
+    this.#splits = split ? this.#splits + 1 : 0;
+    if (split) delayMs = Math.min(delayMs, this.#graceMs() * SPLIT_FACTOR ** this.#splits);
+    if (freeInMs > 0) {
+      delayMs = Math.min(delayMs, freeInMs + STAGGER_MS * ahead);
+    } else if (ahead > 0) {
+      const patienceMs = this.#patienceMs + STAGGER_MS * (ahead - 1);
+      this.#overdueMs = Math.min(this.#overdueMs, this.#nowMs + patienceMs);
+    }
+    return this.#nowMs + delayMs;
   }
 
-  /**
-   * Whether it is worth asking at once. The first node to tell is enough: the others were told to let go at the same
-   * time, and hear of it before they hear from here. Where that was in vain, contenders have met: then the others are
-   * waited for, or a time that differs from contender to contender.
-   */
-  get #wokenUp(): boolean {
-    const enough = this.#inVain ? Math.min(this.#nodeSet.quorum, bitCount(this.#queued)) : 1;
-    return bitCount(this.#woken) >= enough;
+  /** If nodes have different scores, asks with one next time that a quorum of them will have then. */
+  #agreeOnScore(positions: readonly QueuePosition[]): void {
+    const scores = positions.map(({ score = 0 }) => score).sort((one, other) => one - other);
+    this.score = Math.max(this.score, scores[this.#nodeSet.quorum - 1] ?? 0);
   }
 
-  /** Some node's wake-up is under way, or will not come: half of its own round trip, give or take. */
+  /** How long keys will be in the way, node by node, as far as it is known, the shortest first. */
+  #livesMs(denied: Round): number[] {
+    return this.#nodeSet.nodes.flatMap((_, nodeIndex) => {
+      if (denied.grantedBy(nodeIndex)) return [0];
+      const position = denied.enqueuedOn & 1 << nodeIndex ? this.#positions[nodeIndex] : undefined;
+      return position ? [position.remainingMs] : [];
+    }).sort((one, other) => one - other);
+  }
+
+  /** Whether the first in the queue has used its turn. */
+  get #isTaken(): boolean {
+    return bitCount(this.#takenOn) >= this.#nodeSet.quorum;
+  }
+
+  /** How long the first in the queue may leave its turn unused, in milliseconds. */
+  get #patienceMs(): number {
+    return Math.max(PATIENCE_MS_MIN, PATIENCE_FACTOR * this.#roundTripMs);
+  }
+
+  /** Half a round trip to one and a half, in milliseconds: a notification is on its way, or will not come. */
   #graceMs(): number {
-    return Math.max(GRACE_MS_MIN, this.#slowestMs) * (0.5 + this.#fraction());
+    return Math.max(GRACE_MS_MIN, this.#roundTripMs) * (0.5 + this.#fraction());
+  }
+
+  #pollingMs(attempt: number): number {
+    return pollingDelayMs(this.#nodeSet.wheel, this.settings, attempt);
+  }
+
+  get #nowMs(): number {
+    return this.#nodeSet.wheel.clock.monotonicMs();
   }
 
   #fraction(): number {

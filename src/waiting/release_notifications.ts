@@ -1,35 +1,38 @@
 /**
- * Hearing of releases: which nodes tell this client of them, and whom in it they concern.
+ * Notifications of releases: which nodes send them to this client, and which of its waiters they are for.
  *
  * @module
  */
 import { emit, type EventListener } from "../events.ts";
-import type { ReleaseListener } from "../quorum/queue_ticket.ts";
+import type { QueueNotice, ReleaseListener, TimeReading } from "../quorum/queue_ticket.ts";
 import type { NodeSet } from "../quorum/round.ts";
 import type { TimerEntry } from "../time/timer_wheel.ts";
+import { SharedClock } from "./shared_clock.ts";
 
-/** How long nodes go on telling though nobody waits, in milliseconds. */
+/** How long subscriptions stay though nobody waits, in milliseconds. */
 const IDLE_MS = 30_000;
-/** How long nodes are waited for at the beginning, in milliseconds. */
-const LISTEN_MS_MAX = 1_000;
-/** How long the last of them are waited for once a quorum tells, in milliseconds. */
+/** How long callers wait for subscriptions at the beginning, in milliseconds. */
+const SUBSCRIBE_MS_MAX = 1_000;
+/** How long callers wait for the last subscriptions once a quorum of nodes is subscribed, in milliseconds. */
 const GRACE_MS = 50;
 /** Resources that are remembered as contended; the oldest is forgotten for one more. */
 const CONTENDED_MAX = 4_096;
 /** Characters of a client's id. */
 const ID_LENGTH = 20;
 
-/** Whoever waits to be woken. */
+/** Who waits with a ticket. */
 export interface NotificationHandler {
-  /** A key it waits for may be free on a node; says whether it still stands there under that entry, and wants it. */
-  onWake(nodeIndex: number, entry: string): boolean;
-  /** Another node tells from now on, or one no longer does. */
+  /** See {@linkcode ReleaseListener}. */
+  onReleased(nodeIndex: number, notice: QueueNotice): void;
+  /** One more node sends notifications, or one fewer, or it is over that they are waited for. */
   onSubscriptionChange(): void;
 }
 
-/** One client's ear for all its nodes. Nothing is opened before somebody has to wait. */
+/** The notifications of all nodes of one client. Nothing is opened before a caller has to wait. */
 export class ReleaseNotifications implements ReleaseListener {
   readonly id: string;
+  /** The clock by which tickets are ordered. */
+  readonly clock: SharedClock;
   readonly #nodeSet: NodeSet;
   readonly #onEvent: EventListener | undefined;
   readonly #handlers: Map<string, NotificationHandler> = new Map();
@@ -37,23 +40,24 @@ export class ReleaseNotifications implements ReleaseListener {
   #numbers = 0;
   #open = false;
   #closed = false;
-  /** One bit a seat: the nodes that tell, that cannot at the moment, and that never will. */
+  /** One bit a node: those that send notifications, that cannot at the moment, and that never will. */
   #subscribed = 0;
   #unsubscribed = 0;
   #unsupported = 0;
-  /** Whether those that have not begun by now are waited for no longer. */
+  /** Whether subscriptions that are not made by now are waited for no longer. */
   #graceOver = false;
   #grace: TimerEntry | undefined = undefined;
   #idle: TimerEntry | undefined = undefined;
 
   /**
-   * @param nodeSet Whose nodes tell.
-   * @param onEvent Told of nodes that refuse to.
+   * @param nodeSet The nodes.
+   * @param onEvent Gets an event for each node that refuses notifications.
    */
   constructor(nodeSet: NodeSet, onEvent: EventListener | undefined) {
     this.#nodeSet = nodeSet;
     this.#onEvent = onEvent;
     this.id = nodeSet.wheel.random.value().slice(0, ID_LENGTH);
+    this.clock = new SharedClock(nodeSet.wheel.clock);
     nodeSet.nodes.forEach(({ subscribe }, nodeIndex) => {
       if (!subscribe) this.#unsupported |= 1 << nodeIndex;
     });
@@ -64,49 +68,51 @@ export class ReleaseNotifications implements ReleaseListener {
     return this.#closed;
   }
 
-  /** Whether so many nodes tell that no release goes unheard: whoever holds a lock holds it on one of them. */
+  /** One bit a node: those that send notifications now. */
+  get subscribed(): number {
+    return this.#subscribed;
+  }
+
+  /** Whether a quorum of nodes sends notifications. Any lock is held on one of them, so no release is missed. */
   get hasQuorum(): boolean {
     return bitCount(this.#subscribed) >= this.#nodeSet.quorum;
   }
 
-  /** Whether it is worth waiting for more nodes than tell by now. */
+  /** Whether it is not worth waiting for more subscriptions. */
   get isReady(): boolean {
     const { length } = this.#nodeSet.nodes;
     const known = this.#subscribed | this.#unsubscribed | this.#unsupported;
     return bitCount(known) === length || this.#graceOver || this.#closed;
   }
 
-  /** Gives a sleeper its number, and has the nodes tell. */
+  /** Gives a waiter a new ticket, and subscribes if it is the first. */
   enter(handler: NotificationHandler): string {
-    const number = (++this.#numbers).toString(36);
-    this.#handlers.set(number, handler);
+    const ticketId = `${this.id}:${(++this.#numbers).toString(36)}`;
+    this.#handlers.set(ticketId, handler);
     if (this.#idle) this.#nodeSet.wheel.cancel(this.#idle);
     this.#idle = undefined;
     if (!this.#open && !this.#closed) this.#begin();
-    return number;
+    return ticketId;
   }
 
-  /** The sleeper with this number waits no longer. */
-  leave(number: string): void {
-    this.#handlers.delete(number);
+  /** The waiter with this ticket waits no longer. */
+  leave(ticketId: string): void {
+    this.#handlers.delete(ticketId);
     if (this.#handlers.size > 0 || !this.#open || this.#closed) return;
     this.#idle ??= this.#nodeSet.wheel.after(IDLE_MS, () => this.#end());
   }
 
-  /** Remembers that others want what this line is about. */
-  noteContended(line: string): void {
-    if (this.#contended.has(line)) return;
-    this.#contended.add(line);
+  /** Remembers that others want a resource. */
+  noteContended(name: string): void {
+    this.#contended.add(name);
     if (this.#contended.size <= CONTENDED_MAX) return;
-    for (const oldest of this.#contended) {
-      this.#contended.delete(oldest);
-      break;
-    }
+    const [oldest] = this.#contended;
+    this.#contended.delete(oldest);
   }
 
-  /** Whether others wanted it lately: then whoever asks for it lines up at once. */
-  expectsContention(line: string): boolean {
-    return this.#contended.has(line);
+  /** Whether others have lately wanted a resource: then its next call joins the queue with its first request. */
+  expectsContention(name: string): boolean {
+    return this.#contended.has(name);
   }
 
   /** The client closes, and its nodes with it. */
@@ -115,8 +121,9 @@ export class ReleaseNotifications implements ReleaseListener {
     this.#subscribed = 0;
   }
 
-  onSubscribed(nodeIndex: number): void {
+  onSubscribed(nodeIndex: number, reading?: TimeReading): void {
     if (!this.#open || this.#closed) return;
+    if (reading) this.clock.read(nodeIndex, reading);
     this.#subscribed |= 1 << nodeIndex;
     this.#unsubscribed &= ~(1 << nodeIndex);
     if (bitCount(this.#subscribed) === this.#nodeSet.quorum) this.#waitNoLongerThan(GRACE_MS);
@@ -131,24 +138,22 @@ export class ReleaseNotifications implements ReleaseListener {
   }
 
   onUnsupported(nodeIndex: number, error: Error): void {
-    const told = this.#unsupported & 1 << nodeIndex;
+    const known = this.#unsupported & 1 << nodeIndex;
     this.#subscribed &= ~(1 << nodeIndex);
     this.#unsupported |= 1 << nodeIndex;
     const node = this.#nodeSet.nodes[nodeIndex].name;
-    if (!told && this.#onEvent) emit(this.#onEvent, { type: "notify-refused", node, error });
+    if (!known && this.#onEvent) emit(this.#onEvent, { type: "notify-refused", node, error });
     this.#announce();
   }
 
-  onReleased(nodeIndex: number, entry: string, key: string): void {
-    const [, number] = entry.split(":", 2);
-    // Whoever has left since, or waits anew: those who stand behind its place must hear of it.
-    const wanted = this.#handlers.get(number)?.onWake(nodeIndex, entry);
-    if (!wanted) this.#nodeSet.nodes[nodeIndex].leaveQueue?.([key], entry);
+  /** A ticket that is unknown has left: its `LEAVE` passes the notification on, or the next waiter overtakes it. */
+  onReleased(nodeIndex: number, ticketId: string, notice: QueueNotice): void {
+    this.#handlers.get(ticketId)?.onReleased(nodeIndex, notice);
   }
 
   #begin(): void {
     this.#open = true;
-    this.#waitNoLongerThan(LISTEN_MS_MAX);
+    this.#waitNoLongerThan(SUBSCRIBE_MS_MAX);
     this.#nodeSet.nodes.forEach((node, nodeIndex) => {
       if (!(this.#unsupported & 1 << nodeIndex)) node.subscribe!(this, nodeIndex);
     });
@@ -179,7 +184,7 @@ export class ReleaseNotifications implements ReleaseListener {
   }
 }
 
-/** How many bits of a set of seats are set. */
+/** How many bits of a set of nodes are set. */
 export function bitCount(bits: number): number {
   let count = 0;
   for (let rest = bits; rest !== 0; rest &= rest - 1) count++;

@@ -8,11 +8,11 @@ import type { Round } from "../quorum/round.ts";
 
 /** How a call waits after it was denied. */
 export interface Waiter {
-  /** Begins the next attempt, and says what it comes with, where the nodes are to put its caller in line. */
-  next(): QueueTicket | undefined;
-  /** Whether the last wait ended because the lock may be free. */
-  readonly woken: boolean;
-  /** Resolves when a first attempt that is to line up can be made; `signal` and the end of `limitMs` cut it short. */
+  /** Begins the next attempt; returns the ticket that the nodes are to put in their queues, if there is one. */
+  nextTicket(): QueueTicket | undefined;
+  /** Whether the last wait ended because a node notified the call of a release. */
+  readonly notified: boolean;
+  /** Resolves when a first attempt with a ticket can be made; `signal` and the end of `limitMs` cut it short. */
   ready?(limitMs: number, signal: AbortSignal | undefined): Promise<void>;
   /**
    * Resolves when the next attempt is due, when `signal` aborts, or when the client closes, whichever is first.

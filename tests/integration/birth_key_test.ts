@@ -63,7 +63,7 @@ for (const where of ["a real server", "MemoryRedis"] as const) {
   Deno.test(`a birth key of ${where} that is of another kind, or not named, is an error`, async () => {
     await using servers = shared.lend();
     const ask = open(servers[0]);
-    await ask("RPUSH", "born", "x");
+    await ask("ZADD", "born", "1", "x");
     assertEquals(
       await call(ask, "born"),
       "WRONGTYPE Operation against a key holding the wrong kind of value " +

@@ -15,7 +15,7 @@ import { eventually } from "../support/eventually.ts";
 import { onAll } from "../support/shared_servers.ts";
 import { type RedisServer, startServer, startServers } from "../support/servers.ts";
 import { SLACK_MS } from "../support/times.ts";
-import { openClients, PATIENT, standInLine } from "../support/waiting_clients.ts";
+import { openClients, PATIENT, queueOfLength } from "../support/waiting_clients.ts";
 
 /** Every character that means something in a URL, in RESP or to a shell, and some beyond ASCII. */
 const PASSWORD = "p@ss:w/o?r#d%41&+=$-1*2ß🔑";
@@ -23,13 +23,13 @@ const USER = "al:ice@home/1%ü";
 
 /** What it takes to lock. */
 const LOCKING_COMMANDS = ["set", "get", "del", "exists", "pttl", "eval", "evalsha"];
-/** What it takes to be woken, beyond polling. */
+/** What it takes to be notified, beyond polling. */
 const WAITING_COMMANDS = [
   ...LOCKING_COMMANDS,
-  ...["subscribe", "publish", "ping", "pexpire"],
-  ...["lindex", "linsert", "llen", "lpop", "lpos", "lpush", "lrem", "rpush"],
+  ...["subscribe", "publish", "ping", "time", "pexpire"],
+  ...["zadd", "zcard", "zrange", "zrank", "zrem", "zscore"],
 ];
-const WAITING_RULES = "~lock:* ~{lock:*}:waiters resetchannels &hasp:wake:* -@all " +
+const WAITING_RULES = "~lock:* ~hasp:queue:lock:* resetchannels &hasp:wake:* -@all " +
   WAITING_COMMANDS.map((name) => `+${name}`).join(" ");
 
 Deno.test("a password with characters that are special in URLs logs in", async () => {
@@ -140,7 +140,7 @@ Deno.test("the lock works for an ACL user with its keys and few commands, and no
   assertShowsNone(error, ["locker", "secret"]);
 });
 
-Deno.test("an ACL user with its keys, their lines and its channels is woken, and inspects the line", async () => {
+Deno.test("an ACL user with its keys, their queues and its channels is notified, and inspects the queue", async () => {
   const users = [`waiter on >secret ${WAITING_RULES}`];
   await using servers = await startServers(3, { users });
   const addresses = servers.map(({ port }) => `redis://waiter:secret@127.0.0.1:${port}`);
@@ -153,24 +153,22 @@ Deno.test("an ACL user with its keys, their lines and its channels is woken, and
     },
   });
   for (const resource of ["invoice:42", "invoice:{42}"]) {
-    const line = resource === "invoice:42"
-      ? "{lock:invoice:42}:waiters"
-      : `lock:${resource}:waiters`;
+    const queue = `hasp:queue:lock:${resource}`;
     const lock = await clients[0].acquire(resource);
     const first = clients[1].acquire(resource);
-    await standInLine(servers, line, 1);
+    await queueOfLength(servers, queue, 1);
     const second = clients[2].acquire(resource, { waitMs: 100 });
-    await assertRejects(() => second, LockHeldError); // has left the line
-    await onAll(servers, "RPUSH", line, "gone:1:0"); // is to be passed over
+    await assertRejects(() => second, LockHeldError); // has left the queue
+    await onAll(servers, "ZADD", queue, 1, "gone:1"); // is to be passed over
     assertEquals((await clients[0].inspect(resource)).waiters, 2);
     await lock.extend();
     assert(await lock.release());
     assert(await (await deadline(first, SLACK_MS)).release());
-    await standInLine(servers, line, 0);
+    await queueOfLength(servers, queue, 0);
   }
   await using both = await clients[0].acquire(["invoice:42", "invoice:{42}"]);
   const first = clients[1].acquire(["invoice:42", "invoice:43"]);
-  await standInLine(servers, "{lock:invoice:42}:waiters", 1);
+  await queueOfLength(servers, "hasp:queue:lock:invoice:42", 1);
   assert(await both.release());
   assert(await (await deadline(first, SLACK_MS)).release());
   assertEquals(refused, []);

@@ -18,11 +18,11 @@ import type { RedisServer } from "../support/servers.ts";
 import { WOKEN_WITHIN_MS } from "../support/times.ts";
 import {
   connections,
-  linesOf,
   lineUp,
   openClients,
   PATIENT,
-  standInLine,
+  queueOfLength,
+  queuesOn,
   subscriptions,
 } from "../support/waiting_clients.ts";
 
@@ -30,7 +30,7 @@ const shared = shareServers(5);
 
 const NONE = [0, 0, 0, 0, 0];
 const ONE = [1, 1, 1, 1, 1];
-const LINE = "{job}:waiters";
+const QUEUE = "hasp:queue:job";
 
 Deno.test("callers of one client that wait for each other cost 5 SET and 5 EVALSHA a lock", async () => {
   await using servers = shared.lend();
@@ -94,7 +94,7 @@ Deno.test("nobody listens before somebody waits; then one connection a node serv
   await waiter.tryAcquire("job 0");
   assertEquals(await subscriptions(servers), NONE);
   const acquiring = names.map((name) => waiter.acquire(name));
-  for (const name of names) await standInLine(servers.slice(0, 1), `{${name}}:waiters`, 1);
+  for (const name of names) await queueOfLength(servers.slice(0, 1), `hasp:queue:${name}`, 1);
   assertEquals(await subscriptions(servers), ONE);
   assertEquals(await connections(servers), [3, 3, 3, 3, 3]);
   await Promise.all(locks.map((lock) => lock.release()));
@@ -108,7 +108,7 @@ Deno.test("a line lives longer than anybody in it goes without asking, and no lo
   await using clients = openClients(servers.urls, 1);
   await holdByAnother(servers, "job");
   await lineUp(clients[0], "job", servers);
-  for (const pttl of await onAll(servers, "PTTL", LINE)) {
+  for (const pttl of await onAll(servers, "PTTL", QUEUE)) {
     assertGreater(Number(pttl), 120_000);
     assertLessOrEqual(Number(pttl), 600_000);
   }
@@ -127,7 +127,7 @@ Deno.test("notify: false polls, stands in no line and opens no other connection"
     },
   });
   await eventually(() => attempts >= 5);
-  assertEquals(await linesOf(servers, LINE), [[], [], [], [], []]);
+  assertEquals(await queuesOn(servers, QUEUE), [[], [], [], [], []]);
   assertEquals(await subscriptions(servers), NONE);
   assertEquals(await connections(servers), ONE);
   await onAll(servers, "DEL", "job");

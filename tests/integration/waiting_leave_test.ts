@@ -9,17 +9,17 @@ import { onAll, shareServers } from "../support/shared_servers.ts";
 import { SLACK_MS, WOKEN_WITHIN_MS } from "../support/times.ts";
 import {
   connections,
-  linesOf,
   lineUp,
   openClients,
   PATIENT,
-  standInLine,
+  queueOfLength,
+  queuesOn,
 } from "../support/waiting_clients.ts";
 
 const shared = shareServers(5);
 
 const NONE = [0, 0, 0, 0, 0];
-const LINE = "{job}:waiters";
+const QUEUE = "hasp:queue:job";
 
 Deno.test("a call that its signal ends leaves the line on every node, and the next is next", async () => {
   await using servers = shared.lend();
@@ -30,18 +30,18 @@ Deno.test("a call that its signal ends leaves the line on every node, and the ne
   const { signal } = controller;
   const left = await lineUp(leaver, "job", servers, 1, { ...PATIENT, signal });
   const { acquiring } = await lineUp(waiter, "job", servers, 2);
-  const before = await linesOf(servers, LINE);
+  const before = await queuesOn(servers, QUEUE);
   controller.abort("enough");
   assertEquals(await left.acquiring.catch((reason) => reason), "enough");
-  await standInLine(servers, LINE, 1);
+  await queueOfLength(servers, QUEUE, 1);
   const [leaving] = before.find(({ length }) => length === 2)!;
   await eventually(async () => {
     const staying = before.map((line) => line.filter((entry) => entry !== leaving));
-    assertEquals(await linesOf(servers, LINE), staying);
+    assertEquals(await queuesOn(servers, QUEUE), staying);
   });
   await lock.release();
   await (await deadline(acquiring, WOKEN_WITHIN_MS)).release();
-  await standInLine(servers, LINE, 0);
+  await queueOfLength(servers, QUEUE, 0);
 });
 
 Deno.test("a call whose waitMs is over leaves the line on every node, and says how many stood there", async () => {
@@ -58,11 +58,11 @@ Deno.test("a call whose waitMs is over leaves the line on every node, and says h
     error.message,
     /^Cannot acquire lock "job": someone else holds it; waited \d+ ms; its key expires in \d+ ms unless it is extended; 0 of 5 nodes granted it, [345] denied/,
   );
-  await standInLine(servers, LINE, 1);
+  await queueOfLength(servers, QUEUE, 1);
   assertEquals((await holder.inspect("job")).waiters, 1);
   await lock.release();
   await (await deadline(acquiring, WOKEN_WITHIN_MS)).release();
-  await standInLine(servers, LINE, 0);
+  await queueOfLength(servers, QUEUE, 0);
 });
 
 Deno.test("a caller that gives up behind others of its client leaves the client in line", async () => {
@@ -75,7 +75,7 @@ Deno.test("a caller that gives up behind others of its client leaves the client 
     LockHeldError,
   );
   assertEquals(error.waiters, 1);
-  await standInLine(servers, LINE, 1);
+  await queueOfLength(servers, QUEUE, 1);
   await lock.release();
   await (await deadline(acquiring, WOKEN_WITHIN_MS)).release();
 });
@@ -92,7 +92,7 @@ Deno.test("the first caller of a client gives up, and the next of it takes over 
   assertEquals(await first.acquiring.catch((reason) => reason), "enough");
   await lock.release();
   await (await deadline(second, WOKEN_WITHIN_MS)).release();
-  await standInLine(servers, LINE, 0);
+  await queueOfLength(servers, QUEUE, 0);
 });
 
 Deno.test("a call that gives up in the moment of the release loses nobody the lock", async () => {
@@ -113,7 +113,7 @@ Deno.test("a call that gives up in the moment of the release loses nobody the lo
     const won = await left.acquiring.catch(() => undefined);
     await won?.release();
     await (await deadline(acquiring, WOKEN_WITHIN_MS)).release();
-    await standInLine(servers, LINE, 0);
+    await queueOfLength(servers, QUEUE, 0);
   }
 });
 
@@ -127,7 +127,7 @@ Deno.test("close() of a client that waits leaves no entry in line and no connect
   await deadline(redlock.close(), WOKEN_WITHIN_MS);
   assertEquals((await assertRejects(() => acquiring, RedlockError)).code, "CLOSED");
   assertEquals((await behind).code, "CLOSED");
-  await standInLine(servers, LINE, 0);
+  await queueOfLength(servers, QUEUE, 0);
   await eventually(async () => assertEquals(await connections(servers), [1, 1, 1, 1, 1]));
   await lock.release();
 });
@@ -143,24 +143,21 @@ Deno.test("close() of a client that stands first hands over to the next", async 
   await (await deadline(acquiring, WOKEN_WITHIN_MS)).release();
 });
 
-const NAMES: readonly [resource: string, prefix: string, line: string][] = [
-  ["job", "", "{job}:waiters"],
-  ["job:{42}", "", "job:{42}:waiters"],
-  ["job{}", "", "{job{}}:waiters"],
-  ["job}{", "", "{job}{}:waiters"],
-  ["Größe 42 🔑", "", "{Größe 42 🔑}:waiters"],
-  ["a:b c\r\n", "", "{a:b c\r\n}:waiters"],
-  ["42", "lock:", "{lock:42}:waiters"],
-  ["{42}", "lock:", "lock:{42}:waiters"],
+const NAMES: readonly [resource: string, prefix: string, queue: string][] = [
+  ["job", "", "hasp:queue:job"],
+  ["job:{42}", "", "hasp:queue:job:{42}"],
+  ["Größe 42 🔑", "", "hasp:queue:Größe 42 🔑"],
+  ["a:b c\r\n", "", "hasp:queue:a:b c\r\n"],
+  ["42", "lock:", "hasp:queue:lock:42"],
 ];
 
-for (const [resource, keyPrefix, line] of NAMES) {
-  Deno.test(`waiting works for ${Deno.inspect(keyPrefix + resource)}, in the line ${Deno.inspect(line)}`, async () => {
+for (const [resource, keyPrefix, queue] of NAMES) {
+  Deno.test(`waiting works for ${Deno.inspect(keyPrefix + resource)}, in the queue ${Deno.inspect(queue)}`, async () => {
     await using servers = shared.lend(3);
     await using clients = openClients(servers.urls, 2, { ...PATIENT, keyPrefix });
     const lock = await clients[0].acquire(resource);
     const acquiring = clients[1].acquire(resource);
-    await standInLine(servers, line, 1);
+    await queueOfLength(servers, queue, 1);
     assertEquals((await clients[0].inspect(resource)).waiters, 1);
     await lock.release();
     await (await deadline(acquiring, WOKEN_WITHIN_MS)).release();
@@ -179,7 +176,7 @@ Deno.test("waiting works in database 3, also beside the same resource in another
   await eventually(async () => assertEquals((await three[0].inspect("job")).waiters, 1));
   await third.release();
   await (await deadline(waiting, WOKEN_WITHIN_MS)).release();
-  await standInLine(servers, LINE, 1);
+  await queueOfLength(servers, QUEUE, 1);
   assert(zeroth.held);
   await zeroth.release();
   await (await deadline(acquiring, WOKEN_WITHIN_MS)).release();

@@ -12,7 +12,7 @@ import {
   lineUp,
   openClients,
   PATIENT,
-  standInLine,
+  queueOfLength,
   subscriptions,
 } from "../support/waiting_clients.ts";
 
@@ -39,7 +39,7 @@ Deno.test("20 clients get one resource in the order in which they asked", async 
   await first.release();
   await deadline(Promise.all(done), CROWD_MS);
   assertEquals(order, waiting.map((_, index) => index));
-  await standInLine(servers, "{job}:waiters", 0);
+  await queueOfLength(servers, "hasp:queue:job", 0);
 });
 
 Deno.test("20 callers of one client get one resource in the order in which they asked", async () => {
@@ -97,11 +97,11 @@ Deno.test("a client with 10 callers does not starve another with one", async () 
   };
   const first = await holder.acquire("job");
   const crowd = Array.from({ length: 10 }, () => enter(crowded, "crowd"));
-  await standInLine(servers, "{job}:waiters", 1);
+  await queueOfLength(servers, "hasp:queue:job", 1);
   const loner = (async () => {
     for (let turn = 0; turn < 4; turn++) await enter(lonely, "loner");
   })();
-  await standInLine(servers, "{job}:waiters", 2);
+  await queueOfLength(servers, "hasp:queue:job", 2);
   await first.release();
   await deadline(Promise.all([...crowd, loner]), CROWD_MS);
   assertEquals(order.length, 14);
@@ -126,7 +126,7 @@ Deno.test("a client that has the lock lets another that waits go before its own 
   const first = await holder.acquire("job");
   const own = Array.from({ length: 10 }, () => enter(holder, "own"));
   const other = enter(waiter, "other");
-  await standInLine(servers, "{job}:waiters", 1);
+  await queueOfLength(servers, "hasp:queue:job", 1);
   await first.release();
   await deadline(Promise.all([...own, other]), CROWD_MS);
   assertEquals(order.indexOf("other"), 0, order.join(" "));
@@ -152,7 +152,7 @@ Deno.test("clients with callers of their own all get their turn, one at a time",
   );
   await deadline(Promise.all(callers), CROWD_MS);
   assertEquals(entries, 36);
-  await standInLine(servers, "{job}:waiters", 0);
+  await queueOfLength(servers, "hasp:queue:job", 0);
 });
 
 Deno.test("tryAcquire() and waitMs 0 stand in no line, and take nothing from those who do", async () => {
@@ -162,10 +162,10 @@ Deno.test("tryAcquire() and waitMs 0 stand in no line, and take nothing from tho
   const lock = await holder.acquire("job");
   assertEquals(await passer.tryAcquire("job"), undefined);
   assertEquals(await passer.acquire("job", { waitMs: 0 }).catch(({ code }) => code), "LOCK_HELD");
-  assertEquals(await onAll(servers, "EXISTS", "{job}:waiters"), [0, 0, 0, 0, 0]);
+  assertEquals(await onAll(servers, "EXISTS", "hasp:queue:job"), [0, 0, 0, 0, 0]);
   const { acquiring } = await lineUp(waiter, "job", servers);
   assertEquals(await passer.tryAcquire("job"), undefined);
-  await standInLine(servers, "{job}:waiters", 1);
+  await queueOfLength(servers, "hasp:queue:job", 1);
   await lock.release();
   await (await deadline(acquiring, WOKEN_WITHIN_MS)).release();
 });
@@ -211,7 +211,7 @@ Deno.test("sets of resources that overlap all get their turn, in whatever order 
   );
   assertEquals(entries, 20);
   for (const resource of ["a", "b", "c"]) {
-    await standInLine(servers, `{${resource}}:waiters`, 0);
+    await queueOfLength(servers, `hasp:queue:${resource}`, 0);
   }
   await eventually(async () => assertEquals(await onAll(servers, "DBSIZE"), [0, 0, 0, 0, 0]));
 });
@@ -226,7 +226,7 @@ async function haveAllListen(
   await eventually(async () => {
     assertEquals(await subscriptions(servers), servers.map(() => waiting.length));
   });
-  await standInLine(servers, "{warm-up}:waiters", waiting.length);
+  await queueOfLength(servers, "hasp:queue:warm-up", waiting.length);
   await lock.release();
   await deadline(Promise.all(callers), CROWD_MS);
 }

@@ -13,7 +13,7 @@ import {
   lineUp,
   openClients,
   PATIENT,
-  standInLine,
+  queueOfLength,
   subscriptions,
 } from "../support/waiting_clients.ts";
 
@@ -25,7 +25,7 @@ const PROMPT: RedlockOptions = {
   retryDelayMs: 5,
   retryDelayMaxMs: POLLING_MS,
 };
-const LINE = "{job}:waiters";
+const QUEUE = "hasp:queue:job";
 
 type NotifyRefusedEvent = RedlockEvent & { type: "notify-refused" };
 
@@ -34,10 +34,10 @@ const REFUSED: readonly [what: string, rules: string, reason: RegExp][] = [
   ["SUBSCRIBE", "~* &* +@all -subscribe", /^NOPERM .*'subscribe'/],
   ["PUBLISH", "~* &* +@all -publish", /^NOPERM .*'publish'/],
   ["a channel", "~* resetchannels +@all", /^NOPERM .*channel/],
-  ["LPOS", "~* &* +@all -lpos", /can't run this command/],
-  ["RPUSH", "~* &* +@all -rpush", /can't run this command/],
+  ["ZADD", "~* &* +@all -zadd", /can't run this command/],
+  ["TIME", "~* &* +@all -time", /can't run this command/],
   ["PEXPIRE", "~* &* +@all -pexpire", /can't run this command/],
-  ["all commands on lists", "~* &* +@all -@list", /can't run this command/],
+  ["all commands on sorted sets", "~* &* +@all -@sortedset", /can't run this command/],
 ];
 
 for (const [what, rules, reason] of REFUSED) {
@@ -70,23 +70,22 @@ for (const [what, rules, reason] of REFUSED) {
     const listenedTo = servers.filter(({ url }) => !nodes.includes(url)).length;
     const open = (await subscriptions(servers)).reduce((sum, count) => sum + count);
     assert(open <= listenedTo);
-    await standInLine(servers, LINE, 0);
+    await queueOfLength(servers, QUEUE, 0);
   });
 }
 
 /** Every command that only waiting takes. */
 const WAITING_COMMANDS = [
-  "lindex",
-  "linsert",
-  "llen",
-  "lpop",
-  "lpos",
-  "lpush",
-  "lrem",
   "pexpire",
   "publish",
-  "rpush",
   "subscribe",
+  "time",
+  "zadd",
+  "zcard",
+  "zrange",
+  "zrank",
+  "zrem",
+  "zscore",
 ];
 
 Deno.test("locks work, contended too, whichever of the commands is missing that only waiting takes", async () => {
@@ -110,7 +109,7 @@ Deno.test("locks work, contended too, whichever of the commands is missing that 
   assertEquals(failures, []);
 });
 
-Deno.test("a user that may touch its keys alone, not their lines, takes locks and gives them back", async () => {
+Deno.test("a user that may touch its keys alone, not their queues, takes locks and gives them back", async () => {
   await using servers = await startServers(3, { users: ["locker on >secret ~job* &* +@all"] });
   await using clients = openClients(urlsOf(servers), 2, PROMPT);
   const lock = await clients[0].acquire("job");
@@ -124,12 +123,12 @@ Deno.test("a user that may touch its keys alone, not their lines, takes locks an
   assertEquals(await onAll(servers, "DBSIZE"), [0, 0, 0]);
 });
 
-Deno.test("a user without LPOP gives its lock back though a client that is gone stands in line", async () => {
-  const users = ["locker on >secret ~* &* +@all -lpop"];
+Deno.test("a user without ZREM gives its lock back though a client that is gone is in the queue", async () => {
+  const users = ["locker on >secret ~* &* +@all -zrem"];
   await using servers = await startServers(3, { users });
   await using clients = openClients(urlsOf(servers), 1, PROMPT);
   const lock = await clients[0].acquire("job");
-  await onAll(servers, "RPUSH", LINE, "gone:1:0");
+  await onAll(servers, "ZADD", QUEUE, 1, "gone:1");
   assert(await lock.release());
   const next = await deadline(clients[0].acquire("job"), WOKEN_WITHIN_MS);
   assert(await next.release());
@@ -147,9 +146,9 @@ Deno.test("one of three nodes that does not tell makes nobody poll", async () =>
   });
   const lock = await clients[0].acquire("job");
   const first = clients[1].acquire("job");
-  await standInLine(servers.slice(1), LINE, 1);
+  await queueOfLength(servers.slice(1), QUEUE, 1);
   const second = clients[2].acquire("job");
-  await standInLine(servers.slice(1), LINE, 2);
+  await queueOfLength(servers.slice(1), QUEUE, 2);
   assertEquals(refused, [servers[0].url, servers[0].url]); // each client hears of it
   await lock.release();
   await (await deadline(first, WOKEN_WITHIN_MS)).release();

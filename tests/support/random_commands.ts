@@ -15,8 +15,8 @@ import {
   RAISE,
 } from "../../src/redis_node/scripts/fencing.ts";
 import { EXTEND } from "../../src/redis_node/scripts/extend.ts";
-import { LEAVE } from "../../src/redis_node/scripts/queue.ts";
-import { RELEASE } from "../../src/redis_node/scripts/release.ts";
+import { LEAVE, queueOf } from "../../src/redis_node/scripts/queue.ts";
+import { RELEASE, RELEASE_QUEUED } from "../../src/redis_node/scripts/release.ts";
 
 /** Lives are so long that nothing expires while a sequence runs, or so short that they are refused. */
 const LIVES_MS = "60000 90000 120000 0 -1 x 007 1.5 9223372036854775807".split(" ").concat("");
@@ -40,26 +40,34 @@ export const PEER_SCRIPTS = [Redlock4, Redlock5].flatMap((Peer) => {
   const { scripts } = new (Peer as unknown as new (clients: object[]) => PeerScripts)([{}]);
   return Object.values(scripts).map(({ value, hash }) => ({ source: value, sha1: hash }));
 });
-const SCRIPTS = [ACQUIRE_ALL, EXTEND, RELEASE, ACQUIRE_OR_WAIT, LEAVE, ...PEER_SCRIPTS];
-/** These are called with hints alone that are ahead of every clock: a counter starts from a server's own time else. */
-const FENCING_SCRIPTS = [ACQUIRE_COUNTED, ACQUIRE_FENCED, EXTEND_FENCED, RAISE];
+const SCRIPTS = [ACQUIRE_ALL, EXTEND, RELEASE, ...PEER_SCRIPTS];
+/** These are called with arguments alone that do not make a server's own time part of what it keeps. */
+const TIMED_SCRIPTS = [
+  ACQUIRE_OR_WAIT,
+  LEAVE,
+  RELEASE_QUEUED,
+  ACQUIRE_COUNTED,
+  ACQUIRE_FENCED,
+  EXTEND_FENCED,
+  RAISE,
+];
 
 const word = (...choices: string[]) => fc.constantFrom(...choices);
 const words = (choices: fc.Arbitrary<string>, maxLength: number) =>
   fc.array(choices, { maxLength });
-/** Keys that are mostly strings, so that these and the lists both come to hold something. */
+/** Keys that are mostly strings, so that these and the sorted sets both come to hold something. */
 export const KEYS = ["a", "b", "\0\r\n", "é"];
-/** Keys that are mostly lists. */
-export const LISTS = ["l", "m"];
+/** Keys that are mostly sorted sets. */
+export const SETS = ["l", "m"];
 const key = fc.oneof({ weight: 8, arbitrary: word(...KEYS) }, {
   weight: 1,
-  arbitrary: word(...LISTS),
+  arbitrary: word(...SETS),
 });
-const listKey = fc.oneof(
-  { weight: 16, arbitrary: word(...LISTS) },
+const setKey = fc.oneof(
+  { weight: 16, arbitrary: word(...SETS) },
   { weight: 1, arbitrary: word("a", "nope") },
 );
-const anyKey = word(...KEYS, ...LISTS);
+const anyKey = word(...KEYS, ...SETS);
 const value = word(
   ..."v w v w 1 -7 007 9223372036854775807 9223372036854775808".split(" "),
   "",
@@ -81,26 +89,22 @@ const keyCommand = fc.oneof(
   fc.tuple(word("DEL", "EXISTS"), words(anyKey, 3)).map(([name, keys]) => [name, ...keys]),
   fc.tuple(fc.constant("PEXPIRE"), anyKey, life),
 );
-const searchOption = fc.oneof(
-  fc.tuple(word("RANK", "rank"), word("1", "2", "3", "-1", "-2")),
-  fc.tuple(word("COUNT", "MAXLEN", "count", "RANK", "FOO"), word("0", "1", "2", "-1", "x")),
-);
 const item = word("v", "w", "x");
-const pushed = fc.tuple(word("LPUSH", "RPUSH"), listKey, words(item, 4))
-  .map(([name, key, items]) => [name, key, ...items]);
-const listCommand = fc.oneof(
-  pushed,
-  pushed,
-  fc.tuple(word("LPOP", "RPOP"), listKey),
-  fc.tuple(word("LPOP", "RPOP"), listKey, index),
-  fc.tuple(fc.constant("LLEN"), listKey),
-  fc.tuple(fc.constant("LRANGE"), listKey, index, index),
-  fc.tuple(fc.constant("LREM"), listKey, index, item),
-  fc.tuple(listKey, item, fc.array(searchOption, { maxLength: 2 }))
-    .map(([key, item, options]) => ["LPOS", key, item, ...options.flat()]),
+const score = word(..."1 2 -1.5 0.1 007 1e3 inf -inf 1700000000000001 x".split(" "), "");
+const setCommand = fc.oneof(
+  fc.tuple(setKey, word("NX", "nx", "1", "2"), fc.array(fc.tuple(score, item), { maxLength: 3 }))
+    .map(([key, first, pairs]) => ["ZADD", key, first, ...pairs.flat()]),
+  fc.tuple(setKey, fc.array(fc.tuple(score, item), { minLength: 1, maxLength: 4 }))
+    .map(([key, pairs]) => ["ZADD", key, ...pairs.flat()]),
+  fc.tuple(fc.constant("ZREM"), setKey, words(item, 3))
+    .map(([name, key, items]) => [name, key, ...items]),
+  fc.tuple(fc.constant("ZCARD"), setKey),
+  fc.tuple(word("ZRANK", "ZSCORE"), setKey, item),
+  fc.tuple(setKey, index, index, words(word("WITHSCORES", "withscores", "x"), 1))
+    .map(([key, first, last, options]) => ["ZRANGE", key, first, last, ...options]),
 );
 const script = fc.constantFrom(...SCRIPTS);
-const anyScript = fc.constantFrom(...SCRIPTS, ...FENCING_SCRIPTS);
+const anyScript = fc.constantFrom(...SCRIPTS, ...TIMED_SCRIPTS);
 const scriptArgs = fc.oneof(
   fc.tuple(words(fc.oneof(key, anyKey), 3), word("v", "w", "1"), word("60000", ...LIVES_MS))
     .map(([keys, value, life]) => [String(keys.length), ...keys, value, life]),
@@ -141,10 +145,10 @@ const serverCommand = fc.oneof(
 );
 const malformed = fc.oneof(
   word(
-    ..."GET SET DEL PTTL INCR SELECT EVAL EVALSHA EXISTS PEXPIRE LPUSH LPOP LPOS PUBLISH SUBSCRIBE"
+    ..."GET SET DEL PTTL INCR SELECT EVAL EVALSHA EXISTS PEXPIRE ZADD ZREM ZRANGE PUBLISH SUBSCRIBE"
       .split(" "),
   ).map((name) => [name]),
-  fc.tuple(word("GET", "PTTL", "INCR", "TIME", "SELECT", "LLEN", "LPOP", "RPOP"), key, extra)
+  fc.tuple(word("GET", "PTTL", "INCR", "TIME", "SELECT", "ZCARD", "ZRANK", "ZSCORE"), key, extra)
     .map(([name, key, extra]) => [name, key, "x", "y", ...extra]),
   fc.tuple(
     word("CLIENT", "SCRIPT", "CONFIG"),
@@ -161,7 +165,7 @@ const quit = words(value, 1).map((args) => ["QUIT", ...args]);
 const command: fc.Arbitrary<Command> = fc.oneof(
   { weight: 24, arbitrary: set },
   { weight: 30, arbitrary: keyCommand },
-  { weight: 30, arbitrary: listCommand },
+  { weight: 30, arbitrary: setCommand },
   { weight: 30, arbitrary: scriptCommand },
   { weight: 16, arbitrary: channelCommand },
   { weight: 10, arbitrary: connectionCommand },
@@ -199,84 +203,76 @@ export const anyStep: fc.Arbitrary<Step> = fc.oneof(
 
 // Who waits for a key
 
-/** Where those stand who wait for a key: in one cluster slot with it. The last of the keys is a list. */
-const LINES: Readonly<Record<string, string>> = {
-  "a": "{a}:waiters",
-  "b": "{b}:waiters",
-  "{t}c": "{t}c:waiters",
-  "{a}:waiters": "{a}:waiters:waiters",
-  "d}{\0\r\n": "{d}{\0\r\n}:waiters",
-  "{}é{e}": "{{}é{e}}:waiters",
-  "l": "{l}:waiters",
-};
-/** All that the commands about lines work on. */
-export const LINE_KEYS: readonly string[] = [
-  ...new Set([...Object.keys(LINES), ...Object.values(LINES)]),
-];
-/** Who is told of keys that are free. The first two listen now and then, the third never does. */
+/** Keys that are locked. The queue of the third is one, too, and the last is a sorted set. */
+const LOCKS = ["a", "b", queueOf("a"), "d\0\r\n", "l"];
+const QUEUES = LOCKS.map(queueOf);
+/** All that the commands about queues work on. */
+export const QUEUE_KEYS: readonly string[] = [...new Set([...LOCKS, ...QUEUES])];
+/** The channels of the tickets' clients. The first two are subscribed to now and then, the third never is. */
 const CHANNELS = ["hasp:wake:x", "hasp:wake:y", "hasp:wake:gone"];
 
-/** Some came so close after another that it counts who came first by the clock, some just too late for that. */
-const entry = fc.oneof(
-  { weight: 8, arbitrary: word("x:1:1000", "x:2:1000", "y:1:1100", "y:é\r\n:1050.5") },
-  { weight: 4, arbitrary: word("gone:1:1000", "gone:2:1100.5", "x:3:1150", "y:3:1201") },
-  { weight: 1, arbitrary: word("z:1:5000", ":950", "0") },
+const ticket = fc.oneof(
+  { weight: 8, arbitrary: word("x:1", "x:2", "y:1", "y:é\r\n") },
+  { weight: 4, arbitrary: word("gone:1", "gone:2", "x:3", "y:3") },
 );
 /** What somebody else may have put there. */
-const strangeEntry = fc.oneof(
-  { weight: 6, arbitrary: entry },
-  { weight: 1, arbitrary: word("nobody", ":1:", "x:", ":", "", "x:1:soon", "x:1: 1040") },
+const strangeTicket = fc.oneof(
+  { weight: 6, arbitrary: ticket },
+  { weight: 1, arbitrary: word("nobody", ":1", "x:", ":", "", "x:1:2") },
 );
+/** Scores long ago, in microseconds: some so close that a ticket passes another, some just too far apart. */
+const ticketScore = word(..."5000000000 5000100000 5000250000 5000250001 5000600000".split(" "));
 const lock = fc.oneof(
-  { weight: 12, arbitrary: word("a", "a", "a", "b", "{t}c") },
-  { weight: 1, arbitrary: word(...Object.keys(LINES)) },
+  { weight: 12, arbitrary: word("a", "a", "a", "b") },
+  { weight: 1, arbitrary: word(...LOCKS) },
 );
 /** Locks as a script is told them. */
 const locks = fc.array(lock, { minLength: 1, maxLength: 3 })
   .map((keys) => [String(keys.length), ...keys]);
 const holder = word("v", "w");
-const claim = fc.oneof(
-  { weight: 12, arbitrary: word("0", "1", "2") },
-  { weight: 1, arbitrary: word("3", "-1", "01", " 1", "0.0", "x", "") },
+const priority = fc.oneof(
+  { weight: 12, arbitrary: word("0", "1") },
+  { weight: 1, arbitrary: word("2", "01", "x", "") },
 );
 const lockLife = fc.oneof({ weight: 8, arbitrary: word("60000", "90000") }, {
   weight: 1,
   arbitrary: life,
 });
-/** What a release says of the entry: mostly that it leaves the line, or stays there. */
+/** What a release says of its ticket: none, that it leaves the queues, or the score with which it goes back. */
 const parting = fc.oneof(
-  { weight: 4, arbitrary: fc.constant([]) },
-  { weight: 8, arbitrary: fc.tuple(entry, word("leave", "stay")) },
-  { weight: 1, arbitrary: fc.tuple(entry, word("Leave", "stays", "")) },
-  { weight: 1, arbitrary: entry.map((entry) => [entry]) },
+  fc.constant([]),
+  ticket.map((ticket) => [ticket]),
+  fc.tuple(ticket, ticketScore),
 );
-const join = fc.tuple(locks, holder, lockLife, entry, claim);
-const lineScript = fc.oneof(
+const join = fc.tuple(locks, holder, lockLife, ticket, priority, ticketScore);
+const queueScript = fc.oneof(
   {
     weight: 5,
-    arbitrary: join.map(([keys, value, life, entry, claim]) => {
-      return [ACQUIRE_OR_WAIT.source, ...keys, value, life, entry, claim];
-    }),
+    arbitrary: join.map(([keys, ...args]) => [ACQUIRE_OR_WAIT.source, ...keys, ...args]),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.tuple(lock, holder).map((words) => [RELEASE.source, "1", ...words]),
   },
   {
     weight: 3,
     arbitrary: fc.tuple(locks, holder, parting)
-      .map(([keys, value, parting]) => [RELEASE.source, ...keys, value, ...parting]),
+      .map(([keys, value, parting]) => [RELEASE_QUEUED.source, ...keys, value, ...parting]),
   },
   {
     weight: 2,
-    arbitrary: fc.tuple(locks, entry).map(([keys, entry]) => [LEAVE.source, ...keys, entry]),
+    arbitrary: fc.tuple(locks, ticket).map(([keys, ticket]) => [LEAVE.source, ...keys, ticket]),
   },
 ).map((words) => ["EVAL", ...words]);
-const list = word(...Object.values(LINES));
-const lineCommand: fc.Arbitrary<Command> = fc.oneof(
-  { weight: 20, arbitrary: lineScript },
+const queue = word(...QUEUES);
+const queueCommand: fc.Arbitrary<Command> = fc.oneof(
+  { weight: 20, arbitrary: queueScript },
   { weight: 3, arbitrary: fc.tuple(fc.constant("DEL"), lock) },
-  { weight: 1, arbitrary: fc.tuple(fc.constant("DEL"), list) },
+  { weight: 1, arbitrary: fc.tuple(fc.constant("DEL"), queue) },
   { weight: 3, arbitrary: fc.tuple(fc.constant("SET"), lock, holder) },
-  { weight: 3, arbitrary: fc.tuple(word("LPUSH", "RPUSH"), list, strangeEntry) },
-  { weight: 1, arbitrary: fc.tuple(fc.constant("RPUSH"), lock, entry) },
-  { weight: 1, arbitrary: fc.tuple(fc.constant("SET"), list, holder) },
+  { weight: 3, arbitrary: fc.tuple(fc.constant("ZADD"), queue, ticketScore, strangeTicket) },
+  { weight: 1, arbitrary: fc.tuple(fc.constant("ZADD"), lock, ticketScore, ticket) },
+  { weight: 1, arbitrary: fc.tuple(fc.constant("SET"), queue, holder) },
   { weight: 1, arbitrary: fc.tuple(fc.constant("PUBLISH"), word(...CHANNELS), holder) },
 );
 const listening: fc.Arbitrary<Command> = fc.tuple(
@@ -284,21 +280,21 @@ const listening: fc.Arbitrary<Command> = fc.tuple(
   fc.array(word(...CHANNELS.slice(0, 2)), { minLength: 1, maxLength: 2 }),
 ).map(([name, channels]) => [name, ...channels]);
 const shortLock: fc.Arbitrary<Command> = fc.oneof(
-  join.map(([keys, value, , entry, claim]) => {
-    return ["EVAL", ACQUIRE_OR_WAIT.source, ...keys, value, "1", entry, claim];
+  join.map(([keys, value, , ...args]) => {
+    return ["EVAL", ACQUIRE_OR_WAIT.source, ...keys, value, "1", ...args];
   }),
-  fc.tuple(fc.constant("PEXPIRE"), word(...LINE_KEYS), fc.constant("1")),
+  fc.tuple(fc.constant("PEXPIRE"), word(...QUEUE_KEYS), fc.constant("1")),
 );
 
 function steps(over: number, commands: fc.Arbitrary<readonly Command[]>, expires = false) {
   return commands.map((commands): Step => ({ over, commands, expires }));
 }
 
-/** A step with a command about those who wait: over the first connection some listen, over the second some wait. */
-export const lineStep: fc.Arbitrary<Step> = fc.oneof(
+/** A step with a command about queues: over the first connection some are subscribed, over the second some wait. */
+export const queueStep: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 8,
-    arbitrary: steps(1, fc.array(lineCommand, { minLength: 1, maxLength: 8 })),
+    arbitrary: steps(1, fc.array(queueCommand, { minLength: 1, maxLength: 8 })),
   },
   { weight: 2, arbitrary: steps(0, fc.array(listening, { minLength: 1, maxLength: 2 })) },
   { weight: 1, arbitrary: steps(1, shortLock.map((command) => [command]), true) },
@@ -306,9 +302,9 @@ export const lineStep: fc.Arbitrary<Step> = fc.oneof(
 
 // Fencing tokens
 
-const COUNTERS = Object.keys(LINES).map(counterKey);
+const COUNTERS = LOCKS.map(counterKey);
 /** All that the commands about fencing tokens work on. */
-export const FENCE_KEYS: readonly string[] = [...LINE_KEYS, ...COUNTERS];
+export const FENCE_KEYS: readonly string[] = [...QUEUE_KEYS, ...COUNTERS];
 /** Ahead of every clock, in microseconds. */
 const token = word("4000000000000000", "4000000000000001", "4000000000000005", "8999999999999999");
 const strangeToken = fc.oneof(
@@ -319,11 +315,13 @@ const strangeToken = fc.oneof(
 const counter = word(...COUNTERS.slice(0, 3), ...COUNTERS);
 const counting = fc.tuple(lock, holder, lockLife, token)
   .map(([key, ...args]) => [ACQUIRE_COUNTED.source, "2", key, counterKey(key), ...args]);
-const fencing = fc.tuple(locks, holder, lockLife, fc.oneof(entry, word("")), claim, token)
-  .map(([keys, ...args]) => [ACQUIRE_FENCED.source, ...keys, ...args]);
+const fencing = fc.oneof(
+  fc.tuple(locks, holder, lockLife, ticket, priority, ticketScore, token),
+  fc.tuple(locks, holder, lockLife, word(""), word("1"), word(""), token),
+).map(([keys, ...args]) => [ACQUIRE_FENCED.source, ...keys, ...args]);
 /** Keys whose type is right, and a life that is one. */
 const extending = fc.tuple(
-  fc.array(word("a", "b", "{t}c"), { minLength: 1, maxLength: 3 }),
+  fc.array(word("a", "b"), { minLength: 1, maxLength: 3 }),
   holder,
   word("60000", "90000"),
   strangeToken.filter((token) => token !== ""),
@@ -337,10 +335,10 @@ const fenceCommand: fc.Arbitrary<Command> = fc.oneof(
   },
   { weight: 4, arbitrary: fc.tuple(word("GET", "PTTL"), counter) },
   { weight: 4, arbitrary: fc.tuple(fc.constant("SET"), counter, strangeToken) },
-  { weight: 1, arbitrary: fc.tuple(fc.constant("LPUSH"), counter, holder) },
+  { weight: 1, arbitrary: fc.tuple(fc.constant("ZADD"), counter, ticketScore, holder) },
   { weight: 2, arbitrary: fc.tuple(fc.constant("DEL"), counter) },
-  { weight: 4, arbitrary: fc.tuple(fc.constant("DEL"), word("a", "b", "{t}c")) },
-  { weight: 4, arbitrary: lineScript },
+  { weight: 4, arbitrary: fc.tuple(fc.constant("DEL"), word("a", "b")) },
+  { weight: 4, arbitrary: queueScript },
 );
 
 /** A step with a command about fencing tokens. */
@@ -349,12 +347,12 @@ export const fenceStep: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: steps(0, fc.array(listening, { minLength: 1, maxLength: 2 })) },
 );
 
-function joining(entry: string, claim: string): Command {
-  return ["EVAL", ACQUIRE_OR_WAIT.source, "1", "a", "v", "60000", entry, claim];
+function joining(ticket: string, score: string, priority = "0"): Command {
+  return ["EVAL", ACQUIRE_OR_WAIT.source, "1", "a", "v", "60000", ticket, priority, score];
 }
 
 function releasing(...parting: string[]): Command {
-  return ["EVAL", RELEASE.source, "1", "a", "v", ...parting];
+  return ["EVAL", RELEASE_QUEUED.source, "1", "a", "v", ...parting];
 }
 
 const LISTENING: Step = {
@@ -364,35 +362,30 @@ const LISTENING: Step = {
 };
 
 /** What must not be left to chance. */
-export const LINE_EXAMPLES: readonly (readonly Step[])[] = [
-  // A line of two whose second was overdue: what is left of it must still have a life.
+export const QUEUE_EXAMPLES: readonly (readonly Step[])[] = [
+  // The first does not use its turn, and the second drops it.
   [
     ["SET", "a", "w"],
-    joining("x:1:1000", "0"),
-    joining("y:1:1500", "0"),
+    joining("x:1", "5000000000"),
+    joining("y:1", "5000100000"),
+    joining("x:2", "5000200000"),
     ["DEL", "a"],
-    joining("y:1:1500", "2"),
+    joining("y:1", "5000100000", "1"),
   ],
-  // One that won the key but not the lock stays first in a line that nobody else has made.
-  [joining("x:1:1000", "0"), releasing("x:1:1000", "stay"), releasing("x:1:1000", "stay")],
-  // It goes behind whoever came just before, who is told.
+  // One that won the key but not the lock goes back before those who came later.
   [
-    joining("x:1:1050", "0"),
-    joining("y:1:1000", "0"),
-    joining("y:2:1500", "0"),
-    releasing("x:1:1050", "stay"),
-    joining("y:1:1000", "1"),
-    releasing("y:1:1000", "leave"),
+    joining("x:1", "5000000000"),
+    joining("y:1", "9000000000"),
+    releasing("x:1", "5000000000"),
+    releasing("x:1", "5000000000"),
+    joining("y:1", "9000000000"),
+    releasing("x:1"),
   ],
-  // Of equal entries in a line the first counts.
+  // One that comes much too early goes to the end, and moves itself back.
   [
     ["SET", "a", "w"],
-    ["RPUSH", LINES.a, "x:1:1100", "y:1:1000", "x:1:1100", "x:1:1100"],
-    joining("x:2:1050", "0"),
-  ],
-  [
-    ["SET", "a", "w"],
-    ["RPUSH", LINES.a, "y:1:1000", "x:1:1050", "y:1:1000", "x:1:2000"],
-    joining("x:2:1010", "1"),
+    joining("x:1", "5000600000"),
+    joining("y:1", "5000000000"),
+    joining("y:1", "5000700000"),
   ],
 ].map((commands) => [LISTENING, { over: 1, commands, expires: false }]);

@@ -4,10 +4,12 @@
  * @module
  */
 import type {
+  QueueNotice,
   QueuePosition,
   QueuePriority,
   QueueTicket,
   ReleaseListener,
+  TimeReading,
 } from "../../src/quorum/queue_ticket.ts";
 import { parseAddress } from "../../src/redis/address.ts";
 import type { ReplyReceiver } from "../../src/redis/command_queue.ts";
@@ -15,7 +17,7 @@ import { Connection, type ConnectionOptions } from "../../src/redis/connection.t
 import { encodeCommand } from "../../src/redis/encoder.ts";
 import { ReleaseSubscription } from "../../src/redis_node/release_subscription.ts";
 import { RedisNode } from "../../src/redis_node/redis_node.ts";
-import { RELEASE } from "../../src/redis_node/scripts/release.ts";
+import { RELEASE, RELEASE_QUEUED } from "../../src/redis_node/scripts/release.ts";
 import { TimerWheel } from "../../src/time/timer_wheel.ts";
 import { FakeRequest } from "./fake_request.ts";
 import { advanceUntil, FakeClock, runMicrotasks } from "./fake_clock.ts";
@@ -132,7 +134,8 @@ export class Bench {
 /** A leftover release on the wire. */
 export function leftover(value = "v", ...keys: string[]): string {
   const named = keys.length > 0 ? keys : ["k"];
-  return wire("EVAL", RELEASE.source, String(named.length), ...named, value);
+  const { source } = named.length > 1 ? RELEASE_QUEUED : RELEASE;
+  return wire("EVAL", source, String(named.length), ...named, value);
 }
 
 /** The seat of {@linkcode EarBench}. */
@@ -140,6 +143,15 @@ export const SEAT = 7;
 
 /** The reply to a client's subscription whose id is `id`. */
 export const SUBSCRIBED = "*3\r\n$9\r\nsubscribe\r\n$12\r\nhasp:wake:id\r\n:1\r\n";
+
+/** What a probe writes. */
+export const PROBE = wire("TIME") + wire("PUBLISH", "hasp:wake:id", "");
+
+/** The reply to its first command. */
+const TIME_REPLY = "*2\r\n$10\r\n1700000000\r\n$6\r\n250000\r\n";
+
+/** The replies to a probe that was heard. */
+export const HEARD = `${TIME_REPLY}:1\r\n`;
 
 /** A message to that client. */
 export function wakeMessage(text: string): string {
@@ -160,6 +172,8 @@ export class EarBench implements ReleaseListener, ReplyReceiver {
   readonly ear: ReleaseSubscription;
   /** What the listener was told. */
   readonly events: unknown[][] = [];
+  /** What it was told of the node's clock. */
+  readonly readings: (TimeReading | undefined)[] = [];
 
   constructor() {
     const options = {
@@ -182,7 +196,7 @@ export class EarBench implements ReleaseListener, ReplyReceiver {
   async ready(): Promise<this> {
     this.commands.submit(encodeCommand(["PING"]), this, undefined, 0);
     await runMicrotasks();
-    await this.answer("+PONG\r\n");
+    await this.commandNetwork.last.answer("+PONG\r\n");
     this.commandNetwork.last.writes.length = 0;
     return this;
   }
@@ -203,9 +217,9 @@ export class EarBench implements ReleaseListener, ReplyReceiver {
     return this;
   }
 
-  /** Has a reply to a command come, and forgets what was written before it. */
+  /** Has the replies to a probe come, of which the last is `reply`, and forgets what was written before it. */
   answer(reply: string): Promise<void> {
-    return this.commandNetwork.last.answer(reply);
+    return this.commandNetwork.last.answer(TIME_REPLY + reply);
   }
 
   /** Has something come that is for the ear. */
@@ -245,8 +259,9 @@ export class EarBench implements ReleaseListener, ReplyReceiver {
 
   onFailure(): void {}
 
-  onSubscribed(nodeIndex: number): void {
+  onSubscribed(nodeIndex: number, reading?: TimeReading): void {
     this.events.push(["listening", nodeIndex]);
+    this.readings.push(reading);
   }
 
   onUnsubscribed(nodeIndex: number): void {
@@ -257,13 +272,16 @@ export class EarBench implements ReleaseListener, ReplyReceiver {
     this.events.push(["refused", nodeIndex, error.message]);
   }
 
-  onReleased(nodeIndex: number, entry: string, key: string): void {
-    this.events.push(["wake", nodeIndex, entry, key]);
+  onReleased(nodeIndex: number, ticketId: string, notice: QueueNotice): void {
+    this.events.push([notice, nodeIndex, ticketId]);
   }
 }
 
-/** How somebody who would wait stands in line. */
-export const ENTRY = "id:1:1700000000000";
+/** The ticket of a caller that would wait. */
+export const ENTRY = "id:1";
+
+/** Its score. */
+export const SCORE = 1_700_000_000_000_000;
 
 /** A ballot of somebody who would wait, and where nodes have put it in line. */
 export class TicketBallot extends FakeRequest {
@@ -271,9 +289,9 @@ export class TicketBallot extends FakeRequest {
   /** Each time that a node put it in line: the seat, the place and when. */
   readonly queued: (readonly [seat: number, place: QueuePosition, atMs: number | undefined])[] = [];
 
-  constructor(keys: string | readonly string[] = "k", priority: QueuePriority = "last") {
+  constructor(keys: string | readonly string[] = "k", priority: QueuePriority = "in-order") {
     super(keys);
-    this.ticket = { ticketId: ENTRY, priority, onEnqueued() {} };
+    this.ticket = { ticketId: ENTRY, priority, score: SCORE, onEnqueued() {} };
   }
 
   enqueued(nodeIndex: number, place: QueuePosition, atMs?: number): void {
@@ -309,7 +327,7 @@ export class WaitingBench extends Bench {
       onSubscribed: (nodeIndex) => this.told.push(["listening", nodeIndex]),
       onUnsubscribed: (nodeIndex) => this.told.push(["deaf", nodeIndex]),
       onUnsupported: (nodeIndex, error) => this.told.push(["refused", nodeIndex, error.message]),
-      onReleased: (nodeIndex, entry, key) => this.told.push(["wake", nodeIndex, entry, key]),
+      onReleased: (nodeIndex, ticketId, notice) => this.told.push([notice, nodeIndex, ticketId]),
     }, 3);
     await runMicrotasks();
     await this.answer(SUBSCRIBED);
@@ -319,7 +337,7 @@ export class WaitingBench extends Bench {
   /** Begins to listen. */
   async listening(): Promise<this> {
     await this.begin();
-    await this.reply(":1\r\n");
+    await this.reply(HEARD);
     this.told.length = 0;
     return this;
   }

@@ -36,38 +36,38 @@ export function openClients(
   });
 }
 
-/** Who stands in line on each server, first come first. */
-export async function linesOf(
+/** The tickets in a queue on each server, in their order. */
+export async function queuesOn(
   servers: readonly RedisServer[],
-  list: string,
+  queue: string,
 ): Promise<string[][]> {
-  return await onAll(servers, "LRANGE", list, 0, -1) as string[][];
+  return await onAll(servers, "ZRANGE", queue, 0, -1) as string[][];
 }
 
-/** How long a node that is late may take to put in line whom the others have, in milliseconds. */
+/** How long a node that is late may take to put those in its queue whom the others have, in milliseconds. */
 const LATE_MS = 300;
 
 /**
- * Waits until `count` clients stand in line on every server. Where it is some, a majority will do after a while: what is
+ * Waits until a queue has `count` tickets on every server. Unless that is 0, a majority is enough after a while: what is
  * decided without a node may pass it by.
  */
-export async function standInLine(
+export async function queueOfLength(
   servers: readonly RedisServer[],
-  list: string,
+  queue: string,
   count: number,
 ): Promise<void> {
   const startMs = performance.now();
   await eventually(async () => {
-    const lengths = (await linesOf(servers, list)).map(({ length }) => length);
+    const lengths = (await queuesOn(servers, queue)).map(({ length }) => length);
     const late = count > 0 && performance.now() - startMs > LATE_MS;
     const enough = late ? Math.floor(servers.length / 2) + 1 : servers.length;
     if (lengths.filter((length) => length === count).length < enough) {
-      throw new Error(`In line for ${list}: ${lengths}, not ${count}`);
+      throw new Error(`In ${queue}: ${lengths}, not ${count}`);
     }
   });
 }
 
-/** Has `client` wait for `resource`, and resolves once it is number `place` in line. */
+/** Has `client` wait for `resource`, and resolves once the queue has `place` tickets. */
 export async function lineUp(
   client: Redlock,
   resource: string,
@@ -76,8 +76,8 @@ export async function lineUp(
   options?: RedlockOptions,
 ): Promise<{ acquiring: Promise<Lock> }> {
   const acquiring = client.acquire(resource, options);
-  acquiring.catch(() => {}); // whoever waits for it hears of it
-  await standInLine(servers, `{${options?.keyPrefix ?? ""}${resource}}:waiters`, place);
+  acquiring.catch(() => {}); // it is the caller's to await
+  await queueOfLength(servers, `hasp:queue:${options?.keyPrefix ?? ""}${resource}`, place);
   return { acquiring };
 }
 

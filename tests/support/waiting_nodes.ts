@@ -1,108 +1,159 @@
 /**
- * Nodes in memory that put callers in line and wake them, in a test's hands.
+ * Nodes in memory with queues of waiters, in a test's hands. What they do with keys and queues is what the server in
+ * memory does, which is held to real servers.
  *
  * @module
  */
-import { ReleaseNotifications } from "../../src/waiting/release_notifications.ts";
-import { QueuedWaiter } from "../../src/waiting/queued_waiter.ts";
 import type { RedlockEvent } from "../../src/events.ts";
-import type { LockNode, LockRequest } from "../../src/quorum/lock_node.ts";
+import type { KeyState, LockNode, LockRequest } from "../../src/quorum/lock_node.ts";
 import type * as queue from "../../src/quorum/queue_ticket.ts";
-import { type RedlockOptions, resolveOptions } from "../../src/options.ts";
-import { askToAcquire, Round } from "../../src/quorum/round.ts";
-import { type ClientState, createClientState } from "../../src/client_state.ts";
-import { undo } from "../../src/lock/undo.ts";
+import type { RedlockOptions } from "../../src/options.ts";
 import { type Redlock, redlockOn } from "../../src/redlock.ts";
-import { SKEW_MS_MAX } from "../../src/redis_node/scripts/queue.ts";
+import { queueOf, WAKE_CHANNEL } from "../../src/redis_node/scripts/queue.ts";
+import type { ConnectionState, ServerState } from "../../src/testing/commands/command.ts";
+import {
+  acquireOrWait,
+  leave,
+  release,
+  releaseQueued,
+} from "../../src/testing/scripts/queue_functions.ts";
+import { Channels } from "../../src/testing/server/channels.ts";
+import { Keyspace } from "../../src/testing/server/keyspace.ts";
 import { TimerWheel } from "../../src/time/timer_wheel.ts";
-import { advanceUntil, type FakeClock } from "./fake_clock.ts";
+import type { FakeClock } from "./fake_clock.ts";
 import { FakeCluster, FakeNode, type Operation } from "./fake_nodes.ts";
 
-type Answer = "grant" | "grant, others wait" | "deny" | queue.QueuePosition;
-
-/** Delays with which a caller trusts for a minute that it is woken. */
+/** Delays with which a waiter asks, unless something happens, after a minute at the earliest. */
 export const UNHURRIED: RedlockOptions = { retryDelayMs: 200, retryDelayMaxMs: 1_000_000 };
 
-/** One client that a node tells of releases. */
-interface Listening {
+/** One client that the node can notify. */
+interface Subscription {
   readonly listener: queue.ReleaseListener;
   readonly nodeIndex: number;
+  readonly connection: ConnectionState;
 }
 
-/** One store of locks with a line for each, as the scripts keep it. */
+/** One store of locks with a queue for each. */
 export class WaitingNode extends FakeNode {
-  /** How long it takes to begin to tell, in milliseconds; it never does where it is `Infinity`. */
-  listenMs = 0;
-  /** How long a wake-up travels, in milliseconds. */
-  wakeMs = 0;
-  /** What it refuses to tell with. */
+  /** How long a subscription takes, in milliseconds; `Infinity`: it is never confirmed. */
+  subscribeMs = 0;
+  /** How long a notification travels, in milliseconds. */
+  notifyMs = 0;
+  /** The error with which it refuses subscriptions. */
   refusal: Error | undefined = undefined;
-  /** What each attempt claimed, in order; "none" for one that was not to be put in line. */
-  readonly claims: (queue.QueuePriority | "none")[] = [];
-  /** Who left, in order. */
+  /** How far its clock is ahead, in milliseconds. */
+  aheadMs = 0;
+  /** The priority of each acquisition, in order; "none" for one without a ticket. */
+  readonly priorities: (queue.QueuePriority | "none")[] = [];
+  /** What it published, in order: a ticket that was first, or one that was second and a plus sign. */
+  readonly messages: string[] = [];
+  /** The tickets that left, in order. */
   readonly leaves: string[] = [];
-  /** Whom it woke, in order. */
-  readonly wakes: string[] = [];
-  /** How often it was asked to tell, and to tell no longer. */
-  listened = 0;
-  unlistened = 0;
+  /** How often it was asked to subscribe, and to unsubscribe. */
+  subscribes = 0;
+  unsubscribes = 0;
   readonly #clock: FakeClock;
-  readonly #lines = new Map<string, string[]>();
-  readonly #listening = new Map<string, Listening | undefined>();
+  readonly #keyspace: Keyspace;
+  readonly #server: ServerState & { channels: Channels };
   readonly #held: (() => void)[] = [];
-  #own: Listening | undefined = undefined;
+  #own: Subscription | undefined = undefined;
 
   constructor(name: string, clock: FakeClock) {
     super(name, clock);
     this.#clock = clock;
+    const wallMs = () => clock.wallMs() + this.aheadMs;
+    const time = { ...nowhere, monotonicMs: () => clock.monotonicMs(), wallMs };
+    this.#keyspace = new Keyspace(time);
+    this.#server = {
+      clock: time,
+      password: undefined,
+      databases: [this.#keyspace],
+      scripts: new Set(),
+      channels: new RecordedChannels(this.messages),
+    };
   }
 
-  /** Who waits for `key`, first come first. */
-  line(key = "a"): string[] {
-    return [...this.#lines.get(key) ?? []];
+  /** The tickets in the queue for `key`, in their order. */
+  queue(key = "a"): string[] {
+    return this.#keyspace.sortedSet(queueOf(key))?.range(0, -1) ?? [];
   }
 
-  /** Puts tickets of another client in line, which listens. */
-  enqueue(key: string, ...entries: string[]): void {
-    for (const entry of entries) this.#listening.set(clientOf(entry), undefined);
-    this.#lines.set(key, [...this.line(key), ...entries]);
+  /** The score of a ticket in the queue for `key`. */
+  score(ticketId: string, key = "a"): number | undefined {
+    return this.#keyspace.sortedSet(queueOf(key))?.score(ticketId);
   }
 
-  /** Takes tickets of another client out of line, without a word to anybody. */
-  drop(key: string, ...entries: string[]): void {
-    this.#lines.set(key, this.line(key).filter((entry) => !entries.includes(entry)));
+  /** Puts tickets of other clients, which are subscribed, at the end of a queue. */
+  enqueue(key: string, ...tickets: string[]): void {
+    const queue = this.#keyspace.sortedSet(queueOf(key), true);
+    for (const ticket of tickets) {
+      const last = queue.range(-1, -1).map((other) => queue.score(other)!);
+      queue.add(ticket, Math.max(0, ...last) + 1);
+      this.#server.channels.subscribe(connectionOf(() => {}), channelOf(clientOf(ticket)));
+    }
   }
 
-  /** Has whoever holds `key` release it. */
+  /** Gives a ticket in a queue another score. */
+  raise(key: string, ticket: string, score: number): void {
+    this.#keyspace.sortedSet(queueOf(key), true).add(ticket, score);
+  }
+
+  /** Takes tickets out of a queue, and notifies nobody. */
+  drop(key: string, ...tickets: string[]): void {
+    for (const ticket of tickets) this.#keyspace.sortedSet(queueOf(key))?.remove(ticket);
+    this.#keyspace.dropIfEmpty(queueOf(key));
+  }
+
+  /** Has the holder of `key` release it. */
   free(key: string): void {
-    this.set(key, "", 0);
-    this.#wake(key);
+    const value = this.holder(key);
+    if (value !== undefined) release(this.#context, [key], [value]);
   }
 
-  /** Wakes a ticket of this client, whether or not anything is free. */
-  wake(entry: string, key = "a"): void {
-    this.#own!.listener.onReleased(this.#own!.nodeIndex, entry, key);
+  /** Notifies a ticket of this client, whether or not anything is free. */
+  notify(ticketId: string, notice: queue.QueueNotice = "first"): void {
+    this.#own!.listener.onReleased(this.#own!.nodeIndex, ticketId, notice);
   }
 
-  /** Tells no longer, for the time being. */
-  deafen(): void {
-    const { listener, nodeIndex } = this.#own!;
-    this.#listening.delete(listener.id);
+  /** Ends the subscription, for the time being. */
+  cut(): void {
+    const { listener, nodeIndex, connection } = this.#own!;
+    this.#server.channels.leave(connection);
     listener.onUnsubscribed(nodeIndex);
   }
 
-  /** Tells now, or again. */
-  tell(): void {
-    const { listener, nodeIndex } = this.#own!;
-    this.#listening.set(listener.id, this.#own);
-    listener.onSubscribed(nodeIndex);
+  /** Confirms the subscription, for the first time or again. */
+  confirm(): void {
+    const { listener, nodeIndex, connection } = this.#own!;
+    this.#server.channels.subscribe(connection, channelOf(listener.id));
+    const nowMs = this.#clock.monotonicMs();
+    const timeMs = this.#server.clock.wallMs();
+    listener.onSubscribed(nodeIndex, { timeMs, sentMs: nowMs, receivedMs: nowMs });
   }
 
-  /** Will never tell. */
+  /** Refuses the subscription for good. */
   refuse(error: Error): void {
-    const { listener, nodeIndex } = this.#own!;
-    this.#listening.delete(listener.id);
+    const { listener, nodeIndex, connection } = this.#own!;
+    this.#server.channels.leave(connection);
     listener.onUnsupported(nodeIndex, error);
+  }
+
+  override get keys(): Record<string, KeyState> {
+    throw new Error("Cannot list keys of a node with queues");
+  }
+
+  override holder(key: string): string | undefined {
+    return this.#keyspace.get(key);
+  }
+
+  override set(key: string, value: string, ttlMs = Infinity): void {
+    if (ttlMs <= 0) return void this.#keyspace.delete(key);
+    const expiresAtMs = this.#keyspace.nowMs() + BigInt(ttlMs === Infinity ? 0 : Math.round(ttlMs));
+    this.#keyspace.set(key, value, ttlMs === Infinity ? undefined : expiresAtMs);
+  }
+
+  override forget(): void {
+    this.#keyspace.clear();
   }
 
   override resume(): void {
@@ -111,65 +162,70 @@ export class WaitingNode extends FakeNode {
   }
 
   override acquire(request: LockRequest, nodeIndex: number): void {
-    const { ticket } = request;
-    const claim = ticket?.priority;
-    this.claims.push(claim ?? "none");
+    const { ticket, keys, value, ttlMs } = request;
+    this.priorities.push(ticket?.priority ?? "none");
     request.maybeSet |= 1 << nodeIndex;
-    const joins = ticket && this.#listening.has(clientOf(ticket.ticketId));
+    const joins = ticket && this.#isSubscribed(clientOf(ticket.ticketId));
     this.#take("acquire", request, nodeIndex, () => {
-      if (joins) return this.#acquireOrWait(request, ticket, claim!);
-      if (request.keys.some((key) => this.holder(key))) {
+      const priority = joins && ticket.priority === "in-order" ? "0" : "1";
+      const [ticketId, score] = joins ? [ticket.ticketId, String(ticket.score)] : ["", ""];
+      const args = [value, String(Math.round(ttlMs)), ticketId, priority, score];
+      const reply = numbers(acquireOrWait(this.#context, keys, args));
+      if (reply.length === 1 && reply[0] === 1) return () => request.grant(nodeIndex);
+      if (reply.length === 1) {
         request.maybeSet &= ~(1 << nodeIndex);
-        return "deny";
+        return () => request.deny(nodeIndex);
       }
-      for (const key of request.keys) this.set(key, request.value, request.ttlMs);
-      return "grant";
+      const [pttl, ahead, length, ticketScore, timeUs] = reply;
+      const remainingMs = pttl === -1 ? Infinity : Math.max(pttl + 1, 0);
+      const times = { score: ticketScore, timeMs: timeUs / 1_000 };
+      return () => request.enqueued!(nodeIndex, { remainingMs, ahead, length, ...times });
     });
   }
 
   override release(request: LockRequest, nodeIndex: number): void {
-    const entry = request.ticket?.ticketId;
+    const { ticket, keys, value, keepsTicket } = request;
+    const args = [value, ...ticket ? [ticket.ticketId] : []];
+    if (ticket && keepsTicket) args.push(String(ticket.score));
     this.#take("release", request, nodeIndex, () => {
-      let all = true;
-      let waiting = false;
-      for (const key of request.keys) {
-        const ours = this.holder(key) === request.value;
-        if (ours) this.set(key, "", 0);
-        else all = false;
-        if (entry && !request.keepsTicket) this.#remove(key, entry);
-        else if (entry && ours) this.#stand(key, entry, true);
-        if (!this.holder(key)) {
-          waiting = this.#wake(key, request.keepsTicket ? entry : undefined) || waiting;
-        }
-      }
-      if (!all) return "deny";
-      return waiting ? "grant, others wait" : "grant";
+      const [reply] = numbers(releaseQueued(this.#context, keys, args));
+      return () => {
+        if (reply === 3) request.hasWaiters = true;
+        if (reply === 0) request.deny(nodeIndex);
+        else request.grant(nodeIndex);
+      };
+    });
+  }
+
+  override extend(request: LockRequest, nodeIndex: number): void {
+    const { keys, value, ttlMs } = request;
+    this.#take("extend", request, nodeIndex, () => {
+      const holds = keys.every((key) => this.holder(key) === value);
+      for (const key of holds ? keys : []) this.set(key, value, ttlMs);
+      return () => holds ? request.grant(nodeIndex) : request.deny(nodeIndex);
     });
   }
 
   subscribe(listener: queue.ReleaseListener, nodeIndex: number): void {
-    this.listened++;
-    this.#own = { listener, nodeIndex };
+    this.subscribes++;
+    this.#own = this.#subscription(listener, nodeIndex);
     if (this.refusal) return this.refuse(this.refusal);
-    if (this.listenMs === Infinity) return;
-    this.#later(this.listenMs, () => this.tell());
+    if (this.subscribeMs !== Infinity) this.#later(this.subscribeMs, () => this.confirm());
   }
 
   unsubscribe(): void {
-    this.unlistened++;
-    if (this.#own) this.#listening.delete(this.#own.listener.id);
+    this.unsubscribes++;
+    if (this.#own) this.#server.channels.leave(this.#own.connection);
   }
 
-  leaveQueue(keys: readonly string[], entry: string): void {
-    this.leaves.push(entry);
-    for (const key of keys) {
-      if (this.#remove(key, entry) && !this.holder(key)) this.#wake(key);
-    }
+  leaveQueue(keys: readonly string[], ticketId: string): void {
+    this.leaves.push(ticketId);
+    leave(this.#context, keys, [ticketId]);
   }
 
   /** The same server, as another client comes to it. */
   peer(): LockNode {
-    let id = "";
+    let own: Subscription | undefined;
     return {
       name: this.name,
       acquire: (request, nodeIndex) => this.acquire(request, nodeIndex),
@@ -177,92 +233,43 @@ export class WaitingNode extends FakeNode {
       release: (request, nodeIndex) => this.release(request, nodeIndex),
       inspect: (key) => this.inspect(key),
       subscribe: (listener, nodeIndex) => {
-        id = listener.id;
-        this.#listening.set(id, { listener, nodeIndex });
+        own = this.#subscription(listener, nodeIndex);
+        this.#server.channels.subscribe(own.connection, channelOf(listener.id));
         listener.onSubscribed(nodeIndex);
       },
-      unsubscribe: () => void this.#listening.delete(id),
-      leaveQueue: (keys, entry) => this.leaveQueue(keys, entry),
+      unsubscribe: () => own && this.#server.channels.leave(own.connection),
+      leaveQueue: (keys, ticketId) => this.leaveQueue(keys, ticketId),
     };
   }
 
-  #acquireOrWait(
-    { keys, value, ttlMs }: LockRequest,
-    { ticketId }: queue.QueueTicket,
-    claim: queue.QueuePriority,
-  ): Answer {
-    const blocked = keys.find((key) => {
-      return this.holder(key) || claim === "last" && this.#wake(key, ticketId);
+  get #context() {
+    return { server: this.#server, connection: connectionOf(() => {}), keys: this.#keyspace };
+  }
+
+  #isSubscribed(client: string): boolean {
+    return this.#server.channels.publish(channelOf(client), "") > 0;
+  }
+
+  #subscription(listener: queue.ReleaseListener, nodeIndex: number): Subscription {
+    const connection = connectionOf((encoded) => {
+      const message = encoded.split("\r\n").at(-2)!;
+      if (message === "") return;
+      const notice = message.endsWith("+") ? "next" : message.endsWith("-") ? "taken" : "first";
+      const ticketId = message.replace(/[+-]$/u, "");
+      this.#later(this.notifyMs, () => listener.onReleased(nodeIndex, ticketId, notice));
     });
-    if (blocked === undefined) {
-      for (const key of keys) {
-        const overtakes = claim === "overdue" && this.line(key).indexOf(ticketId) > 0;
-        this.#remove(key, ticketId);
-        const [first, ...others] = this.line(key);
-        if (overtakes) this.#lines.set(key, [...others, first]);
-        this.set(key, value, ttlMs);
-      }
-      return "grant";
-    }
-    for (const key of keys) {
-      if (key !== blocked && this.#remove(key, ticketId) && !this.holder(key)) this.#wake(key);
-    }
-    this.#stand(blocked, ticketId, claim !== "last");
-    const line = this.line(blocked);
-    const remainingMs = this.keys[blocked]?.remainingMs ?? 0;
-    return { remainingMs, ahead: line.indexOf(ticketId), length: line.length };
+    return { listener, nodeIndex, connection };
   }
 
-  /** Puts a ticket in line: at its end or front, but for those about which the times of coming say otherwise. */
-  #stand(key: string, entry: string, front: boolean): void {
-    const line = this.line(key);
-    if (line.includes(entry)) return;
-    let place = front ? 0 : line.length;
-    for (;;) {
-      const other = line.at(front ? place : place - 1);
-      if (other === undefined || !front && place === 0) break;
-      const leadMs = since(other) - since(entry);
-      const later = leadMs > 0 || leadMs === 0 && other > entry;
-      if (later === front || !front && leadMs > SKEW_MS_MAX) break;
-      place += front ? 1 : -1;
-    }
-    this.#lines.set(key, line.toSpliced(place, 0, entry));
-  }
-
-  #remove(key: string, entry: string): boolean {
-    const before = this.line(key);
-    this.#lines.set(key, before.filter((other) => other !== entry));
-    return before.includes(entry);
-  }
-
-  /** Wakes the first in line for whom somebody listens; says whether there is one, and not `own`. */
-  #wake(key: string, own?: string): boolean {
-    for (const entry of this.line(key)) {
-      if (entry === own) return false;
-      const id = clientOf(entry);
-      if (!this.#listening.has(id)) {
-        this.#remove(key, entry);
-        continue;
-      }
-      this.wakes.push(entry);
-      const told = this.#listening.get(id);
-      if (told) {
-        this.#later(this.wakeMs, () => told.listener.onReleased(told.nodeIndex, entry, key));
-      }
-      return true;
-    }
-    return false;
-  }
-
-  #take(operation: Operation, request: LockRequest, nodeIndex: number, act: () => Answer): void {
+  #take(operation: Operation, request: LockRequest, nodeIndex: number, act: () => () => void) {
     const { keys, value, ttlMs } = request;
     this.calls.push({ operation, keys, value, ttlMs, atMs: this.#clock.monotonicMs() });
     if (this.closed > 0) return request.fail(nodeIndex, new Error(`${this.name} is closed`));
     const mode = this.modes[operation] ?? this.mode;
     const done = () => {
       if (mode === "fail") return request.fail(nodeIndex, new Error(`${this.name} is down`));
-      const answer = act();
-      if (mode !== "lose-reply") this.#later(this.replyMs, () => reply(request, nodeIndex, answer));
+      const reply = act();
+      if (mode !== "lose-reply") this.#later(this.replyMs, reply);
     };
     if (mode === "hang" || this.#held.length > 0) this.#held.push(done);
     else this.#later(this.requestMs, done);
@@ -274,22 +281,46 @@ export class WaitingNode extends FakeNode {
   }
 }
 
-function clientOf(entry: string): string {
-  return entry.slice(0, entry.indexOf(":"));
+/** Writes down what is published. */
+class RecordedChannels extends Channels {
+  readonly #messages: string[];
+
+  constructor(messages: string[]) {
+    super();
+    this.#messages = messages;
+  }
+
+  override publish(channel: string, message: string): number {
+    if (message !== "") this.#messages.push(message);
+    return super.publish(channel, message);
+  }
 }
 
-function since(entry: string): number {
-  return Number(entry.slice(entry.lastIndexOf(":") + 1));
+/** Of a clock that only tells the time. */
+const nowhere = {
+  setTimer: () => undefined,
+  clearTimer: () => {},
+  keepAlive: () => {},
+};
+
+function connectionOf(deliver: (message: string) => void): ConnectionState {
+  return { id: 0, database: 0, authenticated: true, name: "", deliver };
 }
 
-function reply(request: LockRequest, nodeIndex: number, answer: Answer): void {
-  if (typeof answer === "object") return request.enqueued!(nodeIndex, answer);
-  if (answer === "deny") return request.deny(nodeIndex);
-  if (answer === "grant, others wait") request.hasWaiters = true;
-  request.grant(nodeIndex);
+function clientOf(ticket: string): string {
+  return ticket.slice(0, ticket.indexOf(":"));
 }
 
-/** A lock client over nodes in memory that put callers in line, on faked time. */
+function channelOf(client: string): string {
+  return WAKE_CHANNEL + client;
+}
+
+/** The integers of a reply. */
+function numbers(reply: string): number[] {
+  return [...reply.matchAll(/^:(-?\d+)\r\n/gmu)].map(([, number]) => Number(number));
+}
+
+/** A lock client over nodes in memory with queues, on faked time. */
 export class WaitingCluster extends FakeCluster {
   override readonly nodes: WaitingNode[];
   override readonly redlock: Redlock;
@@ -309,12 +340,12 @@ export class WaitingCluster extends FakeCluster {
     for (const node of this.nodes) node.set(key, "other", ttlMs);
   }
 
-  /** Has whoever holds `key` release it. */
+  /** Has the holder of `key` release it. */
   free(key = "a"): void {
     for (const node of this.nodes) node.free(key);
   }
 
-  /** Another client of the same servers, which they put in line as well. */
+  /** Another client of the same servers. */
   override contender(options: RedlockOptions = {}): Redlock {
     const prefix = `c${++this.#clients}`;
     let drawn = 0;
@@ -323,77 +354,13 @@ export class WaitingCluster extends FakeCluster {
     return redlockOn(wheel, this.nodes.map((node) => node.peer()), options);
   }
 
-  /** What the attempts claimed on the first node. */
-  get claims(): string[] {
-    return [...this.nodes[0].claims];
+  /** The priorities of the acquisitions on the first node. */
+  get priorities(): string[] {
+    return [...this.nodes[0].priorities];
   }
 
-  /** Who waits on each node. */
-  get lines(): string[][] {
-    return this.nodes.map((node) => node.line());
-  }
-}
-
-/** One client's stand in the line for "a", below the calls. */
-export class Stand {
-  readonly cluster: WaitingCluster;
-  readonly client: ClientState;
-  readonly notifications: ReleaseNotifications;
-  readonly waiter: QueuedWaiter;
-  /** The last attempt, and a promise that resolves once it is decided. */
-  latest: Round | undefined = undefined;
-  asked: Promise<void> | undefined = undefined;
-
-  /**
-   * @param nodeCount How many nodes there are.
-   * @param prepare Sees to them before they are asked to tell.
-   */
-  constructor(
-    nodeCount = 3,
-    prepare: (cluster: WaitingCluster) => void = () => {},
-    options: RedlockOptions = {},
-  ) {
-    this.cluster = new WaitingCluster(nodeCount);
-    prepare(this.cluster);
-    const { wheel, nodes, events } = this.cluster;
-    this.client = createClientState(wheel, nodes);
-    this.notifications = new ReleaseNotifications(this.client, (event) => void events.push(event));
-    this.waiter = new QueuedWaiter(this.notifications, this.client, ["a"]);
-    this.waiter.settings = resolveOptions("test", { ...UNHURRIED, ...options });
-  }
-
-  /** Has the nodes with these numbers wake it. */
-  wake(...numbers: number[]): void {
-    for (const number of numbers) this.cluster.nodes[number].wake(this.waiter.ticketId);
-  }
-
-  /** The present, in milliseconds. */
-  get nowMs(): number {
-    return this.cluster.clock.monotonicMs();
-  }
-
-  /** Makes one attempt for a second's lock, and takes it back if it fails. */
-  async attempt(): Promise<Round> {
-    const round = this.begin();
-    await advanceUntil(this.cluster.clock, this.asked!, 1_000, 1);
-    if (round.decision !== "granted") undo(round, true);
-    return round;
-  }
-
-  /** Begins an attempt. */
-  begin(nodeTimeoutMs = 500): Round {
-    const value = this.cluster.wheel.random.value();
-    const round = this.latest = new Round(this.client, ["a"], value, 1_000);
-    round.ticket = this.waiter.next();
-    this.asked = round.ask(askToAcquire, nodeTimeoutMs);
-    return round;
-  }
-
-  /** Waits after an attempt; says for how long, in milliseconds. */
-  async wait(denied: Round, limitMs = 120_000, signal?: AbortSignal): Promise<number> {
-    const startMs = this.nowMs;
-    const { clock } = this.cluster;
-    await advanceUntil(clock, this.waiter.wait(0, limitMs, signal, denied), limitMs + 1, 1);
-    return this.nowMs - startMs;
+  /** The tickets in the queue on each node. */
+  get queues(): string[][] {
+    return this.nodes.map((node) => node.queue());
   }
 }

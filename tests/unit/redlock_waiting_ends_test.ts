@@ -103,7 +103,7 @@ for (const how of ["tryAcquire()", "acquire() with a waitMs of 0"]) {
       assertInstanceOf(outcome, LockHeldError);
       assertEquals(outcome.votes.length, 3);
     }
-    assertEquals([callers.asked, callers.cluster.claims], [[2, 2, 2], ["none", "none"]]);
+    assertEquals([callers.asked, callers.cluster.priorities], [[2, 2, 2], ["none", "none"]]);
     await callers.release("first");
     assertEquals(callers.won, ["first", "second"]);
     await close(callers.cluster);
@@ -144,7 +144,7 @@ Deno.test("Redlock.tryAcquire() that fails leaves nothing that later calls would
   callers.cluster.free();
   callers.call("next");
   await callers.advance(0);
-  assertEquals([callers.won, callers.cluster.nodes[0].listened], [["next"], 0]);
+  assertEquals([callers.won, callers.cluster.nodes[0].subscribes], [["next"], 0]);
   await close(callers.cluster);
 });
 
@@ -169,7 +169,7 @@ Deno.test("Redlock.acquire() goes on at once when its client's lock is lost", as
   await rejection(callers.cluster, first.extend());
   await callers.advance(1_000);
   assertInstanceOf(first.signal.reason, LockLostError);
-  assertEquals(callers.cluster.claims.slice(0, 2), ["none", "none"]);
+  assertEquals(callers.cluster.priorities.slice(0, 2), ["none", "none"]);
   callers.cluster.free();
   await callers.advance(0);
   assertEquals(callers.won, ["first", "second"]);
@@ -198,7 +198,7 @@ for (const how of ["lost", "given up"]) {
     const callers = new Callers({ ttlMs: 1_000 });
     const onEvent = ({ type }: RedlockEvent) => {
       if (type !== "acquired") return;
-      if (how === "lost") callers.cluster.clock.advanceSync(1_000);
+      if (how === "lost") callers.cluster.clock.advanceSync(1_001);
       else controller.abort(REASON);
     };
     callers.call("first", { onEvent, signal: controller.signal });
@@ -247,8 +247,8 @@ for (const how of ["notify: false", "nodes that refuse to tell"]) {
     for (const node of callers.cluster.nodes) node.refusal = new Error("NOPERM");
     for (const who of ["first", "second", "third"]) callers.call(who);
     await callers.advance(7_000);
-    assert(callers.cluster.claims.length > 4);
-    assert(callers.cluster.claims.every((claim) => claim === "none"));
+    assert(callers.cluster.priorities.length > 4);
+    assert(callers.cluster.priorities.every((claim) => claim === "none"));
     assertEquals(callers.won, ["first"]);
     await callers.release("first");
     await callers.release("second");
@@ -285,7 +285,7 @@ Deno.test("Redlock.close() ends every call that waits, wherever it stands, and l
 
 Deno.test("Redlock.close() while nodes are asked to tell leaves no timer, whatever they tell then", async () => {
   const callers = new Callers();
-  for (const node of callers.cluster.nodes) node.listenMs = 10;
+  for (const node of callers.cluster.nodes) node.subscribeMs = 10;
   callers.cluster.occupy();
   callers.call("first");
   await callers.advance(5);

@@ -22,7 +22,7 @@ Deno.test("Redlock.acquire() is first in, first out, and asks the nodes once for
     await bench.release(who);
   }
   assertEquals([bench.won.length, bench.asked], [4, [4, 4, 4]]);
-  assertEquals(bench.cluster.claims, Array(4).fill("none"));
+  assertEquals(bench.cluster.priorities, Array(4).fill("none"));
   await close(bench.cluster);
 });
 
@@ -30,7 +30,7 @@ Deno.test("Redlock.acquire() asks no node while its client has the lock, however
   const bench = await held("second", "third");
   await bench.advance(500_000);
   assertEquals([bench.asked, bench.won], [[1, 1, 1], ["first"]]);
-  assertEquals(bench.cluster.nodes.map(({ listened }) => listened), [0, 0, 0]);
+  assertEquals(bench.cluster.nodes.map(({ subscribes }) => subscribes), [0, 0, 0]);
   await close(bench.cluster);
 });
 
@@ -60,13 +60,17 @@ Deno.test("Redlock.acquire() waits for the release to be answered by a quorum, a
 
 Deno.test("Redlock.acquire() has the first call alone ask while others hold the lock", async () => {
   const bench = await blocked("first", "second", "third");
-  assertEquals([bench.asked, bench.cluster.claims], [[2, 2, 2], ["none", "last"]]);
-  await bench.advance(50_000);
+  assertEquals([bench.asked, bench.cluster.priorities], [[2, 2, 2], ["none", "in-order"]]);
+  await bench.advance(25_000);
   assertEquals(bench.asked, [2, 2, 2]);
-  assertEquals(bench.cluster.lines.map(({ length }) => length), [1, 1, 1]);
+  assertEquals(bench.cluster.queues.map(({ length }) => length), [1, 1, 1]);
   bench.cluster.free();
   await bench.advance(0);
-  assertEquals([bench.won, bench.cluster.claims], [["first"], ["none", "last", "woken"]]);
+  assertEquals([bench.won, bench.cluster.priorities], [["first"], [
+    "none",
+    "in-order",
+    "in-order",
+  ]]);
   for (const who of ["first", "second", "third"]) await bench.release(who);
   assertEquals(bench.won, ["first", "second", "third"]);
   await close(bench.cluster);
@@ -112,18 +116,18 @@ Deno.test("Redlock.acquire() lines up behind others who wait at the release, onc
   const { nodes } = bench.cluster;
   for (const node of nodes) {
     node.enqueue("a", "other:1");
-    node.listenMs = 10;
+    node.subscribeMs = 10;
   }
   await bench.release("first");
   await bench.advance(9);
-  assertEquals([bench.asked, nodes[0].wakes], [[1, 1, 1], ["other:1"]]);
-  for (const node of nodes) { // who was woken takes it
+  assertEquals([bench.asked, nodes[0].messages], [[1, 1, 1], ["other:1"]]);
+  for (const node of nodes) { // who was notified takes it
     node.set("a", "theirs");
     node.drop("a", "other:1");
   }
   await bench.advance(1);
-  assertEquals(bench.cluster.claims, ["none", "last"]);
-  assertEquals(bench.cluster.lines.map(({ length }) => length), [1, 1, 1]);
+  assertEquals(bench.cluster.priorities, ["none", "in-order"]);
+  assertEquals(bench.cluster.queues.map(({ length }) => length), [1, 1, 1]);
   await bench.advance(1_000);
   bench.cluster.free();
   await bench.advance(0);
@@ -138,12 +142,15 @@ Deno.test("Redlock.acquire() lines up with its first attempt where the lock was 
   await bench.release("first");
   bench.call("second");
   await bench.advance(0);
-  assertEquals(bench.cluster.claims, ["none", "last", "woken", "last"]);
+  assertEquals(bench.cluster.priorities, ["none", "in-order", "in-order", "in-order"]);
   await bench.release("second");
   await bench.advance(30_000);
   bench.call("third");
   await bench.advance(0);
-  assertEquals([bench.won, bench.cluster.claims.at(-1)], [["first", "second", "third"], "none"]);
+  assertEquals([bench.won, bench.cluster.priorities.at(-1)], [
+    ["first", "second", "third"],
+    "none",
+  ]);
   await close(bench.cluster);
 });
 
@@ -151,19 +158,19 @@ Deno.test("Redlock.acquire() leaves the lines on the nodes when its last call ha
   const bench = await blocked("first");
   bench.call("second", { waitMs: 500 });
   await bench.advance(500);
-  assertEquals(bench.cluster.lines.map(({ length }) => length), [1, 1, 1]);
+  assertEquals(bench.cluster.queues.map(({ length }) => length), [1, 1, 1]);
   const rejected = new AbortController();
   bench.call("third", { signal: rejected.signal });
   rejected.abort(REASON);
   await bench.advance(0);
-  assertEquals(bench.cluster.lines.map(({ length }) => length), [1, 1, 1]);
+  assertEquals(bench.cluster.queues.map(({ length }) => length), [1, 1, 1]);
   await close(bench.cluster);
   const alone = new Callers({ waitMs: 500 });
   alone.cluster.occupy();
   alone.call("first");
   await alone.advance(500);
   assertInstanceOf(alone.error("first"), LockHeldError);
-  assertEquals(alone.cluster.lines, [[], [], []]);
+  assertEquals(alone.cluster.queues, [[], [], []]);
   await close(alone.cluster);
 });
 
@@ -189,8 +196,8 @@ Deno.test("Redlock.acquire() of two clients has the lock go from one to the othe
     await bench.release(who);
   }
   const [node] = bench.cluster.nodes;
-  assertEquals([node.line(), node.holder("a")], [[], undefined]);
-  assert(node.claims.length <= 8, `${node.claims}`);
+  assertEquals([node.queue(), node.holder("a")], [[], undefined]);
+  assert(node.priorities.length <= 8, `${node.priorities}`);
   await settle(bench.cluster, other.close());
   await close(bench.cluster);
 });
@@ -200,11 +207,11 @@ Deno.test("Redlock.acquire() that a minority grants does not wake itself, and as
   for (const node of callers.cluster.nodes.slice(0, 2)) node.set("a", "other", 50_000);
   callers.call("first");
   await callers.advance(49_000);
-  const { claims } = callers.cluster;
-  assertEquals(claims, ["none", ...claims.slice(1).fill("last")]);
-  assertLess(claims.length, 10);
-  assertEquals(callers.cluster.lines.map(({ length }) => length), [1, 1, 1]);
-  await callers.advance(1_000);
+  const { priorities } = callers.cluster;
+  assertEquals(priorities, ["none", ...priorities.slice(1).fill("in-order")]);
+  assertLess(priorities.length, 10);
+  assertEquals(callers.cluster.queues.map(({ length }) => length), [1, 1, 1]);
+  await callers.advance(1_002);
   assertEquals(callers.won, ["first"]);
   await close(callers.cluster);
 });
@@ -215,7 +222,7 @@ async function inLineOnOne(): Promise<Callers> {
   const { nodes } = callers.cluster;
   for (const node of nodes.slice(0, 2)) node.free("a");
   await callers.advance(0);
-  assertEquals([callers.won, callers.cluster.lines.map(({ length }) => length)], [["first"], [
+  assertEquals([callers.won, callers.cluster.queues.map(({ length }) => length)], [["first"], [
     0,
     0,
     1,
@@ -223,28 +230,32 @@ async function inLineOnOne(): Promise<Callers> {
   return callers;
 }
 
-Deno.test("Redlock.acquire() that has the lock passes a wake-up on to those behind it", async () => {
+Deno.test("Redlock.acquire() that has the lock takes no notice of a late notification, and its release notifies the next", async () => {
   const callers = await inLineOnOne();
   const [, , node] = callers.cluster.nodes;
   node.enqueue("a", "other:1");
-  const [entry] = node.line();
+  const [ticket] = node.queue();
+  const asked = callers.asked;
   node.free("a");
   await callers.advance(0);
-  assertEquals([node.leaves, node.wakes], [[entry], [entry, "other:1"]]);
-  assertEquals(node.line(), ["other:1"]);
+  assertEquals([node.leaves, node.messages], [[], [ticket, "other:1+"]]);
+  await callers.advance(10_000);
+  assertEquals([callers.asked, node.queue()], [asked, [ticket, "other:1"]]);
+  await callers.release("first");
+  assertEquals([node.queue(), node.messages.at(-1)], [["other:1"], "other:1"]);
   await close(callers.cluster);
 });
 
 Deno.test("Redlock.acquire() leaves the line with its lock where it still stood, and the next lines up anew", async () => {
   const callers = await inLineOnOne();
   const [, , node] = callers.cluster.nodes;
-  const [before] = node.line();
+  const [before] = node.queue();
   callers.call("second");
   await callers.release("first");
   assertEquals(callers.won, ["first", "second"]);
-  assertEquals([node.line().length, node.line().includes(before)], [1, false]);
+  assertEquals([node.queue().length, node.queue().includes(before)], [1, false]);
   await callers.release("second");
-  assertEquals(callers.cluster.lines, [[], [], []]);
+  assertEquals(callers.cluster.queues, [[], [], []]);
   await close(callers.cluster);
 });
 
@@ -282,10 +293,10 @@ for (const [how, options] of [["whose time is over", { waitMs: 1_500 }], ["that 
     controller.abort(REASON);
     await bench.advance(0);
     assertEquals([...bench.errors.keys()], ["first"]);
-    const lines = bench.cluster.lines;
-    assertEquals(lines.map(({ length }) => length), [1, 1, 1]);
+    const { queues } = bench.cluster;
+    assertEquals(queues.map(({ length }) => length), [1, 1, 1]);
     await bench.advance(1_000);
-    assertEquals(bench.cluster.lines, lines);
+    assertEquals(bench.cluster.queues, queues);
     bench.cluster.free();
     await bench.advance(0);
     assertEquals(bench.won, ["second"]);

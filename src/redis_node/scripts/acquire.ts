@@ -3,10 +3,10 @@
  *
  * @module
  */
-import { NAMES, STAND, WAKE } from "./queue.ts";
+import { NOTIFY } from "./queue.ts";
 import { lua, type Script } from "./script.ts";
 
-/** `KEYS` resources, `ARGV` value, TTL: sets all keys or none; 1 or 0. A single key is a plain `SET NX PX`. */
+/** `KEYS` resources; `ARGV` value, TTL: sets all keys, 1, or none, 0. A single key is a plain `SET NX PX`. */
 export const ACQUIRE_ALL: Script = {
   source: `for _, key in ipairs(KEYS) do
   if redis.call('EXISTS', key) == 1 then return 0 end
@@ -19,51 +19,72 @@ return 1
   sha1: "4df62321cd567593267878acb4c28e1f7a3cc4af",
 };
 
-/** Taking the keys, or a place in line. Where there is a function `fence`, it counts what is granted. */
-export const ACQUIRE_KEYS = `local entry, claim = ARGV[3], tonumber(ARGV[4])
-local blocked
+/**
+ * Takes the keys, or a place in their queues. If there is a function `fence`, it counts what is granted.
+ *
+ * A ticket stands in the queues of all keys, with one score. So among clients that want several keys, the one that has
+ * waited longest comes to be the first in all its queues, and no two of them wait for each other. Being in one of the
+ * queues proves the score for the others.
+ */
+export const ACQUIRE_KEYS = `local ticket, overdue = ARGV[3], ARGV[4] == '1'
+local blocked, lives = false, {}
 for index, key in ipairs(KEYS) do
-  if redis.call('EXISTS', key) == 1 or claim == 0 and wake(key, entry) then
-    blocked = index
-    break
-  end
+  lives[index] = redis.call('PTTL', key)
+  blocked = blocked or lives[index] ~= -2
+end
+if not blocked and not overdue then
+  for _, key in ipairs(KEYS) do blocked = notify(key, ticket) or blocked end
 end
 if not blocked then
-  for _, key in ipairs(entry == '' and {} or KEYS) do
-    local list = waiters(key)
-    local ahead = claim == 2 and redis.call('LPOS', list, entry)
-    redis.call('LREM', list, 1, entry)
-    if ahead and ahead > 0 then
-      redis.call('RPUSH', list, redis.call('LINDEX', list, 0)) -- first, so that the list lives on
-      redis.call('LPOP', list)
-    end
+  for _, key in ipairs(ticket == '' and {} or KEYS) do
+    local queue = 'hasp:queue:' .. key
+    local first = overdue and redis.call('ZRANGE', queue, 0, 0)[1]
+    redis.call('ZREM', queue, ticket, first or ticket)
+    local next = redis.call('ZRANGE', queue, 0, 0)[1]
+    if next then publish(next, next .. '-') end
   end
-  local granted = fence and fence(KEYS, ARGV[5]) or 1
+  local granted = fence and fence(KEYS, ARGV[6]) or 1
   for _, key in ipairs(KEYS) do
     redis.call('SET', key, ARGV[1], 'PX', ARGV[2])
   end
   return granted
 end
-if entry == '' then return 0 end
-for index, key in ipairs(KEYS) do
-  if index ~= blocked and redis.call('LREM', waiters(key), 1, entry) == 1 then
-    if redis.call('EXISTS', key) == 0 then wake(key) end
-  end
+if ticket == '' then return 0 end
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local held, ahead, length, score = -2, 0, 0, tonumber(ARGV[5])
+local known, last
+for _, key in ipairs(KEYS) do
+  local queue = 'hasp:queue:' .. key
+  known = tonumber(redis.call('ZSCORE', queue, ticket)) or known
+  last = tonumber(redis.call('ZRANGE', queue, -1, -1, 'WITHSCORES')[2]) or last
 end
-local list = waiters(KEYS[blocked])
-local ahead = stand(list, entry, claim > 0)
-redis.call('PEXPIRE', list, 180000)
-return { redis.call('PTTL', KEYS[blocked]), ahead, redis.call('LLEN', list) }
+if known then
+  if score < known or score > now + 250000 then score = known end
+else
+  score = math.min(score, now + 250000)
+  if last and score < last - 250000 then score = last + 1 end
+end
+for index, key in ipairs(KEYS) do
+  local queue = 'hasp:queue:' .. key
+  redis.call('ZADD', queue, score, ticket)
+  redis.call('PEXPIRE', queue, 180000)
+  ahead = math.max(ahead, redis.call('ZRANK', queue, ticket))
+  length = math.max(length, redis.call('ZCARD', queue))
+  if held ~= -1 then held = lives[index] == -1 and -1 or math.max(held, lives[index]) end
+end
+return { held, ahead, length, score, now }
 `;
 
 /**
- * `KEYS` resources; `ARGV` value, TTL, entry, claim: sets all keys and leaves the lists, or sets none
- * and stands in the list of one that is in the way. A claim of 0 keeps to the line: where others wait the key is
- * theirs, even while it is free. 1 was woken, and takes what is free. 2 has waited in vain for those before it: it
- * takes what is free, and the head goes to the end. 1 where all were set; else for how long the key is held (as `PTTL` tells), how
- * many stand before the entry, and how many in all.
+ * `KEYS` resources; `ARGV` value, TTL, ticket, priority, score: sets all keys and leaves their queues, or sets none and
+ * stands in their queues. With priority 0 it keeps to the order: a key is for the first ticket in its queue, even while
+ * it is free. With priority 1 the ticket has waited for the first, which did not use its turn: it takes keys that are
+ * free, and drops the first. Returns 1 if all were set; else how long the keys are held (as `PTTL` returns it; -2 if all
+ * are free, but others are ahead), the number of tickets ahead, the number of all tickets, the ticket's score, and the
+ * node's time in microseconds.
  */
 export const ACQUIRE_OR_WAIT: Script = {
-  source: /* @__PURE__ */ lua(NAMES, WAKE, STAND, "local fence\n", ACQUIRE_KEYS),
-  sha1: "232ba8b9f29a3f62340d3babc2edc57355b79045",
+  source: /* @__PURE__ */ lua(NOTIFY, "local fence\n", ACQUIRE_KEYS),
+  sha1: "b22a7c577bff0b0776cf042a4b25a2497942f46b",
 };

@@ -5,24 +5,24 @@
  */
 import { ACQUIRE_KEYS } from "./acquire.ts";
 import { EXTEND_KEYS } from "./extend.ts";
-import { NAMES, STAND, waitersKey, WAKE } from "./queue.ts";
+import { NOTIFY } from "./queue.ts";
 import { lua, type Script } from "./script.ts";
 
 /**
- * The counter of fencing tokens of `key`: in one cluster slot with it.
+ * The counter of fencing tokens of `key`.
  *
  * @param key The key of a resource.
  */
 export function counterKey(key: string): string {
-  return waitersKey(key).slice(0, -"waiters".length) + "fence";
+  return `hasp:fence:${key}`;
 }
 
 /**
- * The counters of fencing tokens, `{key}:fence`. Several keys share the highest count, so that one token is above all
+ * The counters of fencing tokens, `hasp:fence:<key>`. Several keys share the highest count, so that one token is above all
  * earlier ones of each. A count is written by `string.format`, as `tostring` keeps fourteen digits.
  */
 const FENCE = `local function counter(key)
-  return (waiters(key):gsub('waiters$', 'fence'))
+  return 'hasp:fence:' .. key
 end
 local function count(key)
   return tonumber(redis.call('GET', counter(key)))
@@ -69,29 +69,27 @@ return count
 };
 
 /**
- * As {@linkcode ACQUIRE_OR_WAIT}, with the hint for counters that are missing, and an entry that may be empty: then
- * nobody stands in line, and 0 is the answer where a key is in the way. The count is the answer where all were set.
+ * As {@linkcode ACQUIRE_OR_WAIT}, with the hint for counters that are missing, and a ticket that may be empty: then
+ * it joins no queue, and returns 0 if a key is in the way. The count is the answer where all were set.
  */
 export const ACQUIRE_FENCED: Script = {
-  source: /* @__PURE__ */ lua(NAMES, WAKE, STAND, FENCE, ACQUIRE_KEYS),
-  sha1: "130ebd0ff3817a05e86ac8732688ca51c691e720",
+  source: /* @__PURE__ */ lua(NOTIFY, FENCE, ACQUIRE_KEYS),
+  sha1: "e6bc8e9bc6f27028e0d7f1988aaa9b911fdcbe9b",
 };
 
 /** As {@linkcode EXTEND}, and lifts the counters to the token in `ARGV[3]`: those of keys set again as well. */
 export const EXTEND_FENCED: Script = {
   source: /* @__PURE__ */ lua(
-    NAMES,
     FENCE,
     EXTEND_KEYS,
     "lift(KEYS, ARGV[3])\nreturn missing and 2 or 1\n",
   ),
-  sha1: "ad2a5913001b83f4a783c9a57d69578afd9b13c2",
+  sha1: "8145a90135cff84a0b62e94025b8322cc88c5743",
 };
 
 /** `KEYS` resources; `ARGV` value, token: lifts the counters to the token; the count then, or 0 where a key is not ours. */
 export const RAISE: Script = {
   source: /* @__PURE__ */ lua(
-    NAMES,
     FENCE,
     `for _, key in ipairs(KEYS) do
   if redis.call('GET', key) ~= ARGV[1] then return 0 end
@@ -99,5 +97,5 @@ end
 return lift(KEYS, ARGV[2])
 `,
   ),
-  sha1: "2c8139587631d96f8a7e823c17a676344ce3130f",
+  sha1: "dc79ea55f36e2d83c8a397daac168070f15ab040",
 };

@@ -1,25 +1,47 @@
 /**
- * The script that releases a lock and wakes the next waiter.
+ * The scripts that release a lock and notify the next waiter.
  *
  * @module
  */
-import { NAMES, STAND, WAKE } from "./queue.ts";
+import { NOTIFY } from "./queue.ts";
 import { lua, type Script } from "./script.ts";
 
 /**
- * `KEYS` resources; `ARGV` value, and, where the lock was waited for, the entry and "leave" or "stay":
- * deletes what is ours, takes the entry out of line or puts it back, and wakes who is next: but not the entry that is
- * put back, which has just asked. 0 where a key was not ours;
- * 1 where all were; 3 where all were and somebody else waits.
+ * `KEYS` one resource; `ARGV` value: deletes the key if it holds the value. Returns 0 if it did not, 1 if it did, 3 if
+ * it did and a waiter was notified. Without waiters it makes three calls.
  */
 export const RELEASE: Script = {
   source: /* @__PURE__ */ lua(
-    NAMES,
-    WAKE,
-    STAND,
+    `local value = redis.call('GET', KEYS[1])
+if value == ARGV[1] then
+  redis.call('DEL', KEYS[1])
+elseif value then
+  return 0
+end
+local waiters = redis.pcall('ZRANGE', 'hasp:queue:' .. KEYS[1], 0, 0)
+if not waiters[1] then return value and 1 or 0 end
+`,
+    NOTIFY,
+    `local notified = notify(KEYS[1])
+return value and (notified and 3 or 1) or 0
+`,
+  ),
+  sha1: "a5b5baf7ceb377144725d0d7123e8b474fff3412",
+};
+
+/**
+ * `KEYS` resources; `ARGV` value, and, if the lock was waited for, the ticket; and, if its client waits on, its score:
+ * deletes the keys that hold the value. Takes the ticket out of the queues, or puts it back where a key held the value.
+ * Notifies the next waiter of each key that is free, but not the ticket that is put back: it has just asked. Returns 0
+ * if a key did not hold the value, 1 if all did, 3 if all did and a waiter was notified.
+ */
+export const RELEASE_QUEUED: Script = {
+  source: /* @__PURE__ */ lua(
+    NOTIFY,
     `local all, waiting, failure = true, false, nil
-local entry, leaves, stays = ARGV[2], ARGV[3] == 'leave', ARGV[3] == 'stay'
+local ticket, score = ARGV[2], ARGV[3]
 for _, key in ipairs(KEYS) do
+  local queue = 'hasp:queue:' .. key
   local value = redis.pcall('GET', key)
   if value == ARGV[1] then
     redis.call('DEL', key)
@@ -27,19 +49,19 @@ for _, key in ipairs(KEYS) do
     all = false
     if type(value) == 'table' then failure = value end
   end
-  if leaves then
-    redis.pcall('LREM', waiters(key), 1, entry)
-  elseif stays and value == ARGV[1] then
-    if pcall(stand, waiters(key), entry, true) then
-      redis.pcall('PEXPIRE', waiters(key), 180000)
+  if score then
+    if value == ARGV[1] and type(redis.pcall('ZADD', queue, 'NX', score, ticket)) == 'number' then
+      redis.pcall('PEXPIRE', queue, 180000)
     end
+  elseif ticket then
+    redis.pcall('ZREM', queue, ticket)
   end
   if value == ARGV[1] or not value then
-    waiting = wake(key, stays and entry) or waiting
+    waiting = notify(key, score and ticket) or waiting
   end
 end
 return failure or (all and (waiting and 3 or 1) or 0)
 `,
   ),
-  sha1: "ccb11426f3bd21d8db1c8447d653f4d02b3f72a0",
+  sha1: "ef97c494103082397b5cae930a7f360586e9bdd3",
 };

@@ -7,10 +7,10 @@ import { CHANNEL_COMMANDS } from "./channel_commands.ts";
 import { type Command, type CommandContext, wrongArity } from "./command.ts";
 import { CONNECTION_COMMANDS } from "./connection_commands.ts";
 import { KEY_COMMANDS } from "./key_commands.ts";
-import { LIST_COMMANDS } from "./list_commands.ts";
 import { CommandError, failure } from "../server/replies.ts";
 import { SCRIPT_COMMANDS } from "./script_commands.ts";
 import { SERVER_COMMANDS } from "./server_commands.ts";
+import { SORTED_SET_COMMANDS } from "./sorted_set_commands.ts";
 
 /** Bytes of a refused request that an error repeats at the most. */
 const ECHO_BYTES_MAX = 128;
@@ -21,7 +21,7 @@ export const COMMANDS: ReadonlyMap<string, Command> = new Map(
     ...CONNECTION_COMMANDS,
     ...SERVER_COMMANDS,
     ...KEY_COMMANDS,
-    ...LIST_COMMANDS,
+    ...SORTED_SET_COMMANDS,
     ...SCRIPT_COMMANDS,
     ...CHANNEL_COMMANDS,
   }),

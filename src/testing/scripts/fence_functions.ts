@@ -16,7 +16,7 @@ import type { CommandContext } from "../commands/command.ts";
 import { INT64_MAX, parseInteger } from "../commands/integers.ts";
 import { setKey } from "../commands/key_commands.ts";
 import type { Keyspace } from "../server/keyspace.ts";
-import { acquireOrWait } from "./line_functions.ts";
+import { acquireOrWait } from "./queue_functions.ts";
 import { CommandError, integer } from "../server/replies.ts";
 import { atPlace, placeIn, scriptError, toNumber } from "./script_places.ts";
 
@@ -53,7 +53,7 @@ export function acquireFenced(
 ): string {
   const count = () => {
     const counts = names.map((key) => {
-      const last = countIn(context.keys, key, ACQUIRE_FENCED) ?? startOf(context, args[4]);
+      const last = countIn(context.keys, key, ACQUIRE_FENCED) ?? startOf(context, args[5]);
       return last + 1;
     });
     return lift(context.keys, names, Math.max(0, ...counts), ACQUIRE_FENCED);

@@ -14,10 +14,10 @@ import {
 import { CREATED } from "../../redis_node/scripts/creation.ts";
 import { EXTEND } from "../../redis_node/scripts/extend.ts";
 import { LEAVE } from "../../redis_node/scripts/queue.ts";
-import { RELEASE } from "../../redis_node/scripts/release.ts";
+import { RELEASE, RELEASE_QUEUED } from "../../redis_node/scripts/release.ts";
 import { born } from "./birth_function.ts";
 import { acquireCounted, acquireFenced, lift, raise } from "./fence_functions.ts";
-import { acquireOrWait, leave, release } from "./line_functions.ts";
+import { acquireOrWait, leave, release, releaseQueued } from "./queue_functions.ts";
 import type { CommandContext } from "../commands/command.ts";
 import type { Keyspace } from "../server/keyspace.ts";
 import { CommandError, integer } from "../server/replies.ts";
@@ -36,6 +36,7 @@ export const SCRIPT_FUNCTIONS: readonly ScriptFunction[] = [
   integerScript(ACQUIRE_ALL.sha1, acquireAll),
   integerScript(EXTEND.sha1, extend),
   { sha1: RELEASE.sha1, run: release },
+  { sha1: RELEASE_QUEUED.sha1, run: releaseQueued },
   { sha1: ACQUIRE_OR_WAIT.sha1, run: acquireOrWait },
   { sha1: LEAVE.sha1, run: leave },
   { sha1: ACQUIRE_COUNTED.sha1, run: acquireCounted },

@@ -17,8 +17,11 @@ export interface ScriptPlace {
 }
 
 /** `redis.call('GET', key)` in a script. */
-export function getInScript(keyspace: Keyspace, key: string, place: ScriptPlace) {
-  return atPlace(place, () => keyspace.get(key));
+export function getInScript(keyspace: Keyspace, key: string | undefined, place: ScriptPlace) {
+  return atPlace(place, () => {
+    if (key === undefined) throw noArgument();
+    return keyspace.get(key);
+  });
 }
 
 /** `redis.call('SET', key, ARGV[1], 'PX', ARGV[2])` in a script. */
@@ -30,10 +33,15 @@ export function setInScript(
 ): void {
   atPlace(place, () => {
     if (value === undefined || ttl === undefined) {
-      throw new CommandError("ERR Lua redis lib command arguments must be strings or integers");
+      throw noArgument();
     }
     setKey(keyspace, [key, value, "PX", ttl]);
   });
+}
+
+/** An argument of a command in a script is missing. */
+function noArgument(): CommandError {
+  return new CommandError("ERR Lua redis lib command arguments must be strings or integers");
 }
 
 /** Does what a command in a script does; an error names where it stands. */

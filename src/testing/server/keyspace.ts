@@ -1,5 +1,5 @@
 /**
- * Keys, their values – strings and lists – and when they expire.
+ * Keys, their values – strings and sorted sets – and when they expire.
  *
  * Expiry is lazy: a key whose time is over is dropped when it is next looked at, so that there is no timer to
  * clean up. As in Redis the moments are those of the wall clock.
@@ -8,10 +8,11 @@
  */
 import type { Clock } from "../../time/clock.ts";
 import { CommandError } from "./replies.ts";
+import { SortedSet } from "./sorted_set.ts";
 
 /** What stands under a key. */
 interface Entry {
-  value: string | string[];
+  value: string | SortedSet;
   /** The wall clock's millisecond up to which it lives; `undefined` for ever. */
   expiresAtMs: bigint | undefined;
 }
@@ -34,30 +35,36 @@ export class Keyspace {
   /**
    * The value under `key`.
    *
-   * @throws {CommandError} If it is a list.
+   * @throws {CommandError} If it is a sorted set.
    */
   get(key: string): string | undefined {
     const value = this.#live(key)?.value;
-    if (Array.isArray(value)) throw wrongType();
+    if (value instanceof SortedSet) throw wrongType();
     return value;
   }
 
   /**
-   * The list under `key`, itself, first element first; {@linkcode putList} takes a changed one back.
+   * The sorted set under `key`, itself.
    *
-   * @throws {CommandError} If it is no list.
+   * @param key The key.
+   * @param create Whether to put an empty one there if there is none; {@linkcode dropIfEmpty} removes it again.
+   * @throws {CommandError} If something else stands there.
    */
-  list(key: string): string[] | undefined {
+  sortedSet(key: string, create: true): SortedSet;
+  sortedSet(key: string): SortedSet | undefined;
+  sortedSet(key: string, create = false): SortedSet | undefined {
     const value = this.#live(key)?.value;
     if (typeof value === "string") throw wrongType();
-    return value;
+    if (value || !create) return value;
+    const set = new SortedSet();
+    this.#entries.set(key, { value: set, expiresAtMs: undefined });
+    return set;
   }
 
-  /** Puts a list under `key` and leaves its life as it is; an empty list is none, and is deleted. */
-  putList(key: string, items: string[]): void {
-    const expiresAtMs = this.#live(key)?.expiresAtMs;
-    if (items.length === 0) this.#entries.delete(key);
-    else this.#entries.set(key, { value: items, expiresAtMs });
+  /** Deletes the sorted set under `key` if it has no members: servers keep no empty ones. */
+  dropIfEmpty(key: string): void {
+    const value = this.#live(key)?.value;
+    if (value instanceof SortedSet && value.size === 0) this.#entries.delete(key);
   }
 
   /** Whether `key` is there. */

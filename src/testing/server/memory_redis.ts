@@ -49,7 +49,7 @@ export interface MemoryRestartOptions {
  * lock libraries send. It supports these commands:
  *
  * - keys: GET, SET (NX, XX, PX, EX), DEL, EXISTS, PTTL, PEXPIRE, INCR
- * - lists: LPUSH, RPUSH, LPOP, RPOP, LLEN, LRANGE, LREM, LPOS
+ * - sorted sets: ZADD (NX), ZREM, ZCARD, ZRANGE (by rank, WITHSCORES), ZRANK, ZSCORE
  * - scripts: EVAL, EVALSHA and SCRIPT (LOAD, EXISTS, FLUSH), for the scripts of this library and of node-redlock 4 and 5
  * - channels: PUBLISH, SUBSCRIBE, UNSUBSCRIBE
  * - the connection: PING, AUTH, SELECT, CLIENT (ID, GETNAME, SETNAME), RESET, QUIT

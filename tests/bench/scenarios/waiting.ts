@@ -157,15 +157,15 @@ async function resetCounts({ servers }: Bench): Promise<void> {
 
 /**
  * Commands about locks that clients have sent to all servers. What scripts call is counted too, under its own name: of
- * these only SET is sent as well. Our script that may set a key looks with EXISTS first, and ends with PEXPIRE where it
- * has not; peers set keys in scripts alone.
+ * these only SET is sent as well. Our script that may set a key begins with PTTL, and ends with ZCARD if it has not; peers
+ * set keys in scripts alone.
  */
 async function commandsSent({ servers }: Bench, { name }: WorkerProcess): Promise<number> {
   let total = 0;
   for (const server of servers) {
     const counts = await server.commandCounts();
-    const { set = 0, eval: whole = 0, evalsha = 0, exists = 0, pexpire = 0 } = counts;
-    total += whole + evalsha + (name === "ours" ? set - (exists - pexpire) : 0);
+    const { set = 0, eval: whole = 0, evalsha = 0, pttl = 0, zcard = 0 } = counts;
+    total += whole + evalsha + (name === "ours" ? set - (pttl - zcard) : 0);
   }
   return total;
 }

@@ -22,8 +22,8 @@ export {
   EXTEND_FENCED,
 } from "../../../src/redis_node/scripts/fencing.ts";
 export { EXTEND } from "../../../src/redis_node/scripts/extend.ts";
-export { RELEASE } from "../../../src/redis_node/scripts/release.ts";
-export { SKEW_MS_MAX, waitersKey } from "../../../src/redis_node/scripts/queue.ts";
+export { RELEASE, RELEASE_QUEUED } from "../../../src/redis_node/scripts/release.ts";
+export { queueOf, WAKE_CHANNEL } from "../../../src/redis_node/scripts/queue.ts";
 export type { ConnectionState, ServerState } from "../../../src/testing/commands/command.ts";
 export { runCommand } from "../../../src/testing/commands/commands.ts";
 export { Keyspace } from "../../../src/testing/server/keyspace.ts";

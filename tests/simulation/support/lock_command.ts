@@ -11,6 +11,7 @@ import {
   EXTEND,
   EXTEND_FENCED,
   RELEASE,
+  RELEASE_QUEUED,
 } from "./library.ts";
 
 /** What a command is about, if it is about a lock. */
@@ -29,6 +30,7 @@ const OPERATIONS = new Map<string, LockCommand["operation"]>(
     ["extend", EXTEND],
     ["extend", EXTEND_FENCED],
     ["release", RELEASE],
+    ["release", RELEASE_QUEUED],
   ] as const).flatMap(([operation, { sha1, source }]) => [[sha1, operation], [source, operation]]),
 );
 

@@ -5,7 +5,6 @@
  */
 import process from "node:process";
 import { planFaults } from "./faults.ts";
-import { SKEW_MS_MAX } from "./library.ts";
 import { type Op, PLAIN_OP, type Plan } from "./plan.ts";
 import type { SimClient } from "./sim_client.ts";
 import { runOp } from "./workload.ts";
@@ -18,6 +17,8 @@ const PROGRESS_MS = 120_000;
 /** The TTL of the locks that are to show progress. */
 const PROGRESS_TTL_MS = 5_000;
 const PROGRESS_HOLD_MS = 20;
+/** How many turns others may have while one waits, beyond two of each of them. */
+const FAIR_TURNS = 5;
 /** How often everybody wants everything when it is looked at whether all get their turns. */
 const PROGRESS_TURNS = 4;
 /** How long all may take to notice what is dead and connect anew, in milliseconds, before that. */
@@ -185,10 +186,7 @@ function clientsOf(world: World): SimClient[] {
   return world.clients.filter(({ closed, process }) => !closed && process.alive);
 }
 
-/**
- * How many turns others may have while one waits, where all wait to be woken: clocks that differ let some of them pass
- * for a while.
- */
+/** How many turns others may have while one waits, if all wait to be notified, whatever their clocks. */
 function fairTurnsMax(world: World): number {
   const { plan } = world;
   // Where processes or writes are held up, a wake-up is too: and the vote is split over the nodes that are left.
@@ -197,10 +195,7 @@ function fairTurnsMax(world: World): number {
   const poll = heldUp || plan.clients.some(({ notify }) => notify === false) ||
     plan.faults.some((fault) => fault.kind === "errors" && /^(?:NOPERM|ERR)/u.test(fault.text));
   if (poll) return Infinity;
-  // Whoever splits the vote is put in order by its clock: one that is minutes fast yields each time.
-  const offsets = plan.clients.map(({ wallOffsetMs }) => wallOffsetMs);
-  const apart = Math.max(...offsets) - Math.min(...offsets) > SKEW_MS_MAX;
-  return (apart ? 4 : 2) * clientsOf(world).length + SKEW_MS_MAX / PROGRESS_HOLD_MS;
+  return 2 * clientsOf(world).length + FAIR_TURNS;
 }
 
 async function closeAll(world: World): Promise<void> {

@@ -44,7 +44,7 @@ export interface ScenarioDetails {
   /** How fast the clients' clocks run. */
   readonly clocks?: Partial<Pick<ClientPlan, "monotonicRate" | "wallRate">>;
   /** What all clients are told to do beyond the algorithm. */
-  readonly options?: Pick<ClientPlan, "fencing" | "restartGuardMs">;
+  readonly options?: Pick<ClientPlan, "fencing" | "notify" | "restartGuardMs">;
   readonly outside?: string;
   readonly missing?: Scenario["missing"];
 }

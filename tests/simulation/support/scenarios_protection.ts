@@ -50,7 +50,7 @@ export const PROTECTION_SCENARIOS: readonly Scenario[] = [
     missing: all(RIVAL_SHUT_OUT, expectSoon(1, 5_000, 2_100)),
   }),
   scenario("N3", "with a guard that is shorter than the lock it lets another in", {
-    options: { restartGuardMs: 500 },
+    options: { restartGuardMs: 500, notify: false },
     clients: HOLDER_AND_RIVAL,
     faults: [BARE_QUORUM, crash(1_000, "none")],
     outside: "mutual-exclusion",

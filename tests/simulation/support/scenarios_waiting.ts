@@ -21,10 +21,10 @@ function waits(atMs: number, more: Partial<Op> = {}): Partial<Op> {
   return { atMs, ttlMs: 3_000, holdMs: 100, waitMs: 20_000, ...more };
 }
 
-/** Complains if somebody still stands in line when all is over. */
+/** Complains if a ticket is in a queue when all is over. */
 function nobodyLeft({ world }: Outcome): string | undefined {
-  const left = world.nodes.flatMap((node) => node.line("a"));
-  return left.length === 0 ? undefined : `${left.length} entries are left in line`;
+  const left = world.nodes.flatMap((node) => node.queue("a"));
+  return left.length === 0 ? undefined : `${left.length} tickets are left in queues`;
 }
 
 function onAll(fault: (node: number) => Fault): Fault[] {

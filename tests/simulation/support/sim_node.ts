@@ -11,11 +11,11 @@ import {
   CREATED_KEY,
   failure,
   fromByteString,
+  queueOf,
   RespDecoder,
   runCommand,
   type ServerState,
   toByteString,
-  waitersKey,
 } from "./library.ts";
 import { type LockCommand, lockCommand } from "./lock_command.ts";
 import type { MachineClock } from "./machine_clock.ts";
@@ -251,9 +251,9 @@ export class SimNode {
     this.#keyspace.set(key, value, this.#keyspace.nowMs() + BigInt(ttlMs));
   }
 
-  /** Who stands in line for a key. */
-  line(key: string): readonly string[] {
-    return this.#keyspace.list(waitersKey(key)) ?? [];
+  /** The tickets in the queue for a key, in their order. */
+  queue(key: string): readonly string[] {
+    return this.#keyspace.sortedSet(queueOf(key))?.range(0, -1) ?? [];
   }
 
   /** What stands there now: values by key, and for how many milliseconds of the node's clock. */

@@ -140,9 +140,9 @@ Deno.test("HeldLock.release() of a lock that was lost leaves the queues alone: t
   callers.cluster.occupy();
   await settle(callers.cluster, assertRejects(() => lock.extend(), LockLostError));
   await callers.advance(1_000);
-  const waiting = callers.cluster.lines;
+  const waiting = callers.cluster.queues;
   assertEquals(waiting.map(({ length }) => length), [1, 1, 1]);
   assertEquals(await settle(callers.cluster, lock.release()), false);
-  assertEquals(callers.cluster.lines, waiting);
+  assertEquals(callers.cluster.queues, waiting);
   await settle(callers.cluster, redlock.close());
 });

@@ -19,17 +19,18 @@ import {
 } from "../../../src/redis_node/scripts/fencing.ts";
 import { EXTEND } from "../../../src/redis_node/scripts/extend.ts";
 import { LEAVE } from "../../../src/redis_node/scripts/queue.ts";
-import { RELEASE } from "../../../src/redis_node/scripts/release.ts";
+import { RELEASE, RELEASE_QUEUED } from "../../../src/redis_node/scripts/release.ts";
 import type { Script } from "../../../src/redis_node/scripts/script.ts";
 import { FakeRequest } from "../../support/fake_request.ts";
 import { wire } from "../../support/fake_transport.ts";
 
 const CALLS: readonly Call[] = ["EVALSHA", "EVAL"];
 
-const ENTRY = "client:1:1700000000000";
+const ENTRY = "client:1";
+const SCORE = "1700000000000000";
 
-function ticket(priority: QueuePriority = "last"): QueueTicket {
-  return { ticketId: ENTRY, priority, onEnqueued() {} };
+function ticket(priority: QueuePriority = "in-order"): QueueTicket {
+  return { ticketId: ENTRY, priority, score: Number(SCORE), onEnqueued() {} };
 }
 
 /** A call of a script as it stands on the wire. */
@@ -42,7 +43,7 @@ function text(bytes: Uint8Array): string {
   return new TextDecoder().decode(bytes);
 }
 
-/** Sets of keys. None is told with the list of those who wait for it: the scripts make its name. */
+/** Sets of keys. None comes with its queue: the scripts make its name. */
 const KEYS: readonly (readonly string[])[] = [
   ["k"],
   ["é𝄞 \r\n"],
@@ -57,6 +58,7 @@ for (const keys of KEYS) {
   const request = new FakeRequest(keys);
   const fenced = Object.assign(new FakeRequest(keys), { counterFloor: 77 });
   const count = String(keys.length);
+  const releases = keys.length > 1 ? RELEASE_QUEUED : RELEASE;
   const whole = { keys, value: "v" };
 
   for (const call of CALLS) {
@@ -75,38 +77,38 @@ for (const keys of KEYS) {
     Deno.test(`encodeRelease() of ${what} by ${call} names the keys and the value`, () => {
       assertEquals(
         text(encodeRelease(whole, call)),
-        called(call, RELEASE, count, ...keys, "v"),
+        called(call, releases, count, ...keys, "v"),
       );
     });
 
     for (
-      const [keepsTicket, told] of [[undefined, "leave"], [false, "leave"], [true, "stay"]] as const
+      const [keepsTicket, score] of [[undefined, []], [false, []], [true, [SCORE]]] as const
     ) {
-      Deno.test(`encodeRelease() of ${what} by ${call} names the entry of who waited for it, where keepsTicket is ${keepsTicket}`, () => {
+      Deno.test(`encodeRelease() of ${what} by ${call} names the ticket of who waited for it, where keepsTicket is ${keepsTicket}`, () => {
         assertEquals(
           text(encodeRelease({ ...whole, ticket: ticket(), keepsTicket }, call)),
-          called(call, RELEASE, count, ...keys, "v", ENTRY, told),
+          called(call, RELEASE_QUEUED, count, ...keys, "v", ENTRY, ...score),
         );
       });
     }
 
-    Deno.test(`encodeRelease() of ${what} by ${call} without a ticket tells of no line`, () => {
+    Deno.test(`encodeRelease() of ${what} by ${call} without a ticket names none`, () => {
       assertEquals(
         text(encodeRelease({ ...whole, keepsTicket: true }, call)),
-        called(call, RELEASE, count, ...keys, "v"),
+        called(call, releases, count, ...keys, "v"),
       );
     });
 
     Deno.test(`encodeAcquireOrWait() of ${what} by ${call} names the keys, the entry and the claim`, () => {
       assertEquals(
         text(encodeAcquireOrWait(request, ticket(), call)),
-        called(call, ACQUIRE_OR_WAIT, count, ...keys, "v", "1000", ENTRY, "0"),
+        called(call, ACQUIRE_OR_WAIT, count, ...keys, "v", "1000", ENTRY, "0", SCORE),
       );
     });
 
     Deno.test(`encodeAcquire() of ${what} by ${call} with a hint is a script that counts`, () => {
       const expected = keys.length > 1
-        ? called(call, ACQUIRE_FENCED, count, ...keys, "v", "1000", "", "1", "77")
+        ? called(call, ACQUIRE_FENCED, count, ...keys, "v", "1000", "", "1", "", "77")
         : called(call, ACQUIRE_COUNTED, "2", keys[0], counterKey(keys[0]), "v", "1000", "77");
       assertEquals(text(encodeAcquire(fenced, call)), expected);
     });
@@ -114,7 +116,7 @@ for (const keys of KEYS) {
     Deno.test(`encodeAcquireOrWait() of ${what} by ${call} with a hint is a script that counts`, () => {
       assertEquals(
         text(encodeAcquireOrWait(fenced, ticket("overdue"), call)),
-        called(call, ACQUIRE_FENCED, count, ...keys, "v", "1000", ENTRY, "2", "77"),
+        called(call, ACQUIRE_FENCED, count, ...keys, "v", "1000", ENTRY, "1", SCORE, "77"),
       );
     });
 
@@ -155,13 +157,13 @@ for (const keys of KEYS) {
   });
 }
 
-for (const [claim, told] of [["last", "0"], ["woken", "1"], ["overdue", "2"]] as const) {
-  Deno.test(`encodeAcquireOrWait() tells the claim "${claim}" as ${told}`, () => {
+for (const [priority, word] of [["in-order", "0"], ["overdue", "1"]] as const) {
+  Deno.test(`encodeAcquireOrWait() names the priority "${priority}" by ${word}`, () => {
     const request = new FakeRequest("k", "value");
     request.ttlMs = 30_000;
-    const words = ["1", "k", "value", "30000", ENTRY, told];
+    const words = ["1", "k", "value", "30000", ENTRY, word, SCORE];
     assertEquals(
-      text(encodeAcquireOrWait(request, ticket(claim))),
+      text(encodeAcquireOrWait(request, ticket(priority))),
       called("EVALSHA", ACQUIRE_OR_WAIT, ...words),
     );
   });

@@ -19,6 +19,7 @@ import {
   NAME,
   NOSCRIPT,
   type Operation,
+  SCORE,
   WaitingBench,
 } from "../../support/redis_node_bench.ts";
 
@@ -28,8 +29,8 @@ const COUNT = FENCE + 7;
 
 /** The command of each operation about one key, and about two. */
 const COMMANDS: readonly (readonly [Operation, string[], Script, string[]])[] = [
-  ["acquire", ["k"], ACQUIRE_COUNTED, ["2", "k", "{k}:fence", "v", "1000", `${FENCE}`]],
-  ["acquire", ["k", "l"], ACQUIRE_FENCED, ["2", "k", "l", "v", "1000", "", "1", `${FENCE}`]],
+  ["acquire", ["k"], ACQUIRE_COUNTED, ["2", "k", "hasp:fence:k", "v", "1000", `${FENCE}`]],
+  ["acquire", ["k", "l"], ACQUIRE_FENCED, ["2", "k", "l", "v", "1000", "", "1", "", `${FENCE}`]],
   ["extend", ["k"], EXTEND_FENCED, ["1", "k", "v", "1000", `${FENCE}`]],
   ["extend", ["k", "l"], EXTEND_FENCED, ["2", "k", "l", "v", "1000", `${FENCE}`]],
   ["raiseCounters", ["k"], RAISE, ["1", "k", "v", `${FENCE}`]],
@@ -153,7 +154,12 @@ Deno.test("RedisNode.raiseCounters() does not send its script whole for a lock t
 // In line
 
 class FencedTicketBallot extends FencedBallot {
-  readonly ticket: QueueTicket = { ticketId: ENTRY, priority: "last", onEnqueued() {} };
+  readonly ticket: QueueTicket = {
+    ticketId: ENTRY,
+    priority: "in-order",
+    score: SCORE,
+    onEnqueued() {},
+  };
   readonly queued: number[] = [];
 
   enqueued(nodeIndex: number): void {
@@ -164,7 +170,7 @@ class FencedTicketBallot extends FencedBallot {
 for (
   const [reply, outcome, counts, queued] of [
     [`:${COUNT}\r\n`, ["granted"], [COUNT], []],
-    ["*3\r\n:500\r\n:0\r\n:1\r\n", [], [], [5]],
+    ["*5\r\n:500\r\n:0\r\n:1\r\n:1\r\n:1\r\n", [], [], [5]],
   ] as const
 ) {
   Deno.test(`RedisNode.acquire() of one who waits with fencing reads ${JSON.stringify(reply)}`, async () => {
@@ -172,7 +178,7 @@ for (
     const request = new FencedTicketBallot();
     bench.node.acquire(request, 5);
     await runMicrotasks();
-    const words = ["1", "k", "v", "1000", ENTRY, "0", `${FENCE}`];
+    const words = ["1", "k", "v", "1000", ENTRY, "0", `${SCORE}`, `${FENCE}`];
     assertEquals(bench.commands.written, wire("EVALSHA", ACQUIRE_FENCED.sha1, ...words));
     await bench.reply(reply);
     assertEquals(request.answers.map(([outcome]) => outcome), [...outcome]);
@@ -187,7 +193,7 @@ Deno.test("RedisNode.acquire() of one who waits with fencing counts all the same
   bench.node.acquire(request, 5);
   await runMicrotasks();
   await bench.reply("-WRONGTYPE Operation against a key holding the wrong kind of value\r\n");
-  const words = ["2", "k", "{k}:fence", "v", "1000", `${FENCE}`];
+  const words = ["2", "k", "hasp:fence:k", "v", "1000", `${FENCE}`];
   assertEquals(bench.commands.written, wire("EVALSHA", ACQUIRE_COUNTED.sha1, ...words));
   await bench.reply(`:${COUNT}\r\n`);
   assertEquals(request.counts, [COUNT]);

@@ -14,6 +14,7 @@ import {
   leftover,
   NAME,
   NOSCRIPT,
+  SCORE,
   TicketBallot,
   WaitingBench,
 } from "../../support/redis_node_bench.ts";
@@ -213,12 +214,12 @@ Deno.test("RedisNode guards what is asked with a ticket", async () => {
   const request = guarded(new TicketBallot());
   bench.commands.writes.length = 0;
   await bench.join(request);
-  const join = wire("EVALSHA", ACQUIRE_OR_WAIT.sha1, "1", "k", "v", "1000", ENTRY, "0");
+  const join = wire("EVALSHA", ACQUIRE_OR_WAIT.sha1, "1", "k", "v", "1000", ENTRY, "0", `${SCORE}`);
   assertEquals(bench.commands.written, INFO + join + AGE);
   await bench.reply(uptime(3_600) + ":1\r\n:0\r\n");
   assertEquals(outcomes(request), ["quarantined"]);
   const next = await bench.join(guarded(new TicketBallot()));
-  await bench.reply("*3\r\n:500\r\n:0\r\n:1\r\n:0\r\n");
+  await bench.reply("*5\r\n:500\r\n:0\r\n:1\r\n:1\r\n:1\r\n:0\r\n");
   assertEquals([outcomes(next), next.queued.length], [[], 1]);
   await bench.close();
 });

@@ -10,7 +10,7 @@ Deno.test("RedisNode.inspect() asks for the value, the TTL and who waits in one 
   const inspecting = bench.node.inspect("é");
   await runMicrotasks();
   assertEquals(transport.writes, [
-    wire("GET", "é") + wire("PTTL", "é") + wire("LLEN", "{é}:waiters"),
+    wire("GET", "é") + wire("PTTL", "é") + wire("ZCARD", "hasp:queue:é"),
   ]);
   await bench.answer("$1\r\nv\r\n:700\r\n:2\r\n");
   assertEquals(await inspecting, { value: "v", remainingMs: 700, waiters: 2 });

@@ -1,23 +1,26 @@
 import { assertEquals } from "@std/assert";
 import { ACQUIRE_OR_WAIT } from "../../../src/redis_node/scripts/acquire.ts";
 import { LEAVE } from "../../../src/redis_node/scripts/queue.ts";
-import { RELEASE } from "../../../src/redis_node/scripts/release.ts";
+import { RELEASE_QUEUED } from "../../../src/redis_node/scripts/release.ts";
 import { advanceUntil, runMicrotasks } from "../../support/fake_clock.ts";
 import { wire } from "../../support/fake_transport.ts";
 import {
   Bench,
   BUSY_DELAY_MS,
   ENTRY,
+  HEARD,
   leftover,
   NOSCRIPT,
+  PROBE,
   RECONNECT_MS,
+  SCORE,
   TicketBallot,
   WaitingBench,
   wakeMessage,
 } from "../../support/redis_node_bench.ts";
 
 const SET = wire("SET", "k", "v", "NX", "PX", "1000");
-const JOIN_WORDS = ["1", "k", "v", "1000", ENTRY, "0"];
+const JOIN_WORDS = ["1", "k", "v", "1000", ENTRY, "0", `${SCORE}`];
 const JOIN = wire("EVALSHA", ACQUIRE_OR_WAIT.sha1, ...JOIN_WORDS);
 const LEAVING = wire("EVALSHA", LEAVE.sha1, "1", "k", ENTRY);
 
@@ -72,16 +75,16 @@ Deno.test("RedisNode.leaveQueue() makes no connection, and nothing is left to se
   bench.node.leaveQueue(["k"], ENTRY);
 });
 
-for (const [keepsTicket, told] of [[undefined, "leave"], [true, "stay"]] as const) {
-  Deno.test(`RedisNode.release() with a ticket tells that it is to ${told}, also by the whole script`, async () => {
+for (const [keepsTicket, score] of [[undefined, []], [true, [`${SCORE}`]]] as const) {
+  Deno.test(`RedisNode.release() with a ticket ${keepsTicket ? "puts it back" : "takes it out"}, also by the whole script`, async () => {
     const bench = await new WaitingBench().listening();
     const request = Object.assign(new TicketBallot(), { keepsTicket });
     bench.node.release(request, 5);
     await runMicrotasks();
-    const words = ["1", "k", "v", ENTRY, told];
-    assertEquals(bench.commands.written, wire("EVALSHA", RELEASE.sha1, ...words));
+    const words = ["1", "k", "v", ENTRY, ...score];
+    assertEquals(bench.commands.written, wire("EVALSHA", RELEASE_QUEUED.sha1, ...words));
     await bench.reply(NOSCRIPT);
-    assertEquals(bench.commands.written, wire("EVAL", RELEASE.source, ...words));
+    assertEquals(bench.commands.written, wire("EVAL", RELEASE_QUEUED.source, ...words));
     await bench.reply(":1\r\n");
     assertEquals(request.answers, [["granted", 5, bench.clock.monotonicMs()]]);
     await bench.close();
@@ -106,9 +109,9 @@ Deno.test("RedisNode.subscribe() connects once more, and tells of wake-ups in it
   const bench = await new WaitingBench().begin();
   assertEquals(bench.network.last.written, "");
   assertEquals(bench.network.transports.map(({ closed }) => closed), [false, false]);
-  await bench.reply(":1\r\n");
-  await bench.answer(wakeMessage(`${ENTRY}:a:b`));
-  assertEquals(bench.told, [["listening", 3], ["wake", 3, ENTRY, "a:b"]]);
+  await bench.reply(HEARD);
+  await bench.answer(wakeMessage(ENTRY));
+  assertEquals(bench.told, [["listening", 3], ["first", 3, ENTRY]]);
   assertEquals(bench.events, []); // the observer hears of the connection for commands alone
   await bench.close();
 });
@@ -119,8 +122,8 @@ Deno.test("RedisNode.subscribe() goes on with the next connection for commands w
   await runMicrotasks();
   assertEquals(bench.told, [["deaf", 3]]);
   await bench.clock.advance(RECONNECT_MS);
-  assertEquals(bench.network.last.written, wire("PUBLISH", "hasp:wake:id", ""));
-  await bench.answer(":1\r\n");
+  assertEquals(bench.network.last.written, PROBE);
+  await bench.answer(HEARD);
   assertEquals(bench.told.slice(1), [["listening", 3]]);
   await bench.close();
 });
@@ -136,9 +139,9 @@ Deno.test("RedisNode.subscribe() called again does nothing", async () => {
   };
   bench.node.subscribe(silent, 0);
   await runMicrotasks();
-  await bench.answer(wakeMessage(`${ENTRY}:k`));
+  await bench.answer(wakeMessage(ENTRY));
   assertEquals(bench.network.targets.length, 2);
-  assertEquals(bench.told, [["wake", 3, ENTRY, "k"]]);
+  assertEquals(bench.told, [["first", 3, ENTRY]]);
   await bench.close();
 });
 

@@ -1,7 +1,7 @@
 import { assertEquals, assertInstanceOf, assertStrictEquals } from "@std/assert";
 import { ACQUIRE_ALL } from "../../../src/redis_node/scripts/acquire.ts";
 import { EXTEND } from "../../../src/redis_node/scripts/extend.ts";
-import { RELEASE } from "../../../src/redis_node/scripts/release.ts";
+import { RELEASE, RELEASE_QUEUED } from "../../../src/redis_node/scripts/release.ts";
 import { FakeRequest } from "../../support/fake_request.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 import { wire } from "../../support/fake_transport.ts";
@@ -71,11 +71,11 @@ for (
     ["extend", ["k"], ["EVALSHA", EXTEND.sha1, "1", "k", "v", "1000"]],
     ["extend", ["k", "l"], ["EVALSHA", EXTEND.sha1, "2", "k", "l", "v", "1000"]],
     ["release", ["k"], ["EVALSHA", RELEASE.sha1, "1", "k", "v"]],
-    ["release", ["k", "l"], ["EVALSHA", RELEASE.sha1, "2", "k", "l", "v"]],
+    ["release", ["k", "l"], ["EVALSHA", RELEASE_QUEUED.sha1, "2", "k", "l", "v"]],
     ["acquire", ["é𝄞 \r\n"], ["SET", "é𝄞 \r\n", "v", "NX", "PX", "1000"]],
     ["extend", ["é𝄞"], ["EVALSHA", EXTEND.sha1, "1", "é𝄞", "v", "1000"]],
     ["release", ["é{𝄞}"], ["EVALSHA", RELEASE.sha1, "1", "é{𝄞}", "v"]],
-    ["release", ["é", "𝄞"], ["EVALSHA", RELEASE.sha1, "2", "é", "𝄞", "v"]],
+    ["release", ["é", "𝄞"], ["EVALSHA", RELEASE_QUEUED.sha1, "2", "é", "𝄞", "v"]],
   ] as const
 ) {
   Deno.test(`RedisNode.${operation}() of ${JSON.stringify(keys)} writes ${words[0]}`, async () => {
@@ -132,7 +132,7 @@ for (
     ["extend", ["k"], EXTEND.source, ["v", "1000"]],
     ["extend", ["k", "l"], EXTEND.source, ["v", "1000"]],
     ["release", ["k"], RELEASE.source, ["v"]],
-    ["release", ["k", "l"], RELEASE.source, ["v"]],
+    ["release", ["k", "l"], RELEASE_QUEUED.source, ["v"]],
   ] as const
 ) {
   const what = `RedisNode.${operation}() of ${keys.length}`;

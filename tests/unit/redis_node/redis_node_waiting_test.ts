@@ -8,29 +8,32 @@ import { wire } from "../../support/fake_transport.ts";
 import {
   Bench,
   ENTRY,
+  HEARD,
   LOST,
   NAME,
   NOSCRIPT,
   RECONNECT_MS,
+  SCORE,
   TicketBallot,
   WaitingBench,
 } from "../../support/redis_node_bench.ts";
 
 const SET = wire("SET", "k", "v", "NX", "PX", "1000");
-const JOIN_WORDS = ["1", "k", "v", "1000", ENTRY, "0"];
+const JOIN_WORDS = ["1", "k", "v", "1000", ENTRY, "0", `${SCORE}`];
 const JOIN = wire("EVALSHA", ACQUIRE_OR_WAIT.sha1, ...JOIN_WORDS);
 const JOIN_WHOLE = wire("EVAL", ACQUIRE_OR_WAIT.source, ...JOIN_WORDS);
 /** The reply that puts a caller in line. */
-const QUEUED = "*3\r\n:700\r\n:2\r\n:5\r\n";
+const QUEUED = "*5\r\n:700\r\n:2\r\n:5\r\n:77\r\n:1700000000250000\r\n";
+/** What it says beside the time for which the key lives. */
+const PLACE = { ahead: 2, length: 5, score: 77, timeMs: 1_700_000_000_250 };
 
 // What it writes
 
 for (
   const [claim, keys, words] of [
-    ["last", ["k"], ["1", "k", "v", "1000", ENTRY, "0"]],
-    ["woken", ["k"], ["1", "k", "v", "1000", ENTRY, "1"]],
-    ["overdue", ["{é}:𝄞"], ["1", "{é}:𝄞", "v", "1000", ENTRY, "2"]],
-    ["last", ["k", "l"], ["2", "k", "l", "v", "1000", ENTRY, "0"]],
+    ["in-order", ["k"], ["1", "k", "v", "1000", ENTRY, "0", `${SCORE}`]],
+    ["overdue", ["{é}:𝄞"], ["1", "{é}:𝄞", "v", "1000", ENTRY, "1", `${SCORE}`]],
+    ["in-order", ["k", "l"], ["2", "k", "l", "v", "1000", ENTRY, "0", `${SCORE}`]],
   ] as const
 ) {
   Deno.test(`RedisNode.acquire() with a ticket of ${JSON.stringify(keys)}, ${claim}, asks for the keys or a place`, async () => {
@@ -73,7 +76,7 @@ Deno.test("RedisNode.acquire() with a ticket only asks for the key until the nod
   bench.commands.writes.length = 0;
   await bench.join();
   assertEquals(bench.commands.written, SET);
-  await bench.reply(":1\r\n$-1\r\n");
+  await bench.reply(`${HEARD}$-1\r\n`);
   await bench.join();
   assertEquals(bench.commands.written, JOIN);
   await bench.reply(QUEUED);
@@ -109,19 +112,11 @@ Deno.test("RedisNode.acquire() with a ticket encodes its command once for all no
 // How it votes
 
 for (
-  const [what, reply, place] of [
-    ["a place", "*3\r\n:700\r\n:2\r\n:5\r\n", { remainingMs: 700, ahead: 2, length: 5 }],
-    ["a key without a TTL", "*3\r\n:-1\r\n:0\r\n:1\r\n", {
-      remainingMs: Infinity,
-      ahead: 0,
-      length: 1,
-    }],
-    ["a key that is free", "*3\r\n:-2\r\n:1\r\n:2\r\n", { remainingMs: 0, ahead: 1, length: 2 }],
-    ["a key in its last millisecond", "*3\r\n:0\r\n:0\r\n:1\r\n", {
-      remainingMs: 0,
-      ahead: 0,
-      length: 1,
-    }],
+  const [what, pttl, remainingMs] of [
+    ["a place", 700, 701],
+    ["a key without a TTL", -1, Infinity],
+    ["a key that is free", -2, 0],
+    ["a key in its last millisecond", 0, 1],
   ] as const
 ) {
   Deno.test(`RedisNode.acquire() with a ticket is told of ${what}, at the time of the reply`, async () => {
@@ -129,8 +124,9 @@ for (
     const request = await bench.join(new TicketBallot(), 7);
     await bench.clock.advance(30);
     const atMs = bench.clock.monotonicMs();
-    await bench.reply(reply);
-    assertEquals([request.queued, request.answers], [[[7, place, atMs]], []]);
+    await bench.reply(QUEUED.replace(":700", `:${pttl}`));
+    assertEquals(request.queued, [[7, { remainingMs, ...PLACE }, atMs]]);
+    assertEquals(request.answers, []);
     await bench.close();
   });
 }
@@ -154,11 +150,11 @@ for (
 for (
   const reply of [
     "*0\r\n",
-    "*2\r\n:700\r\n:0\r\n",
     "*4\r\n:700\r\n:0\r\n:1\r\n:1\r\n",
-    "*3\r\n$3\r\n700\r\n:0\r\n:1\r\n",
-    "*3\r\n:700\r\n$-1\r\n:1\r\n",
-    "*3\r\n:700\r\n:0\r\n+1\r\n",
+    "*6\r\n:700\r\n:0\r\n:1\r\n:1\r\n:1\r\n:1\r\n",
+    "*5\r\n$3\r\n700\r\n:0\r\n:1\r\n:1\r\n:1\r\n",
+    "*5\r\n:700\r\n$-1\r\n:1\r\n:1\r\n:1\r\n",
+    "*5\r\n:700\r\n:0\r\n+1\r\n:1\r\n:1\r\n",
     ":3\r\n",
     "+QUEUED\r\n",
   ]
@@ -222,7 +218,7 @@ Deno.test("RedisNode.acquire() with a ticket sends the script whole on NOSCRIPT,
   assertEquals([bench.commands.written, request.answers], [JOIN_WHOLE, []]);
   await bench.reply(QUEUED);
   const atMs = bench.clock.monotonicMs();
-  assertEquals(request.queued, [[4, { remainingMs: 700, ahead: 2, length: 5 }, atMs]]);
+  assertEquals(request.queued, [[4, { remainingMs: 701, ...PLACE }, atMs]]);
   assertEquals([bench.commands.written, request.answers], ["", []]);
   await bench.close();
 });

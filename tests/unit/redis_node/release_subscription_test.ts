@@ -3,6 +3,7 @@ import { advanceUntil, runMicrotasks } from "../../support/fake_clock.ts";
 import { wire } from "../../support/fake_transport.ts";
 import {
   EarBench as Bench,
+  PROBE,
   RECONNECT_MS,
   SEAT,
   SUBSCRIBED,
@@ -11,7 +12,6 @@ import {
 
 const UNHEARD_DELAY_MS = 100;
 const SUBSCRIBE = wire("SUBSCRIBE", "hasp:wake:id");
-const PROBE = wire("PUBLISH", "hasp:wake:id", "");
 
 // Beginning
 
@@ -178,32 +178,54 @@ Deno.test("ReleaseSubscription goes on trying while the server is busy, however 
 // Messages
 
 for (
-  const [entry, key] of [
-    ["id:1:1700000000000", "invoice"],
-    ["id:a9:1700000000000.25", "a:b:c"],
-    ["id:1:5", ":"],
-    ["id:1:5", ""],
-    ["id:1:5", "é𝄞 \r\n"],
-    ["id:1:5", "\uFEFFkey\u2028"],
-  ]
+  const [text, notice] of [["id:1", "first"], ["id:a9+", "next"], ["id:zz-", "taken"]] as const
 ) {
-  Deno.test(`ReleaseSubscription tells ${entry} of ${JSON.stringify(key)}`, async () => {
+  Deno.test(`ReleaseSubscription reports ${text} as "${notice}"`, async () => {
     const bench = await (await new Bench().ready()).listen();
-    await bench.hear(message(`${entry}:${key}`));
-    assertEquals(bench.events, [["wake", SEAT, entry, key]]);
+    await bench.hear(message(text));
+    assertEquals(bench.events, [[notice, SEAT, text.replace(/[+-]$/u, "")]]);
     await bench.close();
   });
 }
 
-Deno.test("ReleaseSubscription tells of messages in their order, and not of what names nobody", async () => {
+Deno.test("ReleaseSubscription reports messages in their order, and none that is no ticket of its client", async () => {
   const bench = await (await new Bench().ready()).listen();
-  const texts = ["id:1:5:k", "", "id:2:5:l", "hello", "id:2:5", "id:1:5:k"];
-  await bench.hear(texts.map(message).join(""));
-  assertEquals(bench.events, [
-    ["wake", SEAT, "id:1:5", "k"],
-    ["wake", SEAT, "id:2:5", "l"],
-    ["wake", SEAT, "id:1:5", "k"],
-  ]);
+  const forged = [
+    "",
+    "hello",
+    "id",
+    "id:",
+    "id:1++",
+    "id:1 ",
+    "id:é",
+    "id:1:2",
+    "ID:1",
+    "other:1",
+    "idx:1",
+  ];
+  await bench.hear(["id:1", ...forged, "id:2+", "id:1"].map(message).join(""));
+  assertEquals(bench.events, [["first", SEAT, "id:1"], ["next", SEAT, "id:2"], [
+    "first",
+    SEAT,
+    "id:1",
+  ]]);
+  assertEquals(bench.written, "");
+  await bench.close();
+});
+
+Deno.test("ReleaseSubscription reports what the node's clock showed during the probe", async () => {
+  const bench = await (await new Bench().ready()).subscribe();
+  const sentMs = bench.clock.monotonicMs();
+  await bench.advance(30);
+  await bench.answer(":1\r\n");
+  assertEquals(bench.readings, [{ timeMs: 1_700_000_000_250, sentMs, receivedMs: sentMs + 30 }]);
+  await bench.close();
+});
+
+Deno.test("ReleaseSubscription listens without the time if the server does not say it", async () => {
+  const bench = await (await new Bench().ready()).subscribe();
+  await bench.commandNetwork.last.answer("-NOPERM no 'time'\r\n:1\r\n");
+  assertEquals([bench.events, bench.readings], [[["listening", SEAT]], [undefined]]);
   await bench.close();
 });
 
@@ -219,8 +241,8 @@ Deno.test("ReleaseSubscription is deaf from a cut on, and listens again once a m
   assertEquals([bench.written, bench.ear.listening], [PROBE, false]);
   await bench.answer(":1\r\n");
   assertEquals([bench.ear.listening, bench.events.slice(1)], [true, [["listening", SEAT]]]);
-  await bench.hear(message("id:1:5:k"));
-  assertEquals(bench.events.at(-1), ["wake", SEAT, "id:1:5", "k"]);
+  await bench.hear(message("id:1"));
+  assertEquals(bench.events.at(-1), ["first", SEAT, "id:1"]);
   await bench.close();
 });
 
@@ -241,7 +263,7 @@ Deno.test("ReleaseSubscription.close() ends its connection, tells nothing more a
   const bench = await (await new Bench().ready()).listen();
   const closing = bench.ear.close();
   assertEquals(bench.ear.listening, false);
-  await bench.hear(message("id:1:5:k"));
+  await bench.hear(message("id:1"));
   await advanceUntil(bench.clock, closing);
   assertEquals([bench.network.last.closed, bench.commandNetwork.last.closed], [true, false]);
   assertEquals([bench.events, bench.wheel.size], [[], 0]);
@@ -295,8 +317,8 @@ Deno.test("ReleaseSubscription listens again where it is opened after it was clo
   await advanceUntil(bench.clock, closing);
   assertEquals([bench.network.transports.length, first.closed], [2, true]);
   assertEquals([bench.ear.listening, bench.network.last.closed], [true, false]);
-  await bench.hear(message("id:1:5:k"));
-  assertEquals(bench.events, [["wake", SEAT, "id:1:5", "k"]]);
+  await bench.hear(message("id:1"));
+  assertEquals(bench.events, [["first", SEAT, "id:1"]]);
   await bench.close();
 });
 
@@ -308,7 +330,7 @@ Deno.test("ReleaseSubscription hears nothing over a connection that it had befor
   const closing = bench.ear.close(); // its SUBSCRIBE is on its way
   bench.ear.open(bench, SEAT);
   await runMicrotasks();
-  first.feed(SUBSCRIBED + message("id:1:5:k"));
+  first.feed(SUBSCRIBED + message("id:1"));
   await runMicrotasks();
   assertEquals([bench.written, bench.events], ["", []]);
   await bench.hear(SUBSCRIBED);

@@ -16,26 +16,24 @@ for (const [name, { source, sha1 }] of SCRIPTS) {
 }
 
 Deno.test("every script is one of its own", () => {
-  assertEquals(SCRIPTS.length, 10);
+  assertEquals(SCRIPTS.length, 11);
   assertEquals(new Set(SCRIPTS.map(([, { sha1 }]) => sha1)).size, SCRIPTS.length);
 });
 
-Deno.test("waitersKey() keeps the list in the cluster slot of its key", () => {
-  const lists = {
-    "invoice:42": "{invoice:42}:waiters",
-    "{user}:42": "{user}:42:waiters",
-    "{}:42": "{{}:42}:waiters",
-    "a{b": "{a{b}:waiters",
-  };
-  for (const [key, list] of Object.entries(lists)) assertEquals(scripts.waitersKey(key), list);
-});
-
-Deno.test("the scripts' numbers are those of their constants", () => {
-  const { ACQUIRE_OR_WAIT, RELEASE, QUEUE_TTL_MS, SKEW_MS_MAX, WAKE_CHANNEL } = scripts;
-  for (const { source } of [ACQUIRE_OR_WAIT, RELEASE]) {
-    assertStringIncludes(source, `${QUEUE_TTL_MS})`);
-    assertStringIncludes(source, `lead > ${SKEW_MS_MAX} `);
-    assertStringIncludes(source, `'${WAKE_CHANNEL}' .. id`);
+Deno.test("the scripts' numbers and names are those of their constants", () => {
+  const { ACQUIRE_OR_WAIT, NOTIFIED_SUFFIX, QUEUE_LEAD_MS, QUEUE_TTL_MS, TAKEN_SUFFIX } = scripts;
+  for (const { source } of [ACQUIRE_OR_WAIT, scripts.ACQUIRE_FENCED]) {
+    assertStringIncludes(source, `last - ${QUEUE_LEAD_MS}000 `);
+    assertStringIncludes(source, `now + ${QUEUE_LEAD_MS}000)`);
+    assertStringIncludes(source, `.. '${TAKEN_SUFFIX}'`);
+  }
+  for (const { source } of [ACQUIRE_OR_WAIT, scripts.RELEASE_QUEUED]) {
+    assertStringIncludes(source, `queue, ${QUEUE_TTL_MS})`);
+  }
+  for (const { source } of [ACQUIRE_OR_WAIT, scripts.RELEASE, scripts.LEAVE]) {
+    assertStringIncludes(source, `'${scripts.WAKE_CHANNEL}' .. id`);
+    assertStringIncludes(source, `'${scripts.queueOf("")}' .. key`);
+    assertStringIncludes(source, `.. '${NOTIFIED_SUFFIX}'`);
   }
   for (const { source } of [scripts.ACQUIRE_COUNTED, scripts.ACQUIRE_FENCED, scripts.RAISE]) {
     assertStringIncludes(source, `'PX', ${COUNTER_TTL_MS})`);

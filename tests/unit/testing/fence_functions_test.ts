@@ -1,4 +1,4 @@
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import type { Clock } from "../../../src/time/clock.ts";
 import { encodeCommand } from "../../../src/redis/encoder.ts";
 import {
@@ -9,7 +9,7 @@ import {
 } from "../../../src/redis_node/scripts/fencing.ts";
 import type { Script } from "../../../src/redis_node/scripts/script.ts";
 import { MemoryRedis } from "../../../src/testing/mod.ts";
-import { WRONGTYPE } from "../../support/line_bench.ts";
+import { WRONGTYPE } from "../../support/queue_bench.ts";
 
 const NOW_MS = 1_700_000_000_000;
 const NOW_US = NOW_MS * 1_000;
@@ -36,11 +36,11 @@ class Bench {
   }
 
   count(key = "k", hint = HINT): string {
-    return this.#call(ACQUIRE_COUNTED, `${key} {${key}}:fence`, "v", 1_000, hint);
+    return this.#call(ACQUIRE_COUNTED, `${key} hasp:fence:${key}`, "v", 1_000, hint);
   }
 
-  acquire(keys: string, entry = "", claim = 1, hint = HINT): string {
-    return this.#call(ACQUIRE_FENCED, keys, "v", 1_000, entry, claim, hint);
+  acquire(keys: string, ticket = "", hint = HINT): string {
+    return this.#call(ACQUIRE_FENCED, keys, "v", 1_000, ticket, ticket === "" ? 1 : 0, 5, hint);
   }
 
   extend(keys: string, token: number | string): string {
@@ -53,14 +53,14 @@ class Bench {
 
   /** The counter of a key, and its life. */
   counter(key: string): string[] {
-    const reply = this.ask("GET", `{${key}}:fence`);
-    return [reply.split("\r\n")[1] ?? "none", this.ask("PTTL", `{${key}}:fence`)];
+    const reply = this.ask("GET", `hasp:fence:${key}`);
+    return [reply.split("\r\n")[1] ?? "none", this.ask("PTTL", `hasp:fence:${key}`)];
   }
 }
 
 const ACQUIRES: Record<string, (bench: Bench, hint?: number) => string> = {
   ACQUIRE_COUNTED: (bench, hint) => bench.count("k", hint),
-  ACQUIRE_FENCED: (bench, hint) => bench.acquire("k", "", 1, hint),
+  ACQUIRE_FENCED: (bench, hint) => bench.acquire("k", "", hint),
 };
 
 for (const [name, acquire] of Object.entries(ACQUIRES)) {
@@ -75,7 +75,7 @@ for (const [name, acquire] of Object.entries(ACQUIRES)) {
 
   Deno.test(`MemoryRedis counts on by ${name}, whatever the hint is, and gives the counter a new life`, () => {
     const bench = new Bench();
-    bench.ask("SET", "{k}:fence", 5_000_000, "PX", 500);
+    bench.ask("SET", "hasp:fence:k", 5_000_000, "PX", 500);
     assertEquals([acquire(bench), bench.counter("k")], [":5000001", ["5000001", WEEK]]);
   });
 
@@ -97,7 +97,7 @@ for (const [name, acquire] of Object.entries(ACQUIRES)) {
 for (const [text, start] of [["0", true], ["-7", true], ["-1", true], ["1", false]] as const) {
   Deno.test(`MemoryRedis ${start ? "starts anew" : "counts on"} by ACQUIRE_COUNTED from a counter of ${text}`, () => {
     const bench = new Bench();
-    bench.ask("SET", "{k}:fence", text);
+    bench.ask("SET", "hasp:fence:k", text);
     assertEquals(bench.count(), start ? `:${HINT + 1}` : ":2");
   });
 }
@@ -111,7 +111,7 @@ for (
 ) {
   Deno.test(`MemoryRedis refuses by ACQUIRE_COUNTED a counter of ${text}, with the key set`, () => {
     const bench = new Bench();
-    bench.ask("SET", "{k}:fence", text);
+    bench.ask("SET", "hasp:fence:k", text);
     const where = `script: ${ACQUIRE_COUNTED.sha1}, on @user_script:2.`;
     assertEquals([bench.count(), bench.ask("EXISTS", "k")], [`-${error} ${where}`, ":1"]);
   });
@@ -119,32 +119,32 @@ for (
 
 Deno.test("MemoryRedis starts anew by ACQUIRE_FENCED where a counter is no number", () => {
   const bench = new Bench();
-  bench.ask("SET", "{k}:fence", "x");
+  bench.ask("SET", "hasp:fence:k", "x");
   assertEquals([bench.acquire("k"), bench.counter("k")], [`:${HINT + 1}`, [`${HINT + 1}`, WEEK]]);
 });
 
 Deno.test("MemoryRedis counts for several keys from the highest, and all of them alike", () => {
   const bench = new Bench();
-  bench.ask("SET", "{k}:fence", HINT + 50);
-  bench.ask("SET", "{l}:fence", HINT + 90);
+  bench.ask("SET", "hasp:fence:k", HINT + 50);
+  bench.ask("SET", "hasp:fence:l", HINT + 90);
   assertEquals(bench.acquire("k l m"), `:${HINT + 91}`);
   for (const key of ["k", "l", "m"]) assertEquals(bench.counter(key), [`${HINT + 91}`, WEEK]);
 });
 
-Deno.test("MemoryRedis puts in line by ACQUIRE_FENCED who gives an entry, and counts once it is its turn", () => {
+Deno.test("MemoryRedis puts a ticket into the queue by ACQUIRE_FENCED, and counts once it is its turn", () => {
   const bench = new Bench();
   bench.ask("SET", "k", "w", "PX", 700);
-  assertEquals(bench.acquire("k", "x:1:5", 0), "*3\r\n:700\r\n:0\r\n:1");
+  assert(bench.acquire("k", "x:1").startsWith("*5\r\n:700\r\n:0\r\n:1\r\n:5\r\n"));
   assertEquals(bench.counter("k"), ["none", ":-2"]);
   bench.ask("DEL", "k");
-  assertEquals(bench.acquire("k", "x:1:5"), `:${HINT + 1}`);
-  assertEquals(bench.ask("LLEN", "{k}:waiters"), ":0");
+  assertEquals(bench.acquire("k", "x:1"), `:${HINT + 1}`);
+  assertEquals(bench.ask("ZCARD", "hasp:queue:k"), ":0");
 });
 
-Deno.test("MemoryRedis leaves lines alone by ACQUIRE_FENCED without an entry", () => {
+Deno.test("MemoryRedis leaves queues alone by ACQUIRE_FENCED without a ticket", () => {
   const bench = new Bench();
-  bench.ask("RPUSH", "{k}:waiters", "x:1:5");
-  assertEquals([bench.acquire("k"), bench.ask("LLEN", "{k}:waiters")], [`:${HINT + 1}`, ":1"]);
+  bench.ask("ZADD", "hasp:queue:k", 5, "x:1");
+  assertEquals([bench.acquire("k"), bench.ask("ZCARD", "hasp:queue:k")], [`:${HINT + 1}`, ":1"]);
 });
 
 Deno.test("MemoryRedis raises by RAISE to the token, or answers with what is higher", () => {
@@ -154,7 +154,7 @@ Deno.test("MemoryRedis raises by RAISE to the token, or answers with what is hig
     `:${HINT + 9}`,
     `${HINT + 9}`,
   ]);
-  bench.ask("PEXPIRE", "{k}:fence", 5);
+  bench.ask("PEXPIRE", "hasp:fence:k", 5);
   assertEquals([bench.raise("k", HINT), bench.counter("k")], [
     `:${HINT + 9}`,
     [`${HINT + 9}`, WEEK],
@@ -188,14 +188,14 @@ Deno.test("MemoryRedis raises nothing by EXTEND_FENCED where a key is another's"
 for (
   const [name, { sha1 }, line, call] of [
     ["ACQUIRE_COUNTED", ACQUIRE_COUNTED, 2, (bench: Bench) => bench.count()],
-    ["ACQUIRE_FENCED", ACQUIRE_FENCED, 44, (bench: Bench) => bench.acquire("k")],
-    ["EXTEND_FENCED", EXTEND_FENCED, 11, (bench: Bench) => bench.extend("k", HINT)],
-    ["RAISE", RAISE, 11, (bench: Bench) => (bench.ask("SET", "k", "v"), bench.raise("k", HINT))],
+    ["ACQUIRE_FENCED", ACQUIRE_FENCED, 22, (bench: Bench) => bench.acquire("k")],
+    ["EXTEND_FENCED", EXTEND_FENCED, 5, (bench: Bench) => bench.extend("k", HINT)],
+    ["RAISE", RAISE, 5, (bench: Bench) => (bench.ask("SET", "k", "v"), bench.raise("k", HINT))],
   ] as const
 ) {
   Deno.test(`MemoryRedis refuses ${name} where the counter is of another type`, () => {
     const bench = new Bench();
-    bench.ask("RPUSH", "{k}:fence", "x");
+    bench.ask("ZADD", "hasp:fence:k", 1, "x");
     assertEquals(call(bench), `-${WRONGTYPE} script: ${sha1}, on @user_script:${line}.`);
   });
 }
@@ -204,6 +204,6 @@ Deno.test("MemoryRedis refuses RAISE to what is no number", () => {
   const bench = new Bench();
   bench.count();
   const what = "bad argument #1 to 'max' (number expected, got nil)";
-  const where = `script: ${RAISE.sha1}, on @user_script:15.`;
-  assertEquals(bench.raise("k", "x"), `-ERR user_script:15: ${what} ${where}`);
+  const where = `script: ${RAISE.sha1}, on @user_script:9.`;
+  assertEquals(bench.raise("k", "x"), `-ERR user_script:9: ${what} ${where}`);
 });

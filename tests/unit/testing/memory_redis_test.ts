@@ -5,7 +5,7 @@ import { encodeCommand, joinCommands } from "../../../src/redis/encoder.ts";
 import { connect } from "../../../src/redis/client.ts";
 import { ACQUIRE_ALL } from "../../../src/redis_node/scripts/acquire.ts";
 import { EXTEND } from "../../../src/redis_node/scripts/extend.ts";
-import { RELEASE } from "../../../src/redis_node/scripts/release.ts";
+import { RELEASE, RELEASE_QUEUED } from "../../../src/redis_node/scripts/release.ts";
 import { MemoryRedis, type MemorySession, startNodes } from "../../../src/testing/mod.ts";
 import type { Connect } from "../../../src/transport/transport.ts";
 
@@ -133,29 +133,31 @@ Deno.test("MemoryRedis.session() extends what holds the value and never shortens
 
 Deno.test("MemoryRedis.session() releases what it holds beside a key of another type, and says so", () => {
   const session = new MemoryRedis().session();
-  ask(session, "RPUSH", "list", "v");
+  ask(session, "ZADD", "set", 1, "v");
   ask(session, "SET", "a", "v");
   assertEquals(
-    ask(session, "EVAL", RELEASE.source, 2, "list", "a", "v"),
+    ask(session, "EVAL", RELEASE_QUEUED.source, 2, "set", "a", "v"),
     "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n",
   );
-  assertEquals(ask(session, "EXISTS", "a", "list"), ":1\r\n");
+  assertEquals(ask(session, "EXISTS", "a", "set"), ":1\r\n");
 });
 
 for (
-  const [options, reply] of [
-    ["RANK 2", ":2\r\n"],
-    ["RANK -1", ":4\r\n"],
-    ["MAXLEN 1", ":0\r\n"],
-    ["RANK 2 MAXLEN 2", "$-1\r\n"],
-    ["COUNT 0 MAXLEN 3", "*2\r\n:0\r\n:2\r\n"],
-    ["COUNT 2 RANK -1", "*2\r\n:4\r\n:2\r\n"],
-  ] as const
+  const [score, shown] of [
+    ["1700000000000001", "1700000000000001"],
+    ["-1.50", "-1.5"],
+    ["0.1", "0.10000000000000001"],
+    [".5e-7", "4.9999999999999998e-08"],
+    ["1e300", "1.0000000000000001e+300"],
+    ["+inf", "inf"],
+    ["-Infinity", "-inf"],
+  ]
 ) {
-  Deno.test(`MemoryRedis.session() finds with LPOS ${options} what redis-server finds`, () => {
+  Deno.test(`MemoryRedis.session() shows the score ${score} as redis-server does`, () => {
     const session = new MemoryRedis().session();
-    ask(session, "RPUSH", "l", "x", "y", "x", "y", "x");
-    assertEquals(ask(session, "LPOS", "l", "x", ...options.split(" ")), reply);
+    ask(session, "ZADD", "s", score, "x");
+    const reply = ask(session, "ZSCORE", "s", "x");
+    assertEquals(reply, `$${shown.length}\r\n${shown}\r\n`);
   });
 }
 

@@ -59,12 +59,12 @@ for (
     [["ab", "c"], ["a", "bc"], false],
   ]
 ) {
-  Deno.test(`lineName() is ${same ? "one" : "two"} for ${JSON.stringify([one, other])}`, () => {
+  Deno.test(`queueKey() is ${same ? "one" : "two"} for ${JSON.stringify([one, other])}`, () => {
     assertEquals(queueKey(one as string[]) === queueKey(other as string[]), same);
   });
 }
 
-Deno.test("lineName() leaves its keys in their order", () => {
+Deno.test("queueKey() leaves its keys in their order", () => {
   const keys = ["b", "a"];
   queueKey(keys);
   assertEquals(keys, ["b", "a"]);
@@ -255,9 +255,9 @@ Deno.test("LocalQueues have the first wait to be woken, or poll where it wants t
     bench.localQueues.waiter("a", ["a"], bench.settings({ notify: false })),
     PollingWaiter,
   );
-  assertEquals(bench.cluster.nodes.map(({ listened }) => listened), [0, 0, 0]);
+  assertEquals(bench.cluster.nodes.map(({ subscribes }) => subscribes), [0, 0, 0]);
   assertInstanceOf(bench.localQueues.waiter("a", ["a"], bench.settings()), QueuedWaiter);
-  assertEquals(bench.cluster.nodes.map(({ listened }) => listened), [1, 1, 1]);
+  assertEquals(bench.cluster.nodes.map(({ subscribes }) => subscribes), [1, 1, 1]);
   const deaf = new Bench(({ nodes }) => {
     for (const node of nodes) Object.assign(node, { subscribe: undefined });
   });
@@ -265,7 +265,7 @@ Deno.test("LocalQueues have the first wait to be woken, or poll where it wants t
   assertInstanceOf(deaf.localQueues.waiter("a", ["a"], deaf.settings()), PollingWaiter);
 });
 
-Deno.test("LocalQueues have one stand among all clients for one caller after another", async () => {
+Deno.test("LocalQueues have one waiter among all clients for one caller after another", async () => {
   const bench = new Bench();
   const { localQueues } = bench;
   const [first, held] = [{}, {}];
@@ -290,18 +290,18 @@ Deno.test("LocalQueues that are empty leave those on the nodes", async () => {
   localQueues.enter("a", first);
   const waiter = localQueues.waiter("a", ["a"], bench.settings()) as QueuedWaiter;
   await bench.cluster.clock.advance(100);
-  waiter.next();
-  waiter.onEnqueued(1, { remainingMs: 100, ahead: 0, length: 7 });
+  waiter.nextTicket();
+  waiter.onEnqueued(1, { remainingMs: 100, ahead: 0, length: 7 }, 0, 0);
   assertEquals(localQueues.length("a"), 7);
   localQueues.leave("a", first);
   assertEquals(nodes.map(({ leaves }) => leaves), Array(3).fill([waiter.ticketId]));
   assertEquals(localQueues.length("a"), undefined);
   await bench.cluster.clock.advance(30_000);
-  assertEquals(nodes.map(({ unlistened }) => unlistened), [1, 1, 1]);
+  assertEquals(nodes.map(({ unsubscribes }) => unsubscribes), [1, 1, 1]);
 });
 
 Deno.test("LocalQueues expect others only where they were seen to want the same, and enough nodes tell", async () => {
-  const bench = new Bench(({ nodes }) => nodes.forEach((node) => node.listenMs = 10));
+  const bench = new Bench(({ nodes }) => nodes.forEach((node) => node.subscribeMs = 10));
   const { localQueues } = bench;
   const expects = (name: string, options?: RedlockOptions) => {
     const caller = {};
@@ -337,10 +337,10 @@ Deno.test("LocalQueues expect others where these wait at the release, for the ne
     undefined,
   );
   const [node] = bench.cluster.nodes;
-  assertEquals(node.listened, 0);
+  assertEquals(node.subscribes, 0);
   localQueues.leave("a", second);
   await runMicrotasks();
-  assertEquals([bench.told.at(-1), node.listened], ["third is first", 0]);
+  assertEquals([bench.told.at(-1), node.subscribes], ["third is first", 0]);
   assertEquals(localQueues.waiterIfContended("a", ["a"], bench.settings()), undefined);
 });
 
@@ -352,7 +352,7 @@ Deno.test("LocalQueues have the next line up where others wait at the release, t
   bench.localQueues.leave("a", held, true);
   await runMicrotasks();
   assertInstanceOf(bench.localQueues.waiterIfContended("a", ["a"], bench.settings()), QueuedWaiter);
-  assertEquals(bench.cluster.nodes[0].listened, 1);
+  assertEquals(bench.cluster.nodes[0].subscribes, 1);
 });
 
 Deno.test("LocalQueues that nobody waits in forget that others waited at the release", () => {
@@ -363,5 +363,5 @@ Deno.test("LocalQueues that nobody waits in forget that others waited at the rel
   localQueues.leave("a", held, true);
   localQueues.enter("a", next);
   assertEquals(localQueues.waiterIfContended("a", ["a"], bench.settings()), undefined);
-  assertEquals(bench.cluster.nodes[0].listened, 0);
+  assertEquals(bench.cluster.nodes[0].subscribes, 0);
 });

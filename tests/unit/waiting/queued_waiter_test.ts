@@ -1,381 +1,345 @@
-import { assert, assertEquals, assertNotEquals } from "@std/assert";
-import { QueuedWaiter } from "../../../src/waiting/queued_waiter.ts";
-import type { Round } from "../../../src/quorum/round.ts";
+import { assert, assertEquals, assertGreater, assertLessOrEqual } from "@std/assert";
+import type { RedlockOptions } from "../../../src/options.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 import { countListeners } from "../../support/fake_nodes.ts";
-import { Stand, type WaitingCluster } from "../../support/waiting_nodes.ts";
+import { WaiterBench as Bench } from "../../support/waiter_bench.ts";
+import type { WaitingCluster } from "../../support/waiting_nodes.ts";
 
-/** A stand whose nodes tell, for a lock that somebody else has for ever. */
-async function standing(nodeCount = 3, prepare?: (cluster: WaitingCluster) => void) {
-  const stand = new Stand(nodeCount, prepare);
-  await stand.cluster.clock.advance(100);
-  stand.cluster.occupy();
-  return stand;
+/** The constants of which these tests say no more than what they promise. */
+const PATIENCE_MS = 50;
+const STAGGER_MS = 20;
+const IDLE_MS_MAX = 60_000;
+
+/** A waiter whose nodes are subscribed, for a lock that somebody else has for ever. */
+async function denied(
+  nodeCount = 3,
+  prepare?: (cluster: WaitingCluster) => void,
+  options?: RedlockOptions,
+) {
+  const bench = new Bench(nodeCount, prepare, options);
+  await bench.cluster.clock.advance(100);
+  bench.cluster.occupy();
+  return bench;
 }
 
-// Beginning to listen
+/** Calls `act` after some milliseconds. */
+function later(bench: Bench, ms: number, act: () => void): void {
+  bench.cluster.clock.setTimer(act, ms);
+}
 
-Deno.test("QueuedWaiter asks without a ticket while too few nodes tell, then with its own", async () => {
-  const stand = new Stand(3, ({ nodes }) => nodes.forEach((node) => node.listenMs = Infinity));
-  const { waiter, cluster: { nodes } } = stand;
-  nodes[0].tell();
-  assertEquals(waiter.next(), undefined);
-  nodes[1].tell();
-  assert(waiter.next() === waiter);
-  nodes[0].deafen();
-  assertEquals(waiter.next(), undefined);
-  await stand.cluster.clock.advance(0);
+// Its ticket
+
+Deno.test("QueuedWaiter asks without a ticket before a node is subscribed, then with one of its client's", async () => {
+  const bench = new Bench(3, ({ nodes }) => nodes.forEach((node) => node.subscribeMs = Infinity));
+  assertEquals(bench.waiter.nextTicket(), undefined);
+  bench.cluster.nodes[0].confirm();
+  assert(bench.waiter.nextTicket() === bench.waiter);
+  assertEquals(bench.waiter.ticketId, `${bench.notifications.id}:1`);
+  await bench.cluster.clock.advance(0);
 });
 
-Deno.test("QueuedWaiter names itself by its client's id, a number of its own and when it came", async () => {
-  const stand = new Stand();
-  const { waiter, notifications, client, cluster } = stand;
-  const wallMs = cluster.clock.wallMs();
-  assertEquals(waiter.ticketId, `${notifications.id}:1:${wallMs}`);
-  await cluster.clock.advance(123);
-  const other = new QueuedWaiter(notifications, client, ["b"]);
-  assertEquals(other.ticketId, `${notifications.id}:2:${wallMs + 123}`);
+Deno.test("QueuedWaiter that may be in queues asks with its ticket though no node can notify it", async () => {
+  const bench = await denied();
+  await bench.attempt();
+  for (const node of bench.cluster.nodes) node.cut();
+  assert(bench.waiter.nextTicket() === bench.waiter);
 });
+
+Deno.test("QueuedWaiter has as its score when it joined, by the median of the nodes' clocks, and keeps it", async () => {
+  const bench = await denied(3, ({ nodes }) => {
+    nodes.forEach((node, index) => node.aheadMs = [60_000, 5_000, -3_600_000][index]);
+  });
+  const joinedMs = bench.cluster.clock.wallMs() + 5_000;
+  await bench.attempt();
+  await bench.cluster.clock.advance(1_000);
+  await bench.attempt();
+  assertEquals(bench.waiter.score, joinedMs * 1_000);
+  assertEquals(bench.cluster.nodes[1].score(bench.waiter.ticketId), bench.waiter.score);
+});
+
+Deno.test("QueuedWaiter whose score a quorum of nodes did not take asks with one that they have the next time", async () => {
+  const bench = await denied(5);
+  const { nodes } = bench.cluster;
+  for (const node of nodes) node.enqueue("a", "other:1");
+  const lateUs = (bench.cluster.clock.wallMs() + 200) * 1_000;
+  bench.waiter.nextTicket();
+  bench.waiter.score -= 1_000_000; // a second too early for those that have others
+  for (const node of nodes.slice(0, 2)) node.drop("a", "other:1");
+  nodes.slice(2).forEach((node, index) => node.raise("a", "other:1", lateUs + index));
+  await bench.denied(100);
+  await bench.attempt();
+  const scores = nodes.map((node) => node.score(bench.waiter.ticketId)!);
+  assertEquals(scores.slice(0, 3), [bench.waiter.score, bench.waiter.score, bench.waiter.score]);
+  assertGreater(scores[4], scores[2]);
+});
+
+// Until it is known who notifies
 
 for (
   const [what, prepare, waitedMs] of [
-    ["until all nodes tell", () => {}, 10],
-    ["50 ms after a quorum tells", ({ nodes }) => nodes[2].listenMs = Infinity, 60],
+    ["until all nodes are subscribed", () => {}, 10],
+    ["50 ms after a quorum is", ({ nodes }) => nodes[2].subscribeMs = Infinity, 60],
     ["until the last has refused", ({ nodes }) => nodes[2].refusal = new Error("no"), 10],
-    ["a second where too few tell", ({ nodes }) => {
-      nodes[1].listenMs = nodes[2].listenMs = Infinity;
+    ["a second if too few are", ({ nodes }) => {
+      nodes[1].subscribeMs = nodes[2].subscribeMs = Infinity;
     }, 1_000],
   ] as const satisfies [string, (cluster: WaitingCluster) => unknown, number][]
 ) {
   const prepared = (cluster: WaitingCluster) => {
-    for (const node of cluster.nodes) node.listenMs = 10;
+    for (const node of cluster.nodes) node.subscribeMs = 10;
     prepare(cluster);
   };
-  Deno.test(`QueuedWaiter that was denied waits ${what}, and asks at once`, async () => {
-    const stand = new Stand(3, prepared);
-    stand.cluster.occupy();
-    const denied = await stand.attempt();
-    assertEquals(stand.cluster.claims, ["none"]);
-    assertEquals(await stand.wait(denied), waitedMs);
-    assertEquals([stand.waiter.woken, stand.cluster.lines], [false, [[], [], []]]);
-    await stand.attempt();
-    assertEquals(stand.cluster.claims.at(-1), waitedMs === 1_000 ? "none" : "last");
-  });
 
   Deno.test(`QueuedWaiter is ready ${what}`, async () => {
-    const stand = new Stand(3, prepared);
-    const startMs = stand.nowMs;
+    const bench = new Bench(3, prepared);
+    const startMs = bench.nowMs;
     let readyMs = 0;
-    stand.waiter.ready(Infinity, undefined).then(() => readyMs = stand.nowMs - startMs);
-    await stand.cluster.clock.advance(2_000);
+    bench.waiter.ready(Infinity, undefined).then(() => readyMs = bench.nowMs - startMs);
+    await bench.cluster.clock.advance(2_000);
     assertEquals(readyMs, waitedMs);
   });
-}
 
-Deno.test("QueuedWaiter is ready at once where it is known who tells", async () => {
-  const stand = await standing();
-  let ready = false;
-  stand.waiter.ready(Infinity, undefined).then(() => ready = true);
-  await runMicrotasks();
-  assertEquals([ready, stand.cluster.clock.timersAlive], [true, 0]);
-});
+  Deno.test(`QueuedWaiter polls after its first denial, ever more rarely, ${what}`, async () => {
+    const bench = new Bench(3, prepared);
+    bench.cluster.occupy();
+    for (const node of bench.cluster.nodes) node.replyMs = 1;
+    const startMs = bench.nowMs;
+    const isQueued = () => bench.cluster.queues.filter(({ length }) => length === 1).length >= 2;
+    let attempt = 0;
+    for (; !isQueued() && bench.nowMs - startMs < waitedMs; attempt++) {
+      const round = await bench.attempt();
+      await bench.wait(round, 1_000, undefined, attempt);
+    }
+    assertLessOrEqual(attempt, 2 + Math.log2(1 + waitedMs / 4));
+    const round = await bench.attempt();
+    assertEquals(isQueued(), waitedMs < 1_000);
+    if (isQueued()) assertEquals(await bench.wait(round, 10_000), 10_000);
+  });
+}
 
 Deno.test("QueuedWaiter is ready when its time is over or its signal aborts, whatever nodes do", async () => {
   for (const ends of ["time", "signal"]) {
-    const stand = new Stand(1, ({ nodes }) => nodes[0].listenMs = Infinity);
+    const bench = new Bench(1, ({ nodes }) => nodes[0].subscribeMs = Infinity);
     const controller = new AbortController();
     let ready = false;
-    stand.waiter.ready(100, controller.signal).then(() => ready = true);
-    await stand.cluster.clock.advance(99);
+    bench.waiter.ready(100, controller.signal).then(() => ready = true);
+    await bench.cluster.clock.advance(99);
     assertEquals(ready, false);
     if (ends === "signal") controller.abort();
-    else await stand.cluster.clock.advance(1);
+    else await bench.cluster.clock.advance(1);
     await runMicrotasks();
-    assertEquals([ready, stand.cluster.clock.timersAlive], [true, 0]);
+    assertEquals([ready, bench.cluster.clock.timersAlive], [true, 0]);
   }
 });
 
-Deno.test("QueuedWaiter that was denied without a ticket lines up at once where enough nodes tell", async () => {
-  const stand = new Stand();
-  stand.cluster.occupy();
-  const denied = await stand.attempt();
-  assertEquals(denied.ticket, undefined);
-  await stand.cluster.clock.advance(100);
-  assertEquals(await stand.wait(denied), 0);
-  await stand.attempt();
-  assertEquals(stand.cluster.claims, ["none", "last"]);
-  assertEquals(stand.cluster.lines, Array(3).fill([stand.waiter.ticketId]));
+Deno.test("QueuedWaiter knows the length of the longest queue that a node has reported", async () => {
+  const bench = await denied();
+  assertEquals(bench.waiter.queueLength, undefined);
+  bench.cluster.nodes[1].enqueue("a", "other:1", "other:2");
+  bench.cluster.nodes[0].enqueue("a", "other:1");
+  await bench.attempt();
+  assertEquals(bench.waiter.queueLength, 3);
 });
 
-Deno.test("QueuedWaiter knows how long the longest line is that it was told of", async () => {
-  const stand = await standing();
-  assertEquals(stand.waiter.queueLength, undefined);
-  stand.cluster.nodes[1].enqueue("a", "other:1", "other:2");
-  stand.cluster.nodes[0].enqueue("a", "other:1");
-  await stand.attempt();
-  assertEquals(stand.waiter.queueLength, 3);
-});
-
-// Woken
-
-/** A stand that was woken, asked, and was denied all the same; `replyMs` is how long that took. */
-async function inVain(nodeCount = 3, replyMs = 10): Promise<[stand: Stand, denied: Round]> {
-  const stand = await standing(nodeCount);
-  for (const node of stand.cluster.nodes) node.replyMs = replyMs;
-  const first = await stand.attempt();
-  stand.cluster.clock.setTimer(() => stand.wake(0), 100);
-  await stand.wait(first);
-  return [stand, await stand.attempt()];
-}
+// Notified
 
 for (const nodeCount of [1, 2, 3, 5]) {
-  Deno.test(`QueuedWaiter of ${nodeCount} nodes asks at once when the first of them wakes it, and keeps to the line unless that is a quorum`, async () => {
-    const stand = await standing(nodeCount);
-    const { clock, nodes } = stand.cluster;
-    for (const node of nodes) node.replyMs = 10;
-    const denied = await stand.attempt();
-    clock.setTimer(() => stand.wake(nodeCount - 1), 1_000);
-    assertEquals([await stand.wait(denied), stand.waiter.woken], [1_000, true]);
-    assertEquals(stand.waiter.priority, "woken");
-    stand.cluster.free();
-    const granted = await stand.attempt();
-    const claim = nodeCount === 1 ? "woken" : "last";
-    assertEquals([granted.decision, stand.cluster.claims.at(-1)], ["granted", claim]);
+  Deno.test(`QueuedWaiter of ${nodeCount} nodes asks at once when the first of them notifies it, and keeps to the order`, async () => {
+    const bench = await denied(nodeCount);
+    for (const node of bench.cluster.nodes) node.replyMs = 10;
+    const round = await bench.attempt();
+    later(bench, 300, () => bench.notify(nodeCount - 1));
+    assertEquals([await bench.wait(round), bench.waiter.notified], [300, true]);
+    bench.cluster.free();
+    const granted = await bench.attempt();
+    assertEquals([granted.decision, bench.cluster.priorities.at(-1)], ["granted", "in-order"]);
   });
 }
 
 for (const [nodeCount, quorum] of [[1, 1], [2, 2], [3, 2], [5, 3]]) {
-  Deno.test(`QueuedWaiter of ${nodeCount} nodes that was woken in vain asks again once ${quorum} have woken it`, async () => {
-    const [stand, denied] = await inVain(nodeCount);
+  Deno.test(`QueuedWaiter of ${nodeCount} nodes that was notified in vain asks once ${quorum} have notified it, or a round trip later`, async () => {
+    const bench = await denied(nodeCount);
+    for (const node of bench.cluster.nodes) node.replyMs = 10;
+    const first = await bench.attempt();
+    later(bench, 100, () => bench.notify(0));
+    await bench.wait(first);
+    const vain = await bench.attempt();
     let over = false;
-    stand.waiter.wait(0, Infinity, undefined, denied).then(() => over = true);
-    await stand.cluster.clock.advance(1_000);
+    bench.waiter.wait(0, Infinity, undefined, vain).then(() => over = true);
+    await bench.cluster.clock.advance(100);
     for (let number = 0; number < quorum; number++) {
       assertEquals(over, false);
-      stand.wake(number);
+      bench.notify(number, number); // the same one twice counts once
       await runMicrotasks();
     }
-    assertEquals([over, stand.waiter.woken, stand.waiter.priority], [true, true, "woken"]);
+    assertEquals([over, bench.waiter.notified], [true, true]);
+    if (quorum === 1) return;
+    const again = await bench.attempt();
+    later(bench, 100, () => bench.notify(1));
+    const waitedMs = await bench.wait(again) - 100;
+    assert(waitedMs >= 5 && waitedMs <= 15, `${waitedMs} ms for round trips of 10`);
   });
 }
 
-for (
-  const [replyMs, fraction, graceMs] of [
-    [10, 0, 5],
-    [10, 0.5, 10],
-    [10, 1, 15],
-    [0, 0, 1],
-    [0, 1, 3],
-  ]
-) {
-  Deno.test(`QueuedWaiter that was woken in vain gives the others ${graceMs} ms, where answers take ${replyMs} and the jitter is ${fraction}`, async () => {
-    const [stand, denied] = await inVain(3, replyMs);
-    stand.cluster.fraction = fraction;
-    stand.cluster.clock.setTimer(() => stand.wake(1), 1_000);
-    assertEquals([await stand.wait(denied), stand.waiter.priority], [1_000 + graceMs, "woken"]);
-  });
-}
-
-Deno.test("QueuedWaiter that the same node woke twice does not take it for two", async () => {
-  const [stand, denied] = await inVain();
-  for (const ms of [100, 103]) stand.cluster.clock.setTimer(() => stand.wake(1), ms);
-  assertEquals(await stand.wait(denied), 110);
+Deno.test("QueuedWaiter that was notified while it asked asks again at once", async () => {
+  const bench = await denied();
+  for (const node of bench.cluster.nodes) node.replyMs = 10;
+  const round = bench.begin();
+  await bench.cluster.clock.advance(5);
+  bench.notify(2);
+  await bench.cluster.clock.advance(5);
+  assertEquals([await bench.wait(round), bench.waiter.notified], [0, true]);
 });
 
-Deno.test("QueuedWaiter that too few nodes put in line for a quorum is content with these", async () => {
-  const stand = await standing(5);
-  const { clock, nodes } = stand.cluster;
-  stand.cluster.set("fail", 3, 4);
-  for (const node of nodes.slice(1, 3)) node.deafen();
-  for (let attempt = 0; attempt < 2; attempt++) { // the second in vain
-    const denied = await stand.attempt(); // node 0 puts it in line, 1 and 2 only deny
-    assertEquals(stand.cluster.lines.map(({ length }) => length), [1, 0, 0, 0, 0]);
-    clock.setTimer(() => stand.wake(0), 20);
-    assertEquals([await stand.wait(denied), stand.waiter.priority], [20, "woken"]);
+// The first in the queue that does not use its turn
+
+Deno.test("QueuedWaiter overtakes the first that was notified before it, after a patience and no sooner", async () => {
+  for (const replyMs of [0, 4, 40]) {
+    const bench = await denied();
+    for (const node of bench.cluster.nodes) {
+      node.enqueue("a", "stuck:1");
+      node.replyMs = replyMs;
+    }
+    const round = await bench.attempt();
+    later(bench, 300, () => bench.cluster.free());
+    const waitedMs = await bench.wait(round) - 300;
+    const patienceMs = Math.max(PATIENCE_MS, 10 * replyMs);
+    assert(waitedMs >= patienceMs && waitedMs <= patienceMs + 2, `${waitedMs}, ${patienceMs}`);
+    assertEquals([bench.waiter.priority, bench.waiter.notified], ["overdue", false]);
+    assertEquals((await bench.attempt()).decision, "granted");
+    assertEquals(bench.cluster.queues, [[], [], []]);
   }
 });
 
-Deno.test("QueuedWaiter that asked unwoken since it was woken in vain asks at the first wake-up again", async () => {
-  const [stand, denied] = await inVain();
-  await stand.wait(denied, 50);
-  const { clock } = stand.cluster;
-  const second = await stand.attempt();
-  clock.setTimer(() => stand.wake(2), 100);
-  assertEquals(await stand.wait(second), 100);
-  assertEquals(stand.cluster.claims, ["last", "last", "last"]);
-});
-
-Deno.test("QueuedWaiter that was woken in vain knows it where the round was decided early, too", async () => {
-  const [stand] = await inVain(4, 0);
-  const { clock, nodes } = stand.cluster;
-  for (const node of nodes.slice(2)) node.replyMs = 1;
-  stand.waiter.priority = "woken";
-  const denied = await stand.attempt();
-  clock.setTimer(() => stand.wake(0), 100);
-  assertEquals(await stand.wait(denied), 102);
-});
-
-for (const numbers of [[0], [0, 1]]) {
-  Deno.test(`QueuedWaiter that ${numbers.length} of 3 nodes woke during its attempt asks again at once`, async () => {
-    const stand = await standing();
-    for (const node of stand.cluster.nodes) node.replyMs = 10;
-    const denied = stand.begin();
-    await stand.cluster.clock.advance(5);
-    stand.wake(...numbers);
-    await stand.cluster.clock.advance(5);
-    assertEquals([await stand.wait(denied), stand.waiter.woken], [0, true]);
-  });
-}
-
-for (const [numbers, waitedMs] of [[[0], 10], [[0, 1], 0]] as const) {
-  Deno.test(`QueuedWaiter that ${numbers.length} of 3 nodes woke during an attempt in vain asks again after ${waitedMs} ms`, async () => {
-    const [stand, first] = await inVain();
-    const { clock } = stand.cluster;
-    clock.setTimer(() => stand.wake(0, 1), 20);
-    await stand.wait(first);
-    const denied = stand.begin();
-    await clock.advance(5);
-    stand.wake(...numbers);
-    await clock.advance(5);
-    assertEquals([await stand.wait(denied), stand.waiter.woken], [waitedMs, true]);
-  });
-}
-
-Deno.test("QueuedWaiter counts no wake-up from before its last attempt", async () => {
-  const stand = await standing();
-  const { clock } = stand.cluster;
-  const first = await stand.attempt();
-  clock.setTimer(() => stand.wake(0), 20);
-  await stand.wait(first);
-  const second = await stand.attempt();
-  clock.setTimer(() => stand.wake(1), 20);
-  assertEquals([await stand.wait(second), stand.waiter.priority], [22, "woken"]);
-  const third = await stand.attempt();
-  assertEquals([await stand.wait(third), stand.waiter.priority], [60_000, "last"]);
-  assertEquals(stand.cluster.claims, ["last", "last", "woken"]);
-});
-
-Deno.test("QueuedWaiter that was woken in vain goes to the front of the line", async () => {
-  const stand = await standing();
-  const { clock, nodes } = stand.cluster;
-  const first = await stand.attempt();
-  clock.setTimer(() => stand.wake(0, 1, 2), 20);
-  await stand.wait(first);
-  for (const node of nodes) {
-    node.drop("a", stand.waiter.ticketId);
-    node.enqueue("a", "other:1:9999999999999");
+Deno.test("QueuedWaiter leaves the first alone once a quorum of nodes says that it has the key", async () => {
+  for (const [taken, waits] of [[1, false], [2, true], [3, true]] as const) {
+    const bench = await denied();
+    const round = await bench.attempt();
+    const { nodes } = bench.cluster;
+    const { ticketId } = bench.waiter;
+    later(bench, 100, () => nodes.forEach((node) => node.notify(ticketId, "next")));
+    later(
+      bench,
+      110,
+      () => nodes.slice(0, taken).forEach((node) => node.notify(ticketId, "taken")),
+    );
+    const waitedMs = await bench.wait(round, 10_000);
+    assertEquals(waitedMs, waits ? 10_000 : 100 + PATIENCE_MS, `${taken}`);
   }
-  await stand.attempt();
-  assertEquals(
-    stand.cluster.lines,
-    Array(3).fill([stand.waiter.ticketId, "other:1:9999999999999"]),
-  );
+});
+
+Deno.test("QueuedWaiter is patient anew with each release, and not with one that a slow node reports late", async () => {
+  const bench = await denied();
+  const round = await bench.attempt();
+  const { nodes } = bench.cluster;
+  const { ticketId } = bench.waiter;
+  const all = (notice: "next" | "taken", count = 3) =>
+    nodes.slice(0, count).forEach((node) => node.notify(ticketId, notice));
+  later(bench, 100, () => all("next", 2));
+  later(bench, 110, () => all("taken", 2));
+  later(bench, 120, () => nodes[2].notify(ticketId, "next"));
+  later(bench, 1_000, () => all("next"));
+  assertEquals(await bench.wait(round), 1_000 + PATIENCE_MS);
+});
+
+Deno.test("QueuedWaiter that finds the key free and others ahead overtakes the first, with little more patience for more of them", async () => {
+  for (const ahead of [1, 2, 5]) {
+    const bench = await denied();
+    bench.cluster.free();
+    const others = Array.from({ length: ahead }, (_, index) => `other:${index}`);
+    for (const node of bench.cluster.nodes) node.enqueue("a", ...others);
+    const [waitedMs, priority] = await bench.denied();
+    const patienceMs = PATIENCE_MS + STAGGER_MS * (ahead - 1);
+    assert(waitedMs >= patienceMs && waitedMs <= patienceMs + 2, `${waitedMs}, ${ahead} ahead`);
+    assertEquals(priority, "overdue");
+    assertEquals((await bench.attempt()).decision, "granted");
+    assertEquals(bench.cluster.queues[0], others.slice(1));
+  }
+});
+
+// Keys that expire, and idleness
+
+Deno.test("QueuedWaiter asks when a quorum of the keys has expired, a little later for each that is ahead", async () => {
+  for (const ahead of [0, 1, 7]) {
+    const bench = await denied(5);
+    const livesMs = [300, 500, 700, 900, Infinity];
+    const others = Array.from({ length: ahead }, (_, index) => `other:${index}`);
+    bench.cluster.nodes.forEach((node, index) => {
+      node.set("a", "other", livesMs[index]);
+      node.enqueue("a", ...others);
+    });
+    const [waitedMs] = await bench.denied();
+    const laterMs = waitedMs - 700 - STAGGER_MS * ahead;
+    assert(laterMs >= 0 && laterMs <= 2, `${waitedMs} ms with ${ahead} ahead`);
+  }
+});
+
+Deno.test("QueuedWaiter to whom nothing happens asks ever more rarely, those behind more rarely still, and never later than a minute", async () => {
+  let before = 0;
+  for (const ahead of [0, 1, 4]) {
+    const bench = await denied(3, undefined, { retryDelayMaxMs: 2_000 });
+    const others = Array.from({ length: ahead }, (_, index) => `other:${index}`);
+    for (const node of bench.cluster.nodes) node.enqueue("a", ...others);
+    const waitsMs: number[] = [];
+    for (let asks = 0; asks < 9; asks++) waitsMs.push((await bench.denied())[0]);
+    assert(waitsMs[0] >= 1_000 * (1 + ahead) && waitsMs[0] <= 2_000 * (1 + ahead), `${waitsMs}`);
+    assertGreater(waitsMs[1], 1.9 * waitsMs[0]);
+    assertEquals(waitsMs, waitsMs.toSorted((one, other) => one - other));
+    assertGreater(waitsMs[8], IDLE_MS_MAX / 2);
+    for (const waitedMs of waitsMs) assertLessOrEqual(waitedMs, IDLE_MS_MAX);
+    assertGreater(waitsMs[0], before);
+    before = waitsMs[0];
+  }
+});
+
+Deno.test("QueuedWaiter that a minority grants asks soon, then ever more rarely, at moments that differ", async () => {
+  const firstMs = new Set<number>();
+  for (const fraction of [0, 0.5, 0.99]) {
+    const bench = await denied();
+    bench.cluster.fraction = fraction;
+    bench.cluster.nodes[0].set("a", "", 0);
+    for (const node of bench.cluster.nodes) node.replyMs = 5;
+    const waitsMs: number[] = [];
+    for (let asks = 0; asks < 4; asks++) waitsMs.push((await bench.denied())[0]);
+    assertLessOrEqual(waitsMs[0], 4 * 10 * 1.5);
+    for (let asks = 1; asks < 4; asks++) assertGreater(waitsMs[asks], 2 * waitsMs[asks - 1]);
+    firstMs.add(waitsMs[0]);
+  }
+  assertEquals(firstMs.size, 3);
 });
 
 // The end of a wait
 
-Deno.test("QueuedWaiter waits no longer than it may, and asks as one who was not woken", async () => {
-  const stand = await standing();
-  const denied = await stand.attempt();
-  assertEquals([await stand.wait(denied, 300), stand.waiter.priority], [300, "last"]);
-  assertEquals([await stand.wait(denied, 0), stand.cluster.clock.timersAlive], [0, 0]);
+Deno.test("QueuedWaiter waits no longer than it may", async () => {
+  const bench = await denied();
+  const round = await bench.attempt();
+  assertEquals([await bench.wait(round, 300), bench.waiter.priority], [300, "in-order"]);
+  assertEquals([await bench.wait(round, 0), bench.cluster.clock.timersAlive], [0, 0]);
 });
 
 Deno.test("QueuedWaiter waits until its signal aborts, and leaves no listener", async () => {
-  const stand = await standing();
-  const { clock } = stand.cluster;
-  const denied = await stand.attempt();
+  const bench = await denied();
+  const { clock } = bench.cluster;
+  const round = await bench.attempt();
   const controller = new AbortController();
   const listeners = countListeners(controller.signal);
-  clock.setTimer(() => controller.abort(), 40);
-  assertEquals(await stand.wait(denied, 1_000, controller.signal), 40);
+  later(bench, 40, () => controller.abort());
+  assertEquals(await bench.wait(round, 1_000, controller.signal), 40);
   assertEquals([listeners(), clock.timersAlive], [0, 0]);
-  assertEquals(await stand.wait(denied, 1_000, controller.signal), 0);
+  assertEquals(await bench.wait(round, 1_000, controller.signal), 0);
 });
 
 Deno.test("QueuedWaiter waits until the client closes, and polls no more then", async () => {
   for (const answers of [true, false]) {
-    const stand = await standing();
-    if (!answers) stand.cluster.set("fail", 0, 1);
-    const denied = await stand.attempt();
+    const bench = await denied();
+    if (!answers) bench.cluster.set("fail", 0, 1);
+    const round = await bench.attempt();
     let over = false;
-    stand.waiter.wait(0, Infinity, undefined, denied).then(() => over = true);
+    bench.waiter.wait(0, Infinity, undefined, round).then(() => over = true);
     await runMicrotasks();
-    stand.notifications.close();
-    assertEquals(stand.cluster.wheel.announceClose(), true);
+    bench.notifications.close();
+    assertEquals(bench.cluster.wheel.announceClose(), true);
     await runMicrotasks();
-    assertEquals([over, stand.cluster.clock.timersAlive], [true, 0]);
+    assertEquals([over, bench.cluster.clock.timersAlive], [true, 0]);
   }
-});
-
-// Whose turn it is
-
-Deno.test("QueuedWaiter at rest passes wake-ups on, node by node", async () => {
-  const stand = await standing();
-  await stand.attempt();
-  stand.waiter.park();
-  stand.wake(1);
-  const { ticketId } = stand.waiter;
-  assertEquals(stand.cluster.nodes.map(({ leaves }) => leaves), [[], [ticketId], []]);
-});
-
-Deno.test("QueuedWaiter that goes on after a rest lines up anew, and passes on what wakes it where it stood", async () => {
-  const stand = await standing();
-  const { waiter, cluster: { clock, nodes } } = stand;
-  await stand.attempt();
-  const before = waiter.ticketId;
-  waiter.park();
-  await clock.advance(50);
-  waiter.requeue();
-  assertNotEquals(waiter.ticketId, before);
-  const denied = await stand.attempt();
-  assertEquals(stand.cluster.lines, Array(3).fill([before, waiter.ticketId]));
-  clock.setTimer(() => nodes.forEach((node) => node.wake(before)), 10);
-  clock.setTimer(() => stand.wake(0, 1), 20);
-  assertEquals([await stand.wait(denied), waiter.priority], [20, "woken"]);
-  assertEquals(nodes.map(({ leaves }) => leaves), Array(3).fill([before]));
-  assertEquals(stand.cluster.lines, Array(3).fill([waiter.ticketId]));
-});
-
-Deno.test("QueuedWaiter that goes on for another caller keeps its place, but not a wake-up", async () => {
-  const stand = await standing();
-  const { waiter, cluster: { clock } } = stand;
-  const denied = await stand.attempt();
-  clock.setTimer(() => stand.wake(0, 1, 2), 20);
-  await stand.wait(denied);
-  const before = waiter.ticketId;
-  waiter.requeue();
-  assertEquals([waiter.priority, waiter.woken, waiter.ticketId], ["last", false, before]);
-});
-
-Deno.test("QueuedWaiter that ends leaves the line on every node that may have put it there, or still will", async () => {
-  const stand = await standing();
-  const { waiter, cluster: { nodes } } = stand;
-  nodes[1].replyMs = 1_000;
-  nodes[2].deafen();
-  await stand.attempt();
-  waiter.leave();
-  assertEquals(nodes.map(({ leaves }) => leaves), Array(3).fill([waiter.ticketId]));
-  assertEquals(stand.cluster.lines, [[], [], []]);
-  stand.wake(0); // nobody's any more
-  assertEquals(nodes[0].leaves.length, 2);
-});
-
-Deno.test("QueuedWaiter that ends at rest, or before it was in line, leaves nowhere", async () => {
-  const stand = await standing();
-  await stand.attempt();
-  stand.waiter.park();
-  stand.waiter.leave();
-  const other = await standing();
-  other.waiter.leave();
-  for (const { cluster: { nodes } } of [stand, other]) {
-    assertEquals(nodes.flatMap(({ leaves }) => leaves), []);
-  }
-});
-
-Deno.test("QueuedWaiter that ends lets the nodes tell no longer after a while", async () => {
-  const stand = await standing();
-  stand.waiter.leave();
-  await stand.cluster.clock.advance(30_000);
-  assertEquals(stand.cluster.nodes.map(({ unlistened }) => unlistened), [1, 1, 1]);
 });

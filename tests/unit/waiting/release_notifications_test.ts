@@ -6,21 +6,19 @@ import {
 } from "../../../src/waiting/release_notifications.ts";
 import { quorumSize } from "../../../src/quorum/quorum.ts";
 import { createNodeSet } from "../../../src/quorum/round.ts";
+import type { QueueNotice } from "../../../src/quorum/queue_ticket.ts";
 import { WaitingCluster } from "../../support/waiting_nodes.ts";
 
 /** What {@linkcode WaitingNode.refuse} is told. */
 const REFUSAL = new Error("NOPERM");
 
 /** Writes down what it is told. */
-class LightSleeper implements NotificationHandler {
-  readonly wakes: [seat: number, entry: string][] = [];
+class Recorder implements NotificationHandler {
+  readonly notices: [nodeIndex: number, notice: QueueNotice][] = [];
   changes = 0;
-  /** Whether it still wants what it is woken for. */
-  wants = true;
 
-  onWake(nodeIndex: number, entry: string): boolean {
-    this.wakes.push([nodeIndex, entry]);
-    return this.wants;
+  onReleased(nodeIndex: number, notice: QueueNotice): void {
+    this.notices.push([nodeIndex, notice]);
   }
 
   onSubscriptionChange(): void {
@@ -28,36 +26,36 @@ class LightSleeper implements NotificationHandler {
   }
 }
 
-/** A bell of nodes that begin to tell when a test says so. */
+/** The notifications of nodes that confirm subscriptions when a test says so. */
 class Bench {
   readonly cluster: WaitingCluster;
   readonly notifications: ReleaseNotifications;
-  readonly handler = new LightSleeper();
+  readonly handler = new Recorder();
 
   constructor(nodeCount = 3, prepare: (cluster: WaitingCluster) => void = () => {}) {
     this.cluster = new WaitingCluster(nodeCount);
-    for (const node of this.cluster.nodes) node.listenMs = Infinity;
+    for (const node of this.cluster.nodes) node.subscribeMs = Infinity;
     prepare(this.cluster);
     const { wheel, nodes, events } = this.cluster;
     const nodeSet = createNodeSet(wheel, nodes);
     this.notifications = new ReleaseNotifications(nodeSet, (event) => void events.push(event));
   }
 
-  get listened(): number[] {
-    return this.cluster.nodes.map(({ listened }) => listened);
+  get subscribes(): number[] {
+    return this.cluster.nodes.map(({ subscribes }) => subscribes);
   }
 
-  get unlistened(): number[] {
-    return this.cluster.nodes.map(({ unlistened }) => unlistened);
+  get unsubscribes(): number[] {
+    return this.cluster.nodes.map(({ unsubscribes }) => unsubscribes);
   }
 
   advance(ms: number): Promise<void> {
     return this.cluster.clock.advance(ms);
   }
 
-  /** Has the nodes with these numbers tell. */
-  tell(...numbers: number[]): void {
-    for (const number of numbers) this.cluster.nodes[number].tell();
+  /** Has the nodes with these numbers confirm. */
+  confirm(...numbers: number[]): void {
+    for (const number of numbers) this.cluster.nodes[number].confirm();
   }
 }
 
@@ -65,50 +63,51 @@ for (const [bits, count] of [[0, 0], [1, 1], [0b1011, 3], [0x7fffffff, 31]]) {
   Deno.test(`bitCount() of ${bits} is ${count}`, () => assertEquals(bitCount(bits), count));
 }
 
-Deno.test("ReleaseNotifications draws its id: 20 characters without a colon", () => {
+Deno.test("ReleaseNotifications draws its id, 20 characters without a colon, with which its tickets begin", () => {
   const { notifications, cluster } = new Bench();
   assertMatch(notifications.id, /^[^:]{20}$/u);
   assert(cluster.values[0].startsWith(notifications.id));
+  assertEquals(notifications.enter(new Recorder()), `${notifications.id}:1`);
 });
 
 Deno.test("ReleaseNotifications asks no node before somebody waits, then each once, however many wait", () => {
   const bench = new Bench();
-  assertEquals(bench.listened, [0, 0, 0]);
+  assertEquals(bench.subscribes, [0, 0, 0]);
   const number = bench.notifications.enter(bench.handler);
-  assertEquals(bench.listened, [1, 1, 1]);
-  assertNotEquals(bench.notifications.enter(new LightSleeper()), number);
-  bench.tell(0, 1, 2);
-  bench.notifications.enter(new LightSleeper());
-  assertEquals(bench.listened, [1, 1, 1]);
+  assertEquals(bench.subscribes, [1, 1, 1]);
+  assertNotEquals(bench.notifications.enter(new Recorder()), number);
+  bench.confirm(0, 1, 2);
+  bench.notifications.enter(new Recorder());
+  assertEquals(bench.subscribes, [1, 1, 1]);
 });
 
 for (const nodeCount of [1, 2, 3, 4, 5, 31]) {
   const quorum = quorumSize(nodeCount);
-  Deno.test(`ReleaseNotifications of ${nodeCount} nodes is heard once ${quorum} tell, and not before`, () => {
+  Deno.test(`ReleaseNotifications of ${nodeCount} nodes has a quorum once ${quorum} are subscribed, and not before`, () => {
     const bench = new Bench(nodeCount);
     bench.notifications.enter(bench.handler);
     for (let number = 0; number < nodeCount; number++) {
       assertEquals(bench.notifications.hasQuorum, number >= quorum, `${number}`);
-      bench.tell(number);
+      bench.confirm(number);
     }
     assertEquals([bench.notifications.hasQuorum, bench.handler.changes], [true, nodeCount]);
   });
 }
 
-Deno.test("ReleaseNotifications is not heard by the same node twice", () => {
+Deno.test("ReleaseNotifications counts the same node once", () => {
   const bench = new Bench();
   bench.notifications.enter(bench.handler);
-  bench.tell(1, 1);
+  bench.confirm(1, 1);
   assertEquals(bench.notifications.hasQuorum, false);
 });
 
-// Settled
+// Ready
 
-Deno.test("ReleaseNotifications is settled once each node tells, cannot or never will", () => {
+Deno.test("ReleaseNotifications is ready once each node is subscribed, cannot be or never will", () => {
   const bench = new Bench();
   bench.notifications.enter(bench.handler);
-  bench.tell(0);
-  bench.cluster.nodes[1].deafen();
+  bench.confirm(0);
+  bench.cluster.nodes[1].cut();
   assertEquals(bench.notifications.isReady, false);
   bench.cluster.nodes[2].refuse(REFUSAL);
   assertEquals(
@@ -117,21 +116,21 @@ Deno.test("ReleaseNotifications is settled once each node tells, cannot or never
   );
 });
 
-Deno.test("ReleaseNotifications is settled 50 ms after a quorum tells, and says so", async () => {
+Deno.test("ReleaseNotifications is ready 50 ms after a quorum is subscribed, and says so", async () => {
   const bench = new Bench();
   bench.notifications.enter(bench.handler);
   await bench.advance(900);
-  bench.tell(0, 1);
+  bench.confirm(0, 1);
   await bench.advance(49);
   assertEquals([bench.notifications.isReady, bench.handler.changes], [false, 2]);
   await bench.advance(1);
   assertEquals([bench.notifications.isReady, bench.handler.changes], [true, 3]);
 });
 
-Deno.test("ReleaseNotifications is settled after a second without a quorum, and says so", async () => {
+Deno.test("ReleaseNotifications is ready after a second without a quorum, and says so", async () => {
   const bench = new Bench();
   bench.notifications.enter(bench.handler);
-  bench.tell(0);
+  bench.confirm(0);
   await bench.advance(999);
   assertEquals([bench.notifications.isReady, bench.handler.changes], [false, 1]);
   await bench.advance(1);
@@ -141,20 +140,20 @@ Deno.test("ReleaseNotifications is settled after a second without a quorum, and 
   );
 });
 
-Deno.test("ReleaseNotifications that is settled stays so, whatever nodes tell later", async () => {
+Deno.test("ReleaseNotifications that is ready stays so, whatever nodes do later", async () => {
   const bench = new Bench();
   bench.notifications.enter(bench.handler);
   await bench.advance(1_000);
-  bench.tell(0, 1);
+  bench.confirm(0, 1);
   assertEquals([bench.notifications.isReady, bench.notifications.hasQuorum], [true, true]);
-  bench.cluster.nodes[0].deafen();
+  bench.cluster.nodes[0].cut();
   assertEquals([bench.notifications.isReady, bench.notifications.hasQuorum], [true, false]);
 });
 
-Deno.test("ReleaseNotifications says nothing when the time for nodes is over that have told by then", async () => {
+Deno.test("ReleaseNotifications says nothing when the time is over for nodes that are subscribed by then", async () => {
   const bench = new Bench();
   bench.notifications.enter(bench.handler);
-  bench.tell(0, 1, 2);
+  bench.confirm(0, 1, 2);
   await bench.advance(2_000);
   assertEquals(bench.handler.changes, 3);
 });
@@ -167,15 +166,15 @@ Deno.test("ReleaseNotifications does not keep the process alive", async () => {
   assertEquals(bench.cluster.clock.timersAlive, 0);
 });
 
-// Nodes that don't tell
+// Nodes that don't notify
 
-Deno.test("ReleaseNotifications waits for no node that has no way to tell, and reports none", () => {
+Deno.test("ReleaseNotifications waits for no node that has no subscriptions, and reports none", () => {
   const bench = new Bench(3, ({ nodes }) => Object.assign(nodes[1], { subscribe: undefined }));
   bench.notifications.enter(bench.handler);
-  assertEquals(bench.listened, [1, 0, 1]);
-  bench.tell(0);
+  assertEquals(bench.subscribes, [1, 0, 1]);
+  bench.confirm(0);
   assertEquals(bench.notifications.isReady, false);
-  bench.tell(2);
+  bench.confirm(2);
   assertEquals([bench.notifications.isReady, bench.notifications.hasQuorum], [true, true]);
   assertEquals(bench.cluster.events, []);
 });
@@ -191,8 +190,8 @@ Deno.test("ReleaseNotifications reports a node that refuses once, and never asks
   bench.notifications.leave(number);
   await bench.advance(30_000);
   bench.notifications.enter(bench.handler);
-  assertEquals(bench.listened, [2, 1, 2]);
-  bench.tell(0, 2);
+  assertEquals(bench.subscribes, [2, 1, 2]);
+  bench.confirm(0, 2);
   assertEquals([bench.notifications.isReady, bench.cluster.events.length], [true, 1]);
 });
 
@@ -200,14 +199,14 @@ Deno.test("ReleaseNotifications without a listener takes a refusal all the same"
   const { wheel, nodes } = new WaitingCluster(1);
   const notifications = new ReleaseNotifications({ nodes, wheel, quorum: 1 }, undefined);
   nodes[0].refusal = REFUSAL;
-  notifications.enter(new LightSleeper());
+  notifications.enter(new Recorder());
   assertEquals([notifications.isReady, notifications.hasQuorum], [true, false]);
 });
 
-Deno.test("ReleaseNotifications hears no more of a node that told and then refuses", () => {
+Deno.test("ReleaseNotifications has no quorum when a node refuses that was subscribed", () => {
   const bench = new Bench(1);
   bench.notifications.enter(bench.handler);
-  bench.tell(0);
+  bench.confirm(0);
   bench.cluster.nodes[0].refuse(REFUSAL);
   assertEquals(
     [bench.notifications.hasQuorum, bench.notifications.isReady, bench.handler.changes],
@@ -215,44 +214,44 @@ Deno.test("ReleaseNotifications hears no more of a node that told and then refus
   );
 });
 
-Deno.test("ReleaseNotifications is not heard while nodes are deaf, and is again when they tell anew", () => {
+Deno.test("ReleaseNotifications has no quorum while nodes are cut, and has it again when they are back", () => {
   const bench = new Bench();
   bench.notifications.enter(bench.handler);
-  bench.tell(0, 1, 2);
-  bench.cluster.nodes[0].deafen();
+  bench.confirm(0, 1, 2);
+  bench.cluster.nodes[0].cut();
   assertEquals(bench.notifications.hasQuorum, true);
-  bench.cluster.nodes[1].deafen();
+  bench.cluster.nodes[1].cut();
   assertEquals([bench.notifications.hasQuorum, bench.handler.changes], [false, 5]);
-  bench.tell(0);
+  bench.confirm(0);
   assertEquals([bench.notifications.hasQuorum, bench.handler.changes], [true, 6]);
 });
 
-Deno.test("ReleaseNotifications tells all who wait of a change, and nobody who has left meanwhile for good", () => {
+Deno.test("ReleaseNotifications reports a change to all who wait, and to nobody who has left", () => {
   const bench = new Bench();
   const { notifications } = bench;
-  const left = new LightSleeper();
+  const left = new Recorder();
   notifications.leave(notifications.enter(left));
-  const others = [new LightSleeper(), new LightSleeper()];
+  const others = [new Recorder(), new Recorder()];
   const numbers = others.map((handler) => notifications.enter(handler));
   others[0].onSubscriptionChange = () => notifications.leave(numbers[0]);
-  bench.tell(0, 1);
+  bench.confirm(0, 1);
   assertEquals([left.changes, others[1].changes], [0, 2]);
 });
 
 // Idle
 
-Deno.test("ReleaseNotifications has nodes tell no longer once nobody has waited for 30 s", async () => {
+Deno.test("ReleaseNotifications unsubscribes once nobody has waited for 30 s", async () => {
   const bench = new Bench();
   const { notifications } = bench;
-  const numbers = [notifications.enter(bench.handler), notifications.enter(new LightSleeper())];
-  bench.tell(0, 1, 2);
+  const numbers = [notifications.enter(bench.handler), notifications.enter(new Recorder())];
+  bench.confirm(0, 1, 2);
   notifications.leave(numbers[0]);
   await bench.advance(60_000);
   notifications.leave(numbers[1]);
   await bench.advance(29_999);
-  assertEquals([bench.unlistened, notifications.hasQuorum], [[0, 0, 0], true]);
+  assertEquals([bench.unsubscribes, notifications.hasQuorum], [[0, 0, 0], true]);
   await bench.advance(1);
-  assertEquals([bench.unlistened, notifications.hasQuorum, notifications.isReady], [
+  assertEquals([bench.unsubscribes, notifications.hasQuorum, notifications.isReady], [
     [1, 1, 1],
     false,
     false,
@@ -270,76 +269,70 @@ Deno.test("ReleaseNotifications goes on when somebody waits again within 30 s, a
   notifications.leave(number);
   notifications.leave(number); // does nothing more
   await bench.advance(29_999);
-  assertEquals([bench.listened, bench.unlistened], [[1, 1, 1], [0, 0, 0]]);
+  assertEquals([bench.subscribes, bench.unsubscribes], [[1, 1, 1], [0, 0, 0]]);
   await bench.advance(1);
-  assertEquals(bench.unlistened, [1, 1, 1]);
+  assertEquals(bench.unsubscribes, [1, 1, 1]);
 });
 
-Deno.test("ReleaseNotifications that was idle asks anew, and waits for nodes as it did at first", async () => {
+Deno.test("ReleaseNotifications that was idle subscribes again, and waits for nodes as it did at first", async () => {
   const bench = new Bench();
   const { notifications } = bench;
   notifications.leave(notifications.enter(bench.handler));
-  bench.tell(0, 1);
-  bench.cluster.nodes[2].deafen();
+  bench.confirm(0, 1);
+  bench.cluster.nodes[2].cut();
   await bench.advance(30_000);
   notifications.enter(bench.handler);
-  assertEquals([bench.listened, notifications.isReady, notifications.hasQuorum], [
+  assertEquals([bench.subscribes, notifications.isReady, notifications.hasQuorum], [
     [2, 2, 2],
     false,
     false,
   ]);
   await bench.advance(990);
-  bench.tell(0, 1);
+  bench.confirm(0, 1);
   await bench.advance(49);
   assertEquals([notifications.isReady, notifications.hasQuorum], [false, true]);
   await bench.advance(1);
   assertEquals(notifications.isReady, true);
 });
 
-Deno.test("ReleaseNotifications that is idle takes no notice of a node that still begins to tell", async () => {
+Deno.test("ReleaseNotifications that is idle takes no notice of a subscription that comes late", async () => {
   const bench = new Bench(1);
   bench.notifications.leave(bench.notifications.enter(bench.handler));
   await bench.advance(30_000);
-  bench.tell(0);
+  bench.confirm(0);
   assertEquals(bench.notifications.hasQuorum, false);
 });
 
-// Wake-ups
+// Notifications
 
-Deno.test("ReleaseNotifications wakes the one whom it concerns", () => {
+Deno.test("ReleaseNotifications hands a notification to the waiter with that ticket", () => {
   const { notifications, handler, cluster: { nodes } } = new Bench();
-  const other = new LightSleeper();
+  const other = new Recorder();
   notifications.enter(other);
-  const entry = `${notifications.id}:${notifications.enter(handler)}:12:34`;
-  nodes[2].wake(entry);
-  assertEquals([handler.wakes, other.wakes], [[[2, entry]], []]);
-  assertEquals(nodes[2].leaves, []);
+  const ticketId = notifications.enter(handler);
+  nodes[2].notify(ticketId);
+  nodes[0].notify(ticketId, "next");
+  assertEquals([handler.notices, other.notices], [[[2, "first"], [0, "next"]], []]);
 });
 
-for (const what of ["has left", "no longer wants it"]) {
-  Deno.test(`ReleaseNotifications takes one who ${what} out of line where it is woken, so that the next is`, () => {
-    const { notifications, handler, cluster: { nodes } } = new Bench();
-    const number = notifications.enter(handler);
-    if (what === "has left") notifications.leave(number);
-    handler.wants = false;
-    const entry = `${notifications.id}:${number}:1234`;
-    nodes[1].enqueue("a", entry, "other:1");
-    nodes[1].wake(entry);
-    assertEquals(nodes.map(({ leaves }) => leaves), [[], [entry], []]);
-    assertEquals([nodes[1].line(), nodes[1].wakes], [["other:1"], ["other:1"]]);
-    assertEquals(handler.wakes.length, what === "has left" ? 0 : 1);
-  });
-}
-
-Deno.test("ReleaseNotifications that wakes nobody is content with a node that knows no leaving", () => {
+Deno.test("ReleaseNotifications takes no notice of tickets that have left or never were, and asks no node", () => {
   const { notifications, handler, cluster: { nodes } } = new Bench();
-  notifications.leave(notifications.enter(handler));
-  Object.assign(nodes[0], { leave: undefined });
-  nodes[0].wake(`${notifications.id}:1:1234`);
-  assertEquals(handler.wakes, []);
+  const left = notifications.enter(new Recorder());
+  notifications.enter(handler);
+  notifications.leave(left);
+  for (const ticketId of [left, `${notifications.id}:zz`, "other:2", ""]) nodes[1].notify(ticketId);
+  assertEquals([handler.notices, nodes.map(({ leaves }) => leaves)], [[], [[], [], []]]);
 });
 
-Deno.test("ReleaseNotifications gives no number twice", () => {
+Deno.test("ReleaseNotifications reads the shared clock from what subscriptions tell", () => {
+  const bench = new Bench(3, ({ nodes }) => nodes.forEach((node) => node.aheadMs = 7_000));
+  bench.notifications.enter(bench.handler);
+  bench.confirm(0);
+  const { clock } = bench.cluster;
+  assertEquals(bench.notifications.clock.at(clock.monotonicMs()), clock.wallMs() + 7_000);
+});
+
+Deno.test("ReleaseNotifications gives no ticket twice", () => {
   const { notifications, handler } = new Bench();
   const numbers = Array.from({ length: 100 }, () => {
     const number = notifications.enter(handler);
@@ -369,7 +362,7 @@ Deno.test("ReleaseNotifications remembers what others wanted until it is idle", 
   assertEquals(notifications.expectsContention("a"), false);
 });
 
-Deno.test("ReleaseNotifications remembers 4,096 contended lines, and forgets the oldest for one more", () => {
+Deno.test("ReleaseNotifications remembers 4,096 contended resources, and forgets the oldest for one more", () => {
   const { notifications } = new Bench();
   for (let index = 0; index < 4_096; index++) notifications.noteContended(`${index}`);
   notifications.noteContended("4095"); // known
@@ -384,17 +377,17 @@ Deno.test("ReleaseNotifications remembers 4,096 contended lines, and forgets the
 
 // Closing
 
-Deno.test("ReleaseNotifications that is closed hears nothing, is settled, and opens nothing", () => {
+Deno.test("ReleaseNotifications that is closed has no quorum, is ready, and opens nothing", () => {
   const bench = new Bench();
   const { notifications } = bench;
   notifications.enter(bench.handler);
-  bench.tell(0, 1);
+  bench.confirm(0, 1);
   notifications.close();
-  bench.tell(0, 1, 2);
+  bench.confirm(0, 1, 2);
   assertEquals([notifications.closed, notifications.hasQuorum], [true, false]);
   assert(notifications.isReady);
   const fresh = new Bench();
   fresh.notifications.close();
   fresh.notifications.leave(fresh.notifications.enter(fresh.handler));
-  assertEquals([fresh.listened, fresh.cluster.wheel.size], [[0, 0, 0], 0]);
+  assertEquals([fresh.subscribes, fresh.cluster.wheel.size], [[0, 0, 0], 0]);
 });

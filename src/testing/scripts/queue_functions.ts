@@ -1,0 +1,230 @@
+/**
+ * The scripts that work on queues, as functions that stand for them.
+ *
+ * @module
+ */
+import { ACQUIRE_OR_WAIT } from "../../redis_node/scripts/acquire.ts";
+import {
+  LEAVE,
+  NOTIFIED_SUFFIX,
+  QUEUE_LEAD_MS,
+  QUEUE_TTL_MS,
+  queueOf,
+  TAKEN_SUFFIX,
+  WAKE_CHANNEL,
+} from "../../redis_node/scripts/queue.ts";
+import { RELEASE } from "../../redis_node/scripts/release.ts";
+import type { CommandContext } from "../commands/command.ts";
+import type { Keyspace } from "../server/keyspace.ts";
+import { array, CommandError, integer } from "../server/replies.ts";
+import type { SortedSet } from "../server/sorted_set.ts";
+import { atPlace, getInScript, placeIn, type ScriptPlace, setInScript } from "./script_places.ts";
+
+const LEAD_US = QUEUE_LEAD_MS * 1_000;
+
+/** RELEASE. */
+export function release(
+  context: CommandContext,
+  [key]: readonly string[],
+  [value]: readonly string[],
+): string {
+  const place = placeIn(RELEASE, "local value = redis.call('GET'");
+  const found = getInScript(context.keys, key, place);
+  if (found !== undefined && found !== value) return integer(0);
+  if (found !== undefined) context.keys.delete(key);
+  const notified = notify(context, key);
+  return integer(found === undefined ? 0 : notified ? 3 : 1);
+}
+
+/** RELEASE_QUEUED: a key of another type spares no other key; its error is the reply in the end. */
+export function releaseQueued(
+  context: CommandContext,
+  names: readonly string[],
+  [value, ticket, score]: readonly string[],
+): string {
+  const { keys } = context;
+  let all = true;
+  let waiting = false;
+  let failure: CommandError | undefined;
+  for (const key of names) {
+    const { found, error } = tryGet(keys, key);
+    failure = error ?? failure;
+    const ours = found !== undefined && found === value;
+    if (ours) keys.delete(key);
+    else all = false;
+    if (score !== undefined && ours) putBack(keys, key, ticket, score);
+    else if (score === undefined && ticket !== undefined && queueIfAny(keys, key)) {
+      remove(keys, key, ticket);
+    }
+    if (ours || found === undefined && !error) {
+      waiting = notify(context, key, score === undefined ? undefined : ticket) || waiting;
+    }
+  }
+  if (failure) throw failure;
+  return integer(all ? waiting ? 3 : 1 : 0);
+}
+
+/** ACQUIRE_OR_WAIT; and ACQUIRE_FENCED, which counts what is granted. */
+export function acquireOrWait(
+  context: CommandContext,
+  names: readonly string[],
+  args: readonly string[],
+  script = ACQUIRE_OR_WAIT,
+  count = () => 1,
+): string {
+  const { keys } = context;
+  const [, , ticket, priority] = args;
+  const at = (text: string) => placeIn(script, text);
+  const lives = names.map((key) => Number(keys.remainingMs(key)));
+  let blocked = lives.some((lifeMs) => lifeMs !== -2);
+  if (!blocked && priority !== "1") {
+    for (const key of names) blocked = notify(context, key, ticket) || blocked;
+  }
+  if (!blocked) {
+    const overdue = priority === "1";
+    const place = at(overdue ? "local first = overdue" : "redis.call('ZREM', queue, ticket");
+    for (const key of ticket === "" ? [] : names) {
+      quit(keys, key, ticket, overdue, place);
+      const [next] = keys.sortedSet(queueOf(key))?.range(0, 0) ?? [];
+      if (next !== undefined) publish(context, next, next + TAKEN_SUFFIX);
+    }
+    const granted = count();
+    for (const key of names) {
+      setInScript(keys, key, args, at("redis.call('SET', key, ARGV[1]"));
+    }
+    return integer(granted);
+  }
+  if (ticket === "") return integer(0);
+  return join(context, names, args, lives, at);
+}
+
+/** LEAVE. */
+export function leave(
+  context: CommandContext,
+  names: readonly string[],
+  [ticket]: readonly string[],
+): string {
+  for (const key of names) {
+    const left = atPlace(
+      placeIn(LEAVE, "local left = redis.call('ZREM'"),
+      () => remove(context.keys, key, ticket),
+    );
+    if (left && !context.keys.has(key)) notify(context, key);
+  }
+  return integer(1);
+}
+
+/** Puts a ticket into the queues of all keys. */
+function join(
+  { keys, server }: CommandContext,
+  names: readonly string[],
+  args: readonly string[],
+  lives: readonly number[],
+  at: (text: string) => ScriptPlace,
+): string {
+  const [, , ticket, , since] = args;
+  const nowUs = Math.floor(server.clock.wallMs() * 1_000);
+  const queues = names.map((key) => atPlace(at("'ZSCORE'"), () => keys.sortedSet(queueOf(key))));
+  const score = allowedScore(queues, ticket, Number(since), nowUs + LEAD_US);
+  let [held, ahead, length] = [-2, 0, 0];
+  names.forEach((key, index) => {
+    const queue = keys.sortedSet(queueOf(key), true);
+    queue.add(ticket, score);
+    keys.expireAt(queueOf(key), keys.nowMs() + BigInt(QUEUE_TTL_MS));
+    ahead = Math.max(ahead, queue.rank(ticket)!);
+    length = Math.max(length, queue.size);
+    if (held !== -1) held = lives[index] === -1 ? -1 : Math.max(held, lives[index]);
+  });
+  return array([held, ahead, length, score, nowUs].map(integer));
+}
+
+/** The score of a ticket that asks for one, within what it may have. */
+function allowedScore(
+  queues: readonly (SortedSet | undefined)[],
+  ticket: string,
+  askedUs: number,
+  limitUs: number,
+): number {
+  let known: number | undefined;
+  let last: number | undefined;
+  for (const queue of queues) {
+    known = queue?.score(ticket) ?? known;
+    const [member] = queue?.range(-1, -1) ?? [];
+    if (member !== undefined) last = queue!.score(member);
+  }
+  if (known !== undefined) return askedUs > limitUs ? known : Math.max(askedUs, known);
+  const scoreUs = Math.min(askedUs, limitUs);
+  return last !== undefined && scoreUs < last - LEAD_US ? last + 1 : scoreUs;
+}
+
+/** Notifies the first ticket of a queue and its successor, and drops tickets whose clients are gone. */
+function notify(context: CommandContext, key: string, own?: string): boolean {
+  const { keys } = context;
+  for (;;) {
+    const [first, second] = queueIfAny(keys, key)?.range(0, 1) ?? [];
+    if (first === undefined || first === own) return false;
+    if (publish(context, first, first) > 0) {
+      if (second !== undefined && second !== own) {
+        publish(context, second, second + NOTIFIED_SUFFIX);
+      }
+      return true;
+    }
+    remove(keys, key, first);
+  }
+}
+
+/** Sends a message to a ticket's client; returns how many received it. */
+function publish({ server }: CommandContext, ticket: string, message: string): number {
+  const [id, number] = ticket.split(":", 2);
+  return number === undefined ? 0 : server.channels?.publish(WAKE_CHANNEL + id, message) ?? 0;
+}
+
+/** `redis.pcall('ZRANGE', …)`: what is no sorted set has no first member. */
+function queueIfAny(keys: Keyspace, key: string): SortedSet | undefined {
+  try {
+    return keys.sortedSet(queueOf(key));
+  } catch (error) {
+    if (error instanceof CommandError) return undefined;
+    throw error;
+  }
+}
+
+/** `redis.pcall('GET', …)`. */
+function tryGet(keys: Keyspace, key: string): { found?: string; error?: CommandError } {
+  try {
+    return { found: keys.get(key) };
+  } catch (error) {
+    if (error instanceof CommandError) return { error };
+    throw error;
+  }
+}
+
+/** A ticket that won the key but not the lock goes back into the queue. */
+function putBack(keys: Keyspace, key: string, ticket: string, score: string): void {
+  const name = queueOf(key);
+  if (keys.has(name) && !queueIfAny(keys, key)) return;
+  const queue = keys.sortedSet(name, true);
+  if (queue.score(ticket) === undefined) queue.add(ticket, Number(score));
+  keys.expireAt(name, keys.nowMs() + BigInt(QUEUE_TTL_MS));
+}
+
+/** A ticket that takes the key leaves the queue, and if it is overdue so does the first. */
+function quit(
+  keys: Keyspace,
+  key: string,
+  ticket: string,
+  overdue: boolean,
+  place: ScriptPlace,
+): void {
+  const queue = atPlace(place, () => keys.sortedSet(queueOf(key)));
+  const [first] = queue?.range(0, 0) ?? [];
+  remove(keys, key, ticket);
+  if (overdue && first !== undefined) remove(keys, key, first);
+}
+
+/** `redis.call('ZREM', …)`: returns whether the ticket was in the queue. */
+function remove(keys: Keyspace, key: string, ticket: string): boolean {
+  const removed = keys.sortedSet(queueOf(key))?.remove(ticket) ?? false;
+  keys.dropIfEmpty(queueOf(key));
+  return removed;
+}

@@ -1,0 +1,64 @@
+/**
+ * A sorted set: members, each with a score, in the order of their scores.
+ *
+ * @module
+ */
+
+/** Members are byte strings; those with equal scores are in the order of their bytes. */
+export class SortedSet {
+  readonly #scores: Map<string, number> = new Map();
+  readonly #members: string[] = [];
+
+  /** How many members there are. */
+  get size(): number {
+    return this.#members.length;
+  }
+
+  /** The score of `member`, if it is one. */
+  score(member: string): number | undefined {
+    return this.#scores.get(member);
+  }
+
+  /** Adds `member`, or gives it another score; returns whether it is new. */
+  add(member: string, score: number): boolean {
+    const isNew = !this.remove(member);
+    this.#scores.set(member, score);
+    this.#members.splice(this.#place(member, score), 0, member);
+    return isNew;
+  }
+
+  /** Removes `member`; returns whether it was one. */
+  remove(member: string): boolean {
+    const score = this.#scores.get(member);
+    if (score === undefined) return false;
+    this.#members.splice(this.#place(member, score), 1);
+    return this.#scores.delete(member);
+  }
+
+  /** How many members come before `member`, if it is one. */
+  rank(member: string): number | undefined {
+    const score = this.#scores.get(member);
+    return score === undefined ? undefined : this.#place(member, score);
+  }
+
+  /** The members from one rank to another, both included; below 0 they count from the end. */
+  range(first: number, last: number): string[] {
+    const start = Math.max(0, first < 0 ? this.size + first : first);
+    const end = last < 0 ? this.size + last : last;
+    return this.#members.slice(start, Math.max(0, end + 1));
+  }
+
+  /** Where `member` stands, or would. */
+  #place(member: string, score: number): number {
+    let low = 0;
+    let high = this.size;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      const other = this.#members[middle];
+      const otherScore = this.#scores.get(other)!;
+      if (otherScore < score || otherScore === score && other < member) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}

@@ -1,0 +1,60 @@
+/**
+ * The clock by which waiting clients are ordered: the median of the nodes' clocks.
+ *
+ * Clients' own wall clocks may be minutes apart. Each client instead measures how far each node's clock is ahead of its
+ * own monotonic clock, and takes the median of these leads. No traffic is needed for that: answers of nodes that it asks
+ * anyway carry their time.
+ *
+ * @module
+ */
+import type { Clock } from "../time/clock.ts";
+import type { TimeReading } from "../quorum/queue_ticket.ts";
+
+/** Between which bounds the lead of a node's clock over the monotonic clock is, in milliseconds. */
+interface Lead {
+  readonly lowMs: number;
+  readonly highMs: number;
+}
+
+/** One client's estimate of the clock that all clients share. */
+export class SharedClock {
+  readonly #clock: Clock;
+  readonly #leads: (Lead | undefined)[] = [];
+
+  /** @param clock The client's own clocks; the wall clock stands in while no node has told its time. */
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /**
+   * Takes in what a node's clock showed. The node read it at some moment between the question and the answer, so each
+   * reading gives two bounds, and the next ones narrow them. Readings that contradict the bounds show that one of the
+   * clocks has moved: the bounds then move as little as they must.
+   */
+  read(nodeIndex: number, { timeMs, sentMs, receivedMs }: TimeReading): void {
+    const lowMs = timeMs - receivedMs;
+    const highMs = timeMs - sentMs;
+    const known = this.#leads[nodeIndex] ?? { lowMs, highMs };
+    const widthMs = known.highMs - known.lowMs;
+    if (known.highMs < lowMs) {
+      this.#leads[nodeIndex] = { lowMs, highMs: Math.min(highMs, lowMs + widthMs) };
+    } else if (known.lowMs > highMs) {
+      this.#leads[nodeIndex] = { lowMs: Math.max(lowMs, highMs - widthMs), highMs };
+    } else {
+      this.#leads[nodeIndex] = {
+        lowMs: Math.max(lowMs, known.lowMs),
+        highMs: Math.min(highMs, known.highMs),
+      };
+    }
+  }
+
+  /** The shared clock at a moment of the monotonic clock, in milliseconds since 1970. */
+  at(monotonicMs: number): number {
+    const leadsMs = this.#leads.filter((lead) => lead !== undefined)
+      .map(({ lowMs, highMs }) => (lowMs + highMs) / 2)
+      .sort((one, other) => one - other);
+    const leadMs = leadsMs[(leadsMs.length - 1) >> 1] ??
+      this.#clock.wallMs() - this.#clock.monotonicMs();
+    return monotonicMs + leadMs;
+  }
+}
