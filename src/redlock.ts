@@ -3,7 +3,10 @@
  *
  * @module
  */
-import { Acquisition } from "./lock/acquire.ts";
+import { acquireAtOnce, acquireInTurn } from "./lock/acquire_in_turn.ts";
+import { LockCall } from "./lock/lock_call.ts";
+import { isUnanswered, refusalNow } from "./lock/refusal.ts";
+import type { Round } from "./quorum/round.ts";
 import { defineConsoleView } from "./console_view.ts";
 import { closedError, lockName } from "./errors.ts";
 import type { HealthReport } from "./health/report.ts";
@@ -58,6 +61,8 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
   readonly #client: ClientState;
   readonly #options: RedlockOptions;
   readonly #defaults: Settings;
+  /** Settings of the last call, so that locks of calls with the same options share one object. */
+  #lastSettings: Settings;
   #closing: Promise<void> | undefined = undefined;
 
   static {
@@ -82,7 +87,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     checkNodes(nodes);
     checkOptions("create lock client", options, LOCK_OPTION_NAMES);
     this.#options = copyOptions(options);
-    this.#defaults = resolveOptions("create lock client", this.#options);
+    this.#defaults = this.#lastSettings = resolveOptions("create lock client", this.#options);
     this.#client = createClientState(wheel, [...nodes], this.#defaults.onEvent);
   }
 
@@ -102,12 +107,11 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    * @throws {RangeError} If an option is out of range.
    * @throws The reason of `signal`, if it aborts; whatever was set by then is released.
    */
-  async acquire<F extends boolean = Fencing>(
+  acquire<F extends boolean = Fencing>(
     resource: string | readonly string[],
     options?: RedlockOptions & { fencing?: F },
   ): Promise<LockOf<F>> {
-    const held = await this.#acquisition(resource, options, false).acquire();
-    return new Lock(held) as LockOf<F>;
+    return this.#acquire(resource, options, false, toLock) as Promise<LockOf<F>>;
   }
 
   /**
@@ -123,20 +127,12 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    * @throws {RangeError} If an option is out of range.
    * @throws The reason of `signal`, if it aborts; whatever was set by then is released.
    */
-  async tryAcquire<F extends boolean = Fencing>(
+  tryAcquire<F extends boolean = Fencing>(
     resource: string | readonly string[],
     options?: RedlockOptions & { fencing?: F },
   ): Promise<LockOf<F> | undefined> {
-    const acquisition = this.#acquisition(resource, options, false);
-    await acquisition.attempt();
-    const held = acquisition.concludeAlone();
-    if (held) await acquisition.drawToken(held);
-    if (held) return new Lock(held) as LockOf<F>;
-    const refusal = acquisition.unanswered || this.#hears(options)
-      ? acquisition.refusal()
-      : undefined;
-    if (acquisition.unanswered) throw refusal;
-    return undefined;
+    const trying = this.#acquire<Lock | undefined>(resource, options, false, toLock, toUndefined);
+    return trying as Promise<LockOf<F> | undefined>;
   }
 
   /**
@@ -170,7 +166,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     resource: string | readonly string[],
     routine: Routine<T, LockOf<Fencing>>,
   ): Promise<T>;
-  async using<T>(
+  using<T>(
     resource: string | readonly string[],
     optionsOrRoutine: RedlockOptions | undefined | Routine<T, LockOf<Fencing>>,
     maybeRoutine?: Routine<T, FencedLock>,
@@ -179,10 +175,11 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     const routine = (short ? optionsOrRoutine : maybeRoutine) as Routine<T>;
     const options = short ? undefined : optionsOrRoutine;
     if (typeof routine !== "function") {
-      throw new TypeError("Cannot acquire lock as 'routine' must be a function");
+      return Promise.reject(
+        new TypeError("Cannot acquire lock as 'routine' must be a function"),
+      );
     }
-    const held = await this.#acquisition(resource, options, true).acquire();
-    return await runUsing(held, routine);
+    return this.#acquire(resource, options, true, (held) => runUsing(held, routine));
   }
 
   /**
@@ -276,23 +273,42 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     wheel.close();
   }
 
-  #acquisition(
+  /**
+   * Acquires a lock and hands it to `use`, or makes one attempt and hands its failure to `refuse`. Wrong arguments are a
+   * rejection, like everything that fails later.
+   */
+  #acquire<T>(
     resource: string | readonly string[],
     options: RedlockOptions | undefined,
     autoExtend: boolean,
-  ): Acquisition {
+    use: (held: HeldLock) => T | Promise<T>,
+    refuse?: (call: LockCall, denied: Round | undefined) => T | Promise<T>,
+  ): Promise<T> {
+    try {
+      const call = this.#call(resource, options, autoExtend);
+      if (!refuse && call.settings.waitMs > 0) return acquireInTurn(call, use);
+      return acquireAtOnce(call, use, refuse ?? toRefusal);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  #call(
+    resource: string | readonly string[],
+    options: RedlockOptions | undefined,
+    autoExtend: boolean,
+  ): LockCall {
     const settings = this.#settings("acquire lock", options);
     const resources = checkResources("acquire lock", resource);
     if (settings.fencing) checkFencing(this.#client.nodes);
-    return new Acquisition(this.#client, settings, resources, autoExtend);
+    return new LockCall(this.#client, settings, resources, autoExtend);
   }
 
   #settings(attempt: string, options: RedlockOptions | undefined): Settings {
-    return options === undefined ? this.#defaults : resolveOptions(attempt, options, this.#options);
-  }
-
-  #hears(options: RedlockOptions | undefined): boolean {
-    return (options?.onEvent ?? this.#defaults.onEvent) !== undefined;
+    if (options === undefined) return this.#defaults;
+    const settings = resolveOptions(attempt, options, this.#options);
+    if (!sameSettings(settings, this.#lastSettings)) this.#lastSettings = settings;
+    return this.#lastSettings;
   }
 }
 
@@ -308,6 +324,29 @@ export function redlockOn(
     wheel: TimerWheel,
   ) => Redlock;
   return new Constructor(nodes, options, wheel);
+}
+
+function toLock(held: HeldLock): Lock {
+  return new Lock(held);
+}
+
+/** Ends a call of `acquire` without a lock. */
+async function toRefusal(call: LockCall, denied: Round | undefined): Promise<never> {
+  throw await call.refusal(denied);
+}
+
+/** Ends a call of `tryAcquire` without a lock. */
+function toUndefined(call: LockCall, denied: Round | undefined): undefined {
+  const unanswered = isUnanswered(call, denied);
+  const error = unanswered || call.settings.onEvent ? refusalNow(call, denied) : undefined;
+  if (unanswered) throw error;
+}
+
+function sameSettings(one: Settings, other: Settings): boolean {
+  for (const name in one) {
+    if (one[name as keyof Settings] !== other[name as keyof Settings]) return false;
+  }
+  return true;
 }
 
 /** Runs `routine` with the lock, then releases the lock, even if the routine throws. */

@@ -1,5 +1,13 @@
 /**
- * A lock while it is held: its validity by the clock, its end, and who is told of it.
+ * A lock while it is held: its validity, which is read from the clocks, and its end. The numbers of steps are those of
+ * the argument in `acquire.ts`.
+ *
+ * **When is it held?** While it has no end, and less time than its validity has elapsed since its start
+ * ({@linkcode HeldLock.remainingMs}).
+ *
+ * **What aborts the signal?** {@linkcode HeldLock.lose}. It is called by the timer wheel when the validity is about to
+ * be over (`onDue`), by code that reads the signal later than that (`lostError`), by an extension that a majority
+ * denied, and when the client closes (`onClosed`).
  *
  * @module
  */
@@ -19,31 +27,28 @@ import { askToRelease, type Round } from "../quorum/round.ts";
 import type { ClientState } from "../client_state.ts";
 import { undo } from "./undo.ts";
 import { clockedSignal } from "./lock_signal.ts";
-import { Renewal } from "./renewal.ts";
+import { type ExtendableLock, Renewal } from "./renewal.ts";
 import { TimerEntry } from "../time/timer_wheel.ts";
 import { driftMs, expiryMarginMs } from "../time/validity.ts";
 
-/**
- * What is known of one acquisition. It waits in the timer wheel for whatever comes first: the next extension, or
- * the end of the validity. Whatever the network does, the end comes by the clock.
- */
-export class HeldLock extends TimerEntry {
+/** One lock. It waits in the timer wheel for its next extension or the end of its validity, whichever is first. */
+export class HeldLock extends TimerEntry implements ExtendableLock {
   /** The client that holds it. */
   readonly client: ClientState;
   readonly settings: Settings;
   readonly resources: readonly string[];
   /** The round that won it. */
   readonly round: Round;
-  /** The fencing token, where there is one. */
+  /** The fencing token, if there is one. */
   fencingToken: number | undefined = undefined;
   /** How often it was extended. */
   extensions = 0;
-  /** How it ended: released, or lost for a reason. */
+  /** How it ended: released, or lost for a reason. Set once, and never cleared (step 6). */
   #end: "released" | LockLostError | undefined = undefined;
-  /** From when the validity counts, and how long it is. */
+  /** The start of the round that won it, or of the last extension, and the validity from then on. */
   #since: Instant;
   #validityMs: number;
-  /** The last extension, if it has not succeeded, or not yet. */
+  /** The last extension, unless it has succeeded. */
   #failing: Round | undefined = undefined;
   #renewal: Renewal | undefined = undefined;
   #controller: AbortController | undefined = undefined;
@@ -67,27 +72,28 @@ export class HeldLock extends TimerEntry {
     this.resources = resources;
     this.round = round;
     this.#since = round;
+    if (round.counts) this.fencingToken = round.counterFloor;
     this.#validityMs = settings.validityMs;
     this.schedule();
   }
 
-  /** Whether the lock is certain at this moment, by the clock. */
+  /** Whether a quorum of nodes is certain to hold the keys at this moment (step 3). */
   get held(): boolean {
     return this.remainingMs() > 0;
   }
 
-  /** Whether it was neither released nor given up as lost. */
+  /** Whether it was neither released nor lost. */
   get standing(): boolean {
     return this.#end === undefined;
   }
 
-  /** What is left of the validity at this moment, in milliseconds; 0 once it is over. */
+  /** What is left of the validity at this moment, in milliseconds: 0 when it is over, or the lock has an end. */
   remainingMs(): number {
     if (this.#end) return 0;
     return Math.max(this.#validityMs - elapsedMs(this.client.wheel.clock, this.#since), 0);
   }
 
-  /** Aborts when the lock is lost; made only when somebody asks for it. */
+  /** Aborts when the lock is lost. Made when it is first read, because many callers never do. */
   get signal(): AbortSignal {
     const { lostError } = this;
     if (!this.#controller) {
@@ -98,31 +104,29 @@ export class HeldLock extends TimerEntry {
     return this.#controller.signal;
   }
 
-  /** Why the lock was lost, or `undefined` where it was not. */
+  /** Why the lock was lost, if it was. A lock whose validity is over is lost, even if the timer is late (step 8). */
   get lostError(): LockLostError | undefined {
-    // A lock whose time is over is lost, even where a busy event loop has kept the timer from saying so.
     if (!this.#end && !this.held) this.#runOut();
     return this.#end instanceof LockLostError ? this.#end : undefined;
   }
 
-  /** Aborts the signal for a reason of the caller's; the lock itself stands. */
+  /** Aborts the signal for a reason of the caller; the lock itself stays held. */
   abort(reason: unknown): void {
-    this.signal; // made now, if nobody has asked for it
+    this.signal; // made now, if nobody has read it
     this.#controller!.abort(reason);
   }
 
-  /** Extends the lock from now on for as long as it is held. */
+  /** Has the lock extended from now on, for as long as it is held. */
   renew(): void {
     this.#renewal = new Renewal(this);
     this.schedule();
   }
 
-  /** An extension is on its way. */
   extensionStarted(extension: Round): void {
     this.#failing = extension;
   }
 
-  /** A new validity from an extension that succeeded, unless the old one reaches further. */
+  /** Takes the validity of an extension that succeeded, unless the old one reaches further (step 7). */
   extended(extension: Round, validityMs: number): void {
     this.extensions++;
     if (extension === this.#failing) this.#failing = undefined;
@@ -133,7 +137,7 @@ export class HeldLock extends TimerEntry {
     this.schedule();
   }
 
-  /** Gives the lock up as lost: the signal aborts, and the keys are taken back. */
+  /** Ends the lock as lost: `held` is false from here on, the keys are taken back (step 5), and the signal aborts. */
   lose(cause: Error, ranOut = false): void {
     if (this.#end) return;
     const message = `Cannot keep ${lockName(this.resources)}: ${cause.message}`;
@@ -150,7 +154,7 @@ export class HeldLock extends TimerEntry {
     this.client.localQueues.leave(queueKey(this.round.keys), this);
   }
 
-  /** Deletes the keys. A second call gives the first one's result. */
+  /** Ends the lock and deletes its keys. A second call returns the result of the first. */
   release(): Promise<boolean> {
     return this.#released ??= this.#release();
   }
@@ -167,9 +171,9 @@ export class HeldLock extends TimerEntry {
   }
 
   /**
-   * Takes the keys back when their TTL is over: until then they keep others out while the holder, who learns of the end
-   * only now, stops working. Most are gone by then, but an extension without answers may have prolonged some, and a node
-   * that hung may set one late.
+   * Takes the keys back when their TTL is over. Until then they keep others out while the holder, which is notified of
+   * the end only now, stops working. Most keys are gone by then. But an extension without answers may have prolonged
+   * some, and a node that hung may set one late.
    */
   #undoLater(): void {
     const { client: { wheel }, settings: { driftFactor } } = this;
@@ -193,10 +197,7 @@ export class HeldLock extends TimerEntry {
     return new Error(`its validity has ended before an extension succeeded: ${why}`, { cause });
   }
 
-  /**
-   * Goes into the wheel, for the end of the validity or for the next extension, whichever is first. An end that has
-   * come needs no timer: one that is set now would only tell of it later.
-   */
+  /** Waits in the timer wheel for the end of the validity or the next extension; an end that has come is not put off. */
   schedule(): void {
     if (this.#end) return;
     const { wheel } = this.client;
@@ -211,7 +212,7 @@ export class HeldLock extends TimerEntry {
     const leftMs = this.remainingMs();
     const ranOut = leftMs === 0;
     const { client, settings, resources } = this;
-    this.#end ??= "released";
+    this.#end ??= "released"; // step 5: before any key is deleted
     client.wheel.cancel(this);
     this.round.cancel();
     const round = this.round.follow();
@@ -239,7 +240,7 @@ export class HeldLock extends TimerEntry {
     return confirmed;
   }
 
-  /** Has the client let the resources be, from when the lock is over: it was not released as far as is known. */
+  /** Starts the cooldown at the lock's end, because no release was confirmed. */
   #coolDown(leftMs = 0): void {
     const { cooldownMs } = this.settings;
     if (cooldownMs === 0) return;

@@ -1,16 +1,18 @@
 /**
- * Extending a lock: by its own timer, or because its holder asks.
+ * Extending a lock: by its own timer, or because its holder asks. The numbers of steps are those of the argument in
+ * `acquire.ts`.
  *
  * @module
  */
-import { elapsedMs } from "../time/clock.ts";
+import type { ClientState } from "../client_state.ts";
 import { LockLostError, lockName } from "../errors.ts";
 import { emit } from "../events.ts";
-import type { HeldLock } from "./held_lock.ts";
+import type { Settings } from "../options.ts";
 import { askToExtend, type Round } from "../quorum/round.ts";
-import { fillIn } from "./fill_in.ts";
-import { expiryMarginMs, validityMs } from "../time/validity.ts";
+import { elapsedMs } from "../time/clock.ts";
 import { pause } from "../time/pause.ts";
+import { expiryMarginMs, validityMs } from "../time/validity.ts";
+import { fillIn } from "./fill_in.ts";
 
 /** The share of the TTL after which a lock is extended. */
 const EXTEND_AFTER_FACTOR = 1 / 3;
@@ -19,6 +21,34 @@ const RETRY_FACTOR = 1 / 15;
 /** The shortest such delay, in milliseconds, so that short TTLs don't spin. */
 const RETRY_MS_MIN = 2;
 
+/** A lock, as far as its extensions need it. */
+export interface ExtendableLock {
+  readonly client: ClientState;
+  readonly settings: Settings;
+  readonly resources: readonly string[];
+  /** The round that won it. */
+  readonly round: Round;
+  readonly fencingToken: number | undefined;
+  /** How often it was extended. */
+  readonly extensions: number;
+  /** Whether its validity is not over, by the clocks at this moment. */
+  readonly held: boolean;
+  /** Whether it was neither released nor lost. */
+  readonly standing: boolean;
+  /** Why it was lost, if it was. */
+  readonly lostError: LockLostError | undefined;
+  /** What is left of its validity, in milliseconds. */
+  remainingMs(): number;
+  /** An extension is on its way. */
+  extensionStarted(extension: Round): void;
+  /** An extension succeeded. */
+  extended(extension: Round, validityMs: number): void;
+  /** Waits in the timer wheel for the next extension or its end. */
+  schedule(): void;
+  /** Ends it. */
+  lose(cause: Error): void;
+}
+
 /**
  * One try at extending, bounded by `nodeTimeoutMs` and by what is left of the validity.
  *
@@ -26,46 +56,50 @@ const RETRY_MS_MIN = 2;
  * back: an extension sets no missing key, whether or not its answers arrive. A try that merely failed leaves the old
  * validity as it was.
  *
- * @param held The lock.
+ * @param lock The lock.
  * @param ttlMs Its new TTL, in milliseconds.
  * @param signal Gives the try up.
  * @returns Whether the lock has a new validity.
  */
-async function tryExtend(held: HeldLock, ttlMs: number, signal?: AbortSignal): Promise<boolean> {
-  const { client, settings, round: won } = held;
-  const round = won.follow(ttlMs);
-  if (won.counts) round.counterFloor = held.fencingToken;
-  held.extensionStarted(round);
+async function tryExtend(
+  lock: ExtendableLock,
+  ttlMs: number,
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const { client, settings, round: won } = lock;
+  const round = won.follow(ttlMs); // step 7: it reads the clocks
+  if (won.counts) round.counterFloor = lock.fencingToken;
+  lock.extensionStarted(round);
   won.ttlMs = Math.max(won.ttlMs, ttlMs); // keys may live for longer from here on
-  const timeoutMs = Math.min(settings.nodeTimeoutMs, held.remainingMs());
+  const timeoutMs = Math.min(settings.nodeTimeoutMs, lock.remainingMs());
   await round.ask(askToExtend, timeoutMs, signal);
-  if (!held.standing) return false;
+  if (!lock.standing) return false; // step 6
   const newValidityMs = validityMs(ttlMs, settings.driftFactor);
-  const extended = round.decision === "granted" && held.held &&
+  const extended = round.decision === "granted" && lock.held && // step 7
     newValidityMs - expiryMarginMs(newValidityMs) > elapsedMs(client.wheel.clock, round);
   if (extended) {
-    held.extended(round, newValidityMs);
-    const token = won.counts && held.fencingToken;
+    lock.extended(round, newValidityMs);
+    const token = won.counts && lock.fencingToken;
     round.forEachMissing((nodeIndex) => {
-      if (held.held) fillIn(won, ttlMs, nodeIndex, token);
+      if (lock.held) fillIn(won, ttlMs, nodeIndex, token);
     });
   }
-  report(held, round, extended);
-  if (round.deniedByMajority) held.lose(new Error("a majority of the nodes no longer holds it"));
+  report(lock, round, extended);
+  if (round.deniedByMajority) lock.lose(new Error("a majority of the nodes no longer holds it"));
   return extended;
 }
 
 /** Extends a lock by its own timer, for as long as it is held. */
 export class Renewal {
-  readonly #lock: HeldLock;
+  readonly #lock: ExtendableLock;
   #extending = false;
   #nextMs: number;
-  /** Why no further extension is tried, once none is. */
+  /** Why no further extension is tried, once that is so. */
   ended: Error | undefined = undefined;
 
-  constructor(held: HeldLock) {
-    this.#lock = held;
-    this.#nextMs = held.round.monotonicMs + held.settings.ttlMs * EXTEND_AFTER_FACTOR;
+  constructor(lock: ExtendableLock) {
+    this.#lock = lock;
+    this.#nextMs = lock.round.monotonicMs + lock.settings.ttlMs * EXTEND_AFTER_FACTOR;
   }
 
   /** When the next try is due, by the monotonic clock; Infinity while one is under way, and once none is left. */
@@ -96,31 +130,35 @@ export class Renewal {
 /**
  * Extends because the holder asks; a failed try is repeated for as long as the lock is still valid.
  *
- * @param held The lock.
+ * @param lock The lock.
  * @param ttlMs Its new TTL, in milliseconds.
  * @param signal Gives up; the lock stays as it is.
  * @throws {LockLostError} If the lock is over before an extension succeeds, or may not be extended again.
  */
-export async function extend(held: HeldLock, ttlMs: number, signal?: AbortSignal): Promise<void> {
-  const { client: { wheel }, resources } = held;
+export async function extend(
+  lock: ExtendableLock,
+  ttlMs: number,
+  signal?: AbortSignal,
+): Promise<void> {
+  const { client: { wheel }, resources } = lock;
   for (;;) {
     signal?.throwIfAborted();
-    const cause = held.lostError ?? (held.held ? exhausted(held) : new Error("it was released"));
+    const cause = lock.lostError ?? (lock.held ? exhausted(lock) : new Error("it was released"));
     if (cause instanceof LockLostError) throw cause;
     if (cause) {
       const message = `Cannot extend ${lockName(resources)}: ${cause.message}`;
-      throw new LockLostError(message, { resources, votes: held.round.votes, cause });
+      throw new LockLostError(message, { resources, votes: lock.round.votes, cause });
     }
-    if (await tryExtend(held, ttlMs, signal)) return;
-    if (held.held) {
-      await pause(wheel, Math.min(retryDelayMs(held.settings.ttlMs), held.remainingMs()), signal);
+    if (await tryExtend(lock, ttlMs, signal)) return;
+    if (lock.held) {
+      await pause(wheel, Math.min(retryDelayMs(lock.settings.ttlMs), lock.remainingMs()), signal);
     }
   }
 }
 
 /** Why no further extension is allowed, if none is. */
-function exhausted(held: HeldLock): Error | undefined {
-  const { extensions, settings: { extensionsMax } } = held;
+function exhausted(lock: ExtendableLock): Error | undefined {
+  const { extensions, settings: { extensionsMax } } = lock;
   if (extensions < extensionsMax) return undefined;
   const times = extensions === 1 ? "once" : `${extensions} times`;
   return new Error(`it was extended ${times}, the most that 'extensionsMax' allows`);
@@ -130,12 +168,12 @@ function retryDelayMs(ttlMs: number): number {
   return Math.max(ttlMs * RETRY_FACTOR, RETRY_MS_MIN);
 }
 
-function report(held: HeldLock, round: Round, extended: boolean): void {
-  const { settings: { onEvent }, resources, client, extensions } = held;
+function report(lock: ExtendableLock, round: Round, extended: boolean): void {
+  const { settings: { onEvent }, resources, client, extensions } = lock;
   if (!onEvent) return;
   const { votes } = round;
   const elapsed = elapsedMs(client.wheel.clock, round);
-  const times = { elapsedMs: elapsed, remainingMs: held.remainingMs() };
+  const times = { elapsedMs: elapsed, remainingMs: lock.remainingMs() };
   if (extended) emit(onEvent, { type: "extended", resources, votes, extensions, ...times });
   else emit(onEvent, { type: "extend-failed", resources, votes, ...times });
 }

@@ -1,5 +1,5 @@
 /**
- * Taking back what a round may have set, without waiting for it.
+ * Taking back what a round may have set, without waiting for it (step 5 of the argument in `acquire.ts`).
  *
  * @module
  */
@@ -16,7 +16,7 @@ import type { Round } from "../quorum/round.ts";
  * @param keepsTicket Whether its caller goes on waiting in the queues.
  */
 export function undo(round: Round, keepsTicket = false): void {
-  round.cancel();
+  round.cancel(); // nothing more is sent that could set a key
   const request = new UndoRequest(round, keepsTicket);
   round.nodeSet.nodes.forEach((node, nodeIndex) => {
     if (round.deniedBy(nodeIndex) && !(round.maybeSet & 1 << nodeIndex)) return;

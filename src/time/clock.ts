@@ -33,6 +33,11 @@ export interface Instant {
   readonly wallMs: number;
 }
 
+/** Reads both clocks. */
+export function instantOf(clock: Clock): Instant {
+  return { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };
+}
+
 /** The part of a timer object that Deno, Node and Bun share; workers hand out numbers instead. */
 interface Referable {
   ref?(): void;

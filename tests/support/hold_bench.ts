@@ -3,9 +3,10 @@
  *
  * @module
  */
-import { Acquisition } from "../../src/lock/acquire.ts";
+import { acquireInTurn } from "../../src/lock/acquire_in_turn.ts";
 import type { HeldLock } from "../../src/lock/held_lock.ts";
 import { type RedlockOptions, resolveOptions } from "../../src/options.ts";
+import { LockCall } from "../../src/lock/lock_call.ts";
 import { createClientState } from "../../src/client_state.ts";
 import { extend } from "../../src/lock/renewal.ts";
 import { advanceUntil, runMicrotasks } from "./fake_clock.ts";
@@ -51,8 +52,8 @@ export async function locked(
   const client = createClientState(wheel, nodes);
   const onEvent = cluster.events.push.bind(cluster.events) as () => void;
   const settings = resolveOptions("test", { ttlMs: 1_000, onEvent, ...options });
-  const acquisition = new Acquisition(client, settings, ["a"], false);
-  const held = await advanceUntil(cluster.clock, acquisition.acquire(), 1_000, 1);
+  const call = new LockCall(client, settings, ["a"], false);
+  const held = await advanceUntil(cluster.clock, acquireInTurn(call, (held) => held), 1_000, 1);
   await runMicrotasks();
   cluster.events.length = 0;
   return new Bench(cluster, held);

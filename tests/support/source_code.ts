@@ -14,15 +14,8 @@ export interface SourceFile {
   readonly uncommented: string;
   /** The text with the insides of strings, templates and regular expressions blanked out too. */
   readonly code: string;
-  /** What it imports or re-exports. */
-  readonly imports: readonly Import[];
-}
-
-/** One import. */
-export interface Import {
-  readonly specifier: string;
-  /** Whether only types are imported, so that nothing of it is left at run time. */
-  readonly typeOnly: boolean;
+  /** The specifiers of what it imports or re-exports, types too. */
+  readonly imports: readonly string[];
 }
 
 const ROOT = new URL("../../", import.meta.url);
@@ -71,15 +64,10 @@ export function functionLengths({ code }: SourceFile): FunctionLength[] {
   });
 }
 
-function importsOf(uncommented: string): Import[] {
+function importsOf(uncommented: string): string[] {
   const statement =
-    /^(?:import|export)(\s+type)?\b([^;"'=]*?)\bfrom\s*"([^"\n]+)";|^import\s*"([^"]+)";|\bimport\(\s*"([^"]+)"/gmu;
-  return [...uncommented.matchAll(statement)].map(([, type, names, specifier, ...bare]) => {
-    if (!specifier) return { specifier: bare.join(""), typeOnly: false };
-    const listed = /\{([^}]*)\}/u.exec(names)?.[1].split(",").map((name) => name.trim());
-    const onlyTypes = listed?.every((name) => name === "" || name.startsWith("type ")) ?? false;
-    return { specifier, typeOnly: type !== undefined || onlyTypes };
-  });
+    /^(?:import|export)\b[^;"'=]*?\bfrom\s*"([^"\n]+)";|^import\s*"([^"]+)";|\bimport\(\s*"([^"]+)"/gmu;
+  return [...uncommented.matchAll(statement)].map(([, ...specifiers]) => specifiers.join(""));
 }
 
 /** The beginnings of what is not code, and the patterns of the whole of it. */

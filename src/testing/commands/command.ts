@@ -4,7 +4,7 @@
  * @module
  */
 import type { Clock } from "../../time/clock.ts";
-import type { Channels } from "../server/channels.ts";
+import type { Channels, Listener } from "../server/channels.ts";
 import type { Keyspace } from "../server/keyspace.ts";
 import { CommandError } from "../server/replies.ts";
 
@@ -27,7 +27,7 @@ export interface ServerState {
 }
 
 /** What one connection has of its own. */
-export interface ConnectionState {
+export interface ConnectionState extends Listener {
   /** The number that `CLIENT ID` tells. */
   readonly id: number;
   /** The number of the database in use. */
@@ -36,12 +36,8 @@ export interface ConnectionState {
   authenticated: boolean;
   /** The name that `CLIENT SETNAME` gave; empty for none. */
   name: string;
-  /** The channels it listens to, the oldest first; while there are any, few commands are let through. */
-  subscriptions?: Set<string>;
   /** Whether the server is to close it once the reply is sent. */
   quit?: boolean;
-  /** Sends it a message of a channel, encoded. */
-  deliver?(message: string): void;
 }
 
 /** What a command works on. */

@@ -3,15 +3,22 @@
  *
  * @module
  */
-import type { ConnectionState } from "../commands/command.ts";
 import { array, bulk } from "./replies.ts";
+
+/** A connection, as far as it listens. */
+export interface Listener {
+  /** The channels it listens to, the oldest first; while there are any, few commands are accepted. */
+  subscriptions?: Set<string>;
+  /** Sends it a message of a channel, encoded. */
+  deliver?(message: string): void;
+}
 
 /** The channels of one server. A channel is there as long as somebody listens to it. */
 export class Channels {
-  readonly #listeners: Map<string, Set<ConnectionState>> = new Map();
+  readonly #listeners: Map<string, Set<Listener>> = new Map();
 
   /** Has a connection listen to `channel`; says to how many it listens then. */
-  subscribe(connection: ConnectionState, channel: string): number {
+  subscribe(connection: Listener, channel: string): number {
     const subscriptions = connection.subscriptions ??= new Set();
     subscriptions.add(channel);
     const listeners = this.#listeners.get(channel) ?? new Set();
@@ -20,7 +27,7 @@ export class Channels {
   }
 
   /** Has a connection listen to `channel` no more; says to how many it still listens. */
-  unsubscribe(connection: ConnectionState, channel: string): number {
+  unsubscribe(connection: Listener, channel: string): number {
     connection.subscriptions?.delete(channel);
     const listeners = this.#listeners.get(channel);
     listeners?.delete(connection);
@@ -29,7 +36,7 @@ export class Channels {
   }
 
   /** Has a connection listen to nothing more. */
-  leave(connection: ConnectionState): void {
+  leave(connection: Listener): void {
     for (const channel of [...connection.subscriptions ?? []]) {
       this.unsubscribe(connection, channel);
     }

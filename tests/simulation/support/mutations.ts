@@ -49,28 +49,28 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: "an extension's validity counts from the answers on",
     file: "lock/renewal.ts",
-    from: "held.extended(round, newValidityMs);",
+    from: "lock.extended(round, newValidityMs);",
     to: "const { clock } = client.wheel;\n" +
       "    const since = { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };\n" +
-      "    held.extended(since, newValidityMs);",
+      "    lock.extended(since, newValidityMs);",
   },
   {
     name: "a failed attempt is not taken back",
     file: "lock/acquire.ts",
-    from: "if (!held) undo(round, true);",
-    to: "if (!held) round.cancel();",
+    from: "if (!granted) undo(round, true);",
+    to: "if (!granted) round.cancel();",
   },
   {
     name: "a quorum that came too late is a lock all the same",
     file: "lock/acquire.ts",
-    from: "remainingMs > expiryMarginMs(validityMs) &&",
-    to: "",
+    from: "const inTime = remainingMs > expiryMarginMs(validityMs);",
+    to: "const inTime = remainingMs > -Infinity;",
   },
   {
     name: "every attempt has the same value",
     file: "lock/acquire.ts",
-    from: "const value = this.#client.wheel.random.value();",
-    to: "const value = this.#round?.value ?? this.#client.wheel.random.value();",
+    from: "const value = client.wheel.random.value();",
+    to: "const value = (call as { value?: string }).value ??= client.wheel.random.value();",
   },
   {
     name: "a release does not compare",
@@ -185,8 +185,8 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: "an extension is counted after the validity has ended",
     file: "lock/renewal.ts",
-    from: 'const extended = round.decision === "granted" && held.held &&\n    newValidityMs',
-    to: 'const extended = round.decision === "granted" &&\n    newValidityMs',
+    from: 'round.decision === "granted" && lock.held && // step 7',
+    to: 'round.decision === "granted" &&',
   },
   {
     name: "an extension in doubt is left behind",
@@ -197,7 +197,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: "a lock stays held after its release",
     file: "lock/held_lock.ts",
-    from: 'this.#end ??= "released";',
+    from: 'this.#end ??= "released"; // step 5: before any key is deleted',
     to: "",
   },
   {
@@ -294,9 +294,9 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: "a caller that gives up keeps its own client waiting",
-    file: "lock/acquire.ts",
-    from: "      localQueues.leave(name, this);\n      throw error;",
-    to: "      throw error;",
+    file: "lock/acquire_in_turn.ts",
+    from: "    localQueues.leave(name, call);\n    throw error;",
+    to: "    throw error;",
   },
 ];
 

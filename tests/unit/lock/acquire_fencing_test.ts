@@ -25,7 +25,7 @@ async function tokenOf(cluster: FencingCluster, resource: string | string[] = "a
 
 // One round
 
-Deno.test("Acquisition with fencing on a fresh resource takes one round, and its token is above the hint", async () => {
+Deno.test("attempt() with fencing on a fresh resource takes one round, and its token is above the hint", async () => {
   const cluster = new FencingCluster(5);
   const hint = counterHint(cluster.clock.wallMs());
   assertEquals(await tokenOf(cluster), hint + 1);
@@ -33,21 +33,21 @@ Deno.test("Acquisition with fencing on a fresh resource takes one round, and its
   for (const { calls: [{ counterFloor }] } of cluster.nodes) assertEquals(counterFloor, hint);
 });
 
-Deno.test("Acquisition with fencing takes one round where the nodes' clocks are apart by less than the hint's lead", async () => {
+Deno.test("attempt() with fencing takes one round where the nodes' clocks are apart by less than the hint's lead", async () => {
   const cluster = new FencingCluster(3);
   cluster.nodes.forEach((node, index) => node.aheadMs = [-5_000, 0, 999][index]);
   assertEquals(await tokenOf(cluster), counterHint(cluster.clock.wallMs()) + 1);
   assertEquals(cluster.steps, Array(3).fill("acquire"));
 });
 
-Deno.test("Acquisition with fencing on a used resource takes one round, and counts on", async () => {
+Deno.test("attempt() with fencing on a used resource takes one round, and counts on", async () => {
   const cluster = new FencingCluster(5);
   cluster.count("a", ...Array(5).fill(USED));
   assertEquals(await tokenOf(cluster), USED + 1);
   assertEquals(cluster.steps, Array(5).fill("acquire"));
 });
 
-Deno.test("Acquisition with fencing takes one round where a quorum agrees on the maximum", async () => {
+Deno.test("attempt() with fencing takes one round where a quorum agrees on the maximum", async () => {
   const cluster = new FencingCluster(5);
   cluster.count("a", USED, USED, USED, USED - 7, undefined);
   cluster.nodes[4].modes.acquire = "fail";
@@ -55,7 +55,7 @@ Deno.test("Acquisition with fencing takes one round where a quorum agrees on the
   assertEquals(cluster.steps, Array(5).fill("acquire"));
 });
 
-Deno.test("Acquisition without fencing tells no hint, and its lock has no token", async () => {
+Deno.test("attempt() without fencing tells no hint, and its lock has no token", async () => {
   const cluster = new FencingCluster(3, { fencing: false });
   assertEquals(await tokenOf(cluster), undefined);
   assertEquals(cluster.counters("a"), Array(3).fill(undefined));
@@ -64,7 +64,7 @@ Deno.test("Acquisition without fencing tells no hint, and its lock has no token"
   }
 });
 
-Deno.test("Acquisition with fencing counts for all of several resources at once", async () => {
+Deno.test("attempt() with fencing counts for all of several resources at once", async () => {
   const cluster = new FencingCluster(3);
   cluster.count("a", USED, USED, USED);
   cluster.count("b", USED + 9, USED + 9, USED + 9);
@@ -77,7 +77,7 @@ Deno.test("Acquisition with fencing counts for all of several resources at once"
 
 // Raising
 
-Deno.test("Acquisition with fencing raises counters that are apart, in one more round", async () => {
+Deno.test("attempt() with fencing raises counters that are apart, in one more round", async () => {
   const cluster = new FencingCluster(3);
   cluster.count("a", USED + 4, USED, USED + 2);
   assertEquals(await tokenOf(cluster), USED + 5);
@@ -88,7 +88,7 @@ Deno.test("Acquisition with fencing raises counters that are apart, in one more 
   }
 });
 
-Deno.test("Acquisition with fencing takes a node that is above the token for a new maximum, and raises once more", async () => {
+Deno.test("attempt() with fencing takes a node that is above the token for a new maximum, and raises once more", async () => {
   const cluster = new FencingCluster(3);
   cluster.count("a", USED + 4, USED, USED);
   cluster.nodes[2].modes.acquire = "fail";
@@ -105,7 +105,7 @@ Deno.test("Acquisition with fencing takes a node that is above the token for a n
   assertEquals(cluster.counters("a").slice(0, 2), [USED + 20, USED + 20]);
 });
 
-Deno.test("Acquisition with fencing does not count a node that denied, and leaves its counter alone", async () => {
+Deno.test("attempt() with fencing does not count a node that denied, and leaves its counter alone", async () => {
   const cluster = new FencingCluster(3);
   cluster.count("a", USED + 4, USED, USED + 100);
   cluster.nodes[2].holders.set("a", "other");
@@ -114,7 +114,7 @@ Deno.test("Acquisition with fencing does not count a node that denied, and leave
   assertEquals(cluster.counters("a"), [USED + 5, USED + 5, USED + 100]);
 });
 
-Deno.test("Acquisition with fencing does not take a count for agreed that a node gave no answer to", async () => {
+Deno.test("attempt() with fencing does not take a count for agreed that a node gave no answer to", async () => {
   const cluster = new FencingCluster(3);
   cluster.count("a", USED + 4, USED, USED);
   for (const node of cluster.nodes.slice(1)) node.modes.raiseCounters = "lose-reply";
@@ -124,7 +124,7 @@ Deno.test("Acquisition with fencing does not take a count for agreed that a node
   assertEquals(cluster.holders("a"), Array(3).fill(undefined));
 });
 
-Deno.test("Acquisition with fencing settles on an answer that comes late", async () => {
+Deno.test("attempt() with fencing settles on an answer that comes late", async () => {
   const cluster = new FencingCluster(3, { nodeTimeoutMs: 100 });
   cluster.count("a", USED + 4, USED, USED + 4);
   const [, second, third] = cluster.nodes;
@@ -135,7 +135,7 @@ Deno.test("Acquisition with fencing settles on an answer that comes late", async
 });
 
 for (const nodeCount of [1, 2, 3, 4, 5]) {
-  Deno.test(`Acquisition with fencing over ${nodeCount} nodes gives tokens above all before, whatever the counters are and whoever is down`, async () => {
+  Deno.test(`attempt() with fencing over ${nodeCount} nodes gives tokens above all before, whatever the counters are and whoever is down`, async () => {
     const step = fc.record({
       down: fc.integer({ min: 0, max: 2 ** nodeCount - 1 }),
       lost: fc.integer({ min: 0, max: 2 ** nodeCount - 1 }),
@@ -168,7 +168,7 @@ for (const nodeCount of [1, 2, 3, 4, 5]) {
   });
 }
 
-Deno.test("Acquisition with fencing raises above what a node whose counter is an old one may have given", async () => {
+Deno.test("attempt() with fencing raises above what a node whose counter is an old one may have given", async () => {
   const cluster = new FencingCluster(3);
   const [first, second, third] = cluster.nodes;
   cluster.count("a", USED, USED, USED);
@@ -179,7 +179,7 @@ Deno.test("Acquisition with fencing raises above what a node whose counter is an
   assertEquals(third.asked("raiseCounters").map(({ counterFloor }) => counterFloor), [hint]);
 });
 
-Deno.test("Acquisition with fencing does without a node whose counter is an old one, where a quorum agrees", async () => {
+Deno.test("attempt() with fencing does without a node whose counter is an old one, where a quorum agrees", async () => {
   const cluster = new FencingCluster(3);
   cluster.count("a", USED - 9, USED, USED);
   cluster.nodes[0].old = true;
@@ -199,7 +199,7 @@ function disagreeForEver(cluster: FencingCluster): void {
   });
 }
 
-Deno.test("Acquisition with fencing gives up after eight raises, takes back what it set, and says why", async () => {
+Deno.test("attempt() with fencing gives up after eight raises, takes back what it set, and says why", async () => {
   const cluster = new FencingCluster(3);
   disagreeForEver(cluster);
   const refused = assertRejects(() => cluster.redlock.acquire("a"), QuorumError);
@@ -218,7 +218,7 @@ Deno.test("Acquisition with fencing gives up after eight raises, takes back what
   assert(denied.type === "denied" && denied.reason === "no-quorum");
 });
 
-Deno.test("Acquisition with fencing gives all its raises the time of one answer, and takes back what it set", async () => {
+Deno.test("attempt() with fencing gives all its raises the time of one answer, and takes back what it set", async () => {
   const nodeTimeoutMs = 400;
   const cluster = new FencingCluster(3, { nodeTimeoutMs });
   disagreeForEver(cluster);
@@ -232,7 +232,7 @@ Deno.test("Acquisition with fencing gives all its raises the time of one answer,
   assertEquals(cluster.holders("a"), Array(3).fill(undefined));
 });
 
-Deno.test("Acquisition with fencing raises no further when a majority says that its keys are gone", async () => {
+Deno.test("attempt() with fencing raises no further when a majority says that its keys are gone", async () => {
   const cluster = new FencingCluster(3);
   disagreeForEver(cluster);
   const [first, ...others] = cluster.nodes;
@@ -242,7 +242,7 @@ Deno.test("Acquisition with fencing raises no further when a majority says that 
   assertEquals(cluster.holders("a"), Array(3).fill(undefined));
 });
 
-Deno.test("Acquisition with fencing does not count on a node that has lost its key since", async () => {
+Deno.test("attempt() with fencing does not count on a node that has lost its key since", async () => {
   const cluster = new FencingCluster(3, { nodeTimeoutMs: 50 });
   cluster.count("a", USED, USED + 1, undefined);
   const [, second, third] = cluster.nodes;
@@ -252,7 +252,7 @@ Deno.test("Acquisition with fencing does not count on a node that has lost its k
   assertEquals(cluster.counters("a").slice(0, 2), [USED + 2, USED + 2]);
 });
 
-Deno.test("Acquisition with fencing that agrees too late for its validity is none", async () => {
+Deno.test("attempt() with fencing that agrees too late for its validity is none", async () => {
   const cluster = new FencingCluster(3, { nodeTimeoutMs: 900 });
   cluster.count("a", USED + 4, USED, USED + 2);
   for (const node of cluster.nodes) node.replyMs = 493.5;
@@ -265,7 +265,7 @@ Deno.test("Acquisition with fencing that agrees too late for its validity is non
   assertEquals(cluster.holders("a"), Array(3).fill(undefined));
 });
 
-Deno.test("Acquisition with fencing whose wait is not over tries again, with a value of its own", async () => {
+Deno.test("attempt() with fencing whose wait is not over tries again, with a value of its own", async () => {
   const cluster = new FencingCluster(3, { waitMs: 5_000 });
   disagreeForEver(cluster);
   const acquiring = cluster.redlock.acquire("a");
@@ -280,7 +280,7 @@ Deno.test("Acquisition with fencing whose wait is not over tries again, with a v
   assertEquals(cluster.counters("a"), Array(3).fill(lock.fencingToken));
 });
 
-Deno.test("Acquisition with fencing that is aborted while it raises rejects with the reason, and takes back what it set", async () => {
+Deno.test("attempt() with fencing that is aborted while it raises rejects with the reason, and takes back what it set", async () => {
   const controller = new AbortController();
   const cluster = new FencingCluster(3, { signal: controller.signal });
   cluster.count("a", USED + 4, USED, USED + 2);
@@ -294,7 +294,7 @@ Deno.test("Acquisition with fencing that is aborted while it raises rejects with
   assertEquals(cluster.holders("a"), Array(3).fill(undefined));
 });
 
-Deno.test("Acquisition with fencing whose client closes while it raises takes back what it set", async () => {
+Deno.test("attempt() with fencing whose client closes while it raises takes back what it set", async () => {
   const cluster = new FencingCluster(3);
   cluster.count("a", USED + 4, USED, USED + 2);
   for (const node of cluster.nodes) node.modes.raiseCounters = "lose-reply";
@@ -308,7 +308,7 @@ Deno.test("Acquisition with fencing whose client closes while it raises takes ba
 
 // Before and after
 
-Deno.test("Acquisition with fencing proposes the highest token seen, where clocks have gone back", async () => {
+Deno.test("attempt() with fencing proposes the highest token seen, where clocks have gone back", async () => {
   const cluster = new FencingCluster(3);
   const lock = await cluster.settle(cluster.redlock.acquire("a"));
   await cluster.settle(lock.release());

@@ -5,11 +5,15 @@ import {
   assertRejects,
   assertStrictEquals,
 } from "@std/assert";
-import { Acquisition } from "../../../src/lock/acquire.ts";
+import { attempt } from "../../../src/lock/acquire.ts";
+import { acquireAtOnce, acquireInTurn } from "../../../src/lock/acquire_in_turn.ts";
 import { LockHeldError, QuorumError, RedlockError } from "../../../src/errors.ts";
-import type { HeldLock } from "../../../src/lock/held_lock.ts";
+import { HeldLock } from "../../../src/lock/held_lock.ts";
+import { LockCall } from "../../../src/lock/lock_call.ts";
+import { isUnanswered, refusalNow } from "../../../src/lock/refusal.ts";
 import { type RedlockOptions, resolveOptions } from "../../../src/options.ts";
 import { quorumSize } from "../../../src/quorum/quorum.ts";
+import type { Round } from "../../../src/quorum/round.ts";
 import { type ClientState, createClientState } from "../../../src/client_state.ts";
 import { expiryMarginMs } from "../../../src/time/validity.ts";
 import { advanceUntil, runMicrotasks } from "../../support/fake_clock.ts";
@@ -21,19 +25,21 @@ const VALIDITY_MS = 988;
 /** Nodes in memory, and calls for locks on them. */
 class Bench {
   readonly cluster: FakeCluster;
-  readonly electorate: ClientState;
+  readonly client: ClientState;
+  /** The last attempt, if it did not win. */
+  denied: Round | undefined = undefined;
 
   constructor(nodeCount = 3) {
     this.cluster = new FakeCluster(nodeCount);
     const { nodes, wheel } = this.cluster;
-    this.electorate = createClientState(wheel, nodes);
+    this.client = createClientState(wheel, nodes);
   }
 
   /** A call for "a", or what else is named. */
-  call(options: RedlockOptions = {}, resources = ["a"], autoExtend = false): Acquisition {
+  call(options: RedlockOptions = {}, resources = ["a"], autoExtend = false): LockCall {
     const onEvent = this.cluster.events.push.bind(this.cluster.events) as () => void;
     const settings = resolveOptions("test", { ttlMs: 1_000, onEvent, ...options });
-    return new Acquisition(this.electorate, settings, resources, autoExtend);
+    return new LockCall(this.client, settings, resources, autoExtend);
   }
 
   settle<T>(promise: Promise<T>): Promise<T> {
@@ -41,9 +47,25 @@ class Bench {
   }
 
   /** Makes one attempt. */
-  async attempt(call: Acquisition): Promise<HeldLock | undefined> {
-    await this.settle(call.attempt());
-    return call.conclude();
+  async attempt(call: LockCall): Promise<HeldLock | undefined> {
+    const result = await this.settle(attempt(call));
+    if (result instanceof HeldLock) return result;
+    this.denied = result;
+    return undefined;
+  }
+
+  /** Makes attempts until the wait is over. */
+  acquire(call: LockCall): Promise<HeldLock> {
+    const use = (held: HeldLock) => held;
+    if (call.settings.waitMs > 0) return acquireInTurn(call, use);
+    return acquireAtOnce(call, use, async (call, denied) => {
+      throw await call.refusal(denied);
+    });
+  }
+
+  /** Why the last attempt did not win. */
+  refusal(call: LockCall): LockHeldError | QuorumError {
+    return refusalNow(call, this.denied);
   }
 
   /** What each node was asked, in order. */
@@ -63,7 +85,7 @@ function combinations(count: number): Answer[][] {
 }
 
 for (const nodeCount of [1, 2, 3, 4]) {
-  Deno.test(`Acquisition of ${nodeCount} nodes wins, is held off or can't tell by count, for every combination of answers`, async () => {
+  Deno.test(`attempt() over ${nodeCount} nodes wins, is held off or can't tell by count, for every combination of answers`, async () => {
     for (const answers of combinations(nodeCount)) {
       const bench = new Bench(nodeCount);
       answers.forEach((answer, index) => {
@@ -83,20 +105,20 @@ for (const nodeCount of [1, 2, 3, 4]) {
       const waited = count(["grant", "hang"]) >= quorum;
       const untold = count(waited ? ["fail", "hang"] : ["fail"]) > nodeCount - quorum;
       const Class = untold ? QuorumError : LockHeldError;
-      assertEquals(call.unanswered, untold, shown);
-      assertEquals(call.refusal().constructor, Class, shown);
+      assertEquals(isUnanswered(call, bench.denied), untold, shown);
+      assertEquals(bench.refusal(call).constructor, Class, shown);
     }
   });
 }
 
-Deno.test("Acquisition.refusal() counts every kind of vote in its message", async () => {
+Deno.test("refusalNow() counts every kind of vote in its message", async () => {
   const bench = new Bench(5);
   bench.cluster.nodes[1].set("a", "other");
   bench.cluster.set("fail", 2);
   bench.cluster.set("hang", 3, 4);
   const call = bench.call({ nodeTimeoutMs: 30 });
   assertEquals(await bench.attempt(call), undefined);
-  const error = call.refusal();
+  const error = bench.refusal(call);
   assertInstanceOf(error, QuorumError);
   assertEquals(
     error.message,
@@ -113,12 +135,12 @@ Deno.test("Acquisition.refusal() counts every kind of vote in its message", asyn
   assertEquals(error.cause.message, "node2: node2 is down");
 });
 
-Deno.test("Acquisition.refusal() for others alone has no cause", async () => {
+Deno.test("refusalNow() for others alone has no cause", async () => {
   const bench = new Bench();
   for (const node of bench.cluster.nodes) node.set("a", "other");
   const call = bench.call();
   await bench.attempt(call);
-  const error = call.refusal();
+  const error = bench.refusal(call);
   assertInstanceOf(error, LockHeldError);
   assertEquals(
     error.message,
@@ -127,12 +149,12 @@ Deno.test("Acquisition.refusal() for others alone has no cause", async () => {
   assertEquals(error.cause, undefined);
 });
 
-Deno.test("Acquisition names resources, not keys, in errors and events", async () => {
+Deno.test("attempt() names resources, not keys, in errors and events", async () => {
   const bench = new Bench(1);
   const call = bench.call({ keyPrefix: "app:" }, ["a", "b"]);
   bench.cluster.nodes[0].set("app:b", "other");
   await bench.attempt(call);
-  const error = call.refusal();
+  const error = bench.refusal(call);
   assertEquals(bench.cluster.nodes[0].calls[0].keys, ["app:a", "app:b"]);
   assertEquals(error.resources, ["a", "b"]);
   assertEquals(
@@ -153,19 +175,22 @@ for (
     false,
   ]] as const
 ) {
-  Deno.test(`Acquisition ${won ? "wins" : "does not win"} by grants that are concluded after ${passedMs} ms`, async () => {
+  Deno.test(`attempt() ${won ? "wins" : "does not win"} by grants that are concluded after ${passedMs} ms`, async () => {
     const bench = new Bench();
     const call = bench.call();
-    await bench.settle(call.attempt());
-    bench.cluster.clock.block(passedMs);
-    const held = call.conclude();
+    const ask = call.ask.bind(call);
+    call.ask = async (round) => {
+      await ask(round);
+      bench.cluster.clock.block(passedMs);
+    };
+    const held = await bench.attempt(call);
     assertEquals(held?.remainingMs(), won ? LEAST_MS : undefined);
-    assertEquals(call.unanswered, true); // says something only of a call that did not win
+    if (!won) assertEquals(isUnanswered(call, bench.denied), true);
     assertEquals(bench.steps[0], won ? ["acquire"] : ["acquire", "release"]);
   });
 }
 
-Deno.test("Acquisition.conclude() without a lock releases under the attempt's value but where nothing was set, and waits for none", async () => {
+Deno.test("attempt() without a lock releases under the attempt's value but where nothing was set, and waits for none", async () => {
   const bench = new Bench();
   bench.cluster.nodes[0].set("a", "other");
   bench.cluster.set("hang", 1);
@@ -179,7 +204,7 @@ Deno.test("Acquisition.conclude() without a lock releases under the attempt's va
   assertEquals([bench.cluster.wheel.size, bench.cluster.clock.timersAlive], [0, 0]);
 });
 
-Deno.test("Acquisition makes each attempt under a value of its own", async () => {
+Deno.test("attempt() asks each time under a value of its own", async () => {
   const bench = new Bench(1);
   const call = bench.call();
   bench.cluster.nodes[0].set("a", "other");
@@ -198,10 +223,9 @@ for (
     [true, false, true],
   ]
 ) {
-  Deno.test(`Acquisition with an autoExtend of ${autoExtend} where ${byDefault} is usual ${extended ? "extends" : "does not extend"} its lock`, async () => {
+  Deno.test(`LockCall with an autoExtend of ${autoExtend} where ${byDefault} is usual ${extended ? "extends" : "does not extend"} its lock`, async () => {
     const bench = new Bench();
-    const held = await bench.attempt(bench.call({ autoExtend }, ["a"], byDefault));
-    assert(held);
+    const held = await bench.settle(bench.acquire(bench.call({ autoExtend }, ["a"], byDefault)));
     await bench.cluster.clock.advance(500);
     assertEquals(held.extensions, extended ? 1 : 0);
   });
@@ -209,13 +233,13 @@ for (
 
 // Events
 
-Deno.test("Acquisition tells of each attempt with its own time, and of the end with the call's", async () => {
+Deno.test("acquireInTurn() reports each attempt with its own time, and the end with the call's", async () => {
   const bench = new Bench(1);
   const [node] = bench.cluster.nodes;
   node.set("a", "other", 105);
   node.replyMs = 10;
   bench.cluster.fraction = 1;
-  const held = await bench.settle(bench.call({ retryDelayMs: 100 }).acquire());
+  const held = await bench.settle(bench.acquire(bench.call({ retryDelayMs: 100 })));
   assertEquals(held.remainingMs(), VALIDITY_MS - 10);
   assertEquals(bench.cluster.eventTypes, ["attempt", "attempt", "acquired"]);
   const [first, second, acquired] = bench.cluster.events;
@@ -227,11 +251,11 @@ Deno.test("Acquisition tells of each attempt with its own time, and of the end w
   assertEquals(acquired.remainingMs, VALIDITY_MS - 10);
 });
 
-Deno.test("Acquisition tells of a call that ended without a lock: attempts, votes and the call's time", async () => {
+Deno.test("acquireInTurn() reports a call that ended without a lock: attempts, votes and the call's time", async () => {
   const bench = new Bench(1);
   bench.cluster.nodes[0].set("a", "other");
   bench.cluster.fraction = 1;
-  const acquiring = bench.call({ retryDelayMs: 100, waitMs: 250 }).acquire();
+  const acquiring = bench.acquire(bench.call({ retryDelayMs: 100, waitMs: 250 }));
   const error = await bench.settle(assertRejects(() => acquiring, LockHeldError));
   const denied = bench.cluster.events.at(-1);
   assert(denied?.type === "denied");
@@ -239,16 +263,16 @@ Deno.test("Acquisition tells of a call that ended without a lock: attempts, vote
   assertEquals([denied.resources, denied.votes], [["a"], error.votes]);
 });
 
-Deno.test("Acquisition without a listener fails as one with a listener does", async () => {
+Deno.test("attempt() without a listener fails as one with a listener does", async () => {
   const bench = new Bench(1);
   bench.cluster.set("fail", 0);
   const call = bench.call({ onEvent: undefined });
   assertEquals(await bench.attempt(call), undefined);
-  assertInstanceOf(call.refusal(), QuorumError);
+  assertInstanceOf(bench.refusal(call), QuorumError);
   assertEquals(bench.cluster.events, []);
 });
 
-Deno.test("Acquisition aborted by the listener that hears of the lock tells that it is lost", async () => {
+Deno.test("attempt() aborted by the listener that hears of the lock tells that it is lost", async () => {
   const bench = new Bench();
   const controller = new AbortController();
   const heard: string[] = [];
@@ -260,8 +284,7 @@ Deno.test("Acquisition aborted by the listener that hears of the lock tells that
       if (type === "acquired") controller.abort(reason);
     },
   });
-  await bench.settle(call.attempt());
-  const error = await assertRejects(() => Promise.resolve().then(() => call.conclude()));
+  const error = await assertRejects(() => bench.attempt(call));
   assertStrictEquals(error, reason);
   await runMicrotasks();
   assertEquals(heard, ["attempt", "acquired", "lost"]);
@@ -270,22 +293,22 @@ Deno.test("Acquisition aborted by the listener that hears of the lock tells that
 
 // Ends
 
-Deno.test("Acquisition of a closed client asks nobody, and has no votes", async () => {
+Deno.test("attempt() of a closed client asks nobody, and has no votes", async () => {
   const bench = new Bench();
-  bench.electorate.closed = true;
-  const error = await assertRejects(() => bench.call().acquire(), RedlockError);
+  bench.client.closed = true;
+  const error = await assertRejects(() => bench.acquire(bench.call()), RedlockError);
   assertEquals(error.message, 'Cannot acquire lock "a": the lock client is closed');
   assertEquals([error.code, error.resources, error.votes], ["CLOSED", ["a"], []]);
   assertEquals(bench.steps, [[], [], []]);
 });
 
-Deno.test("Acquisition whose client closes during the attempt gives back what it won, and says how it was answered", async () => {
+Deno.test("attempt() whose client closes during the attempt gives back what it won, and says how it was answered", async () => {
   const bench = new Bench();
   for (const node of bench.cluster.nodes) node.replyMs = 10;
-  const acquiring = bench.call().acquire();
+  const acquiring = bench.acquire(bench.call());
   const rejected = assertRejects(() => acquiring, RedlockError);
   await runMicrotasks();
-  bench.electorate.closed = true;
+  bench.client.closed = true;
   const error = await bench.settle(rejected);
   assertEquals(error.code, "CLOSED");
   assertEquals(error.votes.map(({ outcome }) => outcome), ["granted", "granted"]);
@@ -294,21 +317,21 @@ Deno.test("Acquisition whose client closes during the attempt gives back what it
   assertEquals(bench.cluster.eventTypes, ["attempt"]);
 });
 
-Deno.test("Acquisition prefers the signal's reason where the client is closed too", async () => {
+Deno.test("attempt() prefers the signal's reason where the client is closed too", async () => {
   const bench = new Bench();
-  bench.electorate.closed = true;
+  bench.client.closed = true;
   const reason = new Error("changed my mind");
   const call = bench.call({ signal: AbortSignal.abort(reason) });
-  assertStrictEquals(await assertRejects(() => call.acquire()), reason);
+  assertStrictEquals(await assertRejects(() => bench.acquire(call)), reason);
 });
 
 for (const [waitMs, attempts] of [[0, 1], [1, 2], [100, 2], [101, 3]] as const) {
-  Deno.test(`Acquisition with a waitMs of ${waitMs} and a delay of 100 makes ${attempts} attempts`, async () => {
+  Deno.test(`LockCall with a waitMs of ${waitMs} and a delay of 100 makes ${attempts} attempts`, async () => {
     const bench = new Bench(1);
     bench.cluster.nodes[0].set("a", "other");
     bench.cluster.fraction = 1;
     const options = { waitMs, retryDelayMs: 100, retryDelayMaxMs: 100 };
-    const acquiring = bench.call(options).acquire();
+    const acquiring = bench.acquire(bench.call(options));
     const startMs = bench.cluster.clock.monotonicMs();
     await bench.settle(assertRejects(() => acquiring, LockHeldError));
     assertEquals(bench.cluster.nodes[0].asked("acquire").length, attempts);

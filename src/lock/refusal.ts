@@ -1,0 +1,116 @@
+/**
+ * Why a call got no lock.
+ *
+ * @module
+ */
+import {
+  type BlockingKey,
+  isHopeless as hopelessVotes,
+  type LockHeldError,
+  lockHeldError,
+  type QuorumError,
+  quorumError,
+} from "../errors.ts";
+import { emit } from "../events.ts";
+import { agreeOnToken } from "../fencing/token.ts";
+import type { Round } from "../quorum/round.ts";
+import { elapsedMs } from "../time/clock.ts";
+import type { AcquireCall } from "./acquire.ts";
+import type { ReportedCall } from "./attempt_events.ts";
+import { HeldLock } from "./held_lock.ts";
+import { blockingKey } from "./inspection.ts";
+
+/** A call that may end without a lock. */
+export interface RefusedCall extends ReportedCall, Pick<AcquireCall, "keys" | "throwIfEnded"> {
+  /** The name of its keys in this client's queues. */
+  readonly name: string;
+  /** How long the resources stay in their cooldown, in milliseconds; 0 if they are in none. */
+  readonly cooldownMs: number;
+}
+
+/** Whether an attempt failed because nodes did not answer, or not in time, and not because others hold the lock. */
+export function isUnanswered(call: RefusedCall, denied: Round | undefined): boolean {
+  return denied !== undefined && call.cooldownMs === 0 &&
+    (denied.unanswered || denied.decision === "granted");
+}
+
+/** Whether no further attempt can succeed, because too many nodes refuse for good. */
+export function isHopeless(call: RefusedCall, denied: Round): boolean {
+  const { nodes, quorum } = call.client;
+  return isUnanswered(call, denied) && hopelessVotes(denied.votes, nodes.length, quorum);
+}
+
+/**
+ * The error of a call that ends without a lock. A node that denied it is asked first what it has under the key, so that
+ * the message says it.
+ *
+ * @param denied The last attempt; `undefined` if no node was asked.
+ * @throws The reason of the call's signal, or a {@linkcode RedlockError} if the client is closed meanwhile.
+ */
+export async function refusal(
+  call: RefusedCall,
+  denied: Round | undefined,
+): Promise<LockHeldError | QuorumError> {
+  const { client, keys, resources, settings: { nodeTimeoutMs, signal } } = call;
+  const waitedMs = call.elapsedMs;
+  const ownHeldMs = ownHoldMs(call);
+  let key: BlockingKey | undefined;
+  if (denied && !isUnanswered(call, denied) && call.cooldownMs === 0 && ownHeldMs === undefined) {
+    const found = await blockingKey(client, denied, keys, nodeTimeoutMs, signal);
+    const resource = keys.length > 1 ? resources[found?.index ?? 0] : undefined;
+    key = found && { ...found, resource };
+    call.throwIfEnded(denied);
+  }
+  return refusalNow(call, denied, { waitedMs, ownHeldMs, key });
+}
+
+/** What only a call that waited needs to know about its refusal. */
+interface Explanation {
+  readonly waitedMs?: number;
+  readonly ownHeldMs?: number | undefined;
+  readonly key?: BlockingKey | undefined;
+}
+
+/** The same without asking a node. Emits the event of the refusal. */
+export function refusalNow(
+  call: RefusedCall,
+  denied: Round | undefined,
+  { waitedMs, ownHeldMs, key }: Explanation = {},
+): LockHeldError | QuorumError {
+  const { client, resources, attempts, settings: { onEvent, waitMs } } = call;
+  const { nodes: { length: nodeCount }, quorum, localQueues } = client;
+  const votes = denied?.votes ?? [];
+  const unanswered = isUnanswered(call, denied);
+  const reason = unanswered ? "no-quorum" : "held";
+  const refused = { resources, votes, nodeCount, quorum };
+  if (onEvent) {
+    const { elapsedMs } = call;
+    emit(onEvent, { type: "denied", resources, reason, votes, attempts, elapsedMs });
+  }
+  if (unanswered) return quorumError("acquire", { ...refused, note: note(denied!, quorum) });
+  return lockHeldError({
+    ...refused,
+    waitedMs: waitMs === 0 ? undefined : waitedMs,
+    key,
+    ownHeldMs,
+    cooldownLeftMs: call.cooldownMs,
+    waiters: localQueues.length(call.name),
+  });
+}
+
+/** For how long this client itself has held one of the resources, in milliseconds, if it does. */
+function ownHoldMs({ client: { localQueues, wheel }, keys }: RefusedCall): number | undefined {
+  const wanted = new Set(keys);
+  for (const owner of localQueues.owners()) {
+    if (!(owner instanceof HeldLock) || !owner.round.keys.some((key) => wanted.has(key))) continue;
+    return elapsedMs(wheel.clock, owner.round);
+  }
+  return undefined;
+}
+
+/** Why there is no lock although a quorum granted it, if so. */
+function note({ decision, counts }: Round, quorum: number): string | undefined {
+  if (decision !== "granted") return undefined;
+  const unsettled = counts !== undefined && !agreeOnToken(counts, quorum).agreed;
+  return unsettled ? "but they did not agree on a fencing token" : "but too late for its validity";
+}
