@@ -77,7 +77,7 @@ export function stacklessReplyError(text: string, password: string | undefined):
 
 /** How a server says that it does not allow a command or does not know it, by itself or to a script. */
 const REFUSALS =
-  /^NOPERM |^ERR (?:unknown (?:sub)?command|The user executing the script|ACL failure|Unknown Redis command)/iu;
+  /^NOPERM |^ERR (?:unknown (?:sub)?command|The user executing|ACL failure|Unknown Redis command|the server is too old)/iu;
 
 /** Whether the server does not allow or does not know the command, so that sending it again cannot help. */
 export function isRefusal({ message }: ReplyError): boolean {

@@ -186,8 +186,7 @@ export class RedisNode implements LockNode, ReplyReceiver {
 
   leaveQueue(keys: readonly string[], ticketId: string): void {
     if (!this.#connection.open) return; // the next notification drops it
-    const leaving: Leaving = { keys, ticketId };
-    this.#connection.submit(encodeLeave(keys, ticketId), this, leaving, LEAVE);
+    this.#connection.submit(encodeLeave(keys, ticketId), this, { keys, ticketId }, LEAVE);
   }
 
   async diagnose(timeoutMs: number): Promise<NodeDiagnosis> {
@@ -285,8 +284,7 @@ export class RedisNode implements LockNode, ReplyReceiver {
       return request.fail(nodeIndex, this.#strangeReply());
     }
     const [pttl, ahead, length, score, timeUs] = reply as number[];
-    // The last millisecond of a key is told as 0, a key that is missing as -2.
-    const remainingMs = pttl === -1 ? Infinity : Math.max(pttl + 1, 0);
+    const remainingMs = pttl === -1 ? Infinity : Math.max(pttl + 1, 0); // -2 for a free key
     const position = { remainingMs, ahead, length, score, timeMs: timeUs / 1_000 };
     request.enqueued!(nodeIndex, position, this.#connection.receivedAtMs);
   }

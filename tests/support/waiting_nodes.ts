@@ -206,6 +206,13 @@ export class WaitingNode extends FakeNode {
     });
   }
 
+  override inspect(key: string): Promise<KeyState | undefined> {
+    const value = this.holder(key);
+    const remainingMs = Number(this.#keyspace.remainingMs(key));
+    const state = { value: value!, remainingMs: remainingMs === -1 ? Infinity : remainingMs };
+    return Promise.resolve(value === undefined ? undefined : state);
+  }
+
   subscribe(listener: queue.ReleaseListener, nodeIndex: number): void {
     this.subscribes++;
     this.#own = this.#subscription(listener, nodeIndex);
