@@ -36,6 +36,8 @@ const SETS = {
   node22: ["node@22.23.3"],
   node26: ["node@26.10.0"],
   bun: ["bun@1.4.5"],
+  vitest: ["vitest@5.1.1"],
+  jest: ["jest@30.5.2"],
 } as const;
 
 /** The name of a set. */

@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import { metrics, trace } from "@opentelemetry/api";
 import {
   AggregationTemporality,
@@ -61,12 +61,3 @@ Deno.test("Prometheus example shows what was counted as a text page", async () =
   assert(lines.includes('redlock_events_total{type="released"} 2'));
   assert(lines.some((line) => /^redlock_held_seconds_total \d+(\.\d+)?$/u.test(line)));
 });
-
-for (const name of ["opentelemetry", "prometheus"]) {
-  Deno.test(`README shows the ${name} example as it is tested`, async () => {
-    const folder = new URL("./", import.meta.url);
-    const example = await Deno.readTextFile(new URL(`examples/${name}.ts`, folder));
-    const readme = await Deno.readTextFile(new URL("../../README.md", folder));
-    assertStringIncludes(readme, example);
-  });
-}

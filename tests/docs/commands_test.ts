@@ -1,0 +1,97 @@
+/** The shell commands of the pages, and the test runners that they show. */
+
+import { assert, assertEquals } from "@std/assert";
+import { findRuntime } from "../../scripts/find_runtimes.ts";
+import { startConsumer } from "../../scripts/package/consumer.ts";
+import { findTools, type ToolSet } from "../../scripts/package/tools.ts";
+import { plainCommand } from "../support/plain_command.ts";
+import { type Fence, FENCES, ROOT } from "./pages.ts";
+
+const config = JSON.parse(await Deno.readTextFile(new URL("deno.json", ROOT)));
+
+/** How long one run of a test runner may take, in milliseconds. */
+const RUN_WITHIN_MS = 60_000;
+
+function marked(mark: string): Fence {
+  return FENCES.find(({ marks }) => marks.includes(mark))!;
+}
+
+Deno.test("docs: every task that is shown exists, and Deno's version is that of CI", async () => {
+  const lines = FENCES.filter(({ marks }) => marks.includes("tasks"))
+    .flatMap(({ code }) => code.trim().split("\n"));
+  assert(lines.length > 4);
+  const ci = await Deno.readTextFile(new URL(".ci/run", ROOT));
+  for (const line of lines) {
+    const [, version, task] = line.match(/^(?:npx --yes deno@(\S+)|deno) task ([\w:]+)/u)!;
+    assert(task in config.tasks, line);
+    if (version !== undefined) assert(ci.includes(`version=${version}\n`), line);
+  }
+});
+
+Deno.test("docs: what is installed is this package", () => {
+  const names = [...marked("install").code.matchAll(/^(?:deno add jsr:|npm install )(\S+)/gmu)];
+  assertEquals(names.map(([, name]) => name), [config.name, config.name]);
+});
+
+Deno.test("docs: the test for Deno passes", async () => {
+  await using folder = await testFolder();
+  const imports = {
+    "@hasp/redlock": new URL("mod.ts", ROOT).href,
+    "@hasp/redlock/testing": new URL("src/testing/mod.ts", ROOT).href,
+  };
+  await Deno.writeTextFile(`${folder.path}/deno.json`, JSON.stringify({ imports }));
+  await Deno.writeTextFile(`${folder.path}/report_test.ts`, marked("deno-test").code);
+  const args = ["test", "--quiet", "--no-prompt", "--allow-net=127.0.0.1"];
+  await expectOnePass(Deno.execPath(), args, folder.path);
+});
+
+Deno.test("docs: the tests for Node's runner, Vitest and Jest pass with the npm package", async (t) => {
+  await using consumer = await startConsumer();
+  const node = await findRuntime("node");
+  await t.step("Node's runner", async () => {
+    await Deno.writeTextFile(`${consumer.folder}/report.test.ts`, marked("node-test").code);
+    await expectOnePass(node, ["--test", "report.test.ts"], consumer.folder);
+  });
+  await t.step("Vitest", async () => {
+    await using folder = await testFolder("vitest", consumer.folder);
+    await Deno.writeTextFile(`${folder.path}/report.test.ts`, marked("vitest").code);
+    await expectOnePass(node, ["../node_modules/vitest/vitest.mjs", "run"], folder.path);
+  });
+  await t.step("Jest", async () => {
+    await using folder = await testFolder("jest", consumer.folder);
+    await Deno.writeTextFile(`${folder.path}/report.test.js`, marked("jest").code);
+    const [, name, value] = marked("runner").code.match(/^(\w+)=(\S+) npx jest$/mu)!;
+    const env = { [name]: value };
+    await expectOnePass(node, ["../node_modules/jest/bin/jest.js"], folder.path, env);
+  });
+});
+
+/** A folder for one run, below the tools of a set where it is given, with the npm package of `consumer`. */
+async function testFolder(set?: ToolSet, consumer?: string) {
+  const dir = set && new URL("..", `file://${await findTools(set)}/`).pathname;
+  const path = await Deno.makeTempDir({ dir });
+  if (consumer !== undefined) {
+    await Deno.writeTextFile(`${path}/package.json`, '{"private":true}');
+    await Deno.mkdir(`${path}/node_modules`);
+    await Deno.symlink(`${consumer}/node_modules/@hasp`, `${path}/node_modules/@hasp`);
+  }
+  return { path, [Symbol.asyncDispose]: () => Deno.remove(path, { recursive: true }) };
+}
+
+async function expectOnePass(
+  path: string,
+  args: string[],
+  cwd: string,
+  env: Record<string, string> = {},
+): Promise<void> {
+  const { success, stdout, stderr } = await plainCommand(path, {
+    args,
+    cwd,
+    env,
+    signal: AbortSignal.timeout(RUN_WITHIN_MS),
+  }).output();
+  const decoder = new TextDecoder();
+  const said = decoder.decode(stdout) + decoder.decode(stderr);
+  assert(success, said);
+  assert(/\b1 passed|\bpass 1\b/u.test(said), said);
+}

@@ -1,0 +1,143 @@
+/** Every fence of code in the README and docs/ does what it says. */
+
+import { assert, assertEquals } from "@std/assert";
+import { findRuntime } from "../../scripts/find_runtimes.ts";
+import { bundle } from "../../scripts/package/bundle.ts";
+import { type Consumer, startConsumer } from "../../scripts/package/consumer.ts";
+import { listFiles } from "../support/source_code.ts";
+import { plainCommand } from "../support/plain_command.ts";
+import { type Fence, FENCES, ROOT } from "./pages.ts";
+
+const config = JSON.parse(await Deno.readTextFile(new URL("deno.json", ROOT)));
+
+/** What examples may import in Deno, by the names that users write. */
+const IMPORTS = {
+  "@hasp/redlock": new URL("mod.ts", ROOT).href,
+  "@hasp/redlock/redis": new URL("src/redis/mod.ts", ROOT).href,
+  "@hasp/redlock/testing": new URL("src/testing/mod.ts", ROOT).href,
+  "@opentelemetry/api": config.imports["@opentelemetry/api"],
+  "ioredis": config.imports.ioredis,
+  "redlock": config.imports.redlock5,
+};
+
+/** How long one example may run, in milliseconds. */
+const RUN_WITHIN_MS = 60_000;
+
+/** How a fence is tested, by its language and its first mark; whatever is not in here is not tested. */
+const WAYS: Record<string, readonly string[]> = {
+  ts: ["", "node", "file"],
+  TypeScript: ["file", "peers", "deno-test", "node-test", "vitest"],
+  js: ["node", "commonjs", "jest"],
+  lua: ["guarded-write"],
+  sh: ["install", "tasks", "redis", "runner"],
+  text: ["demo", "addresses", "acl", "report"],
+  conf: ["redis"],
+};
+
+Deno.test("docs: every fence says how it is tested", () => {
+  const unknown = FENCES.filter(({ language, marks }) => {
+    const [mark = ""] = marks;
+    return !WAYS[language]?.includes(mark.split("=")[0]);
+  });
+  assertEquals(unknown.map(titleOf), []);
+});
+
+for (const fence of FENCES.filter(({ language, marks }) => language === "ts" && !fileOf(marks))) {
+  Deno.test(`docs: ${titleOf(fence)} prints what it says in Deno`, async () => {
+    const args = ["run", "--quiet", "--no-prompt", "--allow-net=127.0.0.1", "example.ts"];
+    assertEquals(await outputInDeno(fence.code, args), promisedOutput(fence.code));
+  });
+}
+
+for (const fence of FENCES.filter(({ marks }) => marks[0] === "peers")) {
+  Deno.test(`docs: ${titleOf(fence)} prints what it says beside the other library`, async () => {
+    const args = ["run", "--quiet", "--check", "-A", "example.ts"];
+    assertEquals(await outputInDeno(fence.code, args), promisedOutput(fence.code));
+  });
+}
+
+for (const fence of FENCES.filter(({ marks }) => fileOf(marks) !== undefined)) {
+  Deno.test(`docs: ${titleOf(fence)} shows the file that the tests run`, async () => {
+    const path = fileOf(fence.marks)!;
+    assertEquals(fence.code, withoutModuleDoc(await Deno.readTextFile(new URL(path, ROOT))));
+  });
+}
+
+Deno.test("docs: every example that the tests run is shown", () => {
+  const shown = FENCES.map(({ marks }) => fileOf(marks));
+  const files = ["tests/runtime/examples", "tests/integration/examples"].flatMap((folder) =>
+    listFiles(folder, /\.ts$/u)
+  );
+  assertEquals(files.filter((file) => !shown.includes(file)), []);
+});
+
+Deno.test("docs: examples print what they say in Node and Bun, with the npm package", async (t) => {
+  await using consumer = await startConsumer();
+  for (const runtime of ["node", "bun"] as const) {
+    const path = await findRuntime(runtime);
+    for (const fence of FENCES.filter(({ marks }) => marks.includes(runtime))) {
+      await t.step(`${titleOf(fence)} in ${runtime}`, async () => {
+        const script = await scriptIn(consumer, fence);
+        assertEquals(await outputOf(path, [script], consumer.folder), promisedOutput(fence.code));
+      });
+    }
+  }
+  for (const fence of FENCES.filter(({ marks }) => marks.includes("commonjs"))) {
+    await t.step(`${titleOf(fence)} in node`, async () => {
+      const script = `${consumer.folder}/example.cjs`;
+      await Deno.writeTextFile(script, fence.code);
+      const node = await findRuntime("node");
+      assertEquals(await outputOf(node, [script], consumer.folder), promisedOutput(fence.code));
+    });
+  }
+});
+
+function titleOf({ page, line, language }: Fence): string {
+  return `${page}:${line} (${language})`;
+}
+
+function fileOf(marks: readonly string[]): string | undefined {
+  return marks.find((mark) => mark.startsWith("file="))?.slice("file=".length);
+}
+
+function withoutModuleDoc(source: string): string {
+  return source.replace(/^\/\*\*\n(?: \*[^\n]*\n)*? \* @module\n \*\/\n\n/u, "");
+}
+
+/** What an example says that it prints: the comments behind its `console.log` calls. */
+function promisedOutput(code: string): string[] {
+  return [...code.matchAll(/\bconsole\.log\(.*\); \/\/ (.*)$/gmu)].map((match) => match[1]);
+}
+
+/** Runs an example in a folder of its own, where nothing but the imports is. */
+async function outputInDeno(code: string, args: string[]): Promise<string[]> {
+  const folder = await Deno.makeTempDir();
+  try {
+    await Deno.writeTextFile(`${folder}/deno.json`, JSON.stringify({ imports: IMPORTS }));
+    await Deno.writeTextFile(`${folder}/example.ts`, code);
+    return await outputOf(Deno.execPath(), args, folder);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+/** Writes an example as what the runtime loads: Node and Bun get JavaScript that Node 20 understands. */
+async function scriptIn({ folder }: Consumer, { code, language }: Fence): Promise<string> {
+  const script = `${folder}/example.mjs`;
+  if (language === "js") await Deno.writeTextFile(script, code);
+  else {
+    await Deno.writeTextFile(`${folder}/example.ts`, code);
+    await bundle(`${folder}/example.ts`, script, { platform: "node" });
+  }
+  return script;
+}
+
+async function outputOf(path: string, args: string[], cwd: string): Promise<string[]> {
+  const { success, stdout, stderr } = await plainCommand(path, {
+    args,
+    cwd,
+    signal: AbortSignal.timeout(RUN_WITHIN_MS),
+  }).output();
+  assert(success, new TextDecoder().decode(stderr));
+  return new TextDecoder().decode(stdout).split("\n").slice(0, -1);
+}

@@ -1,0 +1,68 @@
+/** Links, tables and the length of the pages. */
+
+import { assert, assertEquals, assertGreater } from "@std/assert";
+import { existsSync } from "node:fs";
+import { FENCES, MANUAL, type Page, PAGES, REPOSITORY_URL, ROOT } from "./pages.ts";
+
+const README_LINES_MAX = 250;
+const RECIPE_LINES_MAX = 20;
+
+const readme = PAGES[0];
+
+Deno.test("docs: the pages are there, with examples and tables", () => {
+  assertGreater(MANUAL.length, 12);
+  assertGreater(FENCES.length, 40);
+  assertGreater(MANUAL.flatMap(({ tables }) => tables).length, 25);
+});
+
+Deno.test("docs: the README has at most 250 lines, and its examples at most 20", () => {
+  assert(readme.text.trimEnd().split("\n").length <= README_LINES_MAX);
+  const long = readme.fences.filter(({ code }) =>
+    code.trimEnd().split("\n").length > RECIPE_LINES_MAX
+  );
+  assertEquals(long.map(({ line }) => line), []);
+});
+
+for (const page of PAGES) {
+  Deno.test(`docs: every link of ${page.path} leads to a file and a heading that exist`, () => {
+    assertEquals(page.links.filter((link) => isBroken(page, link)), []);
+  });
+
+  Deno.test(`docs: every row of a table in ${page.path} renders as one, with all of its cells`, () => {
+    assertEquals(page.strayRows, []);
+    const lines = page.text.split("\n");
+    for (const { line, header, rows } of page.tables) {
+      const source = lines.slice(line - 1, line + 1 + rows.length);
+      assertEquals(source.map(cellCount), source.map(() => header.length), `${page.path}:${line}`);
+    }
+  });
+}
+
+Deno.test("docs: the README, which is also published, links to no page relatively", () => {
+  assertEquals(readme.links.filter((link) => !/^(https:|#)/u.test(link)), []);
+});
+
+Deno.test("docs: the manual names every page of its own", () => {
+  const index = PAGES.find(({ path }) => path === "docs/README.md")!;
+  const names = MANUAL.map(({ path }) => path.replace("docs/", ""))
+    .filter((name) => name !== "README.md");
+  assertEquals(names.filter((name) => !index.links.includes(name)), []);
+});
+
+/** How many cells a row's text has: one more than the bars between them that are not escaped. */
+function cellCount(row: string): number {
+  return row.replace(/^\s*\|/u, "").replace(/\|\s*$/u, "").split(/(?<!\\)\|/u).length;
+}
+
+function isBroken(page: Page, link: string): boolean {
+  const local = link.startsWith(REPOSITORY_URL)
+    ? new URL(link.slice(REPOSITORY_URL.length), ROOT)
+    : new URL(link, new URL(page.path, ROOT));
+  if (local.protocol !== "file:") return false;
+  const anchor = decodeURIComponent(local.hash.slice(1));
+  local.hash = "";
+  if (!existsSync(local)) return true;
+  if (anchor === "") return false;
+  const target = PAGES.find(({ path }) => new URL(path, ROOT).href === local.href);
+  return !target?.anchors.includes(anchor);
+}

@@ -1,0 +1,131 @@
+/** What the pages say to Redis servers, said to real ones. */
+
+import { assert, assertEquals } from "@std/assert";
+import { createRedlock, type RedlockEvent } from "../../mod.ts";
+import { parseAddress } from "../../src/redis/address.ts";
+import { eventually } from "../support/eventually.ts";
+import { scripts } from "../support/scripts.ts";
+import { type RedisServer, startServer, startServers } from "../support/servers.ts";
+import { FENCES } from "./pages.ts";
+
+/** Long enough for a busy machine; no test waits for it if all is well. */
+const WAIT_MS = 20_000;
+
+function codeMarked(mark: string): string {
+  const fences = FENCES.filter(({ marks }) => marks.includes(mark));
+  assert(fences.length > 0, `no fence is marked ${mark}`);
+  return fences.map(({ code }) => code).join("");
+}
+
+const aclRule = codeMarked("acl").trim().replace("ACL SETUSER ", "");
+const keyPrefix = aclRule.match(/ ~(\S+:)\* /u)![1];
+
+async function startGuardedServers(): Promise<{ addresses: string[] } & AsyncDisposable> {
+  const servers = await startServers(3, { users: [aclRule] });
+  const [, user, password] = aclRule.match(/^(\S+) on >(\S+) /u)!;
+  return {
+    addresses: servers.map(({ port }) => `redis://${user}:${password}@127.0.0.1:${port}`),
+    [Symbol.asyncDispose]: () => servers[Symbol.asyncDispose](),
+  };
+}
+
+Deno.test("docs: the ACL allows locking, waiting, fencing tokens and the restart guard", async () => {
+  await using servers = await startGuardedServers();
+  const events: RedlockEvent[] = [];
+  const options = {
+    keyPrefix,
+    waitMs: WAIT_MS,
+    nodeTimeoutMs: 1_000,
+    onEvent: (event: RedlockEvent) => void events.push(event),
+  };
+  await using one = createRedlock(servers.addresses, options);
+  await using other = createRedlock(servers.addresses, options);
+
+  const lock = await one.acquire(["a", "b"], { fencing: true });
+  const waiting = other.acquire("a", { fencing: true });
+  waiting.catch(() => {}); // it is awaited below, if all is well until then
+  await eventually(async () => assertEquals((await one.inspect("a")).waiters, 1));
+  await lock.extend();
+  assert(await lock.release());
+  assert((await waiting).fencingToken! > lock.fencingToken);
+  assert(await (await waiting).release());
+
+  const guarded = await one.acquire("c", { ttlMs: 1_000, restartGuardMs: 1_000 });
+  assert(await guarded.release());
+  const { findings } = await one.check();
+  const refused = findings.filter(({ code }) => code.endsWith("_REFUSED"));
+  assertEquals(refused.map(({ code }) => code), []);
+  assertEquals(events.filter(({ type }) => type === "notify-refused"), []);
+});
+
+Deno.test("docs: the ACL allows no command that nothing sends", () => {
+  const sources = Object.values(scripts).flatMap((it) => {
+    return typeof it === "object" && "source" in it ? [it.source] : [];
+  });
+  const called = sources.flatMap((source) =>
+    [...source.matchAll(/'([A-Z]{3,})'/gu)].map(([, name]) => name.toLowerCase())
+  );
+  const sent = ["eval", "evalsha", "ping", "set", "subscribe", "unsubscribe", "time", "info"];
+  const allowed = [...aclRule.matchAll(/ \+(\S+)/gu)].map(([, name]) => name);
+  assertEquals(allowed.filter((name) => ![...called, ...sent].includes(name)), []);
+});
+
+Deno.test("docs: the script of a guarded write refuses a smaller token", async () => {
+  await using server = await startServer();
+  const script = codeMarked("guarded-write");
+  const write = (token: number, value: string) =>
+    server.command("EVAL", script, 1, "account", token, value);
+  assertEquals([await write(5, "first"), await write(3, "late"), await write(5, "again")], [
+    1,
+    0,
+    1,
+  ]);
+  assertEquals(await server.command("HGET", "account", "value"), "again");
+});
+
+Deno.test("docs: what is sent by redis-cli shows a lock and those who wait for it", async () => {
+  await using server = await startServer();
+  await using one = createRedlock([server.url]);
+  await using other = createRedlock([server.url]);
+  await using lock = await one.acquire("invoice:42");
+  const waiting = other.acquire("invoice:42", { waitMs: WAIT_MS });
+  waiting.catch(() => {}); // it is awaited below, if all is well until then
+  await eventually(async () => assertEquals((await one.inspect("invoice:42")).waiters, 1));
+  for (const words of redisCliCommands()) {
+    const reply = await server.command(...words);
+    assert(reply !== null && `${reply}` !== "", `${words.join(" ")} shows nothing`);
+  }
+  await lock.release();
+  await (await waiting).release();
+});
+
+/** The commands behind `redis-cli -p …` that ask for something. */
+function redisCliCommands(): string[][] {
+  return [...codeMarked("redis").matchAll(/^redis-cli -p \d+ (.*?)(?: +#.*)?$/gmu)]
+    .map(([, words]) => words.split(" "));
+}
+
+Deno.test("docs: every form of an address is read", () => {
+  const lines = codeMarked("addresses").trim().split("\n");
+  const forms = lines.flatMap((line) => line.split(/ {2,}/u).filter((part) => part.includes(":/")));
+  assert(forms.length >= 4);
+  for (const form of forms) {
+    const whole = form.replace("…", "host:6380/1").replaceAll(/[[\]]/gu, "")
+      .replace(":port", ":6380").replace(/\/db$/u, "/1").replace("db=n", "db=1");
+    assertEquals(parseAddress(whole).database, 1, whole);
+    const least = form.replace("…", "host").replaceAll(/\[[^[\]]*\]/gu, "").replaceAll(
+      /\[.*?\]/gu,
+      "",
+    );
+    assertEquals(parseAddress(least).database, 0, least);
+  }
+});
+
+Deno.test("docs: a server starts with the lines of redis.conf that are shown", async () => {
+  const config = codeMarked("conf").split("\n").filter((line) => !/^(#|$)/u.test(line));
+  await using server: RedisServer = await startServer({ config });
+  for (const line of config) {
+    const [name, value] = line.split(" ");
+    assertEquals(await server.command("CONFIG", "GET", name), [name, value]);
+  }
+});

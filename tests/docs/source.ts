@@ -1,0 +1,64 @@
+/**
+ * What the source exports, as `deno doc` sees it.
+ *
+ * @module
+ */
+
+import { ROOT } from "./pages.ts";
+
+interface TypeNode {
+  readonly kind: string;
+  readonly value: unknown;
+  readonly repr?: string;
+}
+
+interface Member {
+  readonly name: string;
+  readonly tsType?: TypeNode;
+}
+
+interface Definition {
+  readonly extends?: readonly { readonly repr: string }[];
+  readonly properties?: readonly Member[];
+  readonly methods?: readonly Member[];
+  readonly tsType?: TypeNode;
+}
+
+const symbols = new Map<string, Definition>(
+  (await Promise.all(["mod.ts", "src/testing/mod.ts"].map(documented))).flat(),
+);
+
+/** The names of the public properties and methods of an exported class or interface, inherited ones included. */
+export function membersOf(name: string): string[] {
+  const { properties = [], methods = [], extends: bases = [] } = symbols.get(name)!;
+  const own = [...properties, ...methods].map((member) => member.name);
+  const inherited = bases.flatMap(({ repr }) => symbols.has(repr) ? membersOf(repr) : []);
+  return [...new Set([...inherited, ...own])].filter((member) => !member.startsWith("["));
+}
+
+/** The strings of an exported union, or of one property of an exported interface. */
+export function stringsOf(name: string, property?: string): string[] {
+  const definition = symbols.get(name)!;
+  const type = property === undefined
+    ? definition.tsType!
+    : definition.properties!.find((member) => member.name === property)!.tsType!;
+  const parts = type.kind === "union" ? type.value as TypeNode[] : [type];
+  return parts.map(({ value }) => (value as { string: string }).string);
+}
+
+/** The names of the types of an exported union. */
+export function typesOf(name: string): string[] {
+  return (symbols.get(name)!.tsType!.value as TypeNode[]).map(({ repr }) => repr!);
+}
+
+async function documented(path: string): Promise<[string, Definition][]> {
+  const { stdout } = await new Deno.Command(Deno.execPath(), {
+    args: ["doc", "--json", path],
+    cwd: ROOT,
+  }).output();
+  const { nodes } = JSON.parse(new TextDecoder().decode(stdout));
+  const [module] = Object.values<{
+    symbols: { name: string; declarations: { def: Definition }[] }[];
+  }>(nodes);
+  return module.symbols.map(({ name, declarations }) => [name, declarations[0].def]);
+}

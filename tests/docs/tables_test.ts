@@ -1,0 +1,224 @@
+/** The tables of the README and docs/ say what the source says. */
+
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import * as hasp from "../../mod.ts";
+import { resolveClientOptions } from "../../src/redis/client.ts";
+import { type RedlockOptions, resolveOptions } from "../../src/options.ts";
+import { listFiles } from "../support/source_code.ts";
+import { ROOT, type Table, tablesOf } from "./pages.ts";
+import { membersOf, stringsOf, typesOf } from "./source.ts";
+
+type Options = Record<string, unknown>;
+
+/** Every name in backquotes in a cell. */
+function codes(cell: string): string[] {
+  return [...cell.matchAll(/`([^`]+)`/gu)].map(([, code]) => code);
+}
+
+/** A number as the pages write it, with spaces between thousands. */
+function number(text: string): number {
+  return text === "Infinity" ? Infinity : Number(text.replaceAll(/[\s\u202f]/gu, ""));
+}
+
+function tableUnder(heading: string, column: string): Table {
+  const table = tablesOf(column).find((table) => table.heading === heading);
+  assert(table, `no table of "${column}" under "${heading}"`);
+  return table;
+}
+
+/** The rows of every table whose first column is `column`, by what stands in it in backquotes. */
+function rowsOf(column: string): [name: string, cells: readonly string[]][] {
+  return tablesOf(column).flatMap(({ rows }) =>
+    rows.flatMap((row) => codes(row[0]).map((name) => [name, row] as [string, readonly string[]]))
+  );
+}
+
+const allOptions = tablesOf("option").filter(({ heading }) => heading === "All options");
+
+Deno.test("docs: the tables of options name every option once", () => {
+  const [ofCalls, ofClient] = allOptions.map(({ rows }) => rows.map(([name]) => codes(name)[0]));
+  assertEquals(ofCalls.toSorted(), membersOf("RedlockOptions").toSorted());
+  // `CreateRedlockOptions` leaves this one out: it follows from `nodeTimeoutMs`.
+  const own = membersOf("ClientOptions").filter((name) => name !== "stallTimeoutMs");
+  assertEquals(ofClient.toSorted(), own.toSorted());
+});
+
+Deno.test("docs: the README's options have the defaults of the full table", () => {
+  const defaults = new Map(
+    allOptions.flatMap(({ rows }) => rows).map(([name, value]) => [name, value]),
+  );
+  for (const { page, header, rows } of tablesOf("option")) {
+    if (page !== "README.md" || header[1] !== "default") continue;
+    assertEquals(rows.map(([, value]) => value), rows.map(([name]) => defaults.get(name)));
+  }
+});
+
+for (const [name, cell, range] of allOptions[0].rows) {
+  const option = codes(name)[0];
+  Deno.test(`docs: ${option} has the default and the range of the table`, () => {
+    checkDefault(option, cell);
+    checkRange(option, range);
+  });
+}
+
+Deno.test("docs: connectTimeoutMs has the default and the range of the table", () => {
+  const [, value, range] = allOptions[1].rows.find(([name]) => name === "`connectTimeoutMs`")!;
+  assertEquals(resolveClientOptions({}).connectTimeoutMs, number(value));
+  assertEquals(range, "> 0");
+  assertThrows(() => resolveClientOptions({ connectTimeoutMs: 0 }));
+});
+
+function resolved(options: Options): Options {
+  return { ...resolveOptions("test", options as RedlockOptions) };
+}
+
+function checkDefault(option: string, cell: string): void {
+  if (option === "nodeTimeoutMs") {
+    const [divisor, least, most] = [...cell.matchAll(/\d[\d ]*/gu)].map(([text]) => number(text));
+    const given = [10, 10_000, 86_400_000];
+    const expected = given.map((ttlMs) => Math.min(Math.max(ttlMs / divisor, least), most));
+    assertEquals(given.map((ttlMs) => resolved({ ttlMs, driftFactor: 0 })[option]), expected);
+  } else if (option === "autoExtend") {
+    assertEquals(resolved({})[option], undefined); // `using` and `acquire` have defaults of their own
+  } else {
+    const [text = cell] = codes(cell);
+    const values: Options = { "–": undefined, "true": true, "false": false, '""': "" };
+    const expected = text in values ? values[text] : number(text.replace(" (off)", ""));
+    assertEquals(resolved({})[option], expected);
+  }
+}
+
+function checkRange(option: string, range: string): void {
+  const accepts = (value: unknown) => resolved({ driftFactor: 0, [option]: value });
+  const refuses = (value: unknown) => assertThrows(() => accepts(value));
+  const kinds: Record<string, unknown> = {
+    boolean: true,
+    string: "a",
+    function: () => {},
+    "an `AbortSignal`": new AbortController().signal,
+  };
+  refuses({});
+  if (range in kinds) return void accepts(kinds[range]);
+  const [, least] = range.match(/(?:≥|>) (\d+)/u) ?? [];
+  const between = range.match(/(\d[\d ]*) to (\d[\d ]*)/u);
+  if (between) {
+    const [low, high] = between.slice(1).map(number);
+    [low, high].forEach(accepts);
+    [low - 1, high + 1].forEach(refuses);
+  } else if (range === "0, or ≥ `ttlMs`") {
+    [0, 30_000].forEach(accepts);
+    [-1, 1, 29_999].forEach(refuses);
+  } else {
+    assert(least !== undefined, `range "${range}" of ${option} is not understood`);
+    (range.includes("≥") ? accepts : refuses)(number(least));
+    refuses(number(least) - 1);
+  }
+  if (range.includes("< 1")) refuses(1);
+  if (range.includes("integer")) refuses(20.5);
+  (range.includes("Infinity") ? accepts : refuses)(Infinity);
+}
+
+Deno.test("docs: the tables of errors name every code, each with its class", () => {
+  const shown = new Map<string, string>();
+  for (const [name, [, code]] of rowsOf("error")) {
+    if (codes(code).length > 0) shown.set(name, codes(code)[0]);
+  }
+  for (const [name, code] of shown) assertEquals(codeOf(name), code, name);
+  const all = [...stringsOf("RedlockErrorCode"), ...stringsOf("RedisErrorCode")];
+  assertEquals([...shown.values()].toSorted(), all.toSorted());
+});
+
+function codeOf(name: string): string {
+  const Constructor = (hasp as unknown as Record<
+    string,
+    new (message: string, details: object) => { code: string }
+  >)[name];
+  return new Constructor("", { resources: [] }).code;
+}
+
+Deno.test("docs: the README and the page of errors answer with the same HTTP statuses", () => {
+  const statuses = new Map<string, Set<string>>();
+  for (const { header, rows } of tablesOf("error")) {
+    const column = header.indexOf("HTTP status");
+    if (column < 0) continue;
+    for (const row of rows) {
+      const [status] = row[column].match(/\d{3}/u) ?? [];
+      if (codes(row[1]).length > 0) {
+        statuses.set(row[0], (statuses.get(row[0]) ?? new Set()).add(String(status)));
+      }
+    }
+  }
+  assertEquals([...statuses.values()].map(({ size }) => size), [1, 1, 1, 1]);
+});
+
+Deno.test("docs: the table of events names every event with every field", () => {
+  const expected = typesOf("RedlockEvent").flatMap((name) => {
+    const fields = membersOf(name).filter((field) => field !== "type" && field !== "resources");
+    return stringsOf(name, "type").map((type) => [type, fields.toSorted()]);
+  });
+  const shown = tableUnder("All events", "`type`").rows
+    .map(([type, , fields]) => [codes(type)[0], codes(fields).toSorted()]);
+  assertEquals(new Map(shown as [string, string[]][]), new Map(expected as [string, string[]][]));
+});
+
+Deno.test("docs: the table of votes names every outcome", () => {
+  const shown = tableUnder("Votes", "`outcome`").rows.map(([name]) => codes(name)[0]);
+  assertEquals(shown.toSorted(), stringsOf("Vote", "outcome").toSorted());
+});
+
+Deno.test("docs: the table of findings names every code", () => {
+  const shown = tablesOf("`code`").flatMap(({ rows }) => rows.flatMap(([name]) => codes(name)));
+  assertEquals(shown.toSorted(), stringsOf("FindingCode").toSorted());
+});
+
+Deno.test("docs: the README's table of the API names every member", () => {
+  const calls = tableUnder("API", "call").rows.flatMap(([call]) => codes(call));
+  const named = new Set(calls.map((call) => call.replace(/\(.*$/u, "").replace(/^.*\./u, "")));
+  named.delete("createRedlock");
+  const members = [...membersOf("Redlock"), ...membersOf("Lock")];
+  assertEquals([...named].toSorted(), [...new Set(members)].toSorted());
+});
+
+Deno.test("docs: the table of a test node's calls names every member", () => {
+  const calls = tableUnder("What a test can do to a node", "call").rows
+    .flatMap(([call]) => codes(call)).map((call) => call.replace(/\(.*$/u, "").split(".").at(-1)!);
+  assertEquals(calls.toSorted(), membersOf("TestNode").toSorted());
+});
+
+Deno.test("docs: the table of a custom node names every member of LockNode", () => {
+  const members = tableUnder("What a node must do", "member").rows
+    .flatMap(([member]) => codes(member)).map((member) => member.replace(/\(.*$/u, ""));
+  assertEquals(members.toSorted(), membersOf("LockNode").toSorted());
+});
+
+/** The constants behind the rows of the table of limits, by how the row begins. */
+const LIMITS: Record<string, readonly string[]> = {
+  "nodes of one client": ["NODES_MAX"],
+  "resources of one lock": ["RESOURCES_MAX"],
+  "shortest and longest": ["TTL_MS_MIN", "TTL_MS_MAX"],
+  "commands that wait": ["QUEUE_LENGTH_MAX"],
+  "releases kept": ["PENDING_RELEASES_MAX"],
+  "resources in cooldown": ["COOLDOWNS_MAX"],
+  "silence after which": ["STALL_TIMEOUT_MS_MIN"],
+  "lifetime of a queue": ["QUEUE_TTL_MS"],
+};
+
+for (const [limit, value] of tableUnder("Limits", "limit").rows) {
+  Deno.test(`docs: the limit of "${limit}" is that of the source`, async () => {
+    const [, names] = Object.entries(LIMITS).find(([start]) => limit.startsWith(start))!;
+    const shown = value.replace(" ms", "").split(",").map(number);
+    assertEquals(shown, await Promise.all(names.map(constant)));
+  });
+}
+
+/** The value of a constant that stands once or with one value in the library. */
+async function constant(name: string): Promise<number> {
+  const values = new Set<number>();
+  const pattern = new RegExp(`const ${name} = ([\\d_]+);`, "gu");
+  for (const path of listFiles("src", /\.ts$/u)) {
+    const source = await Deno.readTextFile(new URL(path, ROOT));
+    for (const [, value] of source.matchAll(pattern)) values.add(Number(value.replaceAll("_", "")));
+  }
+  assertEquals(values.size, 1, name);
+  return [...values][0];
+}
