@@ -63,6 +63,23 @@ for (const fence of FENCES.filter(({ marks }) => fileOf(marks) !== undefined)) {
   });
 }
 
+Deno.test("docs: the health report that is shown is what the example before it prints", async () => {
+  const at = FENCES.findIndex(({ marks }) => marks.includes("report"));
+  const code = `${
+    FENCES[at - 1].code
+  }console.log("---");\nconsole.log(formatHealthReport(report));`;
+  const args = ["run", "--quiet", "--no-prompt", "--allow-net=127.0.0.1", "example.ts"];
+  const printed = await outputInDeno(code, args);
+  const shown = FENCES[at].code.trimEnd().split("\n").slice(0, -1); // the last line is an ellipsis
+  const report = printed.slice(printed.indexOf("---") + 1);
+  assertEquals(shown.map(masked), report.slice(0, shown.length).map(masked));
+});
+
+/** A line without its numbers and the widths that follow from them. */
+function masked(line: string): string {
+  return line.replaceAll(/[+-]?\d[\d.]*/gu, "#").replaceAll(/ +/gu, " ");
+}
+
 Deno.test("docs: every example that the tests run is shown", () => {
   const shown = FENCES.map(({ marks }) => fileOf(marks));
   const files = ["tests/runtime/examples", "tests/integration/examples"].flatMap((folder) =>

@@ -1,11 +1,16 @@
 /** What the pages say to Redis servers, said to real ones. */
 
 import { assert, assertEquals } from "@std/assert";
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { createRedlock, type RedlockEvent } from "../../mod.ts";
 import { parseAddress } from "../../src/redis/address.ts";
+import { findRedisServer } from "../../scripts/find_redis.ts";
+import { makeCertificates } from "../support/certificates.ts";
 import { eventually } from "../support/eventually.ts";
+import { plainCommand } from "../support/plain_command.ts";
 import { scripts } from "../support/scripts.ts";
-import { type RedisServer, startServer, startServers } from "../support/servers.ts";
+import { startServer, startServers } from "../support/servers.ts";
 import { FENCES } from "./pages.ts";
 
 /** Long enough for a busy machine; no test waits for it if all is well. */
@@ -17,12 +22,18 @@ function codeMarked(mark: string): string {
   return fences.map(({ code }) => code).join("");
 }
 
-const aclRule = codeMarked("acl").trim().replace("ACL SETUSER ", "");
-const keyPrefix = aclRule.match(/ ~(\S+:)\* /u)![1];
+/** The commands that give the lock's user what each feature needs. */
+const aclCommands = codeMarked("acl").trim().split("\n").map((line) => line.split(" "));
+const aclRules = aclCommands.flat();
+const keyPrefix = aclRules.find((rule) => /^~.+:\*$/u.test(rule))!.slice(1, -1);
 
 async function startGuardedServers(): Promise<{ addresses: string[] } & AsyncDisposable> {
-  const servers = await startServers(3, { users: [aclRule] });
-  const [, user, password] = aclRule.match(/^(\S+) on >(\S+) /u)!;
+  const servers = await startServers(3, { password: "admin" });
+  for (const server of servers) {
+    for (const words of aclCommands) await server.command(...words);
+  }
+  const [, , user] = aclCommands[0];
+  const password = aclRules.find((rule) => rule.startsWith(">"))!.slice(1);
   return {
     addresses: servers.map(({ port }) => `redis://${user}:${password}@127.0.0.1:${port}`),
     [Symbol.asyncDispose]: () => servers[Symbol.asyncDispose](),
@@ -65,8 +76,18 @@ Deno.test("docs: the ACL allows no command that nothing sends", () => {
   const called = sources.flatMap((source) =>
     [...source.matchAll(/'([A-Z]{3,})'/gu)].map(([, name]) => name.toLowerCase())
   );
-  const sent = ["eval", "evalsha", "ping", "set", "subscribe", "unsubscribe", "time", "info"];
-  const allowed = [...aclRule.matchAll(/ \+(\S+)/gu)].map(([, name]) => name);
+  const sent = [
+    "eval",
+    "evalsha",
+    "ping",
+    "set",
+    "subscribe",
+    "unsubscribe",
+    "time",
+    "info",
+    "config|get",
+  ];
+  const allowed = aclRules.filter((rule) => rule.startsWith("+")).map((rule) => rule.slice(1));
   assertEquals(allowed.filter((name) => ![...called, ...sent].includes(name)), []);
 });
 
@@ -87,7 +108,7 @@ Deno.test("docs: what is sent by redis-cli shows a lock and those who wait for i
   await using server = await startServer();
   await using one = createRedlock([server.url]);
   await using other = createRedlock([server.url]);
-  await using lock = await one.acquire("invoice:42");
+  await using lock = await one.acquire("invoice:42", { fencing: true });
   const waiting = other.acquire("invoice:42", { waitMs: WAIT_MS });
   waiting.catch(() => {}); // it is awaited below, if all is well until then
   await eventually(async () => assertEquals((await one.inspect("invoice:42")).waiters, 1));
@@ -122,10 +143,65 @@ Deno.test("docs: every form of an address is read", () => {
 });
 
 Deno.test("docs: a server starts with the lines of redis.conf that are shown", async () => {
-  const config = codeMarked("conf").split("\n").filter((line) => !/^(#|$)/u.test(line));
-  await using server: RedisServer = await startServer({ config });
-  for (const line of config) {
-    const [name, value] = line.split(" ");
-    assertEquals(await server.command("CONFIG", "GET", name), [name, value]);
+  await using certificates = await makeCertificates();
+  const files: Record<string, string> = {
+    "tls-cert-file": certificates.server.certFile,
+    "tls-key-file": certificates.server.keyFile,
+    "tls-ca-cert-file": certificates.authority.certFile,
+  };
+  for (const { code } of FENCES.filter(({ language }) => language === "conf")) {
+    const config = code.split("\n").filter((line) => !/^(#|$)/u.test(line))
+      .map((line) => line.split(" ") as [string, string])
+      .filter(([name]) => !name.endsWith("port")) // the test has ports of its own
+      .map(([name, value]) => [name, files[name] ?? value]);
+    await using server = await startServer({ config: config.map((words) => words.join(" ")) });
+    for (const [name, value] of config) {
+      assertEquals(await server.command("CONFIG", "GET", name), [name, value]);
+    }
   }
 });
+
+const redisServer = await findRedisServer();
+const redisCli = join(dirname(redisServer), "redis-cli");
+
+Deno.test({
+  name: "docs: the servers to try it out with start, are nodes of a lock, and stop",
+  ignore: !existsSync(redisCli),
+  async fn() {
+    const { code } = FENCES.find(({ code }) => code.includes("redis-server --port"))!;
+    const shown = [...new Set(code.match(/\b7\d{3}\b/gu))];
+    const ports = shown.map(freePort);
+    const script = shown.reduce((text, port, at) => text.replaceAll(port, ports[at]), code);
+    const [start, stop] = script.split(/^# .*$/mu);
+    const folder = await Deno.makeTempDir();
+    const shell = async (text: string) => {
+      const PATH = `${dirname(redisServer)}:${Deno.env.get("PATH")}`;
+      const { success, stderr } = await plainCommand("sh", {
+        args: ["-ec", text],
+        cwd: folder,
+        env: { PATH },
+        stdout: "null",
+      }).output();
+      assert(success, new TextDecoder().decode(stderr));
+    };
+    try {
+      await shell(start);
+      try {
+        const addresses = ports.map((port) => `redis://127.0.0.1:${port}`);
+        await using redlock = createRedlock(addresses, { nodeTimeoutMs: 1_000 });
+        await eventually(async () => assert((await redlock.check()).ok), WAIT_MS);
+        assertEquals(await redlock.using("report", () => "done"), "done");
+      } finally {
+        await shell(stop);
+      }
+    } finally {
+      await Deno.remove(folder, { recursive: true });
+    }
+  },
+});
+
+/** A port that nothing listens on at this moment. */
+function freePort(): string {
+  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  return String(listener.addr.port);
+}
