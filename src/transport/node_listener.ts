@@ -63,7 +63,11 @@ export async function listen(
   const close = async () => {
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     const gone = [...sockets.values()];
-    for (const socket of sockets.keys()) socket.resetAndDestroy();
+    // Node does not close a socket that is reset while its end is being sent.
+    for (const socket of sockets.keys()) {
+      if (socket.writableEnded) socket.destroy();
+      else socket.resetAndDestroy();
+    }
     await Promise.all([closed, ...gone]);
   };
   return { port: (server.address() as AddressInfo).port, close };
