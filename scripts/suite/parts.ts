@@ -43,16 +43,21 @@ export const PARTS: readonly Part[] = [
     usualS: 1,
     args: ["doc", "--lint", ...entryPoints()],
   },
-  testPart("examples", "code in doc comments and README", 8, [
+  testPart("examples", "code in doc comments and the manual", 12, [
     "--doc",
     "--allow-net=127.0.0.1",
     "mod.ts",
     "src",
     "README.md",
+    "docs",
   ]),
   testPart("unit", "tests without permissions", 30, ["--allow-read=.", "tests/unit"]),
   {
     ...testPart("integration", "tests on real Redis servers", 210, ["-A", "tests/integration"]),
+    needsRedis: true,
+  },
+  {
+    ...testPart("docs", "README and docs/: examples, tables, links", 90, ["-A", "tests/docs"]),
     needsRedis: true,
   },
   {

@@ -23,6 +23,18 @@ Deno.test("docs: the README has at most 250 lines, and its examples at most 20",
   assertEquals(long.map(({ line }) => line), []);
 });
 
+/** Turns of phrase that readers stumble over, each seen in earlier pages. */
+const STUMBLES =
+  /\b(whoever|anew|in vain|is none|of none|for so long|as ever|be had|also not|tells? of|lets? \w+ be|hears? of|the doctor)\b/giu;
+
+Deno.test("docs: the manual is in plain English", () => {
+  const found = MANUAL.flatMap(({ path, text }) => {
+    const prose = text.replaceAll(/^```.*?^```$/gmsu, "");
+    return [...prose.matchAll(STUMBLES)].map(([words]) => `${path}: ${words}`);
+  });
+  assertEquals(found, []);
+});
+
 for (const page of PAGES) {
   Deno.test(`docs: every link of ${page.path} leads to a file and a heading that exist`, () => {
     assertEquals(page.links.filter((link) => isBroken(page, link)), []);

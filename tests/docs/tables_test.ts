@@ -162,7 +162,7 @@ Deno.test("docs: the table of events names every event with every field", () => 
 });
 
 Deno.test("docs: the table of votes names every outcome", () => {
-  const shown = tableUnder("Votes", "`outcome`").rows.map(([name]) => codes(name)[0]);
+  const shown = tableUnder("Votes", "`outcome`").rows.flatMap(([name]) => codes(name));
   assertEquals(shown.toSorted(), stringsOf("Vote", "outcome").toSorted());
 });
 

@@ -18,9 +18,9 @@ import { AMPLE_DRIFT, SLACK_MS, TTL_MS } from "../support/times.ts";
 
 const shared = shareServers(5);
 
-/** The script that the README has for stores in Redis. */
-const STORE_SCRIPT = /```lua\n(.*?)```/su.exec(
-  Deno.readTextFileSync(new URL("../../README.md", import.meta.url)),
+/** The script that the manual has for stores in Redis. */
+const STORE_SCRIPT = /```lua .*?\n(.*?)```/su.exec(
+  Deno.readTextFileSync(new URL("../../docs/recipes.md", import.meta.url)),
 )![1];
 
 const FENCED = { fencing: true, ttlMs: TTL_MS } as const;

@@ -199,7 +199,7 @@ Deno.test("tidy: nothing is left to do, switched off or printed", () => {
 });
 
 Deno.test("tidy: no example is marked ignore", () => {
-  const documents = [...FILES, readSource("README.md")];
+  const documents = [...FILES, ...["README.md", ...listFiles("docs", /\.md$/u)].map(readSource)];
   const ignored = documents.flatMap(({ path, text }) => {
     return [...text.matchAll(/```\w+[ ,]+ignore\b/gu)].map(({ index }) => `${path} at ${index}`);
   });
