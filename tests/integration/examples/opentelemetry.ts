@@ -7,7 +7,7 @@ const acquiring = meter.createHistogram("lock.acquire.duration", { unit: "ms" })
 const holding = meter.createHistogram("lock.hold.duration", { unit: "ms" });
 const nodeFailures = meter.createCounter("lock.node.failures");
 
-/** Pass it as `onEvent`. A span for each call and for each lock held, and three metrics. */
+/** Pass it as `onEvent`. Records a span for each call and each held lock, and three metrics. */
 export function telemetry(event: RedlockEvent): void {
   switch (event.type) {
     case "attempt":
@@ -28,7 +28,7 @@ export function telemetry(event: RedlockEvent): void {
   }
 }
 
-/** Events come at the end of what they tell of, so a span begins in the past. */
+/** An event is emitted at the end of what it reports, so the span begins in the past. */
 function span(
   name: string,
   elapsedMs: number,

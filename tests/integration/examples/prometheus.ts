@@ -9,13 +9,13 @@ export function count(event: RedlockEvent): void {
   if (event.type === "released" || event.type === "lost") heldMs += event.heldMs;
 }
 
-/** Answer it under `/metrics`, as `text/plain; version=0.0.4`. */
+/** The body of `/metrics`, of the type `text/plain; version=0.0.4`. */
 export function page(): string {
   const lines = [
-    "# HELP redlock_events_total What happened to locks and nodes.",
+    "# HELP redlock_events_total Events of locks and nodes.",
     "# TYPE redlock_events_total counter",
     ...[...events].map(([type, total]) => `redlock_events_total{type="${type}"} ${total}`),
-    "# HELP redlock_held_seconds_total How long locks were held.",
+    "# HELP redlock_held_seconds_total Time for which locks were held.",
     "# TYPE redlock_held_seconds_total counter",
     `redlock_held_seconds_total ${heldMs / 1_000}`,
   ];

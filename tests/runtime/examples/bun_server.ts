@@ -9,7 +9,7 @@ import { RedisClient } from "@hasp/redlock/redis";
 import process from "node:process";
 import { once, sendInvoice } from "./once.ts";
 
-/** The part of Bun's own API that is used. */
+/** The part of Bun's API that is used here. */
 declare const Bun: {
   serve(options: {
     hostname: string;
@@ -24,7 +24,7 @@ const store = new RedisClient(process.env.STORE_URL!);
 const server = Bun.serve({
   hostname: "127.0.0.1",
   port: Number(process.env.PORT ?? 3000),
-  /** Answers 201 where this request did the job, 200 where it was done already. */
+  /** Answers 201 if this request did the job, 200 if it had been done before. */
   async fetch(request) {
     const id = new URL(request.url).pathname;
     const done = await once(redlock, store, id, sendInvoice);

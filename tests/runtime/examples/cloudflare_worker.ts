@@ -10,17 +10,18 @@ import { once, sendInvoice } from "./once.ts";
 
 /** The worker's variables. */
 export interface Env {
-  /** Addresses of the nodes, with commas in between. */
+  /** The addresses of the nodes, separated by commas. */
   readonly REDIS_NODES: string;
-  /** Address of the Redis server that the job writes to. */
+  /** The address of the Redis server that the job writes to. */
   readonly STORE_URL: string;
 }
 
 export default {
-  /** Answers 201 where this request did the job, 200 where it was done already. */
+  /** Answers 201 if this request did the job, 200 if it had been done before. */
   async fetch(request: Request, env: Env): Promise<Response> {
-    // A worker's connections belong to one request, so each makes clients of its own and closes them.
-    await using redlock = createRedlock(env.REDIS_NODES.split(","));
+    // A Worker may use a connection only in the request that opened it, so each request has its own clients. Without
+    // notifications they open one connection to each server, and a request may have six.
+    await using redlock = createRedlock(env.REDIS_NODES.split(","), { notify: false });
     await using store = await connect(env.STORE_URL);
     const id = new URL(request.url).pathname;
     const done = await once(redlock, store, id, sendInvoice);

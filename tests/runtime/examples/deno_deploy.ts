@@ -8,11 +8,11 @@ import { createRedlock } from "@hasp/redlock";
 import { RedisClient } from "@hasp/redlock/redis";
 import { once, sendInvoice } from "./once.ts";
 
-// The same clients for all requests: their connections are made when they are first needed, and kept.
+// All requests share these clients. They connect when a connection is first needed, and stay connected.
 const redlock = createRedlock(Deno.env.get("REDIS_NODES")!.split(","));
 const store = new RedisClient(Deno.env.get("STORE_URL")!);
 
-/** Answers 201 where this request did the job, 200 where it was done already. */
+/** Answers 201 if this request did the job, 200 if it had been done before. */
 async function fetch(request: Request): Promise<Response> {
   const id = new URL(request.url).pathname;
   const done = await once(redlock, store, id, sendInvoice);

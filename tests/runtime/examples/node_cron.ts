@@ -20,5 +20,5 @@ try {
   console.log(done ? "done here" : "done elsewhere");
 } catch (error) {
   if (!(error instanceof LockHeldError)) throw error;
-  console.log("still at work elsewhere");
+  console.log("still being done elsewhere");
 }

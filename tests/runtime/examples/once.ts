@@ -1,5 +1,5 @@
 /**
- * A job that is done once, however often and from wherever it is asked for: what the examples have in common.
+ * A job that is done once, however often it is requested: what the examples have in common.
  *
  * @module
  */
@@ -7,19 +7,19 @@
 import type { Redlock } from "@hasp/redlock";
 import type { RedisClient } from "@hasp/redlock/redis";
 
-/** How long it is remembered that a job was done, in seconds: longer than anybody asks for it again. */
+/** How long the record of a finished job is kept, in seconds: longer than anybody asks for the job again. */
 const REMEMBERED_S = 86_400;
 
 /**
- * Does a job unless it was done. The lock lets one at a time look and work; the record of what was done stands in the
- * store that the job itself writes to, here a Redis server that is none of the lock's nodes: a lock survives a node
- * that is down, and so must the record.
+ * Does a job unless it has been done. The lock lets one caller at a time look at the record and do the job. The record
+ * is in a Redis server that is not one of the lock's nodes, because it must survive what the lock survives: a node that
+ * is down.
  *
  * @param redlock The lock client.
- * @param store Where the record stands.
- * @param id The job's own name.
- * @param job What to do; it stops when the signal aborts, as somebody else may begin then.
- * @returns Whether it was done by this call.
+ * @param store Where the record is kept.
+ * @param id Identifies the job.
+ * @param job The work; it must stop when the signal aborts, because another caller may begin then.
+ * @returns Whether this call did the job.
  */
 export async function once(
   redlock: Redlock,
@@ -36,7 +36,7 @@ export async function once(
   });
 }
 
-/** Stands for a job that takes a while. */
+/** Stands for a job that takes some time. */
 export async function sendInvoice(signal: AbortSignal): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, 20));
   signal.throwIfAborted();
