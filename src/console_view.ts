@@ -15,12 +15,14 @@ const DENO_VIEW = Symbol.for("Deno.customInspect");
 /**
  * Defines what `console.log` shows of a class's instances, in Deno, Node and Bun.
  *
- * @param prototype The prototype of the class.
+ * Call it in the initializer of a static field, marked as pure, so that bundlers leave out a class that nobody uses.
+ *
+ * @param owner The class.
  * @param name The name of the class, which a minifier may change in the class itself.
  * @param view Returns what is shown of an instance: plain data without secrets.
  */
 export function defineConsoleView<T extends object>(
-  prototype: T,
+  { prototype }: { readonly prototype: T },
   name: string,
   view: (instance: T) => object,
 ): void {

@@ -65,13 +65,16 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
   #lastSettings: Settings;
   #closing: Promise<void> | undefined = undefined;
 
-  static {
-    defineConsoleView(this.prototype, "Redlock", (redlock) => {
+  // A field and not a static block: bundlers leave out the class where nobody uses it.
+  static readonly #view = /* @__PURE__ */ defineConsoleView(
+    this,
+    "Redlock",
+    (redlock) => {
       const { closed, nodes, quorum } = redlock.#client;
       const state = closed ? "closed" : "open";
       return { state, nodes: nodes.map(({ name }) => name), quorum };
-    });
-  }
+    },
+  );
 
   /**
    * Creates a client for existing nodes.

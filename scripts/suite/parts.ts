@@ -77,6 +77,7 @@ export const PARTS: readonly Part[] = [
     description: "the npm package: built, packed, checked",
     usualS: 60,
     args: ["run", "-A", "scripts/check_npm.ts"],
+    holdsTests: true,
     needsRedis: true,
   },
   {

@@ -47,15 +47,18 @@ const EXTEND_OPTION_NAMES: readonly string[] = ["ttlMs", "signal"];
 export class Lock implements AsyncDisposable {
   readonly #lock: HeldLock;
 
-  static {
-    defineConsoleView(this.prototype, "Lock", (lock) => {
+  // A field and not a static block: bundlers leave out the class where nobody uses it.
+  static readonly #view = /* @__PURE__ */ defineConsoleView(
+    this,
+    "Lock",
+    (lock) => {
       const { resources, extensions, fencingToken, votes } = lock;
       const nodes = Object.fromEntries(votes.map(({ node, outcome }) => [node, outcome]));
       const token = fencingToken === undefined ? {} : { fencingToken };
       const remainingMs = lock.remainingMs();
       return { resources, state: lock.#state, remainingMs, extensions, ...token, nodes };
-    });
-  }
+    },
+  );
 
   /** @internal */
   constructor(held: HeldLock) {

@@ -67,12 +67,13 @@ export class RedisClient implements AsyncDisposable {
   readonly #connectTimeoutMs: number;
   readonly #wheel: TimerWheel;
 
-  static {
+  // A field and not a static block: bundlers leave out the class where nobody uses it.
+  static readonly #shared = /* @__PURE__ */ ((): void => {
     firstReply = (client) => client.#firstReply();
-    defineConsoleView(this.prototype, "RedisClient", (client) => {
+    defineConsoleView(this, "RedisClient", (client) => {
       return { address: client.address, state: client.#connection.state };
     });
-  }
+  })();
 
   /** The address of the server, without credentials. */
   readonly address: string;
