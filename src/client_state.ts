@@ -18,8 +18,6 @@ export interface ClientState extends NodeSet {
   readonly cooldowns: Cooldowns;
   /** Whether the client was closed. */
   closed: boolean;
-  /** The highest fencing token there was. */
-  highestToken: number;
 }
 
 /**
@@ -41,6 +39,5 @@ export function createClientState(
     localQueues: new LocalQueues(nodeSet, onEvent),
     cooldowns,
     closed: false,
-    highestToken: 0,
   };
 }

@@ -13,7 +13,6 @@ import {
   checkType,
   rangeError,
 } from "./validate.ts";
-import { quoted } from "./errors.ts";
 import type { EventListener } from "./events.ts";
 import { validityMs } from "./time/validity.ts";
 
@@ -21,8 +20,6 @@ import { validityMs } from "./time/validity.ts";
 export const TTL_MS_MIN = 10;
 /** Longest TTL, in milliseconds: one day. */
 export const TTL_MS_MAX = 86_400_000;
-/** Most resources of one lock: each is a key of one script, and a script blocks its node while it runs. */
-export const RESOURCES_MAX = 1_000;
 /** The default of `nodeTimeoutMs` is the TTL divided by this, within the two limits below. */
 const NODE_TIMEOUT_DIVISOR = 20;
 const NODE_TIMEOUT_MS_MIN = 50;
@@ -129,15 +126,16 @@ export interface RedlockOptions {
   extensionsMax?: number;
   /**
    * Prefix of the lock's keys. The key of a resource is the prefix followed by the resource, nothing else, so that other
-   * Redlock clients with the same keys and this one exclude each other.
+   * Redlock clients with the same keys and this one exclude each other. No key may begin with `hasp:`, which is how the
+   * names of everything else begin that the library keeps on a node.
    *
    * @default {""}
    */
   keyPrefix?: string;
   /**
    * How long a node's grants do not count after the node restarted or lost its keys, in milliseconds, because it may have
-   * lost locks that are still held. At least the longest TTL in use, and the same for all clients; 0 turns it off. While
-   * it is on, new servers grant no lock until they are this old.
+   * lost locks that are still held. Must be at least the longest TTL in use, of all clients; one that is shorter than the
+   * call's own `ttlMs` is refused. 0 turns it off. While it is on, new servers grant no lock until they are this old.
    *
    * @default {0}
    */
@@ -281,7 +279,7 @@ export function resolveOptions(
     autoExtend,
     extensionsMax,
     keyPrefix,
-    ...resolveProtection(attempt, given, base),
+    ...resolveProtection(attempt, ttlMs, given, base),
     onEvent,
     validityMs: validityMs(ttlMs, driftFactor),
   };
@@ -290,6 +288,7 @@ export function resolveOptions(
 /** The options that keep a resource from being acquired too early. */
 function resolveProtection(
   attempt: string,
+  ttlMs: number,
   given: RedlockOptions,
   base: RedlockOptions,
 ): Pick<Settings, "restartGuardMs" | "cooldownMs"> {
@@ -298,8 +297,20 @@ function resolveProtection(
     cooldownMs = base.cooldownMs ?? 0,
   } = given;
   checkFiniteMs(attempt, "restartGuardMs", restartGuardMs);
+  checkGuard(attempt, ttlMs, restartGuardMs);
   checkFiniteMs(attempt, "cooldownMs", cooldownMs);
   return { restartGuardMs, cooldownMs };
+}
+
+/**
+ * Checks that a node is kept out for as long as the locks live that it may have lost.
+ *
+ * @throws {RangeError} If the guard is on and shorter than the TTL.
+ */
+export function checkGuard(attempt: string, ttlMs: number, restartGuardMs: number): void {
+  if (restartGuardMs === 0 || restartGuardMs >= ttlMs) return;
+  const rule = `must be 0 or at least 'ttlMs', which is ${ttlMs}`;
+  throw rangeError(attempt, "restartGuardMs", rule, restartGuardMs);
 }
 
 /**
@@ -323,51 +334,6 @@ export function checkTtlMs(attempt: string, ttlMs: number, driftFactor: number):
   if (validityMs(ttlMs, driftFactor) <= 0) {
     throw rangeError(attempt, "ttlMs", "must be greater than its own drift allowance", ttlMs);
   }
-}
-
-/**
- * The resources of a call as a list.
- *
- * @throws {TypeError} If `resource` is not a non-empty string of well-formed Unicode, or a non-empty array of them
- *   without duplicates.
- * @throws {RangeError} If it has more than {@linkcode RESOURCES_MAX} elements.
- */
-export function checkResources(
-  attempt: string,
-  resource: string | readonly string[],
-): readonly string[] {
-  const resources = Array.isArray(resource) ? [...resource] : [resource];
-  if (resources.length === 0) {
-    throw new TypeError(`Cannot ${attempt} as 'resource' must not be an empty array`);
-  }
-  if (resources.length > RESOURCES_MAX) {
-    const rule = `must have at most ${RESOURCES_MAX} elements`;
-    throw rangeError(attempt, "resource", rule, resources.length);
-  }
-  for (const name of resources) {
-    if (typeof name !== "string" || name === "") {
-      throw new TypeError(
-        `Cannot ${attempt} as 'resource' must be a non-empty string or an array of non-empty strings`,
-      );
-    }
-    if (!isWellFormed(name)) {
-      throw new TypeError(
-        `Cannot ${attempt} as 'resource' must be well-formed Unicode, without lone surrogates`,
-      );
-    }
-  }
-  if (resources.length > 1 && new Set(resources).size < resources.length) {
-    const twice = resources.find((name, index) => resources.indexOf(name) < index)!;
-    throw new TypeError(`Cannot ${attempt} as resource ${quoted(twice)} is listed twice`);
-  }
-  return resources;
-}
-
-/** UTF-8 cannot encode a lone surrogate, so two strings that differ in one would be the same key. */
-const LONE_SURROGATE = /\p{Surrogate}/u;
-
-function isWellFormed(text: string): boolean {
-  return !LONE_SURROGATE.test(text);
 }
 
 function defaultNodeTimeoutMs(ttlMs: number): number {

@@ -16,13 +16,13 @@ import { type FencedLock, Lock, type LockOf } from "./lock/lock.ts";
 import { askNode } from "./quorum/ask_node.ts";
 import type { LockNode } from "./quorum/lock_node.ts";
 import {
-  checkResources,
   copyOptions,
   LOCK_OPTION_NAMES,
   type RedlockOptions,
   resolveOptions,
   type Settings,
 } from "./options.ts";
+import { checkResources } from "./resources.ts";
 import { type ClientState, createClientState } from "./client_state.ts";
 import { offAbort, onAbort } from "./time/abort_listeners.ts";
 import { TimerWheel } from "./time/timer_wheel.ts";
@@ -107,7 +107,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    * @throws {LockLostError} If the lock was lost while its `tokenSource` was asked.
    * @throws {RedlockError} If the client is closed (`CLOSED`).
    * @throws {TypeError} If `resource` is not of this form, or an option is unknown or of the wrong type.
-   * @throws {RangeError} If an option is out of range.
+   * @throws {RangeError} If an option is out of range, or a key would begin with `hasp:`.
    * @throws The reason of `signal`, if it aborts; whatever was set by then is released.
    */
   acquire<F extends boolean = Fencing>(
@@ -127,7 +127,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    * @throws {LockLostError} If the lock was lost while its `tokenSource` was asked.
    * @throws {RedlockError} If the client is closed (`CLOSED`).
    * @throws {TypeError} If `resource` is not of this form, or an option is unknown or of the wrong type.
-   * @throws {RangeError} If an option is out of range.
+   * @throws {RangeError} If an option is out of range, or a key would begin with `hasp:`.
    * @throws The reason of `signal`, if it aborts; whatever was set by then is released.
    */
   tryAcquire<F extends boolean = Fencing>(
@@ -195,14 +195,14 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    * @throws {QuorumError} If too few nodes answered to decide: the resource is never reported as free then.
    * @throws {RedlockError} If the client is closed (`CLOSED`).
    * @throws {TypeError} If `resource` is not a non-empty string, or an option is unknown or of the wrong type.
-   * @throws {RangeError} If an option is out of range.
+   * @throws {RangeError} If an option is out of range, or the key would begin with `hasp:`.
    */
   async inspect(resource: string, options?: RedlockOptions): Promise<Inspection> {
     const settings = this.#settings("inspect lock", options);
     if (typeof resource !== "string" || resource === "") {
       throw new TypeError("Cannot inspect lock as 'resource' must be a non-empty string");
     }
-    checkResources("inspect lock", resource);
+    checkResources("inspect lock", resource, settings.keyPrefix);
     if (this.#client.closed) {
       throw closedError(`inspect ${lockName([resource])}`, [resource]);
     }
@@ -302,7 +302,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     autoExtend: boolean,
   ): LockCall {
     const settings = this.#settings("acquire lock", options);
-    const resources = checkResources("acquire lock", resource);
+    const resources = checkResources("acquire lock", resource, settings.keyPrefix);
     if (settings.fencing) checkFencing(this.#client.nodes);
     return new LockCall(this.#client, settings, resources, autoExtend);
   }

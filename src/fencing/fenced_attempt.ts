@@ -1,5 +1,5 @@
 /**
- * An attempt at a lock with a fencing token: which number, and whether it is certain, is in `token.ts`.
+ * An attempt at a lock with a fencing token. `token.ts` says which number that is, and when it is certain.
  *
  * @module
  */
@@ -8,20 +8,18 @@ import { agreeOnToken, counterHint } from "./token.ts";
 import type { Settings } from "../options.ts";
 import { askToAcquire, askToRaiseCounters, type Round } from "../quorum/round.ts";
 
-/** Rounds that raise counters to the token, at the most: each is there because somebody else locked meanwhile. */
+/** The most rounds that raise counters to the token. Each further one is due to another lock in the meantime. */
 const RAISES_MAX = 8;
 
 /** The part of a client's state that an attempt with a token reads. */
 interface FencedClient {
   /** Whether the client was closed. */
   readonly closed: boolean;
-  /** The highest fencing token there was. */
-  readonly highestToken: number;
 }
 
 /**
- * Asks all nodes for the lock and has them count; then raises counters, until those of a quorum are the same. All of
- * the raising together may take as long as one answer: where counters cannot agree, the caller is not kept.
+ * Asks all nodes for the lock and has them count; then raises counters until those of a quorum are equal. All raising
+ * together may take as long as one reply, so that the caller does not wait for counters that cannot agree.
  *
  * @param round The attempt; its counts say what came of it.
  * @param settings The settings of the call.
@@ -34,7 +32,7 @@ export async function askFenced(
 ): Promise<void> {
   const { signal, nodeTimeoutMs, validityMs } = settings;
   const { nodes, quorum, wheel: { clock } } = round.nodeSet;
-  round.counterFloor = counterHint(round.wallMs, client.highestToken);
+  round.counterFloor = counterHint(round.wallMs);
   const counts = round.counts = new Array<number | undefined>(nodes.length).fill(undefined);
   await round.ask(askToAcquire, Math.min(nodeTimeoutMs, validityMs), signal);
   let decided: Instant | undefined;

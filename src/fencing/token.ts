@@ -1,35 +1,58 @@
 /**
- * Fencing tokens over a quorum: a number for each lock that is greater than that of every lock handed out before.
+ * Fencing tokens over a quorum: each lock that is handed out has a greater number than every lock on the resource that
+ * was handed out before.
  *
- * Each node counts the locks it granted on a resource. A node that grants increases its counter and answers with it.
- * The token is the highest answer, and **settled** once a quorum of nodes answered exactly that. Where the answers
- * differ, one more round raises the counter to the token on nodes where the key still holds the attempt's value, and
- * each answers with its counter, which takes the place of what it had answered before. A node that was above the
- * token already thus gives a new maximum, and another round.
+ * Each node counts the locks that it granted on a resource. A node that grants a lock increases its counter and replies
+ * with it. The token is the highest reply, and **agreed** once a quorum of nodes replied exactly that. If the replies
+ * differ, one more round raises the counter to the token on nodes whose key still holds the attempt's value. Each of
+ * them replies with its counter, which replaces what it replied before. A node whose counter is above the token thus
+ * gives a new maximum, and another round.
  *
- * **Why tokens rise.** Let A be handed out before B. Their quorums share a node, and on that node the counter was A's
- * token while the key was A's, and B's token while the key was B's. Had B its key there first, then that key was gone
- * when A's was set, so B had run out or was given up before A was handed out, and is not handed out after it. So A had
- * its key there first. The counter never falls, and was increased when B's key was set: B's token is the greater.
+ * **Why tokens rise.** Let A be handed out before B. Their quorums share a node. On that node the counter was A's token
+ * while the key was A's, and B's token while the key was B's. If B had its key there first, that key was gone when A's
+ * was set. So B had expired or was given up before A was handed out, and is not handed out after it. Therefore A had
+ * its key there first. The counter never falls, and it increased when B's key was set: B's token is greater.
  *
- * **Why a quorum must answer exactly the token.** That a counter is not below the token keeps locks that come later
- * above it. That it is not above the token either keeps the token above locks that came earlier: a node that has gone
- * on counting may have done so for a lock with a higher token. An answer of "done" to the raising hides that.
+ * **Why a quorum must reply exactly the token.** Counters that are not below the token keep later locks above it.
+ * Counters that are not above it keep the token above earlier locks: a counter that has risen further may have done so
+ * for a lock with a higher token. A reply that only confirms the raising hides that.
  *
  * **What is assumed:**
  *
- * - The key stands, on the nodes whose answers are counted, until the lock is handed out: validity is looked at in
- *   that very moment, and clocks keep to the drift factor. Other nodes may lose it before its time. Once the lock is
- *   handed out every node may: tokens still rise, even where exclusion is lost.
- * - Counters never fall. A node that forgot its data resumes above whatever it gave ({@linkcode counterStart}), and
- *   its answers count only when every attempt that had a key there is over: {@linkcode agreeOnToken} must not be given
- *   those of a node that is still kept out, nor the old counters of one that came back without its last moments.
- *   Without the restart guard nobody sees to that.
- * - "Handed out" is the moment of that decision. A process that is paused afterwards carries a token that may be old
- *   by the time it is used, which is what the store's comparison is there for.
+ * - On the nodes whose replies are counted, the key exists until the lock is handed out. Validity is checked at that
+ *   moment, and clocks keep to the drift factor. Other nodes may lose the key early. Once the lock is handed out every
+ *   node may: tokens still rise, even though exclusion is lost.
+ * - Counters never fall. See below.
+ * - "Handed out" is the moment of that decision. A process that is paused afterwards may carry a token that is old by
+ *   the time it is used. That is what the store's comparison is for.
  *
- * Where clocks do worse than assumed, a token is still greater than all that were handed out before the attempt's
- * first request reached a node.
+ * If clocks drift more than assumed, a token still exceeds all that were handed out before the attempt's first request
+ * reached a node.
+ *
+ * **Why a counter never falls.** A missing counter starts from the node's clock (`TIME`), in microseconds, or from the
+ * client's {@linkcode counterHint} if that is within {@linkcode HINT_TOLERANCE_MS} of it. After that a counter only
+ * increases: by one for each lock, to a token, or to the clock when it is {@linkcode COUNTER_AGE_MAX_MS} behind it.
+ * Each time that it is set to a clock or a token it expires {@linkcode COUNTER_TTL_MS} after the node's clock has
+ * reached that value, or from now if the clock is past it. So when it expires, the node's clock is days ahead of it,
+ * and the next counter starts above it. One microsecond is shorter than the time between two locks, so the count of
+ * locks does not change that.
+ *
+ * A counter that is in use is never more than a day behind when it is used, or it is renewed at that moment. So it lives
+ * at least a week after its last use (less the tolerance), and renewing it costs no command between.
+ *
+ * **Wrong clocks.** A client's clock decides nothing: a hint that is off by more than the tolerance is ignored, so
+ * that client pays a second round on a fresh resource and changes nobody's tokens. No token is carried from one
+ * resource to another.
+ * A node's clock that is years ahead moves the tokens of the resources that it counts ahead, to its time. They still
+ * rise, and they stay there when the clock is corrected: other nodes keep a counter that was raised to such a token until
+ * their own clocks have passed it. A clock that is years behind gives low counters, which the second round raises. A
+ * clock beyond the year 2255 gives no safe integer: the node's vote is an error.
+ * Tokens can fall only if a counter is lost that was ahead of the clock from which the next one starts:
+ *
+ * - a node lost its data, and its clock (or a raised token) had been ahead. The tolerance lets a hint put a counter a
+ *   minute ahead, so a node that lost its data must not count for two minutes, or for as long as clients' clocks are
+ *   apart if that is shorter. The restart guard keeps it out; without the guard nothing does;
+ * - or a node's clock was set ahead by more than a week, its counters expired, and the clock was set back below them.
  *
  * `tests/simulation/model` searches every order of events on few nodes for a token that does not rise, with
  * {@linkcode agreeOnToken} deciding, and finds one as soon as a part of the above is left out.
@@ -39,32 +62,35 @@
 
 const MICROSECONDS_PER_MS = 1_000;
 /**
- * By how much the hint is ahead of the client's wall clock, in milliseconds. Nodes whose clocks are ahead of it by less
- * all start from the hint, and so answer the same number to the first lock on a resource.
+ * By how much the hint is ahead of the client's wall clock, in milliseconds. A hint that is not behind the node's clock
+ * exceeds what that clock gave to an earlier lock.
  */
 const HINT_LEAD_MS = 1_000;
-
+/** By how much a hint may differ from a node's clock, in milliseconds; one that differs by more is ignored. */
+export const HINT_TOLERANCE_MS = 60_000;
+/** A counter that is further behind the clock than this, in milliseconds, is set to the clock when it is used: a day. */
+export const COUNTER_AGE_MAX_MS = 24 * 60 * 60 * 1_000;
 /**
- * How long a counter lives after its last use, in milliseconds: a week. One that lived for ever would be a leak for
- * each resource ever locked; one that is gone starts anew above what it was, as time has passed.
+ * How long a counter lives after the clock has reached its value, in milliseconds: a week, and as long as it may be
+ * behind when it is used. A counter without expiry would be a leak for each resource that was ever locked.
  */
-export const COUNTER_TTL_MS = 7 * 24 * 60 * 60 * 1_000;
+export const COUNTER_TTL_MS = 7 * 24 * 60 * 60 * 1_000 + COUNTER_AGE_MAX_MS;
 
-/** What the answers so far amount to. */
+/** What the replies so far amount to. */
 export interface TokenAgreement {
-  /** The highest answer; 0 where there is none. */
+  /** The highest reply; 0 if there is none. */
   readonly token: number;
-  /** Whether a quorum answered exactly that. If not, a round that raises the other counters to it may settle it. */
+  /** Whether a quorum replied exactly that. If not, a round that raises the other counters may reach agreement. */
   readonly agreed: boolean;
 }
 
 /**
- * Judges whether a lock's token is certain. To be asked anew with every answer: one that comes later may settle the
- * token as well as raise it. A token that is settled and handed out stays so, whatever is answered afterwards.
+ * Decides whether a lock's token is certain. Ask again with every reply: a later one may complete the agreement as well
+ * as raise the token. A token that was agreed on and handed out stays, whatever is replied afterwards.
  *
- * @param answers The counter that each node answered last, in any order, with `undefined` for a node that did not grant
- * the lock, has not answered or does not count. A node's answers never fall; one is taken back only where the node then
- * says that the key is gone.
+ * @param answers The counter that each node replied last, in any order, with `undefined` for a node that did not grant
+ * the lock, has not replied or does not count. A node's replies never fall; one is dropped only if the node then replies
+ * that the key is gone.
  * @param quorum How many nodes must agree.
  * @returns The token, and whether the lock may be handed out with it.
  */
@@ -84,29 +110,24 @@ export function agreeOnToken(
 }
 
 /**
- * What a client proposes to nodes that have no counter: its wall clock and a second, or the highest counter it has seen
- * of the resource, if that is more.
- *
- * Two clients whose clocks differ may propose different numbers. A node that forgot its data resumes above what it gave
- * as long as clocks, of clients and of nodes, differ by less than the node was kept out.
+ * What a client proposes to nodes that have no counter: its wall clock and a second. Nodes whose clocks are within the
+ * tolerance all start from the same number, so the first lock on a resource takes one round.
  *
  * @param wallMs The client's wall clock, in milliseconds since the Unix epoch.
- * @param highestSeen The highest counter of the resource that a node has answered with; 0 for none.
  * @returns Microseconds, whole; a safe integer until the year 2255.
  */
-export function counterHint(wallMs: number, highestSeen = 0): number {
-  return Math.max(Math.floor((wallMs + HINT_LEAD_MS) * MICROSECONDS_PER_MS), highestSeen);
+export function counterHint(wallMs: number): number {
+  return Math.floor((wallMs + HINT_LEAD_MS) * MICROSECONDS_PER_MS);
 }
 
 /**
- * What a missing counter starts from, before it is increased for the first lock: the greater of the node's clock and
- * the client's proposal. Both run faster than any resource is locked, so a counter that is lost resumes above
- * what it was.
+ * What a missing counter starts from: the client's proposal if it is within {@linkcode HINT_TOLERANCE_MS} of the node's
+ * clock, else the clock.
  *
  * @param timeUs The node's `TIME`, in microseconds since the Unix epoch.
  * @param hint The {@linkcode counterHint} of the client that asks.
  * @returns Microseconds.
  */
 export function counterStart(timeUs: number, hint: number): number {
-  return Math.max(timeUs, hint);
+  return Math.abs(hint - timeUs) > HINT_TOLERANCE_MS * MICROSECONDS_PER_MS ? timeUs : hint;
 }

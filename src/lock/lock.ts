@@ -6,7 +6,7 @@
 import type { HeldLock } from "./held_lock.ts";
 import type { Vote } from "../vote.ts";
 import { defineConsoleView } from "../console_view.ts";
-import { checkTtlMs } from "../options.ts";
+import { checkGuard, checkTtlMs } from "../options.ts";
 import { checkOptions, checkSignal } from "../validate.ts";
 import { extend } from "./renewal.ts";
 
@@ -132,7 +132,7 @@ export class Lock implements AsyncDisposable {
    * @throws {LockLostError} If the lock ends before a quorum has extended it, was released, or was extended
    *   `extensionsMax` times.
    * @throws {TypeError} If an option is unknown or of the wrong type.
-   * @throws {RangeError} If `ttlMs` is out of range.
+   * @throws {RangeError} If `ttlMs` is out of range, or longer than `restartGuardMs` if that is on.
    * @throws The reason of `signal`, if it aborts.
    */
   async extend(options: ExtendOptions = {}): Promise<void> {
@@ -141,6 +141,7 @@ export class Lock implements AsyncDisposable {
     const { ttlMs = settings.ttlMs, signal } = options;
     checkSignal("extend lock", signal);
     checkTtlMs("extend lock", ttlMs, settings.driftFactor);
+    checkGuard("extend lock", ttlMs, settings.restartGuardMs);
     await extend(this.#lock, ttlMs, signal);
   }
 

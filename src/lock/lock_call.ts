@@ -93,7 +93,6 @@ export class LockCall implements AcquireCall {
     const { token, agreed } = agreeOnToken(round.counts, this.client.quorum);
     if (!agreed) return false;
     round.counterFloor = token;
-    this.client.highestToken = Math.max(token, this.client.highestToken);
     return true;
   }
 

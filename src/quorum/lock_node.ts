@@ -31,8 +31,8 @@ export interface LockRequest {
   /** Storage that all nodes of one kind can share for this request, such as the encoded command. */
   shared: unknown;
   /**
-   * Only with fencing tokens. In an acquisition: the smallest first value of a missing counter, in microseconds since
-   * 1970. Later: the token, to which the counters are raised.
+   * Only with fencing tokens. In an acquisition: what a missing counter starts from, in microseconds since 1970, if the
+   * node's clock is within a minute of it. Later: the token, to which the counters are raised.
    */
   readonly counterFloor?: number | undefined;
   /** Set by a node that grants, but whose counter may be outdated: the value to which counters must be raised at least. */

@@ -1,70 +1,101 @@
 /**
- * When a node's grants do not count, as it may have forgotten locks that still run.
+ * When a node's grants do not count, because it may have lost locks that are still held.
  *
- * A node that comes back without its keys would hand a lock that is held to a second client. So what it grants counts
- * for nothing until every lock that it may have forgotten is over: for as long as the *guard*, which is to be at least
- * the longest TTL in use. That it forgot shows in two ways:
+ * A node that comes back without its keys would grant a held lock to a second client. So its grants do not count until
+ * every lock that it may have lost has expired: for the *guard*, which must be at least the longest TTL in use. Two
+ * things show that a node may have lost keys:
  *
- * - It was **restarted**. Its uptime tells, asked for on each connection ahead of the first command that could be
- *   counted; a restart always breaks the connection, so none goes unseen. This also catches a server that came back
- *   with its keys but for those of its last second.
- * - It was **emptied** while it ran, or is another server: its *birth key*, which was set once with its own time and
- *   does not expire, is missing, and then set anew, or is young. It is read *behind* the command that sets the lock's
- *   keys, in the same piece: were it read ahead of it, the node could lose both in between.
+ * - It was **restarted**. Its uptime shows that. It is asked for on each connection, ahead of the first command that
+ *   could count, because a restart always breaks the connection. This also covers a server that came back with all
+ *   keys but those of its last second. A server whose clock was set back below its start reports a negative uptime; it
+ *   counts as just started. So does one whose run id has changed since the last connection, whatever its uptime.
+ * - It was **emptied** while it ran, or is another server. Its *creation marker* is missing then, or young: a key that
+ *   was set once, with the node's own time, and does not expire. It is read *behind* the command that sets the lock's
+ *   keys, in the same piece. Were it read ahead of that command, the node could lose both in between.
  *
- * **Extensions** count as little. A lock that a quorum granted under the guard is exclusive for as long as a quorum
- * of nodes that have not forgotten keep its key. A node that has forgotten may have granted another attempt just
- * before, which is still under way and may yet find its quorum. An extension has filled this lock's key in since, so
- * the node looks as good as any other, and it would make up a quorum next to the other attempt's. It must not be
- * counted until that attempt's time is over, which is what the guard waits for. This costs no lock of a healthy
- * cluster: one that is young as a whole has granted none, as long as the guard is on for all of its clients.
+ * **A marker that is no time in the past** is an error vote, and stays as it is. It may be an application's key, and
+ * nothing of an application is overwritten. If it is a time in the future, the node's clock was set back since, and no
+ * age can be had from it. An operator deletes it; then it is set again, and the node counts after the guard.
  *
- * **Fencing tokens.** A node that came back with its keys but for those of its last second may have counters that are
- * below what it gave. They are not looked at until something above has been counted: {@linkcode mayBeOld} tells.
+ * **What is not seen:** a restart behind a proxy that keeps the client's connection, unless the keys are lost as well; and
+ * a clock that was set ahead after the server started, by a client that was not connected before the restart: uptime
+ * and age are then too long by as much.
+ *
+ * **Extensions** do not count either. A lock that a quorum granted under the guard is exclusive as long as a quorum of
+ * nodes that have lost nothing keep its key. A node that has lost its keys may have granted another attempt just before,
+ * which is under way and may still find its quorum. Once this lock's key is filled in there, the node looks like any
+ * other and would make up a quorum next to the other attempt's. So it does not count until that attempt is over, which
+ * is what the guard waits for. This costs no lock of a healthy cluster: a cluster that is young as a whole has granted
+ * none, if the guard is on for all of its clients.
+ *
+ * **Fencing tokens.** A node that came back with all keys but those of its last second may have counters that are below
+ * what it replied before. They are not counted until they have been raised: see {@linkcode oldCountsBelow}.
  *
  * @module
  */
 
-/** The key under which a node keeps since when it has not forgotten: milliseconds by its own clock. */
+/** The key of a node's creation marker: since when it has lost nothing, in milliseconds by its own clock. */
 export const CREATED_KEY = "hasp:born";
 
-/** Start and uptime are both whole seconds of the server's clock, so the uptime may be told a second too long. */
+/** Start and uptime are whole seconds of the server's clock, so the uptime may be a second too long. */
 const UPTIME_ERROR_MS = 1_000;
 /** By how much two readings of one cause may differ, in milliseconds. */
 const SAME_CAUSE_MS = 2_000;
+/** How far a counter may be ahead of the node's clock, in milliseconds: by a client's hint, and one microsecond a lock. */
+const COUNTER_LEAD_MS_MAX = 61_000;
 
 /** Why a node's grants do not count. */
 export type QuarantineReason = "restarted" | "emptied";
 
 /** A time in which a node's grants do not count. */
 export interface Quarantine {
-  /** What shows that it may have forgotten. */
+  /** What shows that the node may have lost keys. */
   readonly reason: QuarantineReason;
-  /** Since when it may have forgotten nothing more, by the client's monotonic clock. */
+  /** Since when it cannot have lost anything more, by the client's monotonic clock. */
   readonly sinceMs: number;
-  /** For how much longer its grants do not count, in milliseconds. */
+  /** How much longer its grants do not count, in milliseconds. */
   readonly remainingMs: number;
 }
 
 /**
  * When a server was started at the latest.
  *
- * @param info What it answered to `INFO server`.
- * @param receivedAtMs When the answer came, by the monotonic clock.
- * @returns By the monotonic clock; `-Infinity` where the answer does not tell.
+ * @param info What it replied to `INFO server`.
+ * @param receivedAtMs When the reply came, by the monotonic clock.
+ * @returns By the monotonic clock. `-Infinity` if the reply has no uptime; the moment of the reply if its uptime is
+ * negative or not a number.
  */
 export function restartedAtMs(info: string, receivedAtMs: number): number {
-  const uptime = /^uptime_in_seconds:(\d+)\r?$/mu.exec(info);
-  return uptime ? receivedAtMs - Number(uptime[1]) * 1_000 + UPTIME_ERROR_MS : -Infinity;
+  const uptime = infoField(info, "uptime_in_seconds");
+  if (uptime === undefined) return -Infinity;
+  const uptimeMs = /^\d+$/u.test(uptime) ? Number(uptime) * 1_000 : 0;
+  return receivedAtMs - uptimeMs + UPTIME_ERROR_MS;
+}
+
+/** A field of a reply to `INFO`. */
+export function infoField(info: string, name: string): string | undefined {
+  return new RegExp(`^${name}:(.*?)\\r?$`, "mu").exec(info)?.[1];
+}
+
+/**
+ * How long ago a creation marker was set.
+ *
+ * @param marker The key's value.
+ * @param timeMs The node's clock, read after it.
+ * @returns Milliseconds, or `undefined` if the value is no time in the past.
+ */
+export function markerAgeMs(marker: string, timeMs: number): number | undefined {
+  const ageMs = /^\d+$/u.test(marker) ? timeMs - Number(marker) : NaN;
+  return ageMs >= 0 ? ageMs : undefined;
 }
 
 /**
  * Whether a node is in quarantine.
  *
- * @param guardMs For how long a node's grants do not count after it may have forgotten, in milliseconds.
+ * @param guardMs How long a node's grants do not count after it may have lost keys, in milliseconds.
  * @param nowMs The monotonic clock when the node answered.
- * @param restartedMs When it was restarted, by the same clock; `-Infinity` where that is not known.
- * @param ageMs How old its birth key is, in milliseconds.
+ * @param restartedMs When it was restarted, by the same clock; `-Infinity` if that is not known.
+ * @param ageMs The age of its creation marker, in milliseconds.
  */
 export function quarantineOf(
   guardMs: number,
@@ -72,37 +103,32 @@ export function quarantineOf(
   restartedMs: number,
   ageMs: number,
 ): Quarantine | undefined {
-  const bornMs = nowMs - ageMs;
-  const sinceMs = Math.max(restartedMs, bornMs);
+  const createdMs = nowMs - ageMs;
+  const sinceMs = Math.max(restartedMs, createdMs);
   const remainingMs = sinceMs + guardMs - nowMs;
   if (remainingMs <= 0) return undefined;
-  return { reason: restartedMs >= bornMs ? "restarted" : "emptied", sinceMs, remainingMs };
+  return { reason: restartedMs >= createdMs ? "restarted" : "emptied", sinceMs, remainingMs };
 }
 
 /**
- * Whether a counter of fencing tokens may be one that the node had before: it came back with what was on its disk, and
- * had given higher ones. Whatever was counted before the restart is below the clock of that time, as far as clocks are
- * no further apart than the guard is long.
+ * What every counter of fencing tokens is below that a node had before its restart. The node came back with what was on
+ * its disk, so its counters may be below what it replied; until they are at least this they do not count. A counter is
+ * ahead of the node's clock by {@linkcode COUNTER_LEAD_MS_MAX} at the most. No client's clock decides this, so one that
+ * is wrong cannot raise counters.
  *
- * @param count What the node counted.
- * @param hintUs The {@linkcode counterHint} that it was asked with, in microseconds.
- * @param guardMs For how long the node was kept out, in milliseconds.
- * @param uptimeMs For how long it has been running, in milliseconds.
+ * @param timeMs The node's clock.
+ * @param uptimeMs How long it has been running, in milliseconds; `Infinity` if that is not known.
+ * @returns Microseconds; `-Infinity` if the uptime is not known.
  */
-export function mayBeOld(
-  count: number,
-  hintUs: number,
-  guardMs: number,
-  uptimeMs: number,
-): boolean {
-  return count < hintUs - (uptimeMs - guardMs) * 1_000;
+export function oldCountsBelow(timeMs: number, uptimeMs: number): number {
+  return Math.ceil((timeMs - uptimeMs + COUNTER_LEAD_MS_MAX) * 1_000);
 }
 
-/** Tells each cause of a quarantine once. */
+/** Reports each cause of a quarantine once. */
 export class Causes {
   #lastMs = -Infinity;
 
-  /** Whether this one has not been seen yet. */
+  /** Whether this cause is a new one. */
   isNew({ sinceMs }: Quarantine): boolean {
     if (sinceMs <= this.#lastMs + SAME_CAUSE_MS) return false;
     this.#lastMs = sinceMs;

@@ -1,13 +1,12 @@
 /**
- * The restart guard on one Redis server: what is asked next to commands that set keys, and the grants that wait for
- * the answers.
+ * The restart guard on one Redis server: what is asked next to commands that set keys, and the grants that wait for the
+ * answers.
  *
- * Replies come in the order of the commands, so a grant waits for no more than what stands behind it in the same
- * piece. Where the guard is off nothing is sent.
+ * Replies come in the order of the commands, so a grant waits only for what was sent behind it in the same piece. If the
+ * guard is off nothing is sent.
  *
  * @module
  */
-import { encodeScriptHead } from "./commands.ts";
 import type { LockRequest } from "../quorum/lock_node.ts";
 import type { ReplyReceiver } from "../redis/command_queue.ts";
 import type { Connection } from "../redis/connection.ts";
@@ -18,7 +17,9 @@ import { scriptError } from "./old_server.ts";
 import {
   Causes,
   CREATED_KEY,
-  mayBeOld,
+  infoField,
+  markerAgeMs,
+  oldCountsBelow,
   type Quarantine,
   quarantineOf,
   restartedAtMs,
@@ -26,26 +27,27 @@ import {
 import { CREATED } from "./scripts/creation.ts";
 
 const INFO_COMMAND = /* @__PURE__ */ encodeHead(2, "INFO", "server");
-const BORN_COMMAND = /* @__PURE__ */ encodeScriptHead(CREATED, 1, "1", CREATED_KEY);
-/** What a command was. */
-const INFO = 0, AGE = 1, AGE_WHOLE = 2;
+const MARKER_COMMAND = /* @__PURE__ */ encodeHead(2, "GET", CREATED_KEY);
+const TIME_COMMAND = /* @__PURE__ */ encodeHead(1, "TIME");
+/** The commands, by their tags. */
+const INFO = 0, MARKER = 1, TIME = 2, SET_MARKER = 3;
 
-/** One node's part in a ballot. */
+/** One node's part in a request. */
 interface Answer {
   readonly request: LockRequest;
   readonly nodeIndex: number;
-  /** How many replies about the birth key are to come. */
+  /** How many replies about the marker are due. */
   awaited: number;
-  /** When the node has granted, and what it counted. */
+  /** When the node granted, and what it counted. */
   granted: { readonly atMs: number; readonly count: number | undefined } | undefined;
 }
 
-/** Whether grants of this ballot are guarded. */
+/** Whether grants of this request are guarded. */
 export function isGuarded({ guardMs }: LockRequest): boolean {
   return guardMs !== undefined && guardMs > 0;
 }
 
-/** Keeps back the grants of one server that may have forgotten. */
+/** Holds back the grants of one server that may have lost keys. */
 export class RedisGuard implements ReplyReceiver {
   readonly #name: string;
   readonly #connection: Connection;
@@ -53,14 +55,21 @@ export class RedisGuard implements ReplyReceiver {
   readonly #answers: Map<LockRequest, Answer> = new Map();
   readonly #causes = new Causes();
   #used = false;
-  /** Whether the uptime was asked for on this connection, and what it said. */
+  /** Whether the uptime was asked for on this connection. */
   #asked = false;
+  /** When the server was restarted, by the monotonic clock; `undefined` until it has replied on this connection. */
   #restartedMs: number | undefined = undefined;
+  /** The run id of the server on the last connection. */
+  #runId: string | undefined = undefined;
+  /** The reply about the marker; the one about the time follows. */
+  #marker: RawReply = null;
+  /** Why the marker could not be set, if that was tried and refused. */
+  #refusal: ReplyError | undefined = undefined;
 
   /**
-   * @param name The node's.
-   * @param connection The node's own.
-   * @param onQuarantined Told once of each cause.
+   * @param name The node's name.
+   * @param connection The node's connection.
+   * @param onQuarantined Called once for each cause.
    */
   constructor(
     name: string,
@@ -72,26 +81,26 @@ export class RedisGuard implements ReplyReceiver {
     this.#onQuarantined = onQuarantined;
   }
 
-  /** The connection was made: where the guard is in use the server is asked at once, so that its birth is noted early. */
+  /** The connection was made: if the guard is in use the server is asked at once, so that its marker is set early. */
   onConnected(): void {
     if (!this.#used || this.#asked) return;
     this.#askUptime();
-    this.#askAge(undefined);
+    this.#askMarker(undefined);
   }
 
-  /** It was lost: the next one may be to a server that was restarted. */
+  /** The connection was lost: the next one may be to a server that was restarted. */
   onDisconnected(): void {
     this.#asked = false;
     this.#restartedMs = undefined;
   }
 
-  /** To be called right before a guarded command is sent. */
+  /** Must be called right before a guarded command is sent. */
   ahead(): void {
     this.#used = true;
     if (!this.#asked) this.#askUptime();
   }
 
-  /** To be called right behind it. */
+  /** Must be called right behind it. */
   behind(request: LockRequest, nodeIndex: number): void {
     let answer = this.#answers.get(request);
     if (!answer) {
@@ -99,12 +108,14 @@ export class RedisGuard implements ReplyReceiver {
       this.#answers.set(request, answer);
     }
     answer.awaited++;
-    this.#askAge(answer);
+    this.#askMarker(answer);
   }
 
   /**
-   * The node has granted what was asked in between: the ballot is told, if the node turns out to be in no quarantine.
+   * The node has granted what was asked in between: the request is answered if the node turns out not to be in
+   * quarantine.
    *
+   * @param request The request.
    * @param atMs When, by the monotonic clock.
    * @param count What it counted.
    */
@@ -115,20 +126,24 @@ export class RedisGuard implements ReplyReceiver {
 
   /** Part of {@linkcode ReplyReceiver}. */
   onReply(reply: RawReply, context: unknown, tag: number): void {
-    if (tag === INFO) return this.#onUptime(reply);
-    const answer = context as Answer | undefined;
-    if (reply instanceof ReplyError && reply.prefix === "NOSCRIPT" && tag === AGE) {
-      const command = encodeCommand(["EVAL", CREATED.source, 1, CREATED_KEY]);
-      return this.#connection.submit(command, this, answer, AGE_WHOLE);
+    switch (tag) {
+      case INFO:
+        return this.#onUptime(reply);
+      case MARKER:
+        this.#marker = reply;
+        return;
+      case TIME:
+        return this.#onTime(reply, context as Answer | undefined);
+      default: // the next command reads the marker again
+        this.#refusal = reply instanceof ReplyError ? scriptError(reply) : undefined;
     }
-    if (answer && this.#isLast(answer)) this.#settle(answer, reply);
   }
 
   /** Part of {@linkcode ReplyReceiver}. */
   onFailure(error: RedisError, context: unknown, tag: number): void {
     if (tag === INFO) return this.onDisconnected();
     const answer = context as Answer | undefined;
-    if (answer && this.#isLast(answer) && answer.granted) {
+    if (tag === TIME && answer && this.#isLast(answer) && answer.granted) {
       answer.request.fail(answer.nodeIndex, error);
     }
   }
@@ -138,51 +153,86 @@ export class RedisGuard implements ReplyReceiver {
     this.#connection.submit(INFO_COMMAND, this, undefined, INFO);
   }
 
-  #askAge(answer: Answer | undefined): void {
-    this.#connection.submit(BORN_COMMAND, this, answer, AGE);
+  #askMarker(answer: Answer | undefined): void {
+    this.#connection.submit(MARKER_COMMAND, this, answer, MARKER);
+    this.#connection.submit(TIME_COMMAND, this, answer, TIME);
   }
 
   #onUptime(reply: RawReply): void {
+    const { receivedAtMs } = this.#connection;
     const text = textReply(reply);
     if (typeof text === "string") {
-      this.#restartedMs = restartedAtMs(text, this.#connection.receivedAtMs);
+      this.#restartedMs = restartedAtMs(text, receivedAtMs);
+      const runId = infoField(text, "run_id");
+      if (this.#runId !== undefined && runId !== this.#runId) {
+        this.#restartedMs = Math.max(this.#restartedMs, receivedAtMs);
+      }
+      this.#runId = runId;
     } else if (reply instanceof ReplyError && isRefusal(reply)) {
-      this.#restartedMs = -Infinity; // it never tells: the birth key has to do
-    } else this.#asked = false; // it may tell later
+      this.#restartedMs = -Infinity; // it will never reply: the marker has to do
+    } else this.#asked = false; // it may reply later
   }
 
-  /** Whether no other reply about the birth key is to come: a command that was sent again needs a new one behind it. */
+  #onTime(reply: RawReply, answer: Answer | undefined): void {
+    const marker = textReply(this.#marker);
+    const timeMs = timeOf(reply);
+    if (marker === null && timeMs !== undefined) this.#setMarker();
+    if (!answer || !this.#isLast(answer) || !answer.granted) return;
+    const { request, nodeIndex, granted: { atMs, count } } = answer;
+    for (const one of [marker, reply, marker === null && this.#refusal]) {
+      if (one instanceof ReplyError) return request.fail(nodeIndex, one);
+    }
+    if (timeMs === undefined) return this.#fail(answer, "sent another reply to TIME");
+    const ageMs = marker === null ? 0 : markerAgeMs(String(marker), timeMs);
+    if (ageMs === undefined) {
+      return this.#fail(answer, `has no time in the past under its key '${CREATED_KEY}'`);
+    }
+    const restartedMs = this.#restartedMs;
+    if (restartedMs === undefined) return this.#fail(answer, "sent no uptime");
+    const { receivedAtMs } = this.#connection;
+    const quarantine = quarantineOf(request.guardMs!, receivedAtMs, restartedMs, ageMs);
+    if (!quarantine) {
+      const oldBelow = oldCountsBelow(timeMs, receivedAtMs - restartedMs);
+      return grantCounted(answer, atMs, count, oldBelow);
+    }
+    request.quarantine!(nodeIndex, receivedAtMs);
+    if (this.#causes.isNew(quarantine)) this.#onQuarantined(quarantine);
+  }
+
+  /** Has the server set its marker, with its own time. */
+  #setMarker(): void {
+    const command = encodeCommand(["EVAL", CREATED.source, 1, CREATED_KEY]);
+    this.#connection.submit(command, this, undefined, SET_MARKER);
+  }
+
+  /** Whether no other reply about the marker is due: a command that was sent again needs a new one behind it. */
   #isLast(answer: Answer): boolean {
     if (--answer.awaited > 0) return false;
     this.#answers.delete(answer.request);
     return true;
   }
 
-  #settle({ request, nodeIndex, granted }: Answer, age: RawReply): void {
-    if (!granted) return;
-    const restartedMs = this.#restartedMs;
-    if (age instanceof ReplyError) return request.fail(nodeIndex, scriptError(age));
-    if (typeof age !== "number") {
-      return request.fail(nodeIndex, new ProtocolError(`Cannot tell the age of ${this.#name}`));
-    }
-    if (restartedMs === undefined) {
-      return request.fail(nodeIndex, new ProtocolError(`Cannot tell the uptime of ${this.#name}`));
-    }
-    const { receivedAtMs } = this.#connection;
-    const quarantine = quarantineOf(request.guardMs!, receivedAtMs, restartedMs, age);
-    if (!quarantine) return this.#grant(request, nodeIndex, granted.atMs, granted.count);
-    request.quarantine!(nodeIndex, receivedAtMs);
-    if (this.#causes.isNew(quarantine)) this.#onQuarantined(quarantine);
+  #fail({ request, nodeIndex }: Answer, why: string): void {
+    request.fail(nodeIndex, new ProtocolError(`Cannot tell the age of ${this.#name}: it ${why}`));
   }
+}
 
-  /** A counter that may be an old one is not told: counters are to be raised above it. */
-  #grant(request: LockRequest, nodeIndex: number, atMs: number, count: number | undefined): void {
-    const { counterFloor, guardMs } = request;
-    const uptimeMs = atMs - this.#restartedMs!;
-    if (count === undefined || !mayBeOld(count, counterFloor!, guardMs!, uptimeMs)) {
-      return request.grant(nodeIndex, atMs, count);
-    }
-    request.counterFloorNext = counterFloor;
-    request.grant(nodeIndex, atMs);
-  }
+/** Grants; withholds a counter that may be an old one, so that counters are raised above it. */
+function grantCounted(
+  { request, nodeIndex }: Answer,
+  atMs: number,
+  count: number | undefined,
+  oldBelow: number,
+): void {
+  if (count === undefined || count >= oldBelow) return request.grant(nodeIndex, atMs, count);
+  request.counterFloorNext = Math.max(request.counterFloorNext ?? 0, oldBelow);
+  request.grant(nodeIndex, atMs);
+}
+
+/** A reply to `TIME` in milliseconds. */
+function timeOf(reply: RawReply): number | undefined {
+  if (!Array.isArray(reply) || reply.length !== 2) return undefined;
+  const [seconds, microseconds] = reply.map((part) => Number(textReply(part)));
+  const timeMs = seconds * 1_000 + Math.floor(microseconds / 1_000);
+  return Number.isSafeInteger(timeMs) ? timeMs : undefined;
 }

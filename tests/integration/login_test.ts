@@ -22,11 +22,11 @@ const PASSWORD = "p@ss:w/o?r#d%41&+=$-1*2ß🔑";
 const USER = "al:ice@home/1%ü";
 
 /** What it takes to lock. */
-const LOCKING_COMMANDS = ["set", "get", "del", "exists", "pttl", "eval", "evalsha"];
+const LOCKING_COMMANDS = ["set", "get", "del", "exists", "pttl", "pexpire", "eval", "evalsha"];
 /** What it takes to be notified, beyond polling. */
 const WAITING_COMMANDS = [
   ...LOCKING_COMMANDS,
-  ...["subscribe", "publish", "ping", "time", "pexpire"],
+  ...["subscribe", "publish", "ping", "time"],
   ...["zadd", "zcard", "zrange", "zrank", "zrem", "zscore"],
 ];
 const WAITING_RULES = "~lock:* ~hasp:queue:lock:* resetchannels &hasp:wake:* -@all " +
@@ -179,7 +179,6 @@ const BY_OPTION: readonly Script[] = [
   scripts.ACQUIRE_COUNTED,
   scripts.ACQUIRE_FENCED,
   scripts.CREATED,
-  scripts.EXTEND_FENCED,
   scripts.RAISE,
 ];
 

@@ -1,6 +1,6 @@
-import { assertEquals, assertRejects } from "@std/assert";
+import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { deadline } from "@std/async/deadline";
-import { createRedlock, QuorumError } from "../../mod.ts";
+import { createRedlock, LockHeldError, QuorumError } from "../../mod.ts";
 import { startServers } from "../support/servers.ts";
 import { onAll, shareServers, warmUp } from "../support/shared_servers.ts";
 import { SLACK_MS, TTL_MS } from "../support/times.ts";
@@ -56,3 +56,24 @@ Deno.test("inspect() tells held and free with two of five nodes hung", async () 
   );
   assertEquals([held.held, free.held], [true, false]);
 });
+
+for (
+  const [type, ...command] of [
+    ["list", "RPUSH", "job", "x"],
+    ["hash", "HSET", "job", "a", "b"],
+    ["zset", "ZADD", "job", "1", "x"],
+    ["stream", "XADD", "job", "*", "a", "b"],
+  ]
+) {
+  Deno.test(`inspect() and acquire() say that a ${type} without a TTL is in the way`, async () => {
+    await using servers = shared.lend(3);
+    await using redlock = createRedlock(servers.urls);
+    await onAll(servers, ...command);
+    const { held, remainingMs, foreign } = await redlock.inspect("job");
+    assertEquals([held, remainingMs], [true, Infinity]);
+    assertEquals(foreign, `holds a ${type} and has no TTL, so no lock library set it`);
+    const error = await assertRejects(() => redlock.acquire("job", { waitMs: 0 }), LockHeldError);
+    assertStringIncludes(error.message, foreign!);
+    assertEquals(await onAll(servers, "TYPE", "job"), [type, type, type]);
+  });
+}

@@ -14,13 +14,18 @@ const TTL_MS = 2_000;
 /** Uptimes are whole seconds, so a restart is known to a second or two. */
 const GUARD_MS = 2_000;
 const GUARD_END_MS = GUARD_MS + 2_500;
+/** Long enough for a lock to outlive the restart of a server. */
+const LONG_TTL_MS = 5_000;
 const OPTIONS = { ttlMs: TTL_MS, nodeTimeoutMs: 500, waitMs: 0, restartGuardMs: GUARD_MS };
 
-/** Three servers that have run for longer than any guard here, as far as their birth keys and uptimes tell. */
-async function oldServers(config: readonly string[] = []): Promise<ServerGroup<3>> {
+/** Three servers that have run for longer than the guard, as far as their creation markers and uptimes tell. */
+async function oldServers(
+  config: readonly string[] = [],
+  ageMs = GUARD_END_MS,
+): Promise<ServerGroup<3>> {
   const servers = await startServers(3, { config: [...config] });
   await onAll(servers, "SET", "hasp:born", "1");
-  await new Promise((resolve) => setTimeout(resolve, GUARD_END_MS));
+  await new Promise((resolve) => setTimeout(resolve, ageMs));
   return servers;
 }
 
@@ -42,11 +47,12 @@ async function outcomes(
 }
 
 /** Whether there is a second holder while a lock is held on a quorum of which one node comes back empty. */
-async function secondHolder(servers: readonly RedisServer[], options: CreateRedlockOptions) {
+async function secondHolder(servers: readonly RedisServer[], restartGuardMs: number) {
   const [first, second, third] = servers;
   const urls = servers.map(({ url }) => url);
-  await using holder = createRedlock(urls, { ...OPTIONS, ...options, ttlMs: 20_000 });
-  await using other = createRedlock(urls, { ...OPTIONS, ...options, ttlMs: 20_000 });
+  const options = { ...OPTIONS, ttlMs: LONG_TTL_MS, restartGuardMs };
+  await using holder = createRedlock(urls, options);
+  await using other = createRedlock(urls, options);
   await third.command("SET", "invoice:42", "somebody else"); // so that the lock is on a bare quorum
   await using lock = await holder.acquire("invoice:42");
   await second.kill();
@@ -60,12 +66,10 @@ async function secondHolder(servers: readonly RedisServer[], options: CreateRedl
 }
 
 Deno.test("a node that comes back empty hands a held lock to a second client without the guard, and not with it", async () => {
-  await using servers = await oldServers();
-  assertEquals(await secondHolder(servers, { restartGuardMs: 0 }), true);
-  await onAll(servers, "DEL", "invoice:42");
-  await onAll(servers, "SET", "hasp:born", "1");
-  await new Promise((resolve) => setTimeout(resolve, GUARD_END_MS));
-  assertEquals(await secondHolder(servers, {}), false);
+  for (const restartGuardMs of [0, LONG_TTL_MS]) {
+    await using servers = await oldServers([], LONG_TTL_MS + 2_500);
+    assertEquals(await secondHolder(servers, restartGuardMs), restartGuardMs === 0);
+  }
 });
 
 Deno.test("a server that came back with its keys is in quarantine by its uptime", async () => {
@@ -80,7 +84,7 @@ Deno.test("a server that came back with its keys is in quarantine by its uptime"
   }, GUARD_END_MS + 2_000);
 });
 
-Deno.test("a server that was emptied is in quarantine by its birth key, on a connection that stands", async () => {
+Deno.test("a server that was emptied is in quarantine by its creation marker, on a connection that stands", async () => {
   await using servers = await oldServers();
   const events: RedlockEvent[] = [];
   await using redlock = createRedlock(servers.urls, {
@@ -120,7 +124,7 @@ Deno.test("a fresh cluster grants nothing while the guard lasts, and then everyt
   assert(lock.held);
 });
 
-Deno.test("a user that may not use INFO is guarded by the birth key alone", async () => {
+Deno.test("a user that may not use INFO is guarded by the creation marker alone", async () => {
   const rules = "~* &hasp:wake:* +set +get +del +pttl +evalsha +eval +time";
   await using servers = await startServers(3, { users: [`locker on >secret ${rules}`] });
   const urls = servers.map(({ port }) => `redis://locker:secret@127.0.0.1:${port}`);
@@ -130,7 +134,7 @@ Deno.test("a user that may not use INFO is guarded by the birth key alone", asyn
   assertEquals(await outcomes({ urls }), ["quarantined", "granted", "granted"]);
 });
 
-Deno.test("a user that may not touch the birth key gets no lock with the guard on", async () => {
+Deno.test("a user that may not touch the creation marker gets no lock with the guard on", async () => {
   const rules = "~lock:* &hasp:wake:* +set +get +del +evalsha +eval +time +info";
   await using servers = await startServers(3, { users: [`locker on >secret ${rules}`] });
   const urls = servers.map(({ port }) => `redis://locker:secret@127.0.0.1:${port}`);
@@ -140,11 +144,10 @@ Deno.test("a user that may not touch the birth key gets no lock with the guard o
   assert(lock.held);
 });
 
-Deno.test("an extension does not count on nodes that were emptied, though they are filled in", async () => {
+Deno.test("an extension does not count on a node that was emptied, though its key is there again", async () => {
   await using servers = await oldServers();
-  await using redlock = createRedlock(servers.urls, { ...OPTIONS, restartGuardMs: 60_000 });
-  await onAll(servers, "SET", "hasp:born", "1");
-  await using lock = await redlock.acquire("held", { restartGuardMs: GUARD_MS, ttlMs: TTL_MS });
+  await using redlock = createRedlock(servers.urls, OPTIONS);
+  await using lock = await redlock.acquire("held");
   await servers[0].command("FLUSHALL");
   await lock.extend(); // on the other two
   await eventually(async () => assertEquals(await servers[0].command("GET", "held"), lock.value));
@@ -152,6 +155,36 @@ Deno.test("an extension does not count on nodes that were emptied, though they a
   await assertRejects(() => lock.extend(), "before an extension succeeded");
   servers[1].resume();
 });
+
+for (
+  const [what, words] of [
+    ["a lock of another client", ["SET", "hasp:born", "a value", "PX", "60000"]],
+    ["a list", ["RPUSH", "hasp:born", "x"]],
+    ["a time in the future", ["SET", "hasp:born", "99999999999999"]],
+  ] as const
+) {
+  Deno.test(`${what} in the place of the creation marker is an error vote, and stays as it is`, async () => {
+    await using servers = await oldServers();
+    for (const server of servers) {
+      await server.command("DEL", "hasp:born");
+      await server.command(...words);
+    }
+    const before = await onAll(servers, "DUMP", "hasp:born");
+    await using redlock = createRedlock(servers.urls, OPTIONS);
+    for (let round = 0; round < 2; round++) {
+      const error = await assertRejects(() => redlock.acquire("a"), QuorumError);
+      const failed = error.votes.filter(({ outcome }) => outcome === "failed");
+      assert(failed.length >= 2, Deno.inspect(error.votes));
+    }
+    assertEquals(await onAll(servers, "DUMP", "hasp:born"), before);
+    // An operator who deletes it has the node counted again, once the guard has passed.
+    await onAll(servers, "DEL", "hasp:born");
+    await assertRejects(() => redlock.acquire("a"), QuorumError, "quarantined");
+    await eventually(async () => {
+      assertEquals(await outcomes(servers), ["granted", "granted", "granted"]);
+    }, GUARD_END_MS + 2_000);
+  });
+}
 
 Deno.test("startNodes() has nodes that forget, which the guard keeps out", async () => {
   let aheadMs = 0;

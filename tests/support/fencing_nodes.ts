@@ -101,13 +101,21 @@ export class FencingNode implements LockNode {
   }
 
   #count(keys: readonly string[], hint: number): number {
-    const timeUs = (this.#clock.wallMs() + this.aheadMs) * 1_000;
-    const counts = keys.map((key) => (this.counters.get(key) ?? counterStart(timeUs, hint)) + 1);
+    const counts = keys.map((key) => {
+      const last = this.counters.get(key);
+      return last === undefined ? this.#start(hint) : last + 1;
+    });
     return this.#lift(keys, Math.max(...counts));
   }
 
+  /** What a missing counter starts from. */
+  #start(hint: number): number {
+    return counterStart((this.#clock.wallMs() + this.aheadMs) * 1_000, hint);
+  }
+
   #lift(keys: readonly string[], token: number): number {
-    const highest = Math.max(token, ...keys.map((key) => this.counters.get(key) ?? 0));
+    const counts = keys.map((key) => this.counters.get(key) ?? this.#start(token));
+    const highest = Math.max(token, ...counts);
     for (const key of keys) this.counters.set(key, highest);
     return highest;
   }

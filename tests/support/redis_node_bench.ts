@@ -83,13 +83,36 @@ export class Bench {
     return this.ask("release", request, nodeIndex);
   }
 
-  /** Makes the first connection. */
-  async open(): Promise<FakeTransport> {
+  /** Makes the first connection, on which no script was sent yet. */
+  async connect(): Promise<FakeTransport> {
     this.ask("acquire");
     await runMicrotasks();
     await this.answer("+OK\r\n");
     this.events.length = 0;
     return this.network.last;
+  }
+
+  /** Makes the first connection, and sends every script once, so that each is called by its digest from then on. */
+  async open(): Promise<FakeTransport> {
+    const transport = await this.connect();
+    for (
+      const request of [
+        new FakeRequest(["k", "l"]),
+        new FencedBallot(),
+        new FencedBallot(["k", "l"]),
+      ]
+    ) {
+      this.ask("acquire", request);
+    }
+    this.ask("extend");
+    this.ask("raiseCounters", new FencedBallot());
+    this.ask("release");
+    this.ask("release", new FakeRequest(["k", "l"]));
+    this.node.leaveQueue(["k"], ENTRY);
+    await runMicrotasks();
+    await transport.answer(":0\r\n".repeat(8));
+    transport.writes.length = 0;
+    return transport;
   }
 
   /** Has a reply come, and forgets what was written before it. */
@@ -131,11 +154,18 @@ export class Bench {
   }
 }
 
-/** A leftover release on the wire. */
+/** A release on the wire, as the first on its connection. */
 export function leftover(value = "v", ...keys: string[]): string {
   const named = keys.length > 0 ? keys : ["k"];
   const { source } = named.length > 1 ? RELEASE_QUEUED : RELEASE;
   return wire("EVAL", source, String(named.length), ...named, value);
+}
+
+/** The same as a later one. */
+export function laterRelease(value = "v", ...keys: string[]): string {
+  const named = keys.length > 0 ? keys : ["k"];
+  const { sha1 } = named.length > 1 ? RELEASE_QUEUED : RELEASE;
+  return wire("EVALSHA", sha1, String(named.length), ...named, value);
 }
 
 /** The seat of {@linkcode EarBench}. */
@@ -301,7 +331,7 @@ export class TicketBallot extends FakeRequest {
 
 /** A ballot with a hint or a token, and what nodes counted. */
 export class FencedBallot extends FakeRequest {
-  readonly counterFloor = 1_700_000_000_000_000;
+  readonly counterFloor: number = 1_700_000_000_000_000;
   counterFloorNext: number | undefined = undefined;
   /** The count with each grant. */
   readonly counts: (number | undefined)[] = [];
@@ -334,10 +364,13 @@ export class WaitingBench extends Bench {
     return this;
   }
 
-  /** Begins to listen. */
+  /** Begins to listen, and has the scripts for the queue sent once. */
   async listening(): Promise<this> {
     await this.begin();
     await this.reply(HEARD);
+    await this.join();
+    await this.reply(":1\r\n");
+    this.commands.writes.length = 0;
     this.told.length = 0;
     return this;
   }

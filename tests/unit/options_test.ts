@@ -1,10 +1,8 @@
-import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertThrows } from "@std/assert";
 import {
-  checkResources,
   checkTtlMs,
   type RedlockOptions,
   resolveOptions,
-  RESOURCES_MAX,
   TTL_MS_MAX,
   TTL_MS_MIN,
 } from "../../src/options.ts";
@@ -64,7 +62,7 @@ const GIVEN = {
   autoExtend: false,
   extensionsMax: 0,
   keyPrefix: "app:",
-  restartGuardMs: 80,
+  restartGuardMs: 8_000,
   cooldownMs: 70,
   onEvent,
 } satisfies RedlockOptions;
@@ -162,7 +160,7 @@ const WITHIN_RANGE: readonly (readonly [name: string, values: number[]])[] = [
   ["nodeTimeoutMs", [0.5, 1e9]],
   ["retryDelayMs", [0, 0.5]],
   ["retryDelayMaxMs", [0, 0.5]],
-  ["restartGuardMs", [0, 0.5]],
+  ["restartGuardMs", [0, 30_000, 30_000.5]],
   ["cooldownMs", [0, 0.5]],
   ["extensionsMax", [0, 1, Infinity]],
 ];
@@ -243,54 +241,26 @@ Deno.test("checkTtlMs() says what cannot be done", () => {
   );
 });
 
-const NOT_STRINGS = "'resource' must be a non-empty string or an array of non-empty strings";
-
-Deno.test("checkResources() makes a list of one resource", () => {
-  assertEquals(checkResources("acquire lock", "a"), ["a"]);
-});
-
-Deno.test("checkResources() copies a list, which the caller may change afterwards", () => {
-  const given = ["a", "b"];
-  const resources = checkResources("acquire lock", given);
-  given.push("c");
-  assertEquals(resources, ["a", "b"]);
-});
-
-Deno.test("checkResources() takes any well-formed text", () => {
-  for (const name of [" ", "\0", "a\r\nb", "é", "😀", "{a}:b"]) {
-    assertStrictEquals(checkResources("acquire lock", name)[0], name);
+Deno.test("resolveOptions() refuses a guard that is on and shorter than the TTL", () => {
+  const message =
+    "Cannot acquire lock as 'restartGuardMs' must be 0 or at least 'ttlMs', which is ";
+  for (
+    const [options, base, ttlMs] of [
+      [{ restartGuardMs: 999, ttlMs: 1_000 }, {}, 1_000],
+      [{ restartGuardMs: 2_000 }, {}, 30_000],
+      [{ ttlMs: 5_000 }, { ttlMs: 1_000, restartGuardMs: 1_000 }, 5_000],
+      [{ restartGuardMs: 1 }, { ttlMs: 1_000 }, 1_000],
+    ] as const
+  ) {
+    const error = assertThrows(() => resolveOptions("acquire lock", options, base), RangeError);
+    const { restartGuardMs: guardMs } = { ...base, ...options } as RedlockOptions;
+    assertEquals(error.message, `${message}${ttlMs}: current value is ${guardMs}`);
   }
 });
 
-Deno.test("checkResources() takes as many resources as one lock may have", () => {
-  const resources = Array.from({ length: RESOURCES_MAX }, (_, index) => `${index}`);
-  assertEquals(checkResources("acquire lock", resources).length, RESOURCES_MAX);
-  assertEquals(
-    assertThrows(() => checkResources("acquire lock", [...resources, "x"]), RangeError).message,
-    "Cannot acquire lock as 'resource' must have at most 1000 elements: current value is 1001",
-  );
+Deno.test("resolveOptions() takes a guard as long as the TTL, and none", () => {
+  for (const restartGuardMs of [0, 1_000, 60_000]) {
+    const settings = resolveOptions("acquire lock", { ttlMs: 1_000, restartGuardMs });
+    assertEquals(settings.restartGuardMs, restartGuardMs);
+  }
 });
-
-for (
-  const [resource, reason] of [
-    ["", NOT_STRINGS],
-    [[""], NOT_STRINGS],
-    [["a", ""], NOT_STRINGS],
-    [5, NOT_STRINGS],
-    [null, NOT_STRINGS],
-    [undefined, NOT_STRINGS],
-    [["a", 5], NOT_STRINGS],
-    [[], "'resource' must not be an empty array"],
-    [["a", "a"], 'resource "a" is listed twice'],
-    [["a", "b", "c", "b", "a"], 'resource "b" is listed twice'],
-    ["\ud800", "'resource' must be well-formed Unicode, without lone surrogates"],
-    [["a", "b\udc00"], "'resource' must be well-formed Unicode, without lone surrogates"],
-  ] as const
-) {
-  Deno.test(`checkResources() refuses ${JSON.stringify(resource)}`, () => {
-    assertEquals(
-      assertThrows(() => checkResources("acquire lock", resource as string), TypeError).message,
-      `Cannot acquire lock as ${reason}`,
-    );
-  });
-}

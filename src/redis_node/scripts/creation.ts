@@ -1,21 +1,19 @@
 /**
- * The script that reads a node's creation marker, and sets it where it is missing.
+ * The script that sets a node's creation marker.
  *
  * @module
  */
 import type { Script } from "./script.ts";
 
 /**
- * `KEYS` the birth key: for how long it has stood, in milliseconds by the node's clock. Where there is none, or one of
- * the future, it is set to now, and 0.
+ * `KEYS` the creation marker: sets it to the node's clock, in milliseconds since 1970, if it is missing. It is a script
+ * because the clock must be read in the step that sets the marker: a time that a client had asked for before may be as
+ * old as that client was paused, and would hide that the node was emptied meanwhile.
  */
 export const CREATED: Script = {
   source: `local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local born = tonumber(redis.call('GET', KEYS[1]))
-if born and born >= 0 and born <= now then return now - born end
-redis.call('SET', KEYS[1], string.format('%.0f', now))
-return 0
+local now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
+return redis.call('SET', KEYS[1], now, 'NX') and 1 or 0
 `,
-  sha1: "e6a1856a2190c2c48cb57e17152b7b64f8b76117",
+  sha1: "2696ad08f59598e4db9fe4f7a3555eab072b862b",
 };

@@ -3,26 +3,26 @@
  *
  * @module
  */
-import { lua, type Script } from "./script.ts";
-
-/** The extending itself; says whether keys were `missing`. */
-export const EXTEND_KEYS = `local missing = false
-for _, key in ipairs(KEYS) do
-  local value = redis.call('GET', key)
-  if not value then missing = true elseif value ~= ARGV[1] then return 0 end
-end
-for _, key in ipairs(KEYS) do
-  if redis.call('PTTL', key) < tonumber(ARGV[2]) then
-    redis.call('SET', key, ARGV[1], 'PX', ARGV[2])
-  end
-end
-`;
+import type { Script } from "./script.ts";
 
 /**
- * `KEYS` resources, `ARGV` value, TTL: 1 where all keys were ours, which live on for the TTL or longer; 0 where
- * one is another's, and nothing was done; 2 where some were missing, which are set again.
+ * `KEYS` resources; `ARGV` value, TTL. Gives the TTL to every key that holds the value and would live shorter. Replies 1
+ * if all keys hold it, 2 if some are missing and the others hold it, 0 if one holds another value: then nothing is done.
+ *
+ * It never sets a key, because nothing that is not certain to be held may come back: the client that asked may have
+ * lost the lock by the time that this runs. A missing key is set again by a command of its own, once a quorum has
+ * extended the lock.
  */
 export const EXTEND: Script = {
-  source: /* @__PURE__ */ lua(EXTEND_KEYS, "return missing and 2 or 1\n"),
-  sha1: "968c02bca7246acb671e2ce8a7a23c9200e1c984",
+  source: `local reply = 1
+for _, key in ipairs(KEYS) do
+  local value = redis.call('GET', key)
+  if not value then reply = 2 elseif value ~= ARGV[1] then return 0 end
+end
+for _, key in ipairs(KEYS) do
+  if redis.call('PTTL', key) < tonumber(ARGV[2]) then redis.call('PEXPIRE', key, ARGV[2]) end
+end
+return reply
+`,
+  sha1: "ceefc5dac79e9bdb7305212962b0470153f25c86",
 };

@@ -1,101 +1,107 @@
 /**
  * The scripts that count fencing tokens.
  *
+ * The counter of a key is the string `hasp:fence:<key>`: microseconds since 1970 when it was created or renewed, plus
+ * one for each lock since. {@linkcode COUNTER_TTL_MS} says how long it lives, and why it never falls.
+ *
+ * Only decimal digits that make a safe integer are a counter. Anything else under that name is an error, and stays as
+ * it is. A missing counter is 0, and so is a counter of 0.
+ *
  * @module
  */
 import { ACQUIRE_KEYS } from "./acquire.ts";
-import { EXTEND_KEYS } from "./extend.ts";
 import { NOTIFY } from "./queue.ts";
 import { lua, type Script } from "./script.ts";
 
-/**
- * The counter of fencing tokens of `key`.
- *
- * @param key The key of a resource.
- */
-export function counterKey(key: string): string {
-  return `hasp:fence:${key}`;
-}
+/** What precedes a key in the name of its counter. */
+export const COUNTER_PREFIX = "hasp:fence:";
 
 /**
- * The counters of fencing tokens, `hasp:fence:<key>`. Several keys share the highest count, so that one token is above all
- * earlier ones of each. A count is written by `string.format`, as `tostring` keeps fourteen digits.
+ * Defines `fence(keys, hint)`, which counts a lock on several keys. It gives all counters the same value: the highest
+ * that one of them calls for. So one token exceeds all earlier ones of each key.
+ *
+ * Numbers are written by `string.format`, because `tostring` keeps only fourteen digits.
  */
-const FENCE = `local function counter(key)
-  return 'hasp:fence:' .. key
+const FENCE = `local function count(key)
+  local name = 'hasp:fence:' .. key
+  local text = redis.call('GET', name) or '0'
+  local value = (text == '0' or text:find('^[1-9]%d*$')) and tonumber(text)
+  if value and value < 9007199254740991 then return value end
+  error('WRONGTYPE this is no fencing counter: ' .. name)
 end
-local function count(key)
-  return tonumber(redis.call('GET', counter(key)))
-end
-local function lift(keys, token)
-  local highest = tonumber(token)
-  for _, key in ipairs(keys) do highest = math.max(highest, count(key) or 0) end
+local function set(keys, token, hint, step)
+  local time = redis.call('TIME')
+  local now = time[1] * 1000000 + time[2]
+  local start = math.abs(hint - now) > 60000000 and now or hint
+  local highest = token
   for _, key in ipairs(keys) do
-    redis.call('SET', counter(key), string.format('%.0f', highest), 'PX', 604800000)
+    local last = count(key)
+    highest = math.max(highest, last > 0 and last + step or start)
+  end
+  if highest > 9007199254740991 then error('WRONGTYPE the clock is beyond all fencing counters') end
+  local ttl = 691200000 + math.max(0, math.ceil((highest - now) / 1000))
+  for _, key in ipairs(keys) do
+    redis.call('SET', 'hasp:fence:' .. key, string.format('%.0f', highest),
+      'PX', string.format('%.0f', ttl))
   end
   return highest
 end
 local function fence(keys, hint)
-  local highest = 0
-  for _, key in ipairs(keys) do
-    local last = count(key)
-    if not last then
-      local time = redis.call('TIME')
-      last = math.max(time[1] * 1000000 + time[2], tonumber(hint))
-    end
-    highest = math.max(highest, last + 1)
-  end
-  return lift(keys, highest)
+  return set(keys, 0, tonumber(hint), 1)
 end
 `;
 
 /**
- * `KEYS` one resource and its counter, `ARGV` value, TTL, hint: sets the key and counts, in as few calls as can be; the
- * count, or 0 where the key is there. A counter that is missing starts from the hint or the node's clock.
+ * `KEYS` one resource; `ARGV` value, TTL, hint. Sets the key and counts; replies with the counter, or 0 if the key
+ * exists.
+ *
+ * The common path makes two calls. The counter's own value shows when it is due for a longer life: when it is a day
+ * behind the clock it is replaced by the clock, together with its TTL. The client's hint stands in for the clock in that
+ * question, so that a counter that is not due costs no look at the clock; the node's clock has the last word.
  */
 export const ACQUIRE_COUNTED: Script = {
   source: `if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 0 end
-local count = redis.call('INCR', KEYS[2])
-if count > 1 then
-  redis.call('PEXPIRE', KEYS[2], 604800000)
-else
-  local time = redis.call('TIME')
-  count = math.max(time[1] * 1000000 + time[2], tonumber(ARGV[3])) + 1
-  redis.call('SET', KEYS[2], string.format('%.0f', count), 'PX', 604800000)
+local name, hint = 'hasp:fence:' .. KEYS[1], tonumber(ARGV[3])
+local count = redis.pcall('INCR', name)
+if type(count) == 'table' then return redis.error_reply(count.err .. ': ' .. name) end
+if count > 1 and count > hint - 86400000000 and count <= 9007199254740991 then return count end
+local time = redis.call('TIME')
+local start = time[1] * 1000000 + time[2]
+if math.abs(hint - start) <= 60000000 then start = hint end
+if count < 1 or math.max(count, start) > 9007199254740991 then
+  redis.call('DECR', name)
+  return redis.error_reply('WRONGTYPE this is no fencing counter: ' .. name)
 end
-return count
+if count > 1 and count > start - 86400000000 then return count end
+redis.call('SET', name, string.format('%.0f', start), 'PX', 691200000)
+return start
 `,
-  sha1: "ef9652faca7c0fa35799c0e3911ab250ec991f42",
+  sha1: "ad7000db9ffbcdd8e866788243b9f8c5065cafd4",
 };
 
 /**
- * As {@linkcode ACQUIRE_OR_WAIT}, with the hint for counters that are missing, and a ticket that may be empty: then
- * it joins no queue, and returns 0 if a key is in the way. The count is the answer where all were set.
+ * As {@linkcode ACQUIRE_OR_WAIT}, with one more `ARGV`, the hint. If the ticket is empty the caller does not queue, and
+ * 0 is the reply if a key exists. The reply is the counter if all keys were set.
  */
 export const ACQUIRE_FENCED: Script = {
   source: /* @__PURE__ */ lua(NOTIFY, FENCE, ACQUIRE_KEYS),
-  sha1: "e6bc8e9bc6f27028e0d7f1988aaa9b911fdcbe9b",
+  sha1: "de9ceab6170e90941ccde794d4f98c8fe044be9e",
 };
 
-/** As {@linkcode EXTEND}, and lifts the counters to the token in `ARGV[3]`: those of keys set again as well. */
-export const EXTEND_FENCED: Script = {
-  source: /* @__PURE__ */ lua(
-    FENCE,
-    EXTEND_KEYS,
-    "lift(KEYS, ARGV[3])\nreturn missing and 2 or 1\n",
-  ),
-  sha1: "8145a90135cff84a0b62e94025b8322cc88c5743",
-};
-
-/** `KEYS` resources; `ARGV` value, token: lifts the counters to the token; the count then, or 0 where a key is not ours. */
+/**
+ * `KEYS` resources; `ARGV` value, token. Raises the counters to the token where all keys hold the value; replies with
+ * the counter then, or 0 if a key does not hold it. A missing counter starts from the clock if that is more, because the
+ * node may have lost one that was above the token.
+ */
 export const RAISE: Script = {
   source: /* @__PURE__ */ lua(
     FENCE,
     `for _, key in ipairs(KEYS) do
   if redis.call('GET', key) ~= ARGV[1] then return 0 end
 end
-return lift(KEYS, ARGV[2])
+local token = tonumber(ARGV[2])
+return set(KEYS, token, token, 0)
 `,
   ),
-  sha1: "dc79ea55f36e2d83c8a397daac168070f15ab040",
+  sha1: "8f82b334006320854294eaf4fb9210ecd924eab2",
 };

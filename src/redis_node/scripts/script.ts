@@ -1,10 +1,10 @@
 /**
- * A Lua script as a node is sent it, and the helper that joins its parts.
+ * What a Lua script is to the client, and how its source is put together.
  *
  * @module
  */
 
-/** A script and the name it is called by. */
+/** A script, and the digest that `EVALSHA` calls it by. */
 export interface Script {
   /** The Lua source. */
   readonly source: string;
@@ -12,7 +12,7 @@ export interface Script {
   readonly sha1: string;
 }
 
-/** Joins the parts of a script. The numbers in them are those above, which a test holds them to. */
+/** Joins the parts of a script. The numbers in them are repeated from constants; a test compares the two. */
 export function lua(...parts: readonly string[]): string {
   return parts.join("");
 }

@@ -1,5 +1,5 @@
 /**
- * The commands about keys: GET, SET, DEL, EXISTS, PTTL, PEXPIRE, INCR.
+ * The commands about keys: GET, SET, DEL, EXISTS, PTTL, TYPE, PEXPIRE, INCR.
  *
  * SET knows NX, XX, PX and EX; to any other option it answers like a server that is older than the option.
  *
@@ -17,6 +17,7 @@ export const KEY_COMMANDS: Readonly<Record<string, Command>> = {
   del: { arity: -2, run: ({ keys }, args) => integer(count(args, (key) => keys.delete(key))) },
   exists: { arity: -2, run: ({ keys }, args) => integer(count(args, (key) => keys.has(key))) },
   pttl: { arity: 2, run: ({ keys }, [key]) => integer(keys.remainingMs(key)) },
+  type: { arity: 2, run: ({ keys }, [key]) => simple(keys.type(key)) },
   pexpire: { arity: 3, run: expire },
   incr: { arity: 2, run: increment },
 };
@@ -75,12 +76,25 @@ function expiryMs(amount: string, unitMs: bigint, nowMs: bigint): bigint {
 }
 
 function expire({ keys }: CommandContext, [key, amount]: readonly string[]): string {
+  return integer(expireKey(keys, key, amount) ? 1 : 0);
+}
+
+/**
+ * PEXPIRE, for scripts too.
+ *
+ * @param keys Where.
+ * @param key The key.
+ * @param amount Its new life in milliseconds, as text.
+ * @returns Whether the key exists.
+ * @throws {CommandError} If the amount is no life.
+ */
+export function expireKey(keys: Keyspace, key: string, amount: string): boolean {
   const lifeMs = parseInteger(amount);
   const nowMs = keys.nowMs();
   if (lifeMs > INT64_MAX - nowMs) {
     throw new CommandError("ERR invalid expire time in 'pexpire' command");
   }
-  return integer(keys.expireAt(key, nowMs + lifeMs) ? 1 : 0);
+  return keys.expireAt(key, nowMs + lifeMs);
 }
 
 function increment({ keys }: CommandContext, [key]: readonly string[]): string {

@@ -3,12 +3,11 @@
  *
  * @module
  */
-import { COUNTER_TTL_MS, counterStart } from "../../fencing/token.ts";
+import { COUNTER_AGE_MAX_MS, COUNTER_TTL_MS, counterStart } from "../../fencing/token.ts";
 import {
   ACQUIRE_COUNTED,
   ACQUIRE_FENCED,
-  counterKey,
-  EXTEND_FENCED,
+  COUNTER_PREFIX,
   RAISE,
 } from "../../redis_node/scripts/fencing.ts";
 import type { Script } from "../../redis_node/scripts/script.ts";
@@ -18,13 +17,16 @@ import { setKey } from "../commands/key_commands.ts";
 import type { Keyspace } from "../server/keyspace.ts";
 import { acquireOrWait } from "./queue_functions.ts";
 import { CommandError, integer } from "../server/replies.ts";
-import { atPlace, placeIn, scriptError, toNumber } from "./script_places.ts";
+import { atPlace, placeIn, scriptError, type ScriptPlace, toNumber } from "./script_places.ts";
+
+/** Decimal digits as `INCR` writes them. */
+const DIGITS = /^(?:0|[1-9]\d*)$/u;
 
 /** ACQUIRE_COUNTED. */
 export function acquireCounted(
   context: CommandContext,
-  [key, counter]: readonly string[],
-  [value, ttl, hint]: readonly string[],
+  [key]: readonly string[],
+  [value, ttl, hintText]: readonly string[],
 ): string {
   const { keys } = context;
   const set = atPlace(
@@ -32,17 +34,21 @@ export function acquireCounted(
     () => setKey(keys, [key, value, "NX", "PX", ttl]),
   );
   if (!set) return integer(0);
-  const before = atPlace(
-    placeIn(ACQUIRE_COUNTED, "redis.call('INCR'"),
-    () => countable(keys, counter),
-  );
-  if (before >= 1n) {
-    putCount(keys, counter, before + 1n);
-    return integer(Number(before + 1n));
+  const name = COUNTER_PREFIX + key;
+  const hint = Number(hintText);
+  const before = countable(keys, name);
+  const count = Number(before) + 1;
+  const isYoung = (timeUs: number) => count > 1 && count > timeUs - COUNTER_AGE_MAX_MS * 1_000;
+  keys.replace(name, String(before + 1n));
+  if (isYoung(hint) && count <= Number.MAX_SAFE_INTEGER) return integer(count);
+  const start = counterStart(nowUs(context), hint);
+  if (count < 1 || Math.max(count, start) > Number.MAX_SAFE_INTEGER) {
+    keys.replace(name, String(before));
+    throw notCounter(name);
   }
-  const count = startOf(context, hint) + 1;
-  putCount(keys, counter, count);
-  return integer(count);
+  if (isYoung(start)) return integer(count);
+  keys.set(name, String(start), keys.nowMs() + BigInt(COUNTER_TTL_MS));
+  return integer(start);
 }
 
 /** ACQUIRE_FENCED. */
@@ -51,68 +57,87 @@ export function acquireFenced(
   names: readonly string[],
   args: readonly string[],
 ): string {
-  const count = () => {
-    const counts = names.map((key) => {
-      const last = countIn(context.keys, key, ACQUIRE_FENCED) ?? startOf(context, args[5]);
-      return last + 1;
-    });
-    return lift(context.keys, names, Math.max(0, ...counts), ACQUIRE_FENCED);
-  };
+  const count = () => setCounters(context, names, ACQUIRE_FENCED, 0, Number(args[5]), 1);
   return acquireOrWait(context, names, args, ACQUIRE_FENCED, count);
 }
 
 /** RAISE. */
 export function raise(
-  { keys }: CommandContext,
+  context: CommandContext,
   names: readonly string[],
-  [value, token]: readonly string[],
+  [value, tokenText]: readonly string[],
 ): string {
   const place = placeIn(RAISE, "redis.call('GET', key) ~=");
-  for (const key of names) if (atPlace(place, () => keys.get(key)) !== value) return integer(0);
-  return integer(lift(keys, names, toNumber(token), RAISE));
+  for (const key of names) {
+    if (atPlace(place, () => context.keys.get(key)) !== value) return integer(0);
+  }
+  const token = toNumber(tokenText);
+  if (token === undefined) {
+    const at = placeIn(RAISE, "math.abs(hint - now)");
+    throw luaError("attempt to perform arithmetic on local 'hint' (a nil value)", at);
+  }
+  return integer(setCounters(context, names, RAISE, token, token, 0));
 }
 
-/** Lifts the counters of several keys to the highest of them and `token`, and returns that. */
-export function lift(
-  keyspace: Keyspace,
+/** `set(keys, token, hint, step)`. */
+function setCounters(
+  context: CommandContext,
   names: readonly string[],
-  token: number | undefined,
-  script: Script = EXTEND_FENCED,
+  script: Script,
+  token: number,
+  hint: number,
+  step: number,
 ): number {
+  const { keys } = context;
+  const timeUs = nowUs(context);
+  const start = counterStart(timeUs, hint);
   const counts = names.map((key) => {
-    const count = countIn(keyspace, key, script) ?? 0;
-    if (token === undefined) throw noToken(script);
-    return count;
+    const last = countOf(keys, COUNTER_PREFIX + key, script);
+    return last > 0 ? last + step : start;
   });
-  const highest = Math.max(token!, ...counts);
-  for (const key of names) putCount(keyspace, counterKey(key), highest);
+  const highest = Math.max(token, ...counts);
+  if (highest > Number.MAX_SAFE_INTEGER) {
+    const what = "WRONGTYPE the clock is beyond all fencing counters";
+    throw luaError(what, placeIn(script, `error('${what}')`));
+  }
+  const ttlMs = COUNTER_TTL_MS + Math.max(0, Math.ceil((highest - timeUs) / 1_000));
+  const expiresAtMs = keys.nowMs() + BigInt(ttlMs);
+  for (const key of names) keys.set(COUNTER_PREFIX + key, highest.toFixed(0), expiresAtMs);
   return highest;
 }
 
-/** What `INCR` counts on from. */
-function countable(keyspace: Keyspace, counter: string): bigint {
-  const count = parseInteger(keyspace.get(counter) ?? "0");
-  if (count < INT64_MAX) return count;
-  throw new CommandError("ERR increment or decrement would overflow");
+/** What `INCR` counts on from; its error names the counter. */
+function countable(keys: Keyspace, name: string): bigint {
+  try {
+    const count = parseInteger(keys.get(name) ?? "0");
+    if (count < INT64_MAX) return count;
+    throw new CommandError("ERR increment or decrement would overflow");
+  } catch (error) {
+    throw error instanceof CommandError ? naming(error.message, name) : error;
+  }
 }
 
-/** `count(key)`: what is no number is no counter. */
-function countIn(keyspace: Keyspace, key: string, script: Script): number | undefined {
-  const place = placeIn(script, "tonumber(redis.call('GET', counter(key)))");
-  return toNumber(atPlace(place, () => keyspace.get(counterKey(key))));
+function notCounter(name: string): CommandError {
+  return naming("WRONGTYPE this is no fencing counter", name);
 }
 
-function putCount(keyspace: Keyspace, counter: string, count: number | bigint): void {
-  keyspace.set(counter, String(count), keyspace.nowMs() + BigInt(COUNTER_TTL_MS));
+/** An error that ends with a name; the server cuts its text off at a NUL. */
+function naming(text: string, name: string): CommandError {
+  return new CommandError(`${text}: ${name.split("\0", 1)[0]}`);
 }
 
-function startOf({ server }: CommandContext, hint: string): number {
-  return counterStart(Math.floor(server.clock.wallMs() * 1_000), Number(hint));
+/** `count(key)`. */
+function countOf(keys: Keyspace, name: string, script: Script): number {
+  const text = atPlace(placeIn(script, "redis.call('GET', name)"), () => keys.get(name)) ?? "0";
+  if (DIGITS.test(text) && Number(text) < Number.MAX_SAFE_INTEGER) return Number(text);
+  throw luaError(notCounter(name).message, placeIn(script, "error('WRONGTYPE this"));
 }
 
-/** `math.max(token, …)` where the token is no number. */
-function noToken(script: Script): CommandError {
-  const place = placeIn(script, "highest = math.max(highest, count(key) or 0)");
-  const what = "bad argument #1 to 'max' (number expected, got nil)";
+function nowUs({ server }: CommandContext): number {
+  return Math.floor(server.clock.wallMs() * 1_000);
+}
+
+/** An error that Lua throws by itself. */
+function luaError(what: string, place: ScriptPlace): CommandError {
   return scriptError(new CommandError(`ERR user_script:${place.line}: ${what}`), place);
 }

@@ -5,23 +5,26 @@
  * @module
  */
 import { ACQUIRE_ALL, ACQUIRE_OR_WAIT } from "../../redis_node/scripts/acquire.ts";
-import {
-  ACQUIRE_COUNTED,
-  ACQUIRE_FENCED,
-  EXTEND_FENCED,
-  RAISE,
-} from "../../redis_node/scripts/fencing.ts";
+import { ACQUIRE_COUNTED, ACQUIRE_FENCED, RAISE } from "../../redis_node/scripts/fencing.ts";
 import { CREATED } from "../../redis_node/scripts/creation.ts";
 import { EXTEND } from "../../redis_node/scripts/extend.ts";
 import { LEAVE } from "../../redis_node/scripts/queue.ts";
 import { RELEASE, RELEASE_QUEUED } from "../../redis_node/scripts/release.ts";
-import { born } from "./birth_function.ts";
-import { acquireCounted, acquireFenced, lift, raise } from "./fence_functions.ts";
+import { created } from "./creation_function.ts";
+import { acquireCounted, acquireFenced, raise } from "./fence_functions.ts";
 import { acquireOrWait, leave, release, releaseQueued } from "./queue_functions.ts";
 import type { CommandContext } from "../commands/command.ts";
+import { expireKey } from "../commands/key_commands.ts";
 import type { Keyspace } from "../server/keyspace.ts";
 import { CommandError, integer } from "../server/replies.ts";
-import { getInScript, placeIn, scriptError, setInScript, toNumber } from "./script_places.ts";
+import {
+  atPlace,
+  getInScript,
+  placeIn,
+  scriptError,
+  setInScript,
+  toNumber,
+} from "./script_places.ts";
 
 /** A script that can be run without Lua. */
 export interface ScriptFunction {
@@ -41,9 +44,8 @@ export const SCRIPT_FUNCTIONS: readonly ScriptFunction[] = [
   { sha1: LEAVE.sha1, run: leave },
   { sha1: ACQUIRE_COUNTED.sha1, run: acquireCounted },
   { sha1: ACQUIRE_FENCED.sha1, run: acquireFenced },
-  integerScript(EXTEND_FENCED.sha1, extendFenced),
   { sha1: RAISE.sha1, run: raise },
-  { sha1: CREATED.sha1, run: born },
+  { sha1: CREATED.sha1, run: created },
 ];
 
 /** A script that works on keys alone, and answers an integer. */
@@ -61,39 +63,24 @@ function acquireAll(keyspace: Keyspace, keys: readonly string[], args: readonly 
   return 1;
 }
 
-function extendFenced(
-  keyspace: Keyspace,
-  keys: readonly string[],
-  args: readonly string[],
-): number {
-  const extended = extend(keyspace, keys, args, EXTEND_FENCED);
-  if (extended > 0) lift(keyspace, keys, toNumber(args[2]));
-  return extended;
-}
-
-function extend(
-  keyspace: Keyspace,
-  keys: readonly string[],
-  args: readonly string[],
-  script = EXTEND,
-): number {
+function extend(keyspace: Keyspace, keys: readonly string[], args: readonly string[]): number {
   const [value, ttl] = args;
-  let missing = false;
+  let reply = 1;
   for (const key of keys) {
-    const found = getInScript(keyspace, key, placeIn(script, "local value = redis.call("));
-    if (found === undefined) missing = true;
+    const found = getInScript(keyspace, key, placeIn(EXTEND, "local value = redis.call("));
+    if (found === undefined) reply = 2;
     else if (found !== value) return 0;
   }
+  const place = placeIn(EXTEND, "if redis.call('PTTL', key)");
   for (const key of keys) {
     const ttlMs = toNumber(ttl);
     if (ttlMs === undefined) {
-      const place = placeIn(script, "if redis.call('PTTL', key)");
       const text = `ERR user_script:${place.line}: attempt to compare number with nil`;
       throw scriptError(new CommandError(text), place);
     }
     if (Number(keyspace.remainingMs(key)) < ttlMs) {
-      setInScript(keyspace, key, args, placeIn(script, "redis.call('SET', key, ARGV[1]"));
+      atPlace(place, () => expireKey(keyspace, key, ttl));
     }
   }
-  return missing ? 2 : 1;
+  return reply;
 }

@@ -72,6 +72,13 @@ export class Keyspace {
     return this.#live(key) !== undefined;
   }
 
+  /** The type of the value under `key`, as `TYPE` names it. */
+  type(key: string): string {
+    const value = this.#live(key)?.value;
+    if (value === undefined) return "none";
+    return value instanceof SortedSet ? "zset" : "string";
+  }
+
   /** Puts a value under `key`, with a new life. */
   set(key: string, value: string, expiresAtMs?: bigint): void {
     this.#entries.set(key, { value, expiresAtMs });

@@ -50,6 +50,10 @@ export interface World {
   readonly keysStay: "all" | "where counted" | "none";
   /** How many times a node forgets its data. */
   readonly forgets: number;
+  /** How many times a counter that counts leaps ahead, as one does that is set to the clock because it is a day old. */
+  readonly leaps: number;
+  /** Whether a node that lost the key of a lock that was handed out may be filled in: the key set again, or that and its counter raised to the token. */
+  readonly fills: boolean;
   /** Whether a node that forgot a key is not counted until the key's attempt is over. */
   readonly guarded: boolean;
   /** Whether a node that forgot resumes with a counter that is no lower than it was, or begins at 0. */
@@ -60,7 +64,7 @@ export interface World {
 
 /** One thing that happens: to which attempt, on which node, and with which counter or token. */
 export interface Action {
-  readonly kind: "grant" | "refuse" | "raise" | "hand out" | "end" | "lose" | "forget";
+  readonly kind: "grant" | "refuse" | "raise" | "hand out" | "end" | "lose" | "forget" | "fill";
   readonly attempt: number;
   readonly place: number;
   readonly value: number;
@@ -99,15 +103,18 @@ export class FencingModel implements Model<State, Action> {
   }
 
   *initial(): Iterable<State> {
-    const { attempts, counters, forgets } = this.#world;
-    const link: Link = { asked: false, granted: 0, raised: [] };
+    const { attempts, counters, forgets, leaps } = this.#world;
+    const link: Link = { asked: false, granted: 0, raised: [], filled: false };
     const links = Array.from({ length: attempts }, () => link);
     for (const start of counters) {
       yield {
         nodes: start.map((counter) => ({ holder: NOBODY, counter, forgot: 0, links })),
-        attempts: links.map(() => ({ phase: "asking", late: [], raisedTo: 0, before: 0 })),
+        attempts: links.map(() => (
+          { phase: "asking", late: [], raisedTo: 0, before: 0, token: 0 }
+        )),
         highest: 0,
         forgets,
+        leaps,
       };
     }
   }
@@ -123,7 +130,10 @@ export class FencingModel implements Model<State, Action> {
       const targets = this.#targets(state, attempt);
       for (let place = 0; place < state.nodes.length; place++) {
         if (!state.nodes[place].links[attempt].asked) yield* this.#requests(state, attempt, place);
-        else yield* this.#raises(state, attempt, place, targets);
+        else {
+          yield* this.#raises(state, attempt, place, targets);
+          yield* this.#fills(state, attempt, place);
+        }
       }
     }
     for (let place = 0; place < state.nodes.length; place++) {
@@ -147,6 +157,7 @@ export class FencingModel implements Model<State, Action> {
     if (kind === "refuse") return `${node} refuses ${name} the lock`;
     if (kind === "hand out") return `${name} is handed out with token ${value}`;
     if (kind === "end") return `${name} is over`;
+    if (kind === "fill") return `${node} is filled in by ${name}, and its counter is ${value}`;
     if (kind === "lose") return `the key of ${name} is gone from ${node}`;
     if (kind === "forget") return `${node} forgets its data, and resumes with counter ${value}`;
     return `${name} raises ${node} to ${value}, where the counter is then ${
@@ -186,15 +197,31 @@ export class FencingModel implements Model<State, Action> {
       return yield makeStep("refuse", attempt, place, 0, withNode(state, place, { links }));
     }
     const asking = state.attempts[attempt].phase === "asking";
-    const counter = node.counter + 1;
-    const granted = asking && this.#isCounted(node) ? counter : 0;
-    const links = withLink(node, attempt, { asked: true, granted });
-    let next = withNode(state, place, { holder: attempt, counter, links });
     const first = state.nodes.every((other) => !other.links[attempt].asked);
-    if (this.#world.demanded === "order of beginnings" && asking && first) {
-      next = withAttempt(next, attempt, { before: state.highest });
+    const before = this.#world.demanded === "order of beginnings" && asking && first
+      ? state.highest
+      : state.attempts[attempt].before;
+    const last = state.leaps > 0 ? farthest(state) : node.counter + 1;
+    for (let counter = node.counter + 1; counter <= last; counter++) {
+      const granted = asking && this.#isCounted(node) ? counter : 0;
+      const links = withLink(node, attempt, { asked: true, granted });
+      const leaps = state.leaps - (counter > node.counter + 1 ? 1 : 0);
+      const granting = withNode({ ...state, leaps }, place, { holder: attempt, counter, links });
+      const next = withAttempt(granting, attempt, { before });
+      yield makeStep("grant", attempt, place, counter, this.#withoutVain(next, attempt));
     }
-    yield makeStep("grant", attempt, place, counter, this.#withoutVain(next, attempt));
+  }
+
+  /** A node that lost the key is filled in, at once or when the lock has long been over; its answer counts for nothing. */
+  *#fills(state: State, attempt: number, place: number): Steps {
+    const { token } = state.attempts[attempt];
+    const { holder, counter, links } = state.nodes[place];
+    if (token === 0 || holder !== NOBODY || links[attempt].filled) return;
+    const filled = withLink(state.nodes[place], attempt, { filled: true });
+    for (const value of new Set([counter, Math.max(counter, token)])) {
+      const change = { holder: attempt, counter: value, links: filled };
+      yield makeStep("fill", attempt, place, value, withNode(state, place, change));
+    }
   }
 
   /** The counters up to which an attempt may want to raise others, or may have wanted to. */
@@ -277,7 +304,14 @@ export class FencingModel implements Model<State, Action> {
       forgot: phase === "over" ? node.forgot & ~(1 << attempt) : node.forgot,
       links: withLink(node, attempt, { granted: 0, raised: [] }),
     }));
-    const attempts = state.attempts.with(attempt, { phase, late, raisedTo: 0, before: 0 });
+    const filling = this.#world.fills && phase === "held" ? token : state.attempts[attempt].token;
+    const attempts = state.attempts.with(attempt, {
+      phase,
+      late,
+      raisedTo: 0,
+      before: 0,
+      token: filling,
+    });
     return this.#withoutVain({ ...state, nodes, attempts }, attempt);
   }
 
@@ -308,10 +342,7 @@ export class FencingModel implements Model<State, Action> {
     const { holder, counter, forgot } = state.nodes[place];
     const missed = holder !== NOBODY && state.attempts[holder].phase !== "over";
     const change = { holder: NOBODY, forgot: missed ? forgot | 1 << holder : forgot };
-    const highest = Math.max(state.highest, ...state.nodes.map((node) => node.counter));
-    const [from, to] = this.#world.resumes
-      ? [counter, highest + unanswered(state) + 1] // further ahead would come to the same
-      : [0, 0];
+    const [from, to] = this.#world.resumes ? [counter, farthest(state)] : [0, 0];
     for (let start = from; start <= to; start++) {
       const next = withNode(state, place, { ...change, counter: start });
       yield makeStep("forget", holder, place, start, { ...next, forgets: state.forgets - 1 });
@@ -327,6 +358,12 @@ function makeStep(
   state: State,
 ): Step<State, Action> {
   return { action: { kind, attempt, place, value }, state };
+}
+
+/** The highest counter that a node may resume with or leap to: any that is further ahead would come to the same. */
+function farthest(state: State): number {
+  const highest = Math.max(state.highest, ...state.nodes.map((node) => node.counter));
+  return highest + unanswered(state) + 1;
 }
 
 function ascending(one: number, other: number): number {

@@ -30,6 +30,8 @@ const THREE: World = {
   counters: anyCounters(3, 2),
   keysStay: "where counted",
   forgets: 0,
+  leaps: 0,
+  fills: false,
   guarded: true,
   resumes: true,
   demanded: "order of hand-outs",
@@ -98,6 +100,20 @@ Deno.test("of 3 nodes, three attempts do no harm to one another", () => {
   assertHoldsSoFar(EQUAL_AT_ONCE, { ...THREE, attempts: 3, counters: risingCounters(3, 2) });
 });
 
+Deno.test("of 3 nodes, counters that leap ahead, as those do that are set to the clock, do no harm", () => {
+  assertHolds(EQUAL_AT_ONCE, { ...THREE, leaps: 1, counters: risingCounters(3, 1) }, 20_000);
+  assertHolds(EQUAL_AT_ONCE, { ...THREE, leaps: 2, counters: [[0, 0, 0]] }, 20_000);
+  assertHoldsSoFar(EQUAL_AT_ONCE, { ...THREE, leaps: 1, forgets: 1, counters: [[0, 0, 0]] });
+});
+
+Deno.test("of 3 nodes, one that is filled in after the lock was handed out does no harm", () => {
+  const world: World = { ...THREE, fills: true, counters: risingCounters(3, 1) };
+  assertHolds(EQUAL_AT_ONCE, world, 20_000);
+  assertHolds(EQUAL_AT_ONCE, { ...world, keysStay: "all", demanded: "exclusion" }, 2_000);
+  assertHoldsSoFar(EQUAL_AT_ONCE, { ...world, attempts: 3, counters: [[0, 0, 0]] });
+  assertHoldsSoFar(EQUAL_AT_ONCE, { ...world, forgets: 1, counters: [[0, 0, 0]] });
+});
+
 Deno.test("of 4 nodes, a counter that equals the token on a quorum at once makes it hold", () => {
   assertHolds(EQUAL_AT_ONCE, { ...THREE, nodes: 4, counters: risingCounters(4, 1) }, 5_000);
 });
@@ -106,6 +122,16 @@ Deno.test("of 5 nodes, a counter that equals the token on a quorum at once makes
   assertHolds(EQUAL_AT_ONCE, { ...FIVE, counters: [[0, 0, 0, 0, 0]] }, 20_000);
   assertHolds(EQUAL_AT_ONCE, { ...FIVE, keysStay: "all" }, 20_000);
   assertHoldsSoFar(EQUAL_AT_ONCE, FIVE);
+});
+
+Deno.test("of 5 nodes, a counter that equals the token on a quorum after a second round makes it hold", () => {
+  assertHoldsSoFar(EQUAL, { ...FIVE, counters: [[0, 0, 0, 0, 0]], keysStay: "all" });
+  assertHoldsSoFar(EQUAL, FIVE);
+});
+
+Deno.test("of 5 nodes, counters that leap ahead and nodes that are filled in do no harm", () => {
+  assertHoldsSoFar(EQUAL_AT_ONCE, { ...FIVE, leaps: 1, counters: [[0, 0, 0, 0, 0]] });
+  assertHoldsSoFar(EQUAL_AT_ONCE, { ...FIVE, fills: true });
 });
 
 Deno.test("of 5 nodes, one that forgets its data does no harm if it stays out and resumes above", () => {

@@ -15,6 +15,8 @@ export interface Link {
   readonly granted: number;
   /** What it answered to requests to raise its counter, in rising order. */
   readonly raised: readonly number[];
+  /** Whether the key was set again after the lock was handed out, because the node had lost it. */
+  readonly filled: boolean;
 }
 
 /** One node. */
@@ -39,6 +41,8 @@ export interface Attempt {
   readonly raisedTo: number;
   /** The highest token handed out before a node first granted it the lock, where that is of interest. */
   readonly before: number;
+  /** The token that it was handed out with, if nodes may be filled in with it; else 0. */
+  readonly token: number;
 }
 
 /** All of it. */
@@ -49,6 +53,8 @@ export interface State {
   readonly highest: number;
   /** How many times a node will still forget its data. */
   readonly forgets: number;
+  /** How many times a counter will still leap ahead when it counts. */
+  readonly leaps: number;
 }
 
 const PHASES = ["asking", "held", "over"];
@@ -111,7 +117,7 @@ export function writeState(
   const number = renumbering(state);
   let first: string | undefined;
   for (const order of attempts) {
-    let text = String.fromCharCode(number[state.highest], state.forgets);
+    let text = String.fromCharCode(number[state.highest], state.forgets, state.leaps);
     for (const attempt of order) text += writeAttempt(state.attempts[attempt], number);
     const nodes = state.nodes.map((node) => writeNode(node, order, number));
     text += nodes.sort().join("");
@@ -121,13 +127,14 @@ export function writeState(
 }
 
 function writeAttempt(
-  { phase, late, raisedTo, before }: Attempt,
+  { phase, late, raisedTo, before, token }: Attempt,
   number: readonly number[],
 ): string {
   let text = String.fromCharCode(
     PHASES.indexOf(phase),
     number[raisedTo],
     number[before],
+    number[token],
     late.length,
   );
   for (const value of late) text += String.fromCharCode(number[value]);
@@ -141,8 +148,9 @@ function writeNode(node: Node, order: readonly number[], number: readonly number
   }
   let text = String.fromCharCode(order.indexOf(node.holder) + 1, number[node.counter], forgot);
   for (const attempt of order) {
-    const { asked, granted, raised } = node.links[attempt];
-    text += String.fromCharCode(asked ? 1 : 0, number[granted], raised.length);
+    const { asked, granted, raised, filled } = node.links[attempt];
+    const flags = (asked ? 1 : 0) + (filled ? 2 : 0);
+    text += String.fromCharCode(flags, number[granted], raised.length);
     for (const value of raised) text += String.fromCharCode(number[value]);
   }
   return text;
@@ -150,14 +158,14 @@ function writeNode(node: Node, order: readonly number[], number: readonly number
 
 /**
  * Gives counters and tokens lower numbers where that changes nothing. They are compared, copied and increased by one for
- * each grant, so no number ever bridges a gap that is wider than there are grants to come: all such gaps are alike. Wherever a node
- * that forgets may resume within one, there has to be room for that on either side.
+ * each grant, so no number ever bridges a gap that is wider than there are grants to come: all such gaps are alike. If a
+ * node that forgets may resume within one, or a counter may leap into one, there has to be room for that on either side.
  */
 function renumbering(state: State): readonly number[] {
   const used: boolean[] = [true];
   used[state.highest] = true;
-  for (const { late, raisedTo, before } of state.attempts) {
-    used[raisedTo] = used[before] = true;
+  for (const { late, raisedTo, before, token } of state.attempts) {
+    used[raisedTo] = used[before] = used[token] = true;
     for (const value of late) used[value] = true;
   }
   for (const { counter, links } of state.nodes) {
@@ -167,7 +175,7 @@ function renumbering(state: State): readonly number[] {
       for (const value of raised) used[value] = true;
     }
   }
-  const gapMax = (unanswered(state) + 1) * (state.forgets + 1);
+  const gapMax = (unanswered(state) + 1) * (state.forgets + state.leaps + 1);
   const numbers = [0];
   let last = 0;
   for (let value = 1; value < used.length; value++) {

@@ -12,7 +12,7 @@
 export interface Promised {
   /** Until when, in true time, the key was to stand at the least. */
   untilMs: number;
-  /** When it was set by SET or by ACQUIRE_ALL; never for one that only an extension filled in. */
+  /** When it was set; `undefined` once an extension has found it missing, because it may be set once more then. */
   setAtMs: number | undefined;
   /** When an extension last found it there. */
   extendedAtMs: number | undefined;
@@ -81,13 +81,19 @@ export class Ledger {
     return promised;
   }
 
-  /** An extension ran: the key was there, or is set again. */
-  extended(value: string, node: number, key: string, found: boolean, atMs: number): Promised {
+  /** An extension ran, and the key was there. */
+  extended(value: string, node: number, key: string, atMs: number): Promised {
     const { promised } = this.of(value, node);
     const entry = promised.get(key) ?? { untilMs: 0, setAtMs: undefined, extendedAtMs: undefined };
-    if (found) entry.extendedAtMs = atMs;
+    entry.extendedAtMs = atMs;
     promised.set(key, entry);
     return entry;
+  }
+
+  /** An extension ran, and the key was missing. */
+  missed(value: string, node: number, key: string): void {
+    const entry = this.promised(value, node, key);
+    if (entry) entry.setAtMs = undefined;
   }
 
   /** A release ran, whether or not there was anything to release. */

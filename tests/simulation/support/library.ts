@@ -16,11 +16,7 @@ export { RedisNode } from "../../../src/redis_node/redis_node.ts";
 export { Redlock, redlockOn } from "../../../src/redlock.ts";
 export { CREATED_KEY } from "../../../src/redis_node/quarantine.ts";
 export { ACQUIRE_ALL, ACQUIRE_OR_WAIT } from "../../../src/redis_node/scripts/acquire.ts";
-export {
-  ACQUIRE_COUNTED,
-  ACQUIRE_FENCED,
-  EXTEND_FENCED,
-} from "../../../src/redis_node/scripts/fencing.ts";
+export { ACQUIRE_COUNTED, ACQUIRE_FENCED } from "../../../src/redis_node/scripts/fencing.ts";
 export { EXTEND } from "../../../src/redis_node/scripts/extend.ts";
 export { RELEASE, RELEASE_QUEUED } from "../../../src/redis_node/scripts/release.ts";
 export { queueOf, WAKE_CHANNEL } from "../../../src/redis_node/scripts/queue.ts";

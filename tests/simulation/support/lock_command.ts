@@ -9,7 +9,6 @@ import {
   ACQUIRE_FENCED,
   ACQUIRE_OR_WAIT,
   EXTEND,
-  EXTEND_FENCED,
   RELEASE,
   RELEASE_QUEUED,
 } from "./library.ts";
@@ -28,14 +27,10 @@ const OPERATIONS = new Map<string, LockCommand["operation"]>(
     ["acquire", ACQUIRE_COUNTED],
     ["acquire", ACQUIRE_FENCED],
     ["extend", EXTEND],
-    ["extend", EXTEND_FENCED],
     ["release", RELEASE],
     ["release", RELEASE_QUEUED],
   ] as const).flatMap(([operation, { sha1, source }]) => [[sha1, operation], [source, operation]]),
 );
-
-/** Those of them whose second key is the counter of the first. */
-const WITH_COUNTER: ReadonlySet<string> = new Set([ACQUIRE_COUNTED.sha1, ACQUIRE_COUNTED.source]);
 
 /** What a request is about, where it is about a lock. */
 export function lockCommand(words: readonly string[]): LockCommand | undefined {
@@ -44,6 +39,6 @@ export function lockCommand(words: readonly string[]): LockCommand | undefined {
   const operation = OPERATIONS.get(words[1]);
   if (!operation) return undefined;
   const count = Number(words[2]);
-  const keys = words.slice(3, WITH_COUNTER.has(words[1]) ? 4 : 3 + count);
+  const keys = words.slice(3, 3 + count);
   return { operation, keys, value: words[3 + count] };
 }

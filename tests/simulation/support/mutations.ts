@@ -82,7 +82,7 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "an extension steals",
     file: "testing/scripts/script_functions.ts",
     from: "else if (found !== value) return 0;",
-    to: "else if (found !== value) missing = false;",
+    to: "else if (found !== value) reply = 1;",
   },
   {
     name: "an extension shortens the TTL",
@@ -91,10 +91,16 @@ export const MUTATIONS: readonly Mutation[] = [
     to: "if (ttlMs > 0) {",
   },
   {
-    name: "a key that was filled in counts as a vote",
-    file: "redis_node/redis_node.ts",
-    from: 'if (reply === 1 || reply === "OK") {',
-    to: 'if (reply === 1 || reply === 2 || reply === "OK") {',
+    name: "an extension sets keys that are missing",
+    file: "testing/scripts/script_functions.ts",
+    from: "atPlace(place, () => expireKey(keyspace, key, ttl));",
+    to: "setInScript(keyspace, key, args, place);",
+  },
+  {
+    name: "a key that is missing counts as extended",
+    file: "redis_node/replies.ts",
+    from: 'return ofInteger(reply, "denied", "granted", "missing");',
+    to: 'return ofInteger(reply, "denied", "granted", "granted");',
   },
   {
     name: "elapsed is what the wall clock says",
@@ -129,46 +135,44 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: "a release that did not reach its node is forgotten",
     file: "redis_node/redis_node.ts",
-    from:
-      "if (request.maybeSet & 1 << nodeIndex) this.#deferRelease(this.#pendingReleaseOf(request));",
-    to:
-      "if (!request.maybeSet && nodeIndex < 0) this.#deferRelease(this.#pendingReleaseOf(request));",
+    from: "if (request.maybeSet & bit) this.#pendingReleases.add(request);",
+    to: "if (request.maybeSet < 0) this.#pendingReleases.add(request);",
   },
   {
     name: "a release is forgotten where the next connection breaks too",
     file: "redis_node/redis_node.ts",
     from:
-      "if (operation === PENDING_RELEASE) return this.#deferRelease(context as PendingRelease);",
-    to: "if (operation === PENDING_RELEASE) return;",
+      "return this.#pendingReleases.addAgain(context as PendingRelease);\n    }\n    if (operation === OPERATION.leave) return; //",
+    to: "return;\n    }\n    if (operation === OPERATION.leave) return; //",
   },
   {
     name: "a SET without an answer is sent again",
     file: "redis_node/redis_node.ts",
-    from: "    if (operation === RELEASE) {\n      this.#keepRelease(request, nodeIndex);",
-    to: '    if (operation === ACQUIRE && (error as ConnectionError).outcome === "unknown") {\n' +
-      "      const again = encodeAcquire(request);\n" +
+    from: "    if (operation === OPERATION.release) {\n      if (request.maybeSet",
+    to: '    if (operation === 0 && (error as ConnectionError).outcome === "unknown") {\n' +
+      '      const again = encodeOperation(0, request, "EVALSHA");\n' +
       "      this.#wheel.after(200, () => this.#connection.submit(again, this, request, tag));\n" +
       "      return;\n    }\n" +
-      "    if (operation === RELEASE) {\n      this.#keepRelease(request, nodeIndex);",
+      "    if (operation === OPERATION.release) {\n      if (request.maybeSet",
   },
   {
     name: "a SET may go out after its undo",
     file: "redis_node/redis_node.ts",
-    from: "this.#submitSetting(request, nodeIndex, ACQUIRE, request.shared as Uint8Array);",
+    from: "this.#ask(acquireOperation(request, queues), request, nodeIndex);",
     to: "this.#wheel.after(nodeIndex === 0 ? 60 : 0, () => {\n" +
-      "        this.#submitSetting(request, nodeIndex, ACQUIRE, encodeAcquire(request));\n      });",
+      "      this.#ask(acquireOperation(request, queues), request, nodeIndex, REPEATED);\n    });",
   },
   {
     name: "NOSCRIPT is an error like any other",
     file: "redis_node/redis_node.ts",
-    from: 'if (reply.prefix === "NOSCRIPT" && !(tag & SCRIPT_SENT)) {',
-    to: 'if (reply.prefix === "NOSCRIPT" && tag < 0) {',
+    from: "if (reply.prefix === UNKNOWN_SCRIPT && !(tag & WHOLE) &&",
+    to: "if (reply.prefix === UNKNOWN_SCRIPT && tag < 0 &&",
   },
   {
     name: "a script is sent again for an attempt that was taken back",
     file: "redis_node/redis_node.ts",
-    from: "if (!request.wanted && operation !== RELEASE) return request.fail(nodeIndex, reply);",
-    to: "if (!request.wanted && operation < 0) return request.fail(nodeIndex, reply);",
+    from: "if (operation < OPERATION.release && !request.wanted) return false;",
+    to: "if (operation < 0 && !request.wanted) return false;",
   },
   {
     name: "the end of the validity aborts nothing",
@@ -258,26 +262,39 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: "counters are not increased",
     file: "testing/scripts/fence_functions.ts",
-    from: "putCount(keys, counter, before + 1n);\n    return integer(Number(before + 1n));",
-    to: "putCount(keys, counter, before);\n    return integer(Number(before));",
+    from: "const before = countable(keys, name);",
+    to: "const read = countable(keys, name);\n  const before = read > 0n ? read - 1n : read;",
+  },
+  {
+    name: "a client's clock decides what a counter starts from",
+    file: "fencing/token.ts",
+    from:
+      "return Math.abs(hint - timeUs) > HINT_TOLERANCE_MS * MICROSECONDS_PER_MS ? timeUs : hint;",
+    to: "return Math.max(hint, 0 * timeUs);",
+  },
+  {
+    name: "a counter that a token has put ahead of the clock expires in a week",
+    file: "testing/scripts/fence_functions.ts",
+    from: "const ttlMs = COUNTER_TTL_MS + Math.max(0, Math.ceil((highest - timeUs) / 1_000));",
+    to: "const ttlMs = COUNTER_TTL_MS;",
   },
   {
     name: "a node that was restarted counts at once",
     file: "redis_node/quarantine.ts",
-    from: "receivedAtMs - Number(uptime[1]) * 1_000 + UPTIME_ERROR_MS",
-    to: "-Infinity",
+    from: "return receivedAtMs - uptimeMs + UPTIME_ERROR_MS;",
+    to: "return -Infinity;",
   },
   {
     name: "a node that was emptied counts at once",
     file: "redis_node/quarantine.ts",
-    from: "const sinceMs = Math.max(restartedMs, bornMs);",
+    from: "const sinceMs = Math.max(restartedMs, createdMs);",
     to: "const sinceMs = restartedMs;",
   },
   {
     name: "counters that were rolled back are believed",
-    file: "redis_node/quarantine.ts",
-    from: "return count < hintUs - (uptimeMs - guardMs) * 1_000;",
-    to: "return false;",
+    file: "redis_node/restart_guard.ts",
+    from: "if (count === undefined || count >= oldBelow)",
+    to: "if (count === undefined || oldBelow < Infinity)",
   },
   {
     name: "nobody asks who is not notified",

@@ -153,7 +153,7 @@ async function demandProgress(world: World, times: number): Promise<void> {
         ...PLAIN_OP,
         atMs: loop.nowMs,
         resources: [resource],
-        ttlMs: PROGRESS_TTL_MS,
+        ttlMs: Math.min(PROGRESS_TTL_MS, client.plan.restartGuardMs ?? Infinity),
         waitMs: Infinity,
         holdMs: PROGRESS_HOLD_MS,
       };

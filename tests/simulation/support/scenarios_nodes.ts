@@ -8,7 +8,11 @@ import { all, expectHeldMs, expectLocks, expectSoon, scenario } from "./scenario
 import type { Scenario } from "./scenario.ts";
 
 /** One holds for long, another comes to see whether it is let in. */
-export const HOLDER_AND_RIVAL = [[{ ttlMs: 6_000, holdMs: 5_000 }], [{ atMs: 500, holdMs: 4_000 }]];
+export const HOLDER_AND_RIVAL = [[{ ttlMs: 6_000, holdMs: 5_000 }], [{
+  atMs: 500,
+  ttlMs: 6_000,
+  holdMs: 4_000,
+}]];
 /** Has the holder's lock rest on nodes 1 and 2 alone. */
 export const BARE_QUORUM: Fault = {
   kind: "partition",

@@ -87,9 +87,11 @@ export class SimClient {
     const wheel = new TimerWheel(process, { value: () => this.#value(random), fraction });
     const { notify, fencing, restartGuardMs } = this.plan;
     const delays = { nodeTimeoutMs, retryDelayMs, retryDelayMaxMs };
-    const options = { driftFactor, ...delays, notify, fencing, restartGuardMs };
+    const options = { driftFactor, ...delays, notify, fencing };
     this.nodeTimeoutMs = (ttlMs) =>
       resolveOptions("acquire lock", { ...options, ttlMs }).nodeTimeoutMs;
+    // The guard must not be shorter than the client's own TTL, which every op replaces by another.
+    const guard = restartGuardMs === undefined ? {} : { restartGuardMs, ttlMs: restartGuardMs };
     const connection = resolveClientOptions({
       connectTimeoutMs,
       stallTimeoutMs: Math.max(STALL_TIMEOUT_MS_MIN, 2 * this.nodeTimeoutMs(30_000)),
@@ -109,7 +111,7 @@ export class SimClient {
     });
     // A listener reads the clocks, and each reading may stall the process: it is there whether or not it writes.
     const onEvent = (event: RedlockEvent) => this.#onEvent(event);
-    this.redlock = redlockOn(wheel, nodes, { ...options, onEvent });
+    this.redlock = redlockOn(wheel, nodes, { ...options, ...guard, onEvent });
   }
 
   /** Has the checkers look at a lock from the moment on at which the caller has it. */

@@ -332,11 +332,15 @@ export class SimNode {
           `${this.name} was brought by ${session.client} to ${operation} "${key}" of another`,
         );
       }
+      if (operation === "extend" && was === undefined) {
+        if (now !== undefined) this.#ledger.misdeed(`${this.name} set "${key}" by an extension`);
+        return this.#ledger.missed(value, this.index, key);
+      }
       if (operation === "release" || now !== value || database !== this.#database) return;
       if (operation === "acquire" && was === value) return;
       const promised = operation === "acquire"
         ? this.#ledger.set(value, this.index, key, session.id, nowMs)
-        : this.#ledger.extended(value, this.index, key, was === value, nowMs);
+        : this.#ledger.extended(value, this.index, key, nowMs);
       const livesMs = Number(this.#state.databases[database].remainingMs(key));
       const untilMs = nowMs + livesMs / this.#rateMax;
       const shortened = was === value && livesMs < before[at].remainingMs;

@@ -53,6 +53,9 @@ export interface SwarmOptions {
 
 /** What the guard does not help against: it goes by these clocks. */
 const CLOCK_KINDS: readonly string[] = ["node-step", "node-rate"];
+const YEAR_MS = 365 * 24 * 60 * 60 * 1_000;
+/** As long as the locks that demand progress in the end, in milliseconds. */
+const GUARD_MS_MIN = 5_000;
 /** Longer locks would have a run wait too long for nodes that are kept out, in milliseconds. */
 const GUARDED_TTL_MS_MAX = 15_000;
 
@@ -87,17 +90,19 @@ export function swarmPlan(seed: string | number, { kinds = FAULT_KINDS }: SwarmO
   const clients = clientPlans(random, healAtMs, rate);
   const waiting = waitingPlan(new SeededRandom(`${seed} waiting`), nodes, healAtMs);
   const restartGuardMs = guardPlan(new SeededRandom(`${seed} guard`), clients);
+  const clocks = clockPlan(new SeededRandom(`${seed} wrong clocks`));
   const minority = nodes - Math.floor(nodes / 2) - 1;
   return {
     seed,
     nodes: Array.from({ length: nodes }, (): NodePlan => ({
       rate: rate(),
-      wallOffsetMs: random.chance(0.5) ? random.integer(-100_000, 100_000) : 0,
+      wallOffsetMs: (random.chance(0.5) ? random.integer(-100_000, 100_000) : 0) + clocks.node(),
     })),
     clients: clients.map((client) => ({
       ...patient(client, network),
+      wallOffsetMs: client.wallOffsetMs + clocks.client(),
       notify: waiting.notify(),
-      fencing: waiting.fencing,
+      fencing: waiting.fencing || clocks.wrong,
       restartGuardMs,
     })),
     faults: [
@@ -148,11 +153,24 @@ function waitingPlan(random: SeededRandom, nodes: number, healAtMs: number) {
   return { faults, messages, fencing, notify: () => !poll || random.chance(0.5) };
 }
 
+/** In some runs clocks of clients and nodes are wrong by up to many years, and tokens counted; of a randomness of its own. */
+function clockPlan(random: SeededRandom) {
+  const wrong = random.chance(0.12);
+  const aheadMs = (years: readonly number[]) =>
+    wrong && random.chance(0.4) ? random.pick([random.pick(years) * YEAR_MS, 61_000, -61_000]) : 0;
+  return {
+    wrong,
+    client: () => aheadMs([10, 300, -40]),
+    node: () => aheadMs([1, 10, 200, -10, -40]), // beyond the year 2255 it would not count
+  };
+}
+
 /** Some runs whose locks are short have the guard on, for as long as the longest of them; of a randomness of its own. */
 function guardPlan(random: SeededRandom, clients: readonly ClientPlan[]): number | undefined {
   const ttls = clients.flatMap(({ ops }) => ops.flatMap((op) => [op.ttlMs, op.extendTtlMs ?? 0]));
   const longestMs = Math.max(...ttls);
-  return random.chance(0.4) && longestMs <= GUARDED_TTL_MS_MAX ? longestMs : undefined;
+  if (!random.chance(0.4) || longestMs > GUARDED_TTL_MS_MAX) return undefined;
+  return Math.max(longestMs, GUARD_MS_MIN);
 }
 
 /** Where answers take longer than a client waits for them there is no quorum, mended or not. */

@@ -18,11 +18,13 @@ import { Turns } from "./turns.ts";
 import { Store } from "./workload.ts";
 
 /** What the wall clocks show at the beginning: any day will do. */
-const WALL_MS = 1_700_000_000_000;
+export const WALL_MS = 1_700_000_000_000;
 /** Violations after which a run is not looked at further. */
 const VIOLATIONS_MAX = 20;
 /** By how much the library proposes counters ahead of its clock, in milliseconds. */
 const HINT_LEAD_MS = 1_000;
+/** By how much a proposal may differ from a node's clock and still be taken, in milliseconds; clocks drift a little. */
+const HINT_TOLERANCE_MS = 61_000;
 
 /** Something that must not be, and was. */
 export interface Violation {
@@ -191,11 +193,19 @@ export class World {
     return Math.min(...this.plan.clients.map(({ restartGuardMs }) => restartGuardMs ?? 0));
   }
 
-  /** Whether counters that are lost may resume below what they were: clocks are apart by more than the guard. */
+  /**
+   * Whether counters that are lost may resume below what they were: clocks that count are apart by more than the guard.
+   * A client's clock does not count if it is far from that of every node.
+   */
   get countersMayFall(): boolean {
     if (this.nodesForgot || !this.dataLost) return this.nodesForgot;
     const { clients, nodes, faults } = this.plan;
-    const offsets = [...clients, ...nodes].map(({ wallOffsetMs }) => wallOffsetMs);
+    const heeded = clients.filter((client) =>
+      nodes.some(({ wallOffsetMs }) =>
+        Math.abs(client.wallOffsetMs + HINT_LEAD_MS - wallOffsetMs) <= HINT_TOLERANCE_MS
+      )
+    );
+    const offsets = [...heeded, ...nodes].map(({ wallOffsetMs }) => wallOffsetMs);
     const stepped = faults.some(({ kind }) =>
       ["wall-step", "node-step", "node-rate", "suspend"].includes(kind)
     );

@@ -2,6 +2,7 @@ import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import {
   agreeOnToken,
+  COUNTER_AGE_MAX_MS,
   COUNTER_TTL_MS,
   counterHint,
   counterStart,
@@ -58,29 +59,30 @@ Deno.test("counterHint() is the wall clock and a second, in whole microseconds",
   assertEquals(counterHint(1_700_000_000_000.123456), 1_700_000_001_000_123);
 });
 
-Deno.test("counterHint() is the highest counter seen, where that is more", () => {
-  assertEquals(counterHint(1_000, 2_000_001), 2_000_001);
-  assertEquals(counterHint(1_000, 1_999_999), 2_000_000);
-});
-
 Deno.test("counterHint() is a safe integer until the year 2255", () => {
   assert(Number.isSafeInteger(counterHint(Date.UTC(2255, 0, 1))));
   assert(!Number.isSafeInteger(counterHint(Date.UTC(2256, 0, 1))));
 });
 
-Deno.test("counterStart() is the greater of the node's clock and the hint", () => {
-  assertEquals(counterStart(5, 3), 5);
-  assertEquals(counterStart(3, 5), 5);
+Deno.test("counterStart() is the hint within a minute of the node's clock, and the clock beyond that", () => {
+  const nowUs = 1_700_000_000_000_000;
+  for (const apartUs of [0, 1, 60_000_000]) {
+    assertEquals(counterStart(nowUs, nowUs + apartUs), nowUs + apartUs);
+    assertEquals(counterStart(nowUs, nowUs - apartUs), nowUs - apartUs);
+  }
+  for (const hint of [nowUs + 60_000_001, nowUs - 60_000_001, 2 * nowUs, 0, Infinity]) {
+    assertEquals(counterStart(nowUs, hint), nowUs);
+  }
 });
 
-Deno.test("counterStart() is one for all nodes whose clocks are ahead by less than a second", () => {
+Deno.test("counterStart() is one for all nodes whose clocks are within a minute of the hint", () => {
   const nowMs = 1_700_000_000_000;
-  const aheadMs = [-60_000, 0, 999];
+  const aheadMs = [-59_000, 0, 61_000];
   const starts = aheadMs.map((ms) => counterStart((nowMs + ms) * 1_000, counterHint(nowMs)));
   assertEquals(new Set(starts).size, 1);
 });
 
-Deno.test("a counter lives a week, which is longer than any TTL", () => {
-  assertEquals(COUNTER_TTL_MS, 604_800_000);
-  assert(COUNTER_TTL_MS > TTL_MS_MAX);
+Deno.test("a counter that is renewed when it is a day old lives a week after its last use, longer than any TTL", () => {
+  assertEquals(COUNTER_TTL_MS - COUNTER_AGE_MAX_MS, 604_800_000);
+  assert(COUNTER_TTL_MS - COUNTER_AGE_MAX_MS > TTL_MS_MAX);
 });

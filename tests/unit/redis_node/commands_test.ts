@@ -1,22 +1,21 @@
-import { assertEquals, assertStrictEquals } from "@std/assert";
+import { assert, assertEquals, assertStrictEquals } from "@std/assert";
 import {
+  acquireOperation,
   type Call,
   encodeAcquire,
   encodeAcquireOrWait,
   encodeExtend,
   encodeLeave,
+  encodeOperation,
   encodeRaise,
   encodeRelease,
+  isAcquire,
+  OPERATION,
+  scriptOf,
 } from "../../../src/redis_node/commands.ts";
 import type { QueuePriority, QueueTicket } from "../../../src/quorum/queue_ticket.ts";
 import { ACQUIRE_ALL, ACQUIRE_OR_WAIT } from "../../../src/redis_node/scripts/acquire.ts";
-import {
-  ACQUIRE_COUNTED,
-  ACQUIRE_FENCED,
-  counterKey,
-  EXTEND_FENCED,
-  RAISE,
-} from "../../../src/redis_node/scripts/fencing.ts";
+import { ACQUIRE_COUNTED, ACQUIRE_FENCED, RAISE } from "../../../src/redis_node/scripts/fencing.ts";
 import { EXTEND } from "../../../src/redis_node/scripts/extend.ts";
 import { LEAVE } from "../../../src/redis_node/scripts/queue.ts";
 import { RELEASE, RELEASE_QUEUED } from "../../../src/redis_node/scripts/release.ts";
@@ -43,7 +42,7 @@ function text(bytes: Uint8Array): string {
   return new TextDecoder().decode(bytes);
 }
 
-/** Sets of keys. None comes with its queue: the scripts make its name. */
+/** Sets of keys. The scripts make the names of queues and counters. */
 const KEYS: readonly (readonly string[])[] = [
   ["k"],
   ["é𝄞 \r\n"],
@@ -109,7 +108,7 @@ for (const keys of KEYS) {
     Deno.test(`encodeAcquire() of ${what} by ${call} with a hint is a script that counts`, () => {
       const expected = keys.length > 1
         ? called(call, ACQUIRE_FENCED, count, ...keys, "v", "1000", "", "1", "", "77")
-        : called(call, ACQUIRE_COUNTED, "2", keys[0], counterKey(keys[0]), "v", "1000", "77");
+        : called(call, ACQUIRE_COUNTED, "1", keys[0], "v", "1000", "77");
       assertEquals(text(encodeAcquire(fenced, call)), expected);
     });
 
@@ -120,9 +119,8 @@ for (const keys of KEYS) {
       );
     });
 
-    Deno.test(`encodeExtend() of ${what} by ${call} with a token is a script that raises`, () => {
-      const expected = called(call, EXTEND_FENCED, count, ...keys, "v", "1000", "77");
-      assertEquals(text(encodeExtend(fenced, call)), expected);
+    Deno.test(`encodeExtend() of ${what} by ${call} names no token`, () => {
+      assertEquals(encodeExtend(fenced, call), encodeExtend(request, call));
     });
 
     Deno.test(`encodeRaise() of ${what} by ${call} names the keys, the value and the token`, () => {
@@ -136,7 +134,7 @@ for (const keys of KEYS) {
 
     Deno.test(`encodeLeave() of ${what} by ${call} names the keys and the entry`, () => {
       assertEquals(
-        text(encodeLeave(keys, ENTRY, call)),
+        text(encodeLeave({ keys, ticketId: ENTRY }, call)),
         called(call, LEAVE, count, ...keys, ENTRY),
       );
     });
@@ -149,7 +147,8 @@ for (const keys of KEYS) {
     assertEquals(encodeAcquire(fenced), encodeAcquire(fenced, "EVALSHA"));
     assertEquals(encodeExtend(fenced), encodeExtend(fenced, "EVALSHA"));
     assertEquals(encodeRaise(fenced), encodeRaise(fenced, "EVALSHA"));
-    assertEquals(encodeLeave(keys, "a:1"), encodeLeave(keys, "a:1", "EVALSHA"));
+    const leave = { keys, ticketId: "a:1" };
+    assertEquals(encodeLeave(leave), encodeLeave(leave, "EVALSHA"));
     assertEquals(
       encodeAcquireOrWait(request, ticket()),
       encodeAcquireOrWait(request, ticket(), "EVALSHA"),
@@ -190,7 +189,7 @@ Deno.test("the commands about one key have room for whatever it is made of", () 
     });
     assertEquals(
       text(encodeAcquire(fenced)),
-      called("EVALSHA", ACQUIRE_COUNTED, "2", key, counterKey(key), value, ttl, ttl),
+      called("EVALSHA", ACQUIRE_COUNTED, "1", key, value, ttl, ttl),
     );
   }
 });
@@ -204,4 +203,55 @@ Deno.test("the commands about one key lie side by side, so that they go out in o
     assertStrictEquals(command.buffer, before.buffer);
     assertEquals(command.byteOffset, before.byteOffset + before.length);
   });
+});
+
+// Operations
+
+for (
+  const [what, keys, counterFloor, queues, operation, script] of [
+    ["one key", ["k"], undefined, false, OPERATION.set, undefined],
+    ["two keys", ["k", "l"], undefined, false, OPERATION.acquire, ACQUIRE_ALL],
+    ["one key with a token", ["k"], 77, false, OPERATION.count, ACQUIRE_COUNTED],
+    ["two keys with a token", ["k", "l"], 77, false, OPERATION.count, ACQUIRE_FENCED],
+    ["one key in the queue", ["k"], undefined, true, OPERATION.queue, ACQUIRE_OR_WAIT],
+    ["two keys in the queue", ["k", "l"], undefined, true, OPERATION.queue, ACQUIRE_OR_WAIT],
+    ["one key in the queue with a token", ["k"], 77, true, OPERATION.queueCount, ACQUIRE_FENCED],
+  ] as const
+) {
+  Deno.test(`acquireOperation() of ${what} is the one whose script is sent`, () => {
+    const request = Object.assign(new FakeRequest(keys), { counterFloor, ticket: ticket() });
+    assertEquals(acquireOperation(request, queues), operation);
+    assert(isAcquire(operation));
+    assertEquals(scriptOf(operation, request), script);
+    const sent = text(encodeOperation(operation, request, "EVAL"));
+    assertEquals(sent.includes("EVAL"), script !== undefined);
+    if (script) assert(sent.includes(script.source));
+  });
+}
+
+for (
+  const [name, operation, script] of [
+    ["extend", OPERATION.extend, EXTEND],
+    ["raise", OPERATION.raise, RAISE],
+    ["release", OPERATION.release, RELEASE],
+    ["pendingRelease", OPERATION.pendingRelease, RELEASE],
+    ["leave", OPERATION.leave, LEAVE],
+  ] as const
+) {
+  Deno.test(`encodeOperation() of ${name} sends the script that scriptOf() names`, () => {
+    const content = Object.assign(new FakeRequest(), { counterFloor: 77, ticketId: ENTRY });
+    assert(!isAcquire(operation));
+    assertEquals(scriptOf(operation, content), script);
+    assert(text(encodeOperation(operation, content, "EVAL")).includes(script.source));
+    assert(text(encodeOperation(operation, content, "EVALSHA")).includes(script.sha1));
+  });
+}
+
+Deno.test("scriptOf() of a release with a ticket, or of several keys, is the one that knows queues", () => {
+  for (const operation of [OPERATION.release, OPERATION.pendingRelease]) {
+    const keys = ["k"];
+    assertEquals(scriptOf(operation, { keys }), RELEASE);
+    assertEquals(scriptOf(operation, { keys, ticket: ticket() }), RELEASE_QUEUED);
+    assertEquals(scriptOf(operation, { keys: ["k", "l"] }), RELEASE_QUEUED);
+  }
 });

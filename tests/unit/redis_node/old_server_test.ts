@@ -33,12 +33,16 @@ for (const refusal of REFUSALS) {
 
   Deno.test(`RedisNode says that a server is too old for the restart guard, for a refusal of ${length} characters`, async () => {
     const bench = new Bench();
-    const request = new FakeRequest();
-    request.guardMs = 60_000;
-    bench.ask("acquire", request, 3);
+    const requests = [0, 1].map(() => Object.assign(new FakeRequest(), { guardMs: 60_000 }));
+    const noMarker = "$-1\r\n*2\r\n$2\r\n99\r\n$1\r\n0\r\n";
+    bench.ask("acquire", requests[0], 3);
     await runMicrotasks();
-    await bench.answer(`$24\r\nuptime_in_seconds:999999\r\n+OK\r\n-${refusal}\r\n`);
-    assertEquals(request.answers, [["failed", 3, EXPLANATION]]);
+    await bench.answer(`$24\r\nuptime_in_seconds:999999\r\n+OK\r\n${noMarker}`);
+    assertEquals(requests[0].answers.map(([outcome]) => outcome), ["quarantined"]);
+    bench.ask("acquire", requests[1], 3);
+    await runMicrotasks();
+    await bench.answer(`-${refusal}\r\n+OK\r\n${noMarker}`);
+    assertEquals(requests[1].answers, [["failed", 3, EXPLANATION]]);
     await bench.close();
   });
 

@@ -1,7 +1,8 @@
 import { assertEquals } from "@std/assert";
 import {
   Causes,
-  mayBeOld,
+  markerAgeMs,
+  oldCountsBelow,
   type Quarantine,
   quarantineOf,
   restartedAtMs,
@@ -17,8 +18,10 @@ for (
     ["uptime_in_seconds:0", 11_000],
     ["uptime_in_seconds:1", 10_000],
     ["uptime_in_seconds:86400", 11_000 - 86_400_000],
-    ["uptime_in_seconds:", -Infinity],
-    ["uptime_in_seconds:-5", -Infinity],
+    ["uptime_in_seconds:-59", 11_000],
+    ["uptime_in_seconds:-1", 11_000],
+    ["uptime_in_seconds:", 11_000],
+    ["uptime_in_seconds:soon", 11_000],
     ["process_uptime_in_seconds:5", -Infinity],
     ["uptime_in_seconds_more:5", -Infinity],
   ] as const
@@ -63,10 +66,27 @@ Deno.test("Causes tells one that shows again, more or less at the same time, onc
   assertEquals(fresh, [1_000, 3_001, 9_000]);
 });
 
-Deno.test("mayBeOld() is what is below the clock of the restart and the guard", () => {
-  const hintUs = 1_700_000_000_000_000;
-  const floorUs = hintUs - (90_000 - 60_000) * 1_000;
-  assertEquals(mayBeOld(floorUs - 1, hintUs, 60_000, 90_000), true);
-  assertEquals(mayBeOld(floorUs, hintUs, 60_000, 90_000), false);
-  assertEquals(mayBeOld(1, hintUs, 60_000, Infinity), false); // the uptime is not known
+Deno.test("oldCountsBelow() is the clock of the restart, and as much as a counter may be ahead of it", () => {
+  assertEquals(oldCountsBelow(1_700_000_000_000, 90_000), (1_700_000_000_000 - 29_000) * 1_000);
+  assertEquals(oldCountsBelow(1_700_000_000_000, 0.5), 1_700_000_060_999_500);
+  assertEquals(oldCountsBelow(1_700_000_000_000, Infinity), -Infinity); // the uptime is not known
 });
+
+for (
+  const [marker, ageMs] of [
+    ["1000", 9_000],
+    ["10000", 0],
+    ["10001", undefined],
+    ["99999999999999", undefined],
+    ["-5", undefined],
+    ["", undefined],
+    ["abc", undefined],
+    ["1e3", undefined],
+    [" 1", undefined],
+    ["1.5", undefined],
+  ] as const
+) {
+  Deno.test(`markerAgeMs() of ${JSON.stringify(marker)} is ${ageMs}`, () => {
+    assertEquals(markerAgeMs(marker, 10_000), ageMs);
+  });
+}

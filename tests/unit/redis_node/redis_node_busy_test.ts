@@ -2,7 +2,7 @@ import { assert, assertEquals } from "@std/assert";
 import { QUEUE_LENGTH_MAX } from "../../../src/redis/connection.ts";
 import { FakeRequest } from "../../support/fake_request.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
-import { Bench, BUSY_DELAY_MS, leftover } from "../../support/redis_node_bench.ts";
+import { Bench, BUSY_DELAY_MS, laterRelease, leftover } from "../../support/redis_node_bench.ts";
 
 Deno.test("RedisNode sends a release again after BUSY although another found no room before", async () => {
   const bench = new Bench();
@@ -15,7 +15,7 @@ Deno.test("RedisNode sends a release again after BUSY although another found no 
   await bench.answer("-BUSY no\r\n" + ":0\r\n".repeat(2 * QUEUE_LENGTH_MAX - 1));
   await bench.clock.advance(BUSY_DELAY_MS);
   await runMicrotasks();
-  assert(transport.written.includes(leftover("busy")));
+  assert(transport.written.includes(laterRelease("busy")));
   await bench.close();
 });
 
@@ -33,7 +33,7 @@ for (const busy of ["LOADING Redis is loading the dataset in memory", "BUSY Redi
     assertEquals(transport.written, "");
     await bench.clock.advance(1);
     await runMicrotasks();
-    assertEquals(transport.writes, [leftover()]);
+    assertEquals(transport.writes, [laterRelease()]);
     await bench.answer(":1\r\n");
     await bench.clock.advance(2 * BUSY_DELAY_MS);
     assertEquals(transport.written, "");
@@ -55,7 +55,7 @@ for (const busy of ["LOADING Redis is loading the dataset in memory", "BUSY Redi
       if (transport.written === "") break;
       sent.push(transport.written);
     }
-    assertEquals(sent, [leftover(), leftover()]);
+    assertEquals(sent, [laterRelease(), laterRelease()]);
     await bench.close();
   });
 
@@ -81,7 +81,7 @@ Deno.test("RedisNode sends several releases that met a busy server together", as
   await bench.answer("-BUSY no\r\n-BUSY no\r\n");
   await bench.clock.advance(BUSY_DELAY_MS);
   await runMicrotasks();
-  assertEquals(transport.writes, [leftover("v1") + leftover("v2")]);
+  assertEquals(transport.writes, [laterRelease("v1") + laterRelease("v2")]);
   await bench.close();
 });
 

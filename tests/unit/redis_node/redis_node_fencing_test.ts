@@ -1,12 +1,8 @@
 import { assertEquals, assertInstanceOf } from "@std/assert";
 import type { QueueTicket } from "../../../src/quorum/queue_ticket.ts";
 import { ConnectionError, ProtocolError } from "../../../src/redis/errors.ts";
-import {
-  ACQUIRE_COUNTED,
-  ACQUIRE_FENCED,
-  EXTEND_FENCED,
-  RAISE,
-} from "../../../src/redis_node/scripts/fencing.ts";
+import { ACQUIRE_COUNTED, ACQUIRE_FENCED, RAISE } from "../../../src/redis_node/scripts/fencing.ts";
+import { EXTEND } from "../../../src/redis_node/scripts/extend.ts";
 import type { Script } from "../../../src/redis_node/scripts/script.ts";
 import { FakeRequest } from "../../support/fake_request.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
@@ -29,35 +25,37 @@ const COUNT = FENCE + 7;
 
 /** The command of each operation about one key, and about two. */
 const COMMANDS: readonly (readonly [Operation, string[], Script, string[]])[] = [
-  ["acquire", ["k"], ACQUIRE_COUNTED, ["2", "k", "hasp:fence:k", "v", "1000", `${FENCE}`]],
+  ["acquire", ["k"], ACQUIRE_COUNTED, ["1", "k", "v", "1000", `${FENCE}`]],
   ["acquire", ["k", "l"], ACQUIRE_FENCED, ["2", "k", "l", "v", "1000", "", "1", "", `${FENCE}`]],
-  ["extend", ["k"], EXTEND_FENCED, ["1", "k", "v", "1000", `${FENCE}`]],
-  ["extend", ["k", "l"], EXTEND_FENCED, ["2", "k", "l", "v", "1000", `${FENCE}`]],
+  ["extend", ["k"], EXTEND, ["1", "k", "v", "1000"]],
+  ["extend", ["k", "l"], EXTEND, ["2", "k", "l", "v", "1000"]],
   ["raiseCounters", ["k"], RAISE, ["1", "k", "v", `${FENCE}`]],
   ["raiseCounters", ["k", "l"], RAISE, ["2", "k", "l", "v", `${FENCE}`]],
 ];
 
 for (const [operation, keys, { sha1, source }, words] of COMMANDS) {
-  Deno.test(`RedisNode.${operation}() of ${keys.length} with fencing sends the script's name, and itself where it is not known`, async () => {
+  Deno.test(`RedisNode.${operation}() of ${keys.length} with fencing sends the script, and then its digest`, async () => {
     const bench = new Bench();
-    const transport = await bench.open();
+    const transport = await bench.connect();
     transport.writes.length = 0;
     const request = new FencedBallot(keys);
     bench.ask(operation, request, 3);
     await runMicrotasks();
-    assertEquals(transport.written, wire("EVALSHA", sha1, ...words));
-    await bench.answer(NOSCRIPT);
     assertEquals(transport.written, wire("EVAL", source, ...words));
     assertEquals(request.answers, []);
     await bench.answer(":0\r\n");
     assertEquals(request.answers, [["denied", 3, bench.clock.monotonicMs()]]);
+    transport.writes.length = 0;
+    bench.ask(operation, new FencedBallot(keys), 3);
+    await runMicrotasks();
+    assertEquals(transport.written, wire("EVALSHA", sha1, ...words));
     await bench.close();
   });
 }
 
 for (const operation of ["acquire", "raiseCounters"] as const) {
   for (const keys of [["k"], ["k", "l"]]) {
-    for (const count of [COUNT, Number.MAX_SAFE_INTEGER, 1_000_001]) {
+    for (const count of [COUNT, Number.MAX_SAFE_INTEGER, 1_000_001, 3, 2, 1]) {
       Deno.test(`RedisNode.${operation}() of ${keys.length} with fencing grants with the count ${count}, at the time of the reply`, async () => {
         const bench = new Bench();
         const request = new FencedBallot(keys);
@@ -82,7 +80,8 @@ for (const operation of ["acquire", "raiseCounters"] as const) {
   }
 
   for (
-    const reply of [":4\r\n", ":1000000\r\n", ":-1\r\n", ":9007199254740993\r\n", "$1\r\n7\r\n"]
+    const reply of [":-1\r\n", ":9007199254740993\r\n", "$1\r\n7\r\n", "+OK\r\n", "$-1\r\n"]
+      .concat("*3\r\n:500\r\n:0\r\n:1\r\n")
   ) {
     Deno.test(`RedisNode.${operation}() with fencing fails on ${JSON.stringify(reply)}, which is no count`, async () => {
       const bench = new Bench();
@@ -193,9 +192,24 @@ Deno.test("RedisNode.acquire() of one who waits with fencing counts all the same
   bench.node.acquire(request, 5);
   await runMicrotasks();
   await bench.reply("-WRONGTYPE Operation against a key holding the wrong kind of value\r\n");
-  const words = ["2", "k", "hasp:fence:k", "v", "1000", `${FENCE}`];
+  const words = ["1", "k", "v", "1000", `${FENCE}`];
   assertEquals(bench.commands.written, wire("EVALSHA", ACQUIRE_COUNTED.sha1, ...words));
   await bench.reply(`:${COUNT}\r\n`);
   assertEquals(request.counts, [COUNT]);
+  await bench.close();
+});
+
+Deno.test("RedisNode keeps its notifications where a counter's key holds something else", async () => {
+  const bench = await new WaitingBench().listening();
+  for (const what of ["WRONGTYPE", "ERR user_script:5: WRONGTYPE"]) {
+    bench.commands.writes.length = 0;
+    bench.node.acquire(new FencedTicketBallot(), 5);
+    await runMicrotasks();
+    const words = ["1", "k", "v", "1000", ENTRY, "0", `${SCORE}`, `${FENCE}`];
+    assertEquals(bench.commands.written, wire("EVALSHA", ACQUIRE_FENCED.sha1, ...words));
+    await bench.reply(`-${what} this is no fencing counter: hasp:fence:k\r\n`);
+    await bench.reply(":0\r\n");
+  }
+  assertEquals(bench.told, []);
   await bench.close();
 });

@@ -20,14 +20,25 @@ import {
 } from "../../support/redis_node_bench.ts";
 
 const GUARD_MS = 60_000;
-/** What fenced ballots name. */
-const FENCE = new FencedBallot().counterFloor;
+/** The node's clock, in milliseconds. */
+const TIME_MS = 1_700_000_000_000;
 const SET = wire("SET", "k", "v", "NX", "PX", "1000");
 const INFO = wire("INFO", "server");
-const AGE = wire("EVALSHA", CREATED.sha1, "1", "hasp:born");
-const AGE_WHOLE = wire("EVAL", CREATED.source, "1", "hasp:born");
-/** The reply of a birth key that is old. */
-const OLD = `:${GUARD_MS}\r\n`;
+const AGE = wire("GET", "hasp:born") + wire("TIME");
+const SET_MARKER = wire("EVAL", CREATED.source, "1", "hasp:born");
+/** The reply to TIME. */
+const TIME = "*2\r\n$10\r\n1700000000\r\n$3\r\n999\r\n";
+/** The replies about a marker that is old, and one that is missing. */
+const OLD = age(GUARD_MS), NONE = `$-1\r\n${TIME}`;
+
+/** The replies about a marker that is so old. */
+function age(ms: number): string {
+  return bulk(`${TIME_MS - ms}`) + TIME;
+}
+
+function bulk(text: string): string {
+  return `$${text.length}\r\n${text}\r\n`;
+}
 
 function guarded<B extends { guardMs: number }>(request: B): B {
   request.guardMs = GUARD_MS;
@@ -35,14 +46,14 @@ function guarded<B extends { guardMs: number }>(request: B): B {
 }
 
 /** The reply to `INFO` of a server that runs for so long. */
-function uptime(seconds: number): string {
-  const text = `# Server\r\nuptime_in_seconds:${seconds}\r\n`;
-  return `$${text.length}\r\n${text}\r\n`;
+function uptime(seconds: number | string, runId = "one"): string {
+  return bulk(`# Server\r\nrun_id:${runId}\r\nuptime_in_seconds:${seconds}\r\n`);
 }
 
 /** A node that was asked with the guard on for the first time, and has its connection. */
 async function asked(): Promise<{ bench: Bench; request: FakeRequest }> {
   const bench = new Bench();
+  await bench.open();
   const request = bench.ask("acquire", guarded(new FakeRequest()), 5);
   await runMicrotasks();
   return { bench, request };
@@ -102,7 +113,7 @@ Deno.test("RedisNode guards extensions, too", async () => {
   await runMicrotasks();
   const extend = wire("EVALSHA", EXTEND.sha1, "1", "k", "v", "1000");
   assertEquals(bench.network.last.written, extend + AGE);
-  await bench.answer(":1\r\n:0\r\n");
+  await bench.answer(":1\r\n" + NONE);
   assertEquals(outcomes(request), ["quarantined"]);
   await bench.close();
 });
@@ -112,16 +123,35 @@ for (
     ["runs for less than the guard", uptime(59) + "+OK\r\n" + OLD, "quarantined", 1],
     ["may run for a moment less than the guard", uptime(60) + "+OK\r\n" + OLD, "quarantined", 1],
     ["runs for longer than the guard", uptime(61) + "+OK\r\n" + OLD, "granted", 0],
-    ["has no birth key", uptime(99) + "+OK\r\n:0\r\n", "quarantined", 1],
-    ["has a young birth key", uptime(99) + "+OK\r\n:59999\r\n", "quarantined", 1],
-    ["denies, and is young", uptime(1) + "$-1\r\n:0\r\n", "denied", 0],
+    ["had its clock set back below its start", uptime(-59) + "+OK\r\n" + OLD, "quarantined", 1],
+    ["sends an uptime that is no number", uptime("soon") + "+OK\r\n" + OLD, "quarantined", 1],
+    ["sends no uptime", bulk("# Server\r\n") + "+OK\r\n" + OLD, "granted", 0],
+    ["has no marker", uptime(99) + "+OK\r\n" + NONE, "quarantined", 1],
+    ["has a young marker", uptime(99) + "+OK\r\n" + age(59_999), "quarantined", 1],
+    ["has a marker of this moment", uptime(99) + "+OK\r\n" + age(0), "quarantined", 1],
+    ["has a marker of the future", uptime(99) + "+OK\r\n" + age(-1), "failed", 0],
+    ["has another's lock for a marker", uptime(99) + "+OK\r\n" + bulk("abc") + TIME, "failed", 0],
+    ["has an empty marker", uptime(99) + "+OK\r\n" + bulk("") + TIME, "failed", 0],
+    ["denies, and is young", uptime(1) + "$-1\r\n" + NONE, "denied", 0],
     ["may not tell its uptime", "-NOPERM no\r\n+OK\r\n" + OLD, "granted", 0],
-    ["may not tell its uptime, and is young", "-NOPERM no\r\n+OK\r\n:1\r\n", "quarantined", 1],
+    ["may not tell its uptime, and is young", "-NOPERM no\r\n+OK\r\n" + age(1), "quarantined", 1],
     ["knows no INFO", "-ERR unknown command\r\n+OK\r\n" + OLD, "granted", 0],
     ["is too busy to tell its uptime", "-BUSY script\r\n+OK\r\n" + OLD, "failed", 0],
-    ["may not tell its age", uptime(99) + "+OK\r\n-NOPERM no\r\n", "failed", 0],
-    ["has another kind of birth key", uptime(99) + "+OK\r\n-WRONGTYPE no\r\n", "failed", 0],
-    ["tells no number for its age", uptime(99) + "+OK\r\n$1\r\n9\r\n", "failed", 0],
+    ["does not let its marker be read", uptime(99) + "+OK\r\n-NOPERM no\r\n" + TIME, "failed", 0],
+    [
+      "does not let its clock be read",
+      uptime(99) + "+OK\r\n$1\r\n1\r\n-NOPERM no\r\n",
+      "failed",
+      0,
+    ],
+    ["has a marker of another type", uptime(99) + "+OK\r\n-WRONGTYPE no\r\n" + TIME, "failed", 0],
+    ["sends no time", uptime(99) + "+OK\r\n$1\r\n1\r\n$1\r\n9\r\n", "failed", 0],
+    [
+      "sends a time that is no number",
+      uptime(99) + "+OK\r\n$1\r\n1\r\n*2\r\n$1\r\nx\r\n$1\r\n0\r\n",
+      "failed",
+      0,
+    ],
     ["fails", uptime(99) + "-OOM no\r\n" + OLD, "failed", 0],
   ] as const
 ) {
@@ -186,12 +216,62 @@ Deno.test("RedisNode whose connection breaks ahead of the grant fails once", asy
   await bench.close();
 });
 
-Deno.test("RedisNode sends the script that tells the age where the server does not know it", async () => {
+Deno.test("RedisNode has a missing marker set by the server, with its own time", async () => {
   const { bench, request } = await asked();
-  await bench.answer(uptime(3_600) + "+OK\r\n" + NOSCRIPT);
-  assertEquals(bench.network.last.written, AGE_WHOLE);
-  await bench.answer(OLD);
-  assertEquals(outcomes(request), ["granted"]);
+  await bench.answer(uptime(3_600) + "+OK\r\n" + NONE);
+  assertEquals([outcomes(request), bench.network.last.written], [["quarantined"], SET_MARKER]);
+  const next = bench.ask("acquire", guarded(new FakeRequest()));
+  await runMicrotasks();
+  await bench.answer(":1\r\n+OK\r\n" + age(5));
+  assertEquals([outcomes(next), bench.network.last.written], [["quarantined"], ""]);
+  await bench.close();
+});
+
+for (
+  const [what, replies] of [
+    ["of an application", bulk("abc") + TIME],
+    ["of the future", age(-1)],
+    ["of another type", `-WRONGTYPE no\r\n${TIME}`],
+  ]
+) {
+  Deno.test(`RedisNode leaves a marker ${what} as it is`, async () => {
+    const { bench, request } = await asked();
+    await bench.answer(uptime(3_600) + "+OK\r\n" + replies);
+    assertEquals([outcomes(request), bench.network.last.written], [["failed"], ""]);
+    await bench.close();
+  });
+}
+
+Deno.test("RedisNode fails with the reason why the marker cannot be set, once it is known", async () => {
+  const { bench } = await asked();
+  await bench.answer(uptime(3_600) + "+OK\r\n" + NONE);
+  const request = bench.ask("acquire", guarded(new FakeRequest()), 4);
+  await runMicrotasks();
+  await bench.answer("-NOPERM no EVAL\r\n+OK\r\n" + NONE);
+  assertEquals(request.answers, [["failed", 4, "NOPERM no EVAL"]]);
+  await bench.close();
+});
+
+Deno.test("RedisNode says which key is no marker", async () => {
+  const { bench, request } = await asked();
+  await bench.answer(uptime(3_600) + "+OK\r\n" + age(-1));
+  assertEquals(
+    request.errors[0].message,
+    "Cannot tell the age of redis://h:6379: it has no time in the past under its key 'hasp:born'",
+  );
+  await bench.close();
+});
+
+Deno.test("RedisNode keeps out a server whose run id has changed, whatever its uptime", async () => {
+  const bench = await ready();
+  for (const [runId, outcome] of [["one", "granted"], ["two", "quarantined"], ["two", "granted"]]) {
+    await bench.hangUp();
+    await bench.reconnect();
+    const request = bench.ask("acquire", guarded(new FakeRequest()));
+    await runMicrotasks();
+    await bench.answer(uptime(3_600, runId) + OLD + "+OK\r\n" + OLD);
+    assertEquals(outcomes(request), [outcome]);
+  }
   await bench.close();
 });
 
@@ -204,7 +284,7 @@ Deno.test("RedisNode asks for the age anew behind a script that it sends again",
   assertEquals(bench.network.last.written, extend + AGE);
   await bench.answer(":1\r\n");
   assertEquals(request.answers, []);
-  await bench.answer(":5\r\n"); // emptied between the two
+  await bench.answer(age(5)); // emptied between the two
   assertEquals(outcomes(request), ["quarantined"]);
   await bench.close();
 });
@@ -216,10 +296,10 @@ Deno.test("RedisNode guards what is asked with a ticket", async () => {
   await bench.join(request);
   const join = wire("EVALSHA", ACQUIRE_OR_WAIT.sha1, "1", "k", "v", "1000", ENTRY, "0", `${SCORE}`);
   assertEquals(bench.commands.written, INFO + join + AGE);
-  await bench.reply(uptime(3_600) + ":1\r\n:0\r\n");
+  await bench.reply(uptime(3_600) + ":1\r\n" + age(0));
   assertEquals(outcomes(request), ["quarantined"]);
   const next = await bench.join(guarded(new TicketBallot()));
-  await bench.reply("*5\r\n:500\r\n:0\r\n:1\r\n:1\r\n:1\r\n:0\r\n");
+  await bench.reply("*5\r\n:500\r\n:0\r\n:1\r\n:1\r\n:1\r\n" + age(0));
   assertEquals([outcomes(next), next.queued.length], [[], 1]);
   await bench.close();
 });
@@ -243,8 +323,8 @@ Deno.test("RedisNode tells each cause of a quarantine once", async () => {
   await acquire(uptime(50) + "+OK\r\n" + OLD);
   await acquire("+OK\r\n" + OLD);
   await bench.clock.advance(5_000);
-  await acquire("+OK\r\n:0\r\n");
-  await acquire("+OK\r\n:3\r\n");
+  await acquire("+OK\r\n" + age(0));
+  await acquire("+OK\r\n" + age(3));
   assertEquals(told, [
     ["redis://h:6379", "restarted", 11_000],
     ["redis://h:6379", "emptied", 60_000],
@@ -253,19 +333,21 @@ Deno.test("RedisNode tells each cause of a quarantine once", async () => {
   await bench.close();
 });
 
-Deno.test("RedisNode with the guard tells no count that is older than its restart, and what it has to be above", async () => {
+Deno.test("RedisNode with the guard withholds a count that may be older than its restart, by the node's clock alone", async () => {
   const { bench, request } = await asked();
   await bench.answer(uptime(120) + "+OK\r\n" + OLD);
   assertEquals(outcomes(request), ["granted"]);
-  const restartedUs = FENCE - 119_000 * 1_000; // an uptime is a second less than it says
-  const floorUs = restartedUs + GUARD_MS * 1_000;
-  for (const [count, told] of [[floorUs - 1, undefined], [floorUs, floorUs]] as const) {
-    const fenced = guarded(new FencedBallot());
-    bench.ask("acquire", fenced, 1);
-    await runMicrotasks();
-    await bench.answer(`:${count}\r\n${OLD}`);
-    assertEquals([outcomes(fenced), fenced.counts], [["granted"], [told]]);
-    assertEquals(fenced.counterFloorNext, told === undefined ? FENCE : undefined);
+  // An uptime is a second less than it says, and a counter up to 61 seconds ahead of the clock.
+  const floorUs = (TIME_MS - 119_000 + 61_000) * 1_000;
+  for (const [count, counted] of [[floorUs - 1, undefined], [floorUs, floorUs]] as const) {
+    for (const hint of [1, TIME_MS * 1_000, TIME_MS * 2_000]) {
+      const fenced = Object.assign(guarded(new FencedBallot()), { counterFloor: hint });
+      bench.ask("acquire", fenced, 1);
+      await runMicrotasks();
+      await bench.answer(`:${count}\r\n${OLD}`);
+      assertEquals([outcomes(fenced), fenced.counts], [["granted"], [counted]]);
+      assertEquals(fenced.counterFloorNext, counted === undefined ? floorUs : undefined);
+    }
   }
   await bench.close();
 });

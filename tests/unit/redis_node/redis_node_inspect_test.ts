@@ -4,15 +4,15 @@ import { runMicrotasks } from "../../support/fake_clock.ts";
 import { wire } from "../../support/fake_transport.ts";
 import { Bench, LOST } from "../../support/redis_node_bench.ts";
 
-Deno.test("RedisNode.inspect() asks for the value, the TTL and who waits in one piece", async () => {
+Deno.test("RedisNode.inspect() asks for the value, the TTL, who waits and the type in one piece", async () => {
   const bench = new Bench();
   const transport = await bench.open();
   const inspecting = bench.node.inspect("é");
   await runMicrotasks();
   assertEquals(transport.writes, [
-    wire("GET", "é") + wire("PTTL", "é") + wire("ZCARD", "hasp:queue:é"),
+    wire("GET", "é") + wire("PTTL", "é") + wire("ZCARD", "hasp:queue:é") + wire("TYPE", "é"),
   ]);
-  await bench.answer("$1\r\nv\r\n:700\r\n:2\r\n");
+  await bench.answer("$1\r\nv\r\n:700\r\n:2\r\n+string\r\n");
   assertEquals(await inspecting, { value: "v", remainingMs: 700, waiters: 2 });
   await bench.close();
 });
@@ -58,7 +58,7 @@ for (
     await bench.open();
     const inspecting = bench.node.inspect("k");
     await runMicrotasks();
-    await bench.answer(replies);
+    await bench.answer(`${replies}+string\r\n`);
     assertEquals(await inspecting, state);
     await bench.close();
   });
@@ -66,9 +66,9 @@ for (
 
 for (
   const [what, replies] of [
-    ["GET", "-WRONGTYPE no string\r\n:-1\r\n"],
-    ["PTTL", "$1\r\nv\r\n-WRONGTYPE no string\r\n"],
-    ["both", "-WRONGTYPE no string\r\n-WRONGTYPE no other\r\n"],
+    ["GET", "-NOPERM no\r\n:-1\r\n"],
+    ["PTTL", "$1\r\nv\r\n-NOPERM no\r\n"],
+    ["both", "-NOPERM no\r\n-BUSY no\r\n"],
   ] as const
 ) {
   Deno.test(`RedisNode.inspect() rejects with an error reply to ${what}`, async () => {
@@ -76,8 +76,8 @@ for (
     await bench.open();
     const rejected = assertRejects(() => bench.node.inspect("k"), ReplyError);
     await runMicrotasks();
-    await bench.answer(`${replies}:0\r\n`);
-    assertEquals((await rejected).message, "WRONGTYPE no string");
+    await bench.answer(`${replies}:0\r\n+string\r\n`);
+    assertEquals((await rejected).message, "NOPERM no");
     await bench.close();
   });
 }
@@ -95,7 +95,7 @@ for (
     await bench.open();
     const outcome = bench.node.inspect("k").catch((error) => error);
     await runMicrotasks();
-    await bench.answer(`${replies}:0\r\n`);
+    await bench.answer(`${replies}:0\r\n+string\r\n`);
     assertInstanceOf(await outcome, ProtocolError);
     await bench.close();
   });
@@ -119,5 +119,37 @@ Deno.test("RedisNode.inspect() rejects at once while the node is down", async ()
   await bench.open();
   await bench.hangUp();
   assertEquals((await assertRejects(() => bench.node.inspect("k"), ConnectionError)).message, LOST);
+  await bench.close();
+});
+
+for (
+  const [pttl, remainingMs] of [[-1, Infinity], [700, 700]] as const
+) {
+  for (
+    const [reply, type] of [
+      ["+list\r\n", "list"],
+      ["+zset\r\n", "zset"],
+      ["-NOPERM no TYPE\r\n", "value of another type"],
+    ] as const
+  ) {
+    Deno.test(`RedisNode.inspect() of a ${type} that lives for ${remainingMs} ms has its type`, async () => {
+      const bench = new Bench();
+      await bench.open();
+      const inspecting = bench.node.inspect("k");
+      await runMicrotasks();
+      await bench.answer(`-WRONGTYPE no string\r\n:${pttl}\r\n:0\r\n${reply}`);
+      assertEquals(await inspecting, { value: "", remainingMs, waiters: 0, type });
+      await bench.close();
+    });
+  }
+}
+
+Deno.test("RedisNode.inspect() of a list that expired in between is undefined", async () => {
+  const bench = new Bench();
+  await bench.open();
+  const inspecting = bench.node.inspect("k");
+  await runMicrotasks();
+  await bench.answer("-WRONGTYPE no string\r\n:-2\r\n:0\r\n+none\r\n");
+  assertEquals(await inspecting, undefined);
   await bench.close();
 });

@@ -9,7 +9,7 @@ import {
   BUSY_DELAY_MS,
   ENTRY,
   HEARD,
-  leftover,
+  laterRelease,
   NOSCRIPT,
   PROBE,
   RECONNECT_MS,
@@ -99,7 +99,7 @@ Deno.test("RedisNode.release() with a ticket that is sent again tells nothing of
   await bench.reply("-BUSY no\r\n");
   await bench.clock.advance(BUSY_DELAY_MS);
   await runMicrotasks();
-  assertEquals(bench.commands.written, leftover());
+  assertEquals(bench.commands.written, laterRelease());
   await bench.close();
 });
 

@@ -80,6 +80,7 @@ for (
 ) {
   Deno.test(`RedisNode.${operation}() of ${JSON.stringify(keys)} writes ${words[0]}`, async () => {
     const bench = new Bench();
+    await bench.open();
     bench.ask(operation, new FakeRequest(keys));
     await runMicrotasks();
     assertEquals(bench.network.last.written, wire(...words));
@@ -90,6 +91,7 @@ for (
 for (const operation of ["acquire", "extend", "release"] as const) {
   Deno.test(`RedisNode.${operation}() encodes its command once for all nodes`, async () => {
     const [bench, other] = [new Bench(), new Bench()];
+    await Promise.all([bench.open(), other.open()]);
     const request = bench.ask(operation);
     const { shared } = request;
     assertInstanceOf(shared, Uint8Array);
@@ -124,26 +126,56 @@ Deno.test("RedisNode writes what one tick asks in one piece, in order", async ()
   await bench.close();
 });
 
-// Scripts that the server does not know
+// Scripts
 
 for (
-  const [operation, keys, source, args] of [
-    ["acquire", ["k", "l"], ACQUIRE_ALL.source, ["v", "1000"]],
-    ["extend", ["k"], EXTEND.source, ["v", "1000"]],
-    ["extend", ["k", "l"], EXTEND.source, ["v", "1000"]],
-    ["release", ["k"], RELEASE.source, ["v"]],
-    ["release", ["k", "l"], RELEASE_QUEUED.source, ["v"]],
+  const [operation, keys, { source, sha1 }, args] of [
+    ["acquire", ["k", "l"], ACQUIRE_ALL, ["v", "1000"]],
+    ["extend", ["k"], EXTEND, ["v", "1000"]],
+    ["extend", ["k", "l"], EXTEND, ["v", "1000"]],
+    ["release", ["k"], RELEASE, ["v"]],
+    ["release", ["k", "l"], RELEASE_QUEUED, ["v"]],
   ] as const
 ) {
   const what = `RedisNode.${operation}() of ${keys.length}`;
-  const script = wire("EVAL", source, String(keys.length), ...keys, ...args);
+  const words = [String(keys.length), ...keys, ...args];
+  const whole = wire("EVAL", source, ...words);
+  const digest = wire("EVALSHA", sha1, ...words);
+
+  Deno.test(`${what} sends the script whole the first time on a connection, and its digest from then on`, async () => {
+    const bench = new Bench();
+    const transport = await bench.connect();
+    transport.writes.length = 0;
+    for (const reply of [undefined, ":1\r\n", ":0\r\n", "-OOM no\r\n"]) {
+      if (reply !== undefined) await bench.answer(reply.repeat(transport.writes.length && 2));
+      for (const request of [new FakeRequest(keys), new FakeRequest(keys)]) {
+        bench.ask(operation, request);
+      }
+      await runMicrotasks();
+      assertEquals(transport.written, (reply === undefined ? whole : digest) + digest);
+    }
+    await bench.close();
+  });
+
+  Deno.test(`${what} sends the script whole again on the next connection`, async () => {
+    const bench = new Bench();
+    await bench.open();
+    await bench.hangUp();
+    await bench.reconnect();
+    bench.network.last.writes.length = 0;
+    bench.ask(operation, new FakeRequest(keys));
+    await runMicrotasks();
+    assertEquals(bench.network.last.written, whole);
+    await bench.close();
+  });
 
   Deno.test(`${what} sends the script whole on NOSCRIPT, and counts its reply`, async () => {
     const bench = new Bench();
+    await bench.open();
     const request = bench.ask(operation, new FakeRequest(keys), 4);
     await runMicrotasks();
     await bench.answer(NOSCRIPT);
-    assertEquals(bench.network.last.written, script);
+    assertEquals(bench.network.last.written, whole);
     assertEquals(request.answers, []);
     await bench.answer(":1\r\n");
     assertEquals(request.answers, [["granted", 4, bench.clock.monotonicMs()]]);
@@ -151,8 +183,40 @@ for (
     await bench.close();
   });
 
+  Deno.test(`${what} sends one whole script for many calls that are answered with NOSCRIPT`, async () => {
+    const bench = new Bench();
+    await bench.open();
+    const requests = Array.from({ length: 50 }, () => bench.ask(operation, new FakeRequest(keys)));
+    await runMicrotasks();
+    await bench.answer(NOSCRIPT.repeat(50));
+    assertEquals(bench.network.last.written, whole + digest.repeat(49));
+    bench.ask(operation, new FakeRequest(keys));
+    await runMicrotasks();
+    await bench.answer(":1\r\n".repeat(50));
+    for (const { answers } of requests) {
+      assertEquals(answers.map(([outcome]) => outcome), ["granted"]);
+    }
+    await bench.answer(NOSCRIPT); // flushed once more
+    assertEquals(bench.network.last.written, whole);
+    await bench.close();
+  });
+
+  Deno.test(`${what} sends the script whole on a second NOSCRIPT to one request`, async () => {
+    const bench = new Bench();
+    await bench.open();
+    const requests = [0, 1].map(() => bench.ask(operation, new FakeRequest(keys)));
+    await runMicrotasks();
+    await bench.answer(NOSCRIPT.repeat(2));
+    await bench.answer(":1\r\n" + NOSCRIPT); // flushed between the two
+    assertEquals(bench.network.last.written, whole);
+    await bench.answer(":1\r\n");
+    assertEquals(requests.map(({ answers }) => answers[0][0]), ["granted", "granted"]);
+    await bench.close();
+  });
+
   Deno.test(`${what} fails on NOSCRIPT to the whole script`, async () => {
     const bench = new Bench();
+    await bench.open();
     const request = bench.ask(operation, new FakeRequest(keys));
     await runMicrotasks();
     await bench.answer(NOSCRIPT);
@@ -164,12 +228,13 @@ for (
 
   Deno.test(`${what} on NOSCRIPT when it is no longer wanted ${operation === "release" ? "sends the script all the same" : "fails, and sends nothing"}`, async () => {
     const bench = new Bench();
+    await bench.open();
     const request = bench.ask(operation, new FakeRequest(keys));
     await runMicrotasks();
     request.wanted = false;
     await bench.answer(NOSCRIPT);
     const released = operation === "release";
-    assertEquals(bench.network.last.written, released ? script : "");
+    assertEquals(bench.network.last.written, released ? whole : "");
     assertEquals(request.answers, released ? [] : [["failed", 0, NOSCRIPT.slice(1, -2)]]);
     await bench.close();
   });

@@ -6,7 +6,7 @@ import { RELEASE } from "../../../src/redis_node/scripts/release.ts";
 import { FakeRequest } from "../../support/fake_request.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 import { wire } from "../../support/fake_transport.ts";
-import { Bench, leftover, LOST, NAME, NOSCRIPT } from "../../support/redis_node_bench.ts";
+import { Bench, laterRelease, LOST, NAME, NOSCRIPT } from "../../support/redis_node_bench.ts";
 
 // How it votes
 
@@ -41,6 +41,8 @@ for (const operation of ["acquire", "extend", "release"] as const) {
     const reply of ["+ok\r\n", "+QUEUED\r\n", "$2\r\nOK\r\n", "$1\r\n1\r\n", ":4\r\n", ":-1\r\n"]
       .concat(":9007199254740993\r\n", "*1\r\n:1\r\n", "*0\r\n", "+\r\n")
       .concat("*3\r\n:500\r\n:0\r\n:1\r\n", operation === "release" ? [] : ":3\r\n")
+      .concat(operation === "extend" ? [] : ":2\r\n")
+      .concat(operation === "acquire" ? [":0\r\n", ":1\r\n"] : ["+OK\r\n", "$-1\r\n", "*-1\r\n"])
   ) {
     Deno.test(`RedisNode.${operation}() fails on the unexpected reply ${JSON.stringify(reply)}`, async () => {
       const bench = new Bench();
@@ -95,6 +97,67 @@ for (const [reply, othersWait] of [[":3\r\n", true], [":1\r\n", undefined]] as c
     await bench.close();
   });
 }
+
+for (
+  const reply of ["+OK\r\n", "$-1\r\n", "*-1\r\n", ":2\r\n", ":3\r\n", ":1700000000000000\r\n"]
+) {
+  Deno.test(`RedisNode.acquire() of several keys fails on the unexpected reply ${JSON.stringify(reply)}`, async () => {
+    const bench = new Bench();
+    const request = bench.ask("acquire", new FakeRequest(["k", "l"]), 2);
+    await runMicrotasks();
+    await bench.answer(reply);
+    assertEquals(request.answers, [
+      ["failed", 2, `Cannot read vote as ${NAME} sent another reply`],
+    ]);
+    await bench.close();
+  });
+}
+
+Deno.test("RedisNode.extend() answers that keys are missing by 2, where the request knows that", async () => {
+  const bench = new Bench();
+  await bench.open();
+  const missing: (number | undefined)[][] = [];
+  const request = Object.assign(new FakeRequest(["k", "l"]), {
+    missing: (nodeIndex: number, atMs?: number) => void missing.push([nodeIndex, atMs]),
+  });
+  bench.ask("extend", request, 6);
+  await runMicrotasks();
+  await bench.answer(":2\r\n");
+  assertEquals([missing, request.answers], [[[6, bench.clock.monotonicMs()]], []]);
+  await bench.close();
+});
+
+for (
+  const [keys, reply] of [
+    [["k"], "$-1\r\n"],
+    [["k", "l"], ":0\r\n"],
+  ] as const
+) {
+  Deno.test(`RedisNode.acquire() of ${keys.length} that is denied says that no key stands there`, async () => {
+    const bench = new Bench();
+    const request = new FakeRequest(keys);
+    request.maybeSet = 0b10001;
+    bench.ask("acquire", request, 2);
+    assertEquals(request.maybeSet, 0b10101);
+    await runMicrotasks();
+    await bench.answer(reply);
+    assertEquals([request.answers[0][0], request.maybeSet], ["denied", 0b10001]);
+    await bench.close();
+  });
+}
+
+Deno.test("RedisNode.extend() that is denied says nothing of whether a key stands there", async () => {
+  const bench = new Bench();
+  await bench.open();
+  for (const reply of [":0\r\n", ":2\r\n"]) {
+    const request = Object.assign(new FakeRequest(), { maybeSet: 0b100 });
+    bench.ask("extend", request, 2);
+    await runMicrotasks();
+    await bench.answer(reply);
+    assertEquals([request.answers[0][0], request.maybeSet], ["denied", 0b100]);
+  }
+  await bench.close();
+});
 
 Deno.test("RedisNode tells each seat its own reply", async () => {
   const bench = new Bench();
@@ -157,13 +220,13 @@ Deno.test("RedisNode sends a release for which there was no room once there is s
   await bench.answer(":0\r\n".repeat(2 * QUEUE_LENGTH_MAX));
   await bench.clock.advance(refused.ttlMs - 1);
   await runMicrotasks();
-  assertEquals(transport.written, leftover("refused"));
+  assertEquals(transport.written, laterRelease("refused"));
   await bench.close();
 });
 
 // Where a key may stand
 
-for (const operation of ["acquire", "extend"] as const) {
+for (const operation of ["acquire"] as const) {
   Deno.test(`RedisNode.${operation}() says that a key may stand, from the moment it is asked`, async () => {
     const bench = new Bench();
     const request = new FakeRequest();
@@ -215,21 +278,23 @@ for (const operation of ["acquire", "extend"] as const) {
   });
 }
 
-Deno.test("RedisNode.release() says nothing of whether a key may stand", async () => {
-  const bench = new Bench();
-  const ballots = [0b0, 0b111].map((maybeSet) => Object.assign(new FakeRequest(), { maybeSet }));
-  for (const request of ballots) bench.ask("release", request, 1);
-  await runMicrotasks();
-  assertEquals(ballots.map(({ maybeSet }) => maybeSet), [0b0, 0b111]);
-  await bench.hangUp();
-  assertEquals(ballots.map(({ maybeSet }) => maybeSet), [0b0, 0b111]);
-  await bench.close();
-});
+for (const operation of ["extend", "release"] as const) {
+  Deno.test(`RedisNode.${operation}() says nothing of whether a key may stand`, async () => {
+    const bench = new Bench();
+    const requests = [0b0, 0b111].map((maybeSet) => Object.assign(new FakeRequest(), { maybeSet }));
+    for (const request of requests) bench.ask(operation, request, 1);
+    await runMicrotasks();
+    assertEquals(requests.map(({ maybeSet }) => maybeSet), [0b0, 0b111]);
+    await bench.hangUp();
+    assertEquals(requests.map(({ maybeSet }) => maybeSet), [0b0, 0b111]);
+    await bench.close();
+  });
+}
 
 Deno.test("RedisNode says that no key stands where the script was not sent after NOSCRIPT", async () => {
   const bench = new Bench();
   const transport = await bench.open();
-  const request = bench.ask("extend", new FakeRequest(), 2);
+  const request = bench.ask("acquire", new FakeRequest(["k", "l"]), 2);
   await runMicrotasks();
   transport.feed(`${NOSCRIPT}*x\r\n`); // the stream breaks in the tick that brought the reply
   await runMicrotasks();

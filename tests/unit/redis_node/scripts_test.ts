@@ -1,5 +1,9 @@
-import { assertEquals, assertStringIncludes } from "@std/assert";
-import { COUNTER_TTL_MS } from "../../../src/fencing/token.ts";
+import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import {
+  COUNTER_AGE_MAX_MS,
+  COUNTER_TTL_MS,
+  HINT_TOLERANCE_MS,
+} from "../../../src/fencing/token.ts";
 import type { Script } from "../../../src/redis_node/scripts/script.ts";
 import { scripts } from "../../support/scripts.ts";
 
@@ -16,7 +20,7 @@ for (const [name, { source, sha1 }] of SCRIPTS) {
 }
 
 Deno.test("every script is one of its own", () => {
-  assertEquals(SCRIPTS.length, 11);
+  assertEquals(SCRIPTS.length, 10);
   assertEquals(new Set(SCRIPTS.map(([, { sha1 }]) => sha1)).size, SCRIPTS.length);
 });
 
@@ -35,7 +39,16 @@ Deno.test("the scripts' numbers and names are those of their constants", () => {
     assertStringIncludes(source, `'${scripts.queueOf("")}' .. key`);
     assertStringIncludes(source, `.. '${NOTIFIED_SUFFIX}'`);
   }
-  for (const { source } of [scripts.ACQUIRE_COUNTED, scripts.ACQUIRE_FENCED, scripts.RAISE]) {
-    assertStringIncludes(source, `'PX', ${COUNTER_TTL_MS})`);
+});
+
+Deno.test("the numbers in the scripts that count are those of their constants", () => {
+  const scriptsThatCount = [scripts.ACQUIRE_COUNTED, scripts.ACQUIRE_FENCED, scripts.RAISE];
+  for (const { source } of scriptsThatCount) {
+    assertStringIncludes(source, ` ${HINT_TOLERANCE_MS * 1_000} `);
+    assertStringIncludes(source, ` ${Number.MAX_SAFE_INTEGER} `);
+    assertStringIncludes(source, `'${scripts.COUNTER_PREFIX}' .. `);
+    assertMatch(source, new RegExp(`\\b${COUNTER_TTL_MS}\\b`, "u"));
   }
+  const [{ source }] = scriptsThatCount;
+  assertStringIncludes(source, ` - ${COUNTER_AGE_MAX_MS * 1_000} `);
 });

@@ -1,12 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import type { Clock } from "../../../src/time/clock.ts";
 import { encodeCommand } from "../../../src/redis/encoder.ts";
-import {
-  ACQUIRE_COUNTED,
-  ACQUIRE_FENCED,
-  EXTEND_FENCED,
-  RAISE,
-} from "../../../src/redis_node/scripts/fencing.ts";
+import { ACQUIRE_COUNTED, ACQUIRE_FENCED, RAISE } from "../../../src/redis_node/scripts/fencing.ts";
 import type { Script } from "../../../src/redis_node/scripts/script.ts";
 import { MemoryRedis } from "../../../src/testing/mod.ts";
 import { WRONGTYPE } from "../../support/queue_bench.ts";
@@ -15,7 +10,11 @@ const NOW_MS = 1_700_000_000_000;
 const NOW_US = NOW_MS * 1_000;
 /** Ahead of the server's clock. */
 const HINT = NOW_US + 1_000_000;
-const WEEK = ":604800000";
+const MINUTE_US = 60_000_000;
+const DAY_US = 86_400_000_000;
+const DAY_MS = DAY_US / 1_000;
+/** What a new counter's life is. */
+const LIFE = `:${8 * DAY_MS}`;
 
 const latin1 = new TextDecoder("latin1");
 
@@ -36,15 +35,11 @@ class Bench {
   }
 
   count(key = "k", hint = HINT): string {
-    return this.#call(ACQUIRE_COUNTED, `${key} hasp:fence:${key}`, "v", 1_000, hint);
+    return this.#call(ACQUIRE_COUNTED, key, "v", 1_000, hint);
   }
 
   acquire(keys: string, ticket = "", hint = HINT): string {
     return this.#call(ACQUIRE_FENCED, keys, "v", 1_000, ticket, ticket === "" ? 1 : 0, 5, hint);
-  }
-
-  extend(keys: string, token: number | string): string {
-    return this.#call(EXTEND_FENCED, keys, "v", 2_000, token);
   }
 
   raise(keys: string, token: number | string, value = "v"): string {
@@ -64,19 +59,32 @@ const ACQUIRES: Record<string, (bench: Bench, hint?: number) => string> = {
 };
 
 for (const [name, acquire] of Object.entries(ACQUIRES)) {
-  Deno.test(`MemoryRedis starts a counter by ${name} from the hint or its clock, whichever is ahead`, () => {
-    for (const [hint, start] of [[HINT, HINT], [NOW_US - 1, NOW_US], [1, NOW_US]]) {
+  for (
+    const [hint, start] of [
+      [HINT, HINT],
+      [NOW_US - MINUTE_US, NOW_US - MINUTE_US],
+      [NOW_US + MINUTE_US, NOW_US + MINUTE_US],
+      [NOW_US + MINUTE_US + 1, NOW_US],
+      [NOW_US - MINUTE_US - 1, NOW_US],
+      [9e15, NOW_US],
+      [1, NOW_US],
+    ]
+  ) {
+    Deno.test(`MemoryRedis starts a counter by ${name} from ${start} with the hint ${hint}`, () => {
       const bench = new Bench();
-      assertEquals(acquire(bench, hint), `:${start + 1}`);
-      assertEquals(bench.counter("k"), [`${start + 1}`, WEEK]);
+      assertEquals(acquire(bench, hint), `:${start}`);
+      const leadMs = name === "ACQUIRE_FENCED" ? Math.max(0, (start - NOW_US) / 1_000) : 0;
+      assertEquals(bench.counter("k"), [`${start}`, `:${8 * DAY_MS + leadMs}`]);
       assertEquals([bench.ask("GET", "k"), bench.ask("PTTL", "k")], ["$1\r\nv", ":1000"]);
-    }
-  });
+    });
+  }
 
-  Deno.test(`MemoryRedis counts on by ${name}, whatever the hint is, and gives the counter a new life`, () => {
-    const bench = new Bench();
-    bench.ask("SET", "hasp:fence:k", 5_000_000, "PX", 500);
-    assertEquals([acquire(bench), bench.counter("k")], [":5000001", ["5000001", WEEK]]);
+  Deno.test(`MemoryRedis counts on by ${name}, whatever the hint is`, () => {
+    for (const hint of [HINT, NOW_US, 1, 9e15]) {
+      const bench = new Bench();
+      bench.ask("SET", "hasp:fence:k", HINT + 7, "PX", 5_000);
+      assertEquals([acquire(bench, hint), bench.counter("k")[0]], [`:${HINT + 8}`, `${HINT + 8}`]);
+    }
   });
 
   Deno.test(`MemoryRedis neither sets nor counts by ${name} where the key is there`, () => {
@@ -86,49 +94,82 @@ for (const [name, acquire] of Object.entries(ACQUIRES)) {
     assertEquals(bench.ask("GET", "k"), "$1\r\nw");
   });
 
-  Deno.test(`MemoryRedis starts a counter anew by ${name} once its week is over`, () => {
+  Deno.test(`MemoryRedis starts a counter above what it was by ${name} once its life is over`, () => {
     const bench = new Bench();
     acquire(bench);
-    bench.nowMs += 604_800_001;
-    assertEquals(acquire(bench, 1), `:${bench.nowMs * 1_000 + 1}`);
+    bench.nowMs += 9 * DAY_MS;
+    assertEquals(acquire(bench, 1), `:${bench.nowMs * 1_000}`);
   });
-}
 
-for (const [text, start] of [["0", true], ["-7", true], ["-1", true], ["1", false]] as const) {
-  Deno.test(`MemoryRedis ${start ? "starts anew" : "counts on"} by ACQUIRE_COUNTED from a counter of ${text}`, () => {
+  for (
+    const [what, text] of [
+      ["no integer", "x"],
+      ["with a leading zero", "007"],
+      ["with a space", " 7"],
+      ["negative", "-7"],
+      ["just negative", "-1"],
+      ["as high as can be", "9007199254740991"],
+      ["beyond safe integers", "9007199254740993"],
+      ["beyond all integers", "9223372036854775807"],
+      ["empty", ""],
+    ]
+  ) {
+    Deno.test(`MemoryRedis refuses by ${name} a counter that is ${what}, and leaves it as it is`, () => {
+      const bench = new Bench();
+      bench.ask("SET", "hasp:fence:k", text, "PX", 5_000);
+      const reply = acquire(bench);
+      assertEquals([reply[0], reply.includes("hasp:fence:k")], ["-", true]);
+      assertEquals(bench.ask("GET", "hasp:fence:k"), `$${text.length}\r\n${text}`.trimEnd());
+      assertEquals(bench.ask("PTTL", "hasp:fence:k"), ":5000");
+    });
+  }
+
+  Deno.test(`MemoryRedis refuses by ${name} to count where its clock is beyond all counters, and recovers`, () => {
     const bench = new Bench();
-    bench.ask("SET", "hasp:fence:k", text);
-    assertEquals(bench.count(), start ? `:${HINT + 1}` : ":2");
+    bench.nowMs = 9_007_199_254_741_000;
+    assertEquals(acquire(bench)[0], "-");
+    bench.ask("DEL", "k");
+    bench.nowMs = NOW_MS;
+    assertEquals(acquire(bench), `:${HINT}`);
   });
 }
 
-for (
-  const [text, error] of [
-    ["x", "ERR value is not an integer or out of range"],
-    ["007", "ERR value is not an integer or out of range"],
-    ["9223372036854775807", "ERR increment or decrement would overflow"],
-  ]
-) {
-  Deno.test(`MemoryRedis refuses by ACQUIRE_COUNTED a counter of ${text}, with the key set`, () => {
+Deno.test("MemoryRedis gives a counter a new life by ACQUIRE_COUNTED when it is a day old, by its own clock", () => {
+  for (
+    const [ageUs, hint, renewed] of [
+      [DAY_US + 1, NOW_US, true],
+      [DAY_US + 1, HINT, true],
+      [DAY_US, NOW_US, false],
+      [DAY_US + 1, 9e15, true],
+      [DAY_US, 9e15, false],
+      [5 * DAY_US, NOW_US - 5 * DAY_US, false], // a client that is behind renews nothing
+    ] as const
+  ) {
     const bench = new Bench();
-    bench.ask("SET", "hasp:fence:k", text);
-    const where = `script: ${ACQUIRE_COUNTED.sha1}, on @user_script:2.`;
-    assertEquals([bench.count(), bench.ask("EXISTS", "k")], [`-${error} ${where}`, ":1"]);
-  });
-}
-
-Deno.test("MemoryRedis starts anew by ACQUIRE_FENCED where a counter is no number", () => {
-  const bench = new Bench();
-  bench.ask("SET", "hasp:fence:k", "x");
-  assertEquals([bench.acquire("k"), bench.counter("k")], [`:${HINT + 1}`, [`${HINT + 1}`, WEEK]]);
+    const before = NOW_US - ageUs;
+    bench.ask("SET", "hasp:fence:k", before, "PX", 5_000);
+    const start = Math.abs(hint - NOW_US) <= MINUTE_US ? hint : NOW_US;
+    const count = renewed ? start : before + 1;
+    assertEquals(bench.count("k", hint), `:${count}`);
+    assertEquals(bench.counter("k"), [`${count}`, renewed ? LIFE : ":5000"]);
+  }
 });
 
 Deno.test("MemoryRedis counts for several keys from the highest, and all of them alike", () => {
   const bench = new Bench();
-  bench.ask("SET", "hasp:fence:k", HINT + 50);
-  bench.ask("SET", "hasp:fence:l", HINT + 90);
-  assertEquals(bench.acquire("k l m"), `:${HINT + 91}`);
-  for (const key of ["k", "l", "m"]) assertEquals(bench.counter(key), [`${HINT + 91}`, WEEK]);
+  bench.ask("SET", "hasp:fence:k", HINT + 50_000);
+  bench.ask("SET", "hasp:fence:l", HINT + 90_000);
+  const count = `${HINT + 90_001}`;
+  assertEquals(bench.acquire("k l m"), `:${count}`);
+  const life = `:${8 * DAY_MS + Math.ceil((Number(count) - NOW_US) / 1_000)}`;
+  for (const key of ["k", "l", "m"]) assertEquals(bench.counter(key), [count, life]);
+});
+
+Deno.test("MemoryRedis refuses by ACQUIRE_FENCED where one of several counters is none, and sets no key", () => {
+  const bench = new Bench();
+  bench.ask("SET", "hasp:fence:l", "x");
+  assertEquals(bench.acquire("k l m")[0], "-");
+  assertEquals(bench.ask("EXISTS", "k", "l", "m", "hasp:fence:k", "hasp:fence:m"), ":0");
 });
 
 Deno.test("MemoryRedis puts a ticket into the queue by ACQUIRE_FENCED, and counts once it is its turn", () => {
@@ -137,28 +178,40 @@ Deno.test("MemoryRedis puts a ticket into the queue by ACQUIRE_FENCED, and count
   assert(bench.acquire("k", "x:1").startsWith("*5\r\n:700\r\n:0\r\n:1\r\n:5\r\n"));
   assertEquals(bench.counter("k"), ["none", ":-2"]);
   bench.ask("DEL", "k");
-  assertEquals(bench.acquire("k", "x:1"), `:${HINT + 1}`);
+  assertEquals(bench.acquire("k", "x:1"), `:${HINT}`);
   assertEquals(bench.ask("ZCARD", "hasp:queue:k"), ":0");
 });
 
 Deno.test("MemoryRedis leaves queues alone by ACQUIRE_FENCED without a ticket", () => {
   const bench = new Bench();
   bench.ask("ZADD", "hasp:queue:k", 5, "x:1");
-  assertEquals([bench.acquire("k"), bench.ask("ZCARD", "hasp:queue:k")], [`:${HINT + 1}`, ":1"]);
+  assertEquals([bench.acquire("k"), bench.ask("ZCARD", "hasp:queue:k")], [`:${HINT}`, ":1"]);
 });
 
 Deno.test("MemoryRedis raises by RAISE to the token, or answers with what is higher", () => {
   const bench = new Bench();
   bench.count();
-  assertEquals([bench.raise("k", HINT + 9), bench.counter("k")[0]], [
-    `:${HINT + 9}`,
-    `${HINT + 9}`,
-  ]);
+  const token = HINT + 9_000_000;
+  assertEquals(bench.raise("k", token), `:${token}`);
+  assertEquals(bench.counter("k"), [`${token}`, `:${8 * DAY_MS + 10_000}`]);
   bench.ask("PEXPIRE", "hasp:fence:k", 5);
-  assertEquals([bench.raise("k", HINT), bench.counter("k")], [
-    `:${HINT + 9}`,
-    [`${HINT + 9}`, WEEK],
-  ]);
+  assertEquals(bench.raise("k", HINT), `:${token}`);
+  assertEquals(bench.counter("k"), [`${token}`, `:${8 * DAY_MS + 10_000}`]);
+});
+
+Deno.test("MemoryRedis keeps a counter that RAISE put years ahead until a week after its clock has reached it", () => {
+  const bench = new Bench();
+  bench.ask("SET", "k", "v");
+  const years = 10 * 365 * DAY_US;
+  assertEquals(bench.raise("k", NOW_US + years), `:${NOW_US + years}`);
+  assertEquals(bench.counter("k")[1], `:${8 * DAY_MS + years / 1_000}`);
+});
+
+Deno.test("MemoryRedis raises a missing counter by RAISE to its clock, where that is above the token", () => {
+  const bench = new Bench();
+  bench.ask("SET", "k", "v");
+  assertEquals(bench.raise("k", NOW_US - DAY_US), `:${NOW_US}`);
+  assertEquals(bench.counter("k"), [`${NOW_US}`, LIFE]);
 });
 
 Deno.test("MemoryRedis raises nothing by RAISE where a key is not ours or gone", () => {
@@ -168,42 +221,17 @@ Deno.test("MemoryRedis raises nothing by RAISE where a key is not ours or gone",
   for (const keys of ["k l", "l", "gone", "k gone"]) {
     assertEquals(bench.raise(keys, HINT + 9), ":0");
   }
-  assertEquals([bench.counter("k")[0], bench.counter("gone")[0]], [`${HINT + 1}`, "none"]);
+  assertEquals([bench.counter("k")[0], bench.counter("gone")[0]], [`${HINT}`, "none"]);
 });
 
-Deno.test("MemoryRedis raises by EXTEND_FENCED, for keys that were missing as well", () => {
+Deno.test("MemoryRedis refuses the counting scripts where the counter is of another type", () => {
   const bench = new Bench();
-  bench.acquire("k");
-  assertEquals([bench.extend("k", HINT + 5), bench.counter("k")], [":1", [`${HINT + 5}`, WEEK]]);
-  assertEquals([bench.extend("k l", HINT + 3), bench.ask("PTTL", "l")], [":2", ":2000"]);
-  assertEquals([bench.counter("k")[0], bench.counter("l")[0]], [`${HINT + 5}`, `${HINT + 5}`]);
-});
-
-Deno.test("MemoryRedis raises nothing by EXTEND_FENCED where a key is another's", () => {
-  const bench = new Bench();
-  bench.ask("SET", "k", "w");
-  assertEquals([bench.extend("k", HINT), bench.counter("k")[0]], [":0", "none"]);
-});
-
-for (
-  const [name, { sha1 }, line, call] of [
-    ["ACQUIRE_COUNTED", ACQUIRE_COUNTED, 2, (bench: Bench) => bench.count()],
-    ["ACQUIRE_FENCED", ACQUIRE_FENCED, 22, (bench: Bench) => bench.acquire("k")],
-    ["EXTEND_FENCED", EXTEND_FENCED, 5, (bench: Bench) => bench.extend("k", HINT)],
-    ["RAISE", RAISE, 5, (bench: Bench) => (bench.ask("SET", "k", "v"), bench.raise("k", HINT))],
-  ] as const
-) {
-  Deno.test(`MemoryRedis refuses ${name} where the counter is of another type`, () => {
-    const bench = new Bench();
-    bench.ask("ZADD", "hasp:fence:k", 1, "x");
-    assertEquals(call(bench), `-${WRONGTYPE} script: ${sha1}, on @user_script:${line}.`);
-  });
-}
-
-Deno.test("MemoryRedis refuses RAISE to what is no number", () => {
-  const bench = new Bench();
-  bench.count();
-  const what = "bad argument #1 to 'max' (number expected, got nil)";
-  const where = `script: ${RAISE.sha1}, on @user_script:9.`;
-  assertEquals(bench.raise("k", "x"), `-ERR user_script:9: ${what} ${where}`);
+  bench.ask("ZADD", "hasp:fence:k", 1, "x");
+  const where = ({ sha1, source }: Script) => {
+    const line = source.slice(0, source.indexOf("redis.call('GET', name)")).split("\n").length;
+    return `script: ${sha1}, on @user_script:${line}.`;
+  };
+  assertEquals(bench.acquire("k"), `-${WRONGTYPE} ${where(ACQUIRE_FENCED)}`);
+  assertEquals(bench.count(), `-${WRONGTYPE}: hasp:fence:k`);
+  assertEquals(bench.raise("k", HINT), `-${WRONGTYPE} ${where(RAISE)}`);
 });

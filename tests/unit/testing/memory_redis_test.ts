@@ -125,10 +125,23 @@ Deno.test("MemoryRedis.session() sets all keys of an acquisition or none", () =>
 
 Deno.test("MemoryRedis.session() extends what holds the value and never shortens it", () => {
   const session = new MemoryRedis({ clock: new WallClock() }).session();
-  assertEquals(ask(session, "EVAL", EXTEND.source, 1, "a", "v", 500), ":2\r\n");
+  ask(session, "SET", "a", "v", "PX", 100);
+  assertEquals(ask(session, "EVAL", EXTEND.source, 1, "a", "v", 500), ":1\r\n");
   assertEquals(ask(session, "EVAL", EXTEND.source, 1, "a", "v", 200), ":1\r\n");
   assertEquals(ask(session, "PTTL", "a"), ":500\r\n");
   assertEquals(ask(session, "EVAL", EXTEND.source, 1, "a", "other", 900), ":0\r\n");
+  assertEquals(ask(session, "PTTL", "a"), ":500\r\n");
+});
+
+Deno.test("MemoryRedis.session() extends those of several keys that hold the value, and sets none that is missing", () => {
+  const session = new MemoryRedis({ clock: new WallClock() }).session();
+  ask(session, "SET", "a", "v", "PX", 100);
+  assertEquals(ask(session, "EVAL", EXTEND.source, 3, "gone", "a", "lost", "v", 500), ":2\r\n");
+  assertEquals(ask(session, "PTTL", "a"), ":500\r\n");
+  assertEquals(ask(session, "EXISTS", "gone", "lost"), ":0\r\n");
+  ask(session, "SET", "b", "another", "PX", 100);
+  assertEquals(ask(session, "EVAL", EXTEND.source, 3, "gone", "a", "b", "v", 900), ":0\r\n");
+  assertEquals(ask(session, "PTTL", "a"), ":500\r\n");
 });
 
 Deno.test("MemoryRedis.session() releases what it holds beside a key of another type, and says so", () => {
