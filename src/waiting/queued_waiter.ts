@@ -70,6 +70,8 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
   /** When to ask, by the monotonic clock: because of a notification, to overtake the first, and otherwise. */
   #notifiedMs = Infinity;
   #overdueMs = Infinity;
+  /** What {@linkcode #overdueMs} was before the last ask: the first may not use its turn, but notify and be notified. */
+  #overdueBeforeMs = Infinity;
   #askMs = Infinity;
   /** Plans the next ask again, while too few nodes have answered the last one. */
   #planAgain: (() => void) | undefined = undefined;
@@ -105,6 +107,7 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
 
   nextTicket(): QueueTicket | undefined {
     this.#notifiedOn = 0;
+    this.#overdueBeforeMs = this.priority === "overdue" ? Infinity : this.#overdueMs;
     this.#overdueMs = Infinity;
     const { subscribed, clock } = this.#notifications;
     this.#askedOn = subscribed;
@@ -262,7 +265,7 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
       return position && denied.enqueuedOn & 1 << nodeIndex;
     }) as QueuePosition[];
     const ahead = Math.max(0, ...positions.map((position) => position.ahead));
-    this.#agreeOnScore(positions);
+    this.#agreeOnScore(positions, denied.granted);
     const { retryDelayMaxMs } = this.settings;
     const idleMs = Math.max(retryDelayMaxMs, IDLE_MS_MIN) * 2 ** this.#idles++ * (1 + ahead);
     let delayMs = Math.min(idleMs, IDLE_MS_MAX) * (1 + this.#fraction()) / 2;
@@ -273,16 +276,20 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
     if (freeInMs > 0) {
       delayMs = Math.min(delayMs, freeInMs + STAGGER_MS * ahead);
     } else if (ahead > 0) {
-      const patienceMs = this.#patienceMs + STAGGER_MS * (ahead - 1);
-      this.#overdueMs = Math.min(this.#overdueMs, this.#nowMs + patienceMs);
+      const overdueMs = this.#nowMs + this.#patienceMs + STAGGER_MS * (ahead - 1);
+      this.#overdueMs = Math.min(this.#overdueMs, this.#overdueBeforeMs, overdueMs);
     }
     return this.#nowMs + delayMs;
   }
 
-  /** If nodes have different scores, asks with one next time that a quorum of them will have then. */
-  #agreeOnScore(positions: readonly QueuePosition[]): void {
-    const scores = positions.map(({ score = 0 }) => score).sort((one, other) => one - other);
-    this.score = Math.max(this.score, scores[this.#nodeSet.quorum - 1] ?? 0);
+  /**
+   * If nodes have different scores, asks with one next time that a quorum of them will have then: else each contender
+   * may be the first on some nodes and on no quorum. Nodes that granted have put the ticket back with its own score.
+   */
+  #agreeOnScore(positions: readonly QueuePosition[], granted: number): void {
+    const scores = positions.map(({ score = 0 }) => score);
+    const all = [...scores, ...Array(granted).fill(this.score)].sort((one, other) => one - other);
+    this.score = Math.max(this.score, all[this.#nodeSet.quorum - 1] ?? 0);
   }
 
   /** How long keys will be in the way, node by node, as far as it is known, the shortest first. */

@@ -115,8 +115,10 @@ function causeOnNode(
     | "evict"
     | "errors"
     | "foreign"
+    | "forge"
     | "node-step"
     | "node-rate"
+    | "stick"
   >,
 ): (() => void) | void {
   if (fault.kind === "foreign") {
@@ -147,6 +149,13 @@ function causeOnNode(
     case "evict":
       world.nodesForgot = world.dataLost = true;
       return void node.evict();
+    case "stick": {
+      const process = world.processOf(node.queue(fault.resource)[0]);
+      process?.stop();
+      return () => process?.resume();
+    }
+    case "forge":
+      return node.forge();
     case "errors":
       node.refusal = fault;
       return () => node.refusal = undefined;

@@ -89,6 +89,8 @@ export type Fault =
     | { kind: "wall-step"; client: number; stepMs: number }
     | { kind: "client-rate"; client: number; rate: number; forMs: number }
     | { kind: "die"; client: number; silent: boolean }
+    | { kind: "stick"; node: number; resource: string; forMs: number }
+    | { kind: "forge"; node: number }
   );
 
 /** What becomes of messages that nodes publish, beside what the network does to them. */

@@ -41,9 +41,8 @@ export interface ScenarioDetails {
   readonly network?: Partial<Plan["network"]>;
   readonly messages?: Plan["messages"];
   readonly healAtMs?: number;
-  /** By how much each client's wall clock is ahead, in milliseconds; those left out are right. */
+  /** How far the clients' wall clocks are ahead, one by one, and those of the nodes, in milliseconds. */
   readonly clientsAheadMs?: readonly number[];
-  /** The same of the nodes. */
   readonly nodesAheadMs?: readonly number[];
   /** How fast the clients' clocks run. */
   readonly clocks?: Partial<Pick<ClientPlan, "monotonicRate" | "wallRate">>;
@@ -58,10 +57,9 @@ export function scenario(id: string, name: string, details: ScenarioDetails): Sc
   const { nodes = 3, clients, faults = [], nodeTimeoutMs, outside, missing } = details;
   const plan: Plan = {
     seed: `${id} ${name}`,
-    nodes: Array.from({ length: nodes }, (_, index) => ({
-      rate: 1,
-      wallOffsetMs: details.nodesAheadMs?.[index] ?? 0,
-    })),
+    nodes: Array.from({ length: nodes }, (_, index) => {
+      return { rate: 1, wallOffsetMs: details.nodesAheadMs?.[index] ?? 0 };
+    }),
     clients: clients.map((ops, index) => ({
       ...STEADY_CLIENT,
       wallOffsetMs: details.clientsAheadMs?.[index] ?? 0,

@@ -15,10 +15,19 @@ const HOLDER: Partial<Op> = { ttlMs: 3_000, holdMs: 1_000 };
 const RELEASED_MS = 1_003;
 /** How long a hand-off may take where a message leads it: a few trips of half a millisecond. */
 const HAND_OFF_MS = 12;
+/** After how long a first that does not use its turn is overtaken. */
+const PATIENCE_MS = 50;
 
 /** One that waits for as long as it takes. */
 function waits(atMs: number, more: Partial<Op> = {}): Partial<Op> {
   return { atMs, ttlMs: 3_000, holdMs: 100, waitMs: 20_000, ...more };
+}
+
+/** Takes a lock again and again, each time for 20 milliseconds. */
+function manyOf(resource: string, startMs: number): Partial<Op>[] {
+  return Array.from({ length: 60 }, (_, index) => {
+    return waits(startMs + index * 70, { resources: [resource], holdMs: 20 });
+  });
 }
 
 /** Complains if a ticket is in a queue when all is over. */
@@ -114,6 +123,63 @@ export const WAITING_SCENARIOS: readonly Scenario[] = [
     ],
     messages: { lostChance: 0, twiceChance: 0, lateMs: 40 },
     missing: expectSoon(1, 300, 2 * 210 + 40),
+  }),
+  scenario("Q11", "a first that is stuck when it is notified is overtaken after a patience", {
+    clients: [[HOLDER], [waits(50)], [waits(100)], [waits(150)]],
+    faults: [{ kind: "stick", node: 0, resource: "a", atMs: 900, forMs: 5_000 }],
+    missing: all(
+      expectOrder(0, 2, 3, 1),
+      expectSoon(2, RELEASED_MS, PATIENCE_MS + HAND_OFF_MS),
+      expectSoon(3, RELEASED_MS, PATIENCE_MS + 110 + 2 * HAND_OFF_MS),
+    ),
+  }),
+  scenario("Q11", "two that are stuck one behind the other cost one patience each", {
+    clients: [[HOLDER], [waits(50)], [waits(100)], [waits(150)]],
+    faults: [
+      { kind: "pause", client: 1, atMs: 900, forMs: 5_000 },
+      { kind: "pause", client: 2, atMs: 1_010, forMs: 5_000 },
+    ],
+    missing: expectSoon(3, RELEASED_MS, 3_100),
+  }),
+  scenario("Q11", "one that takes its turn late has it after those that did not wait for it", {
+    clients: [[HOLDER], [waits(50)], [waits(100)]],
+    faults: [{ kind: "pause", client: 1, atMs: 1_000, forMs: 80 }],
+    missing: all(expectOrder(0, 2, 1), expectSoon(1, RELEASED_MS, 300)),
+  }),
+  scenario("Q12", "clocks of clients that are minutes apart do not change the order of asking", {
+    clients: [[HOLDER], [waits(50)], [waits(100)], [waits(150)], [waits(200)]],
+    clientsAheadMs: [0, 300_000, -2_000, -300_000, 40],
+    missing: expectOrder(0, 1, 2, 3, 4),
+  }),
+  scenario(
+    "Q12",
+    "a minority of nodes whose clocks are wrong does not change the order of asking",
+    {
+      nodes: 5,
+      clients: [[HOLDER], [waits(50)], [waits(100)], [waits(150)], [waits(200)]],
+      nodesAheadMs: [0, 10, -20, 3_600_000, -300_000],
+      missing: all(expectOrder(0, 1, 2, 3, 4), expectSoon(1, RELEASED_MS, HAND_OFF_MS)),
+    },
+  ),
+  scenario("Q13", "notifications that somebody else sends change nothing", {
+    clients: [[HOLDER], [waits(50)], [waits(100)]],
+    faults: ALL.flatMap((node) => [
+      { kind: "forge", node, atMs: 300 } as const,
+      { kind: "forge", node, atMs: 1_001 } as const,
+    ]),
+    missing: all(expectOrder(0, 1, 2), expectSoon(1, RELEASED_MS, HAND_OFF_MS)),
+  }),
+  scenario("Q14", "one that needs several keys has its turn beside many that need one of them", {
+    clients: [
+      [waits(200, { resources: ["a", "b", "c"], holdMs: 10 })],
+      ...["a", "b", "c"].flatMap((name) => [0, 1, 2].map((start) => manyOf(name, start))),
+    ],
+    healAtMs: 6_000,
+    missing: expectSoon(0, 200, 500),
+  }),
+  scenario("Q15", "a release while the first waiter subscribes is found out about soon", {
+    clients: [[{ ttlMs: 20_000, holdMs: 1_000 }], [waits(1_001, { ttlMs: 20_000 })]],
+    missing: expectSoon(1, RELEASED_MS, HAND_OFF_MS),
   }),
   scenario("Q10", "a lock that is lost does not keep those of its own client waiting", {
     clients: [[

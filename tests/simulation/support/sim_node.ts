@@ -16,6 +16,7 @@ import {
   runCommand,
   type ServerState,
   toByteString,
+  WAKE_CHANNEL,
 } from "./library.ts";
 import { type LockCommand, lockCommand } from "./lock_command.ts";
 import type { MachineClock } from "./machine_clock.ts";
@@ -254,6 +255,24 @@ export class SimNode {
   /** The tickets in the queue for a key, in their order. */
   queue(key: string): readonly string[] {
     return this.#keyspace.sortedSet(queueOf(key))?.range(0, -1) ?? [];
+  }
+
+  /** Sends clients that are subscribed what somebody else might: garbage, and notifications of tickets old and new. */
+  forge(): void {
+    const { channels } = this.#state;
+    for (const session of this.up && !this.hung ? this.#sessions : []) {
+      for (const channel of session.state.subscriptions ?? []) {
+        const id = channel.slice(WAKE_CHANNEL.length);
+        for (const text of ["hello", "", "other:1", `${id}:1:2`, `${id}:zz`]) {
+          channels!.publish(channel, text);
+        }
+        for (const number of ["1", "2", "3"]) {
+          for (const suffix of ["", "+", "-"]) {
+            channels!.publish(channel, `${id}:${number}${suffix}`);
+          }
+        }
+      }
+    }
   }
 
   /** What stands there now: values by key, and for how many milliseconds of the node's clock. */

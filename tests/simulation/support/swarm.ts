@@ -150,6 +150,17 @@ function waitingPlan(random: SeededRandom, nodes: number, healAtMs: number) {
     : undefined;
   const poll = random.chance(0.1);
   const fencing = random.chance(0.4);
+  for (let sticks = random.chance(0.3) ? random.integer(1, 8) : 0; sticks > 0; sticks--) {
+    const atMs = random.integer(0, healAtMs - 1);
+    const forMs = random.pick([100, 1_000, 10_000]) * random.between(0.1, 1);
+    const node = random.integer(0, nodes - 1);
+    const resource = random.pick(["a", "a", "b", "c"]);
+    faults.push({ kind: "stick", node, resource, atMs, forMs: Math.min(forMs, healAtMs - atMs) });
+  }
+  for (let forges = random.chance(0.3) ? random.integer(1, 20) : 0; forges > 0; forges--) {
+    const node = random.integer(0, nodes - 1);
+    faults.push({ kind: "forge", node, atMs: random.integer(0, healAtMs - 1) });
+  }
   return { faults, messages, fencing, notify: () => !poll || random.chance(0.5) };
 }
 

@@ -131,6 +131,13 @@ export class World {
     );
   }
 
+  /** The process whose client has a ticket. */
+  processOf(ticket: string | undefined): SimProcess | undefined {
+    const id = ticket?.split(":", 1)[0];
+    const value = id && this.values.keys().find((value) => value.startsWith(id));
+    return value ? this.values.get(value)!.client.process : undefined;
+  }
+
   /** Randomness for one purpose, so that a change of one does not change the others. */
   randomOf(purpose: string): SeededRandom {
     return new SeededRandom(`${this.plan.seed} ${purpose}`);

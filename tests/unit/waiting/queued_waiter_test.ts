@@ -73,6 +73,33 @@ Deno.test("QueuedWaiter whose score a quorum of nodes did not take asks with one
   assertGreater(scores[4], scores[2]);
 });
 
+Deno.test("QueuedWaiter that is the first on some nodes alone agrees with them on a score, where it was granted too", async () => {
+  const bench = await denied(2);
+  const [one, other] = bench.cluster.nodes;
+  bench.cluster.free();
+  other.raise("a", "other:1", (bench.cluster.clock.wallMs() + 200) * 1_000);
+  bench.waiter.nextTicket();
+  bench.waiter.score -= 1_000_000;
+  await bench.denied(10); // one has granted it, the other has put it behind
+  await bench.attempt();
+  const scores = [one, other].map((node) => node.score(bench.waiter.ticketId));
+  assertEquals(scores, [bench.waiter.score, bench.waiter.score]);
+});
+
+Deno.test("QueuedWaiter that is notified again and again, but is never the first on a quorum, overtakes after a patience", async () => {
+  const bench = await denied(2);
+  const [, other] = bench.cluster.nodes;
+  bench.cluster.free();
+  other.enqueue("a", "other:1");
+  const startMs = bench.nowMs;
+  while (bench.waiter.priority !== "overdue" && bench.nowMs - startMs < 1_000) {
+    later(bench, 10, () => bench.notify(0));
+    await bench.denied();
+  }
+  assertLessOrEqual(bench.nowMs - startMs, PATIENCE_MS + 30);
+  assertEquals((await bench.attempt()).decision, "granted");
+});
+
 // Until it is known who notifies
 
 for (
