@@ -2,6 +2,7 @@
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import * as hasp from "../../mod.ts";
+import { createRedlock } from "../../mod.ts";
 import { resolveClientOptions } from "../../src/redis/client.ts";
 import { type RedlockOptions, resolveOptions } from "../../src/options.ts";
 import { listFiles } from "../support/source_code.ts";
@@ -38,9 +39,30 @@ const allOptions = tablesOf("option").filter(({ heading }) => heading === "All o
 Deno.test("docs: the tables of options name every option once", () => {
   const [ofCalls, ofClient] = allOptions.map(({ rows }) => rows.map(([name]) => codes(name)[0]));
   assertEquals(ofCalls.toSorted(), membersOf("RedlockOptions").toSorted());
-  // `CreateRedlockOptions` leaves this one out: it follows from `nodeTimeoutMs`.
-  const own = membersOf("ClientOptions").filter((name) => name !== "stallTimeoutMs");
+  const own = membersOf("ClientOptions").filter(isOptionOfCreateRedlock);
   assertEquals(ofClient.toSorted(), own.toSorted());
+});
+
+function isOptionOfCreateRedlock(name: string): boolean {
+  try {
+    createRedlock(["redis://127.0.0.1"], { [name]: undefined });
+    return true;
+  } catch {
+    return false; // as its name is unknown
+  }
+}
+
+Deno.test("docs: the table of the client's own options has all of them, with their defaults", () => {
+  const { rows } = tableUnder("The client by itself", "option");
+  assertEquals(rows.map(([name]) => codes(name)[0]), membersOf("ClientOptions"));
+  const resolved = { ...resolveClientOptions() } as unknown as Options;
+  for (const [name, value] of rows) {
+    const option = codes(name)[0];
+    if (/^[\d ]+$/u.test(value)) assertEquals(resolved[option], number(value), option);
+  }
+  assertEquals(rows.filter(([, value]) => /^[\d ]+$/u.test(value)).length, 4);
+  const [, factor] = rows.find(([name]) => name === "`replyTimeoutMs`")![1].match(/^(\d+) × /u)!;
+  assertEquals(resolved.replyTimeoutMs, Number(factor) * Number(resolved.stallTimeoutMs));
 });
 
 Deno.test("docs: the README's options have the defaults of the full table", () => {
@@ -200,6 +222,7 @@ const LIMITS: Record<string, readonly string[]> = {
   "releases kept": ["PENDING_RELEASES_MAX"],
   "resources in cooldown": ["COOLDOWNS_MAX"],
   "silence after which": ["STALL_TIMEOUT_MS_MIN"],
+  "bytes and elements": ["REPLY_BYTES_MAX", "REPLY_ELEMENTS_MAX"],
   "lifetime of a queue": ["QUEUE_TTL_MS"],
 };
 
@@ -211,13 +234,23 @@ for (const [limit, value] of tableUnder("Limits", "limit").rows) {
   });
 }
 
+/** Files whose constants are meant where others have the same names. */
+const LIMITS_OF: Record<string, string> = {
+  REPLY_BYTES_MAX: "src/create_redlock.ts",
+  REPLY_ELEMENTS_MAX: "src/create_redlock.ts",
+};
+
 /** The value of a constant that stands once or with one value in the library. */
 async function constant(name: string): Promise<number> {
   const values = new Set<number>();
-  const pattern = new RegExp(`const ${name} = ([\\d_]+);`, "gu");
-  for (const path of listFiles("src", /\.ts$/u)) {
+  const pattern = new RegExp(`const ${name} = ([\\d_* ]+);`, "gu");
+  const paths = name in LIMITS_OF ? [LIMITS_OF[name]] : listFiles("src", /\.ts$/u);
+  for (const path of paths) {
     const source = await Deno.readTextFile(new URL(path, ROOT));
-    for (const [, value] of source.matchAll(pattern)) values.add(Number(value.replaceAll("_", "")));
+    for (const [, text] of source.matchAll(pattern)) {
+      const factors = text.replaceAll("_", "").split("*").map(Number);
+      values.add(factors.reduce((product, factor) => product * factor));
+    }
   }
   assertEquals(values.size, 1, name);
   return [...values][0];
