@@ -77,7 +77,7 @@ Deno.test("docs: the ACL allows no command that nothing sends", () => {
   const called = sources.flatMap((source) =>
     [...source.matchAll(/'([A-Z]{3,})'/gu)].map(([, name]) => name.toLowerCase())
   );
-  const sent = listFiles("src/redis_node", /\.ts$/u).flatMap((path) =>
+  const sent = listFiles("src", /^src\/redis(_node)?\/.*\.ts$/u).flatMap((path) =>
     [...readSource(path).text.matchAll(/"([A-Z]{3,})"(?:, "(GET)")?/gu)].map(([, name, second]) =>
       (second === undefined ? name : `${name}|${second}`).toLowerCase()
     )
