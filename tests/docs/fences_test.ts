@@ -31,7 +31,7 @@ const WAYS: Record<string, readonly string[]> = {
   JavaScript: ["commonjs", "jest"],
   lua: ["guarded-write"],
   sh: ["install", "tasks", "redis", "runner"],
-  text: ["demo", "addresses", "acl", "report"],
+  text: ["demo", "addresses", "acl", "report", "areas"],
   conf: ["redis"],
 };
 

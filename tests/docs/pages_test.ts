@@ -23,6 +23,14 @@ Deno.test("docs: the README has at most 250 lines, and its examples at most 20",
   assertEquals(long.map(({ line }) => line), []);
 });
 
+Deno.test("docs: the map of the source shows every folder, and no other", () => {
+  const [{ code }] = FENCES.filter(({ marks }) => marks.includes("areas"));
+  const shown = new Set([...code.matchAll(/\b(\w+)\//gu)].map(([, name]) => name));
+  const folders = [...Deno.readDirSync(new URL("src/", ROOT))]
+    .filter(({ isDirectory }) => isDirectory).map(({ name }) => name);
+  assertEquals(shown, new Set([...folders, "scripts"])); // the folder within redis_node
+});
+
 /** Turns of phrase that readers stumble over, each seen in earlier pages. */
 const STUMBLES =
   /\b(whoever|anew|in vain|is none|of none|for so long|as ever|be had|also not|tells? of|lets? \w+ be|hears? of|the doctor)\b/giu;

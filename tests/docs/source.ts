@@ -4,6 +4,7 @@
  * @module
  */
 
+import { plainCommand } from "../support/plain_command.ts";
 import { ROOT } from "./pages.ts";
 
 interface TypeNode {
@@ -52,7 +53,7 @@ export function typesOf(name: string): string[] {
 }
 
 async function documented(path: string): Promise<[string, Definition][]> {
-  const { stdout } = await new Deno.Command(Deno.execPath(), {
+  const { stdout } = await plainCommand(Deno.execPath(), {
     args: ["doc", "--json", path],
     cwd: ROOT,
   }).output();
