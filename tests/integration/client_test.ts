@@ -276,20 +276,24 @@ for (const resource of ["one", ["one", "two", "three"]]) {
   Deno.test(`acquire(), extend() and release() of ${what} work after SCRIPT FLUSH each`, async () => {
     await using servers = shared.lend();
     await using redlock = createRedlock(servers.urls);
-    await onAll(servers, "SCRIPT", "FLUSH");
-    await Promise.all(servers.map((server) => server.resetCommandCounts()));
-    const lock = await redlock.acquire(resource, { waitMs: 0 });
-    await onAll(servers, "SCRIPT", "FLUSH");
-    await lock.extend();
-    assertEquals(lock.extensions, 1);
-    await onAll(servers, "SCRIPT", "FLUSH");
-    assertEquals(await lock.release(), true);
-    await eventually(async () => assertEquals(await onAll(servers, "DBSIZE"), [0, 0, 0]));
-    // Each script was called by name first and sent whole once: no attempt was repeated for it.
+    // Each script is sent whole the first time, then by its digest, and whole once more after NOSCRIPT: no attempt is
+    // repeated for it.
     const scripts = what === "one resource" ? 2 : 3;
-    for (const server of servers) {
-      const { evalsha, eval: sent } = await server.commandCounts();
-      assertEquals({ evalsha, sent }, { evalsha: scripts, sent: scripts });
+    for (const digests of [0, scripts]) {
+      await onAll(servers, "SCRIPT", "FLUSH");
+      await Promise.all(servers.map((server) => server.resetCommandCounts()));
+      const lock = await redlock.acquire(resource, { waitMs: 0 });
+      await eventually(() => lock.votes.length === 3);
+      await onAll(servers, "SCRIPT", "FLUSH");
+      await lock.extend();
+      assertEquals(lock.extensions, 1);
+      await onAll(servers, "SCRIPT", "FLUSH");
+      assertEquals(await lock.release(), true);
+      await eventually(async () => assertEquals(await onAll(servers, "DBSIZE"), [0, 0, 0]));
+      for (const server of servers) {
+        const { evalsha = 0, eval: whole } = await server.commandCounts();
+        assertEquals({ evalsha, whole }, { evalsha: digests, whole: scripts });
+      }
     }
   });
 
