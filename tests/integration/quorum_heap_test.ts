@@ -12,6 +12,9 @@ function heapUsedBytes(): number {
   return Deno.memoryUsage().heapUsed;
 }
 
+/** What one acquisition may leave on the heap; peers leave 5 to 9 kB. */
+const GROWTH_BYTES_MAX = 400;
+
 for (const state of ["dead", "hung"]) {
   Deno.test(`acquire() and release() by the thousand with a ${state} node of five don't fill the heap`, async () => {
     await using servers = await startServers(5);
@@ -30,9 +33,13 @@ for (const state of ["dead", "hung"]) {
     else await servers[4].pause();
     // The commands to a hung node wait for their replies, up to a limit that these reach.
     await rounds(26_000);
-    const beforeBytes = heapUsedBytes();
-    await rounds(20_000);
-    const grownBytes = heapUsedBytes() - beforeBytes;
-    assertLess(grownBytes / 20_000, 400); // peers keep 5 to 9 kB for each
+    // What leaks grows every time; other growth, of compiled code for example, comes to an end.
+    let leastBytes = Infinity;
+    for (let tries = 0; tries < 4 && leastBytes >= GROWTH_BYTES_MAX; tries++) {
+      const beforeBytes = heapUsedBytes();
+      await rounds(20_000);
+      leastBytes = Math.min(leastBytes, (heapUsedBytes() - beforeBytes) / 20_000);
+    }
+    assertLess(leastBytes, GROWTH_BYTES_MAX);
   });
 }
