@@ -7,7 +7,7 @@
 import process from "node:process";
 import type { Contender } from "./contenders/contender.ts";
 import { heapBytes } from "./heap.ts";
-import { contend, disperse, gather, handOff, standBy } from "./waiting.ts";
+import { contend, disperse, gather, handOff, standBy, takeTurns } from "./waiting.ts";
 import { percentile } from "./statistics.ts";
 
 /** How many resources the measurements go round: far more than are ever in flight. */
@@ -40,6 +40,7 @@ export const measures: Record<string, Measure> = {
   contend,
   handOff,
   standBy,
+  takeTurns,
   disperse,
 };
 

@@ -31,14 +31,17 @@ export async function disperse(): Promise<Figures> {
   return {};
 }
 
-/** Has `calls` calls want the lock at once, each work `workMs` with it, and looks at who got it, and when. */
+/**
+ * Has `calls` calls want the lock at once, `turns` times each, each work `workMs` with it, and looks at who got it, and
+ * when.
+ */
 export async function contend(_contender: Contender, params: Figures): Promise<Figures> {
   const order: number[] = [];
   const waitsMs: number[] = [];
   const handOffsMs: number[] = [];
   let releasedMs: number | undefined;
   const startMs = performance.now();
-  const call = async (index: number) => {
+  const turn = async (index: number) => {
     const lock = await clients[index % clients.length]!.queue!(RESOURCE);
     const nowMs = performance.now();
     if (releasedMs !== undefined) handOffsMs.push(nowMs - releasedMs);
@@ -48,17 +51,32 @@ export async function contend(_contender: Contender, params: Figures): Promise<F
     await lock.release();
     releasedMs = performance.now();
   };
+  const call = async (index: number) => {
+    for (let turns = params.turns ?? 1; turns > 0; turns--) await turn(index);
+  };
   const results = await Promise.allSettled(
     Array.from({ length: params.calls! }, (_, index) => call(index)),
   );
   const got = results.filter(({ status }) => status === "fulfilled").length;
   return {
     got,
+    locks: order.length,
+    longestGapMs: Math.max(...handOffsMs),
     totalMs: performance.now() - startMs,
     handOffUs: percentile(handOffsMs, 0.5) * 1_000,
     longestWait: Math.max(...waitsMs) / median(waitsMs),
     outOfOrder: order.filter((index, place) => place > 0 && index < order[place - 1]!).length,
   };
+}
+
+/** Takes the lock `count` times, one after the other, beside other processes that do the same. */
+export async function takeTurns(contender: Contender, params: Figures): Promise<Figures> {
+  for (let turn = 0; turn < params.count!; turn++) {
+    const lock = await contender.queue!(RESOURCE);
+    await sleep(params.workMs!);
+    await lock.release();
+  }
+  return {};
 }
 
 /** One waits while another holds the lock: from the release to the next, again and again. */

@@ -66,29 +66,6 @@ Deno.test("a waiter that is killed when it was woken is passed over within the T
   await (await deadline(acquiring, SHORT_MS + SLACK_MS)).release();
 });
 
-Deno.test("a waiter that is stopped at the head holds nobody up for longer than the TTL, nor for ever", async () => {
-  await using servers = shared.lend();
-  await using clients = openClients(servers.urls, 3, BRIEF);
-  await using stopped = await startWaiter({ urls: servers.urls, resource: "job", ttlMs: 60_000 });
-  const [holder, ...waiting] = clients;
-  const lock = await holder.acquire("job", { autoExtend: true });
-  await stopped.write("ask");
-  await queueOfLength(servers, QUEUE, 1);
-  const first = await lineUp(waiting[0], "job", servers, 2);
-  const second = await lineUp(waiting[1], "job", servers, 3);
-  Deno.kill(stopped.pid, "SIGSTOP");
-  await lock.release();
-  const both = Promise.all([first, second].map(async ({ acquiring }) => {
-    await (await acquiring).release();
-  }));
-  await deadline(both, 2 * SHORT_MS + SLACK_MS);
-  // Whoever was slow, not dead, gets its turn.
-  Deno.kill(stopped.pid, "SIGCONT");
-  await deadline(stopped.line("held"), SHORT_MS + SLACK_MS);
-  await stopped.write("release");
-  await stopped.line("released");
-});
-
 Deno.test("a key that runs out unreleased goes to the first in line, then to the next", async () => {
   await using servers = shared.lend();
   await using clients = openClients(servers.urls, 3);

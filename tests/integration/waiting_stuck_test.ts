@@ -1,0 +1,90 @@
+/**
+ * A first in the queue that does not use its turn, on real processes: a free lock goes to the next all the same.
+ */
+import { assert, assertEquals, assertLess } from "@std/assert";
+import { deadline } from "@std/async/deadline";
+import { eventually } from "../support/eventually.ts";
+import { shareServers } from "../support/shared_servers.ts";
+import { SLACK_MS, TTL_MS } from "../support/times.ts";
+import {
+  lineUp,
+  openClients,
+  queueOfLength,
+  queuesOn,
+  startWaiter,
+} from "../support/waiting_clients.ts";
+
+const shared = shareServers(5);
+
+const QUEUE = "hasp:queue:job";
+/** Within what a free lock is taken, whatever the first in the queue does, in milliseconds. */
+const TAKEN_WITHIN_MS = 1_500;
+
+const FAULTS = ["stopped", "stopped and killed after it was notified", "killed"] as const;
+
+for (const fault of FAULTS) {
+  Deno.test(`a first in the queue that is ${fault} keeps a free lock from the next for 1.5 s at the most, whatever the TTL`, async () => {
+    await using servers = shared.lend();
+    await using clients = openClients(servers.urls, 2);
+    const job = { urls: servers.urls, resource: "job", ttlMs: TTL_MS };
+    await using first = await startWaiter(job);
+    const lock = await clients[0].acquire("job");
+    await first.write("ask");
+    await queueOfLength(servers, QUEUE, 1);
+    const { acquiring } = await lineUp(clients[1], "job", servers, 2);
+    Deno.kill(first.pid, fault === "killed" ? "SIGKILL" : "SIGSTOP");
+    const startMs = performance.now();
+    await lock.release();
+    if (fault.includes("killed after")) Deno.kill(first.pid, "SIGKILL");
+    const next = await deadline(acquiring, SLACK_MS);
+    assertLess(performance.now() - startMs, TAKEN_WITHIN_MS);
+    await next.release();
+    await queueOfLength(servers, QUEUE, 0);
+  });
+}
+
+Deno.test("a process that is stopped in the queue costs those that go on one patience, and has its turn when it goes on", async () => {
+  await using servers = shared.lend();
+  await using holder = openClients(servers.urls, 1);
+  await using clients = openClients(servers.urls, 5);
+  await using stopped = await startWaiter({ urls: servers.urls, resource: "job", ttlMs: TTL_MS });
+  const first = await holder[0].acquire("job");
+  await stopped.write("ask");
+  await queueOfLength(servers, QUEUE, 1);
+  const [[ticket]] = await queuesOn(servers, QUEUE);
+  Deno.kill(stopped.pid, "SIGSTOP");
+  let turns = 0;
+  const rotating = clients.map(async (client) => {
+    for (let turn = 0; turn < 40; turn++) await client.using("job", () => void turns++);
+  });
+  await queueOfLength(servers, QUEUE, 6);
+  await first.release();
+  await eventually(async () => {
+    for (const queue of await queuesOn(servers, QUEUE)) assert(!queue.includes(ticket));
+  });
+  // 200 turns of a few milliseconds; at 50 ms for each rotation past it they would take 2 s more.
+  await deadline(Promise.all(rotating), 10_000);
+  assertEquals(turns, 200);
+  Deno.kill(stopped.pid, "SIGCONT");
+  await deadline(stopped.line("held"), SLACK_MS);
+  await stopped.write("release");
+  await stopped.line("released");
+  await queueOfLength(servers, QUEUE, 0);
+});
+
+Deno.test("two processes that are stopped one behind the other are overtaken both", async () => {
+  await using servers = shared.lend();
+  await using clients = openClients(servers.urls, 2, { ttlMs: TTL_MS, waitMs: TTL_MS });
+  const job = { urls: servers.urls, resource: "job", ttlMs: TTL_MS };
+  await using one = await startWaiter(job);
+  await using other = await startWaiter(job);
+  const lock = await clients[0].acquire("job");
+  await one.write("ask");
+  await queueOfLength(servers, QUEUE, 1);
+  await other.write("ask");
+  await queueOfLength(servers, QUEUE, 2);
+  const { acquiring } = await lineUp(clients[1], "job", servers, 3);
+  for (const { pid } of [one, other]) Deno.kill(pid, "SIGSTOP");
+  await lock.release();
+  await (await deadline(acquiring, 2 * SLACK_MS)).release(); // it is not notified, and asks by itself
+});
