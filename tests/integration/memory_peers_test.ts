@@ -101,7 +101,7 @@ for (const name of ["redlock4", "redlock5"] as const) {
   });
 }
 
-Deno.test("ioredis works with a node in memory: login, database, name, pipeline, lists, channels", async () => {
+Deno.test("ioredis works with a node in memory: login, database, name, pipeline, sorted sets, channels", async () => {
   await using nodes = await startNodes(1, { password: "s/cret" });
   const options = { db: 2, connectionName: "tests", lazyConnect: true };
   const client = new Redis(nodes.addresses[0], options);
@@ -111,8 +111,13 @@ Deno.test("ioredis works with a node in memory: login, database, name, pipeline,
     assertEquals(await client.set("a", "1", "PX", LONG_MS, "NX"), "OK");
     assertEquals(await client.set("a", "2", "PX", LONG_MS, "NX"), null);
     assertEquals(await client.client("GETNAME"), "tests");
-    const replies = await client.pipeline().incr("a").rpush("l", "x", "y").lpop("l").exec();
-    assertEquals(replies, [[null, 2], [null, 2], [null, "x"]]);
+    const replies = await client.pipeline().incr("a").zadd("l", 2, "y").zadd("l", 1, "x").zrange(
+      "l",
+      0,
+      0,
+    )
+      .exec();
+    assertEquals(replies, [[null, 2], [null, 1], [null, 1], [null, ["x"]]]);
     await assertRejects(
       () => client.get("l"),
       Error,
