@@ -1,6 +1,6 @@
 /**
- * Who wants what in this process: calls for the same resources stand in line, first in, first out. Only the first
- * asks the nodes; and while this client holds the lock nobody does.
+ * The calls of this client for each lock: a queue, first in, first out. Only the first call asks the nodes, and none does
+ * while this client holds the lock.
  *
  * @module
  */
@@ -13,59 +13,59 @@ import { Pause } from "../time/pause.ts";
 import { PollingWaiter } from "./polling.ts";
 import type { Waiter } from "./waiter.ts";
 
-/** Stands between the keys of one lock in its name: nothing that is well formed has it. */
+/** Separates the keys of one lock in its name: no well-formed string contains it. */
 const SEPARATOR = "\udc00";
 
-/** Who asks for a lock, or has it: known by its identity alone. */
+/** The call that asks for a lock, or the lock itself once it is held; compared by identity. */
 type Owner = object;
 
-/** One call that waits for those before it. */
+/** One call that waits for those ahead of it. */
 interface QueuedCall {
   readonly caller: Owner;
   pause: Pause | undefined;
 }
 
-/** The calls for one lock, where there is more than one or one has to wait. */
+/** The calls for one lock, if there is more than one or if one has to wait. */
 class LocalQueue {
   owner: Owner;
-  /** Who waits behind, first come first. */
+  /** The calls behind the owner, in the order in which they came. */
   readonly calls: Set<QueuedCall> = new Set();
-  /** How this client waits among others. */
+  /** Waits among other clients, for one call after another. */
   waiter: QueuedWaiter | undefined = undefined;
-  /** Whether others stood in line when this client last released the lock. */
+  /** Whether other clients were waiting when this client last released the lock. */
   hasWaiters = false;
-  /** The last attempt that failed, for those who never come to ask. */
+  /** The last attempt that failed, for the errors of calls that never ask. */
   latest: Round | undefined = undefined;
 
-  constructor(occupant: Owner) {
-    this.owner = occupant;
+  constructor(owner: Owner) {
+    this.owner = owner;
   }
 }
 
-/** What all calls for the same keys have in common, in whatever order they name them. */
+/** The name of a set of keys, in whatever order they are given. */
 export function queueKey(keys: readonly string[]): string {
   return keys.length === 1 ? keys[0] : [...keys].sort().join(SEPARATOR);
 }
 
-/** All lines of one client. A lock that nobody else wants takes one entry of a map. */
+/** All local queues of one client. A lock that no other call wants takes one entry of a map. */
 export class LocalQueues {
   readonly #occupied: Map<string, Owner | LocalQueue> = new Map();
   readonly #nodeSet: NodeSet;
   readonly #onEvent: EventListener | undefined;
-  readonly #canListen: boolean;
+  readonly #canSubscribe: boolean;
   #notifications: ReleaseNotifications | undefined = undefined;
 
   /**
-   * @param nodeSet Who is asked.
-   * @param onEvent Told of nodes that refuse to tell of releases.
+   * @param nodeSet The nodes.
+   * @param onEvent Gets an event for each node that refuses notifications.
    */
   constructor(nodeSet: NodeSet, onEvent: EventListener | undefined) {
     this.#nodeSet = nodeSet;
     this.#onEvent = onEvent;
-    this.#canListen = nodeSet.nodes.some(({ subscribe }) => subscribe !== undefined);
+    this.#canSubscribe = nodeSet.nodes.some(({ subscribe }) => subscribe !== undefined);
   }
 
-  /** Makes `caller` the first, if there is none; says whether it is. */
+  /** Makes `caller` the first call, if there is none; returns whether it is. */
   enter(name: string, caller: Owner): boolean {
     if (this.#occupied.has(name)) return false;
     this.#occupied.set(name, caller);
@@ -73,11 +73,11 @@ export class LocalQueues {
   }
 
   /**
-   * Waits behind all who came before.
+   * Waits behind all earlier calls.
    *
    * @param limitMs The longest wait, in milliseconds.
-   * @param signal Gives up.
-   * @returns Whether `caller` is first now; else it is no longer in line.
+   * @param signal Ends the wait.
+   * @returns Whether `caller` is the first now; else it has left the queue.
    */
   async wait(
     name: string,
@@ -85,33 +85,33 @@ export class LocalQueues {
     limitMs: number,
     signal: AbortSignal | undefined,
   ): Promise<boolean> {
-    const line = this.#queue(name);
+    const { calls } = this.#queue(name);
     const turn = { caller, pause: new Pause(this.#nodeSet.wheel, limitMs, signal) };
-    line.calls.add(turn);
+    calls.add(turn);
     await turn.pause.over;
-    return !line.calls.delete(turn);
+    return !calls.delete(turn);
   }
 
-  /** The last attempt of whoever stood first in that line, and how many clients waited then. */
+  /** The last denied attempt of the first call in that queue. */
   latest(name: string): Round | undefined {
     const found = this.#occupied.get(name);
     return found instanceof LocalQueue ? found.latest : undefined;
   }
 
-  /** How many clients stand in line for the lock, as far as it is known. */
+  /** How many clients wait for the lock, as far as is known. */
   length(name: string): number | undefined {
     const found = this.#occupied.get(name);
     return found instanceof LocalQueue ? found.waiter?.queueLength : undefined;
   }
 
-  /** Whoever asks for a lock, or has it. */
+  /** The calls that ask for locks, and the locks that are held. */
   *owners(): Iterable<Owner> {
     for (const found of this.#occupied.values()) {
       yield found instanceof LocalQueue ? found.owner : found;
     }
   }
 
-  /** The first has the lock now. */
+  /** The first call has the lock now. */
   promote(name: string, caller: Owner, held: Owner): void {
     const found = this.#occupied.get(name);
     if (found === caller) this.#occupied.set(name, held);
@@ -123,14 +123,14 @@ export class LocalQueues {
   }
 
   /**
-   * Whoever was first, or had the lock, is done. The next is first.
+   * The first call, or the lock, is done. The next call is the first.
    *
-   * @param othersWait Whether other clients stand in line, who come before the next of this one.
+   * @param othersWait Whether other clients wait, which come before the next call of this one.
    */
-  leave(name: string, occupant: Owner, othersWait = false): void {
+  leave(name: string, owner: Owner, othersWait = false): void {
     const found = this.#occupied.get(name);
-    if (found === occupant) this.#occupied.delete(name);
-    if (!(found instanceof LocalQueue) || found.owner !== occupant) return;
+    if (found === owner) this.#occupied.delete(name);
+    if (!(found instanceof LocalQueue) || found.owner !== owner) return;
     found.hasWaiters = othersWait;
     const [next] = found.calls;
     if (next) {
@@ -145,8 +145,8 @@ export class LocalQueues {
   }
 
   /**
-   * How the first waits where others were seen to want the same: it lines up behind them before it asks. Else
-   * `undefined`, and it asks at once.
+   * The waiter for a first call that expects contention: it joins the nodes' queues with its first request. Else
+   * `undefined`, and the call asks at once.
    */
   waiterIfContended(name: string, keys: readonly string[], settings: Settings): Waiter | undefined {
     const notifications = this.#notifications;
@@ -158,9 +158,9 @@ export class LocalQueues {
     return settings.notify ? this.waiter(name, keys, settings) : undefined;
   }
 
-  /** How the first waits after it was denied. */
+  /** The waiter for the first call, after it was denied. */
   waiter(name: string, keys: readonly string[], settings: Settings): Waiter {
-    if (!settings.notify || !this.#canListen) {
+    if (!settings.notify || !this.#canSubscribe) {
       return new PollingWaiter(this.#nodeSet.wheel, settings);
     }
     const queue = this.#queue(name);
@@ -174,13 +174,13 @@ export class LocalQueues {
     return queue.waiter;
   }
 
-  /** The first was denied, for those who never come to ask. */
+  /** Remembers that the first call was denied, for the errors of calls that never ask. */
   recordDenial(name: string, denied: Round): void {
     const found = this.#occupied.get(name);
     if (found instanceof LocalQueue) found.latest = denied;
   }
 
-  /** The first does not want the lock for now: what it stands in line for on the nodes is for others. */
+  /** The first call does not want the lock for now, and leaves the nodes' queues. */
   yield(name: string): void {
     const found = this.#occupied.get(name);
     if (!(found instanceof LocalQueue)) return;
@@ -188,17 +188,17 @@ export class LocalQueues {
     found.waiter = undefined;
   }
 
-  /** The client closes: nobody is woken any more. */
+  /** The client closes: no call is notified any more. */
   close(): void {
     this.#notifications?.close();
   }
 
-  /** The line of that name, which somebody stands in already. */
+  /** The queue of that name, which has an owner. */
   #queue(name: string): LocalQueue {
     const found = this.#occupied.get(name)!;
     if (found instanceof LocalQueue) return found;
-    const line = new LocalQueue(found);
-    this.#occupied.set(name, line);
-    return line;
+    const queue = new LocalQueue(found);
+    this.#occupied.set(name, queue);
+    return queue;
   }
 }
