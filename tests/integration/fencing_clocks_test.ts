@@ -102,19 +102,20 @@ Deno.test("a token that is ahead of the clocks is not carried to other resources
 
 Deno.test("a counter ahead of the node's clock lives until a week after the clock has reached it", async () => {
   await using servers = shared.lend();
+  // Every quorum has one of these two, and they differ, so that the third is raised.
   await servers[0].command("SET", "hasp:fence:ahead", 4e15);
+  await servers[1].command("SET", "hasp:fence:ahead", 4e15 + 100);
   await using redlock = client(servers);
   for (const resource of ["ahead", ["ahead", "with"]]) {
     await using lock = await redlock.acquire(resource);
     assertGreater(lock.fencingToken!, 4e15);
     await eventually(async () => {
-      const counters = await onAll(servers.slice(1), "GET", "hasp:fence:ahead");
-      assertEquals(counters, Array(2).fill(String(lock.fencingToken)));
+      const counter = await servers[2].command("GET", "hasp:fence:ahead");
+      assertEquals(counter, String(lock.fencingToken));
     });
-    for (const pttl of await onAll(servers.slice(1), "PTTL", "hasp:fence:ahead")) {
-      const afterMs = Number(pttl) - leadMs(4e15);
-      assert(afterMs > WEEK_MS && afterMs < WEEK_MS + 2 * DAY_MS, `${afterMs}`);
-    }
+    const pttl = await servers[2].command("PTTL", "hasp:fence:ahead");
+    const afterMs = Number(pttl) - leadMs(4e15);
+    assert(afterMs > WEEK_MS && afterMs < WEEK_MS + 2 * DAY_MS, `${afterMs}`);
   }
 });
 
