@@ -6,6 +6,7 @@ import {
   assertStrictEquals,
 } from "@std/assert";
 import { LockLostError, RedlockError } from "../../src/errors.ts";
+import type { RedlockOptions } from "../../src/options.ts";
 import type { Redlock } from "../../src/redlock.ts";
 import { close, REASON, rejection, settle, TTL } from "../support/cluster_calls.ts";
 import { runMicrotasks } from "../support/fake_clock.ts";
@@ -127,40 +128,45 @@ Deno.test("Lock.release() after Redlock.close() settles and sets no timer", asyn
   assertEquals(cluster.clock.timers, 0);
 });
 
-Deno.test("Redlock.close() from a signal's listener in a wake-up of the timer ends every lock and every call", async () => {
-  const cluster = new FakeCluster(3, TTL);
+/** A lock that a jump of the wall clock ends, with two that it does not, and a call that waits. */
+async function beforeJump(options: RedlockOptions = {}) {
+  const cluster = new FakeCluster(3, { ttlMs: 60_000, waitMs: Infinity });
+  const { redlock } = cluster;
   for (const node of cluster.nodes) node.set("theirs", "other");
-  const locks = await settle(
+  const short = await settle(cluster, redlock.acquire("a", { ...options, ...TTL }));
+  const long = await settle(
     cluster,
-    Promise.all(["a", "b", "c"].map((name) => cluster.redlock.acquire(name))),
+    Promise.all([redlock.acquire("b"), redlock.acquire("c", { autoExtend: true })]),
   );
-  const signals = locks.map(({ signal }) => signal);
-  let closing: Promise<void> | undefined;
-  for (const signal of signals) {
-    signal.addEventListener("abort", () => closing ??= cluster.redlock.close());
-  }
-  const waiting = rejection(cluster, cluster.redlock.acquire("theirs", { waitMs: Infinity }));
-  await cluster.clock.advance(1_000); // all three run out in one wake-up
-  assert(closing !== undefined);
-  await settle(cluster, closing);
-  assertEquals(signals.map(({ aborted }) => aborted), [true, true, true]);
-  assertInstanceOf(await waiting, RedlockError);
-  assertEquals([cluster.clock.timers, cluster.wheel.size], [0, 0]);
-});
+  const waiting = rejection(cluster, redlock.acquire("theirs"));
+  const holding = redlock.using(
+    "d",
+    ({ signal }) =>
+      new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve())),
+  );
+  const using = rejection(cluster, holding);
+  await runMicrotasks();
+  const signals = long.map(({ signal }) => signal);
+  return { cluster, short, signals, waiting, using };
+}
 
-Deno.test("Redlock.close() from an event's listener in a wake-up of the timer ends every lock", async () => {
-  const cluster = new FakeCluster(3, TTL);
-  let closing: Promise<void> | undefined;
-  const onEvent = ({ type }: { type: string }) => {
-    if (type === "lost") closing ??= cluster.redlock.close();
-  };
-  const locks = await settle(
-    cluster,
-    Promise.all(["a", "b", "c"].map((name) => cluster.redlock.acquire(name, { onEvent }))),
-  );
-  const signals = locks.map(({ signal }) => signal);
-  await cluster.clock.advance(1_000);
-  await settle(cluster, closing!);
-  assertEquals(signals.map(({ aborted }) => aborted), [true, true, true]);
-  assertEquals(cluster.holders("a"), [undefined, undefined, undefined]);
-});
+for (const [what, listens] of [["a signal's", false], ["an event's", true]] as const) {
+  Deno.test(`Redlock.close() from ${what} listener in a wake-up of the timer ends every lock and every call`, async () => {
+    let closing: Promise<void> | undefined;
+    const act = () => closing ??= cluster.redlock.close();
+    const onEvent = ({ type }: { type: string }) => void (type === "lost" && act());
+    const { cluster, short, signals, waiting, using } = await beforeJump(
+      listens ? { onEvent } : {},
+    );
+    if (!listens) short.signal.addEventListener("abort", act);
+    cluster.clock.stepWall(1_000); // the next wake-up takes out every entry
+    await cluster.clock.advance(250);
+    assert(closing !== undefined);
+    await settle(cluster, closing);
+    assertEquals(signals.map(({ aborted }) => aborted), [true, true]);
+    assertInstanceOf(await waiting, RedlockError);
+    assertInstanceOf(await using, LockLostError);
+    assertEquals(["a", "b", "c", "d"].flatMap((name) => cluster.holders(name).filter(Boolean)), []);
+    assertEquals([cluster.clock.timers, cluster.wheel.size], [0, 0]);
+  });
+}

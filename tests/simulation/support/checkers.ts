@@ -3,7 +3,6 @@
  *
  * @module
  */
-import { LockLostError } from "./library.ts";
 import type { Call, Held } from "./sim_client.ts";
 import type { Lock } from "./library.ts";
 import type { World } from "./world.ts";
@@ -99,7 +98,7 @@ export class Checkers {
         const owner = values.get(value);
         if (!owner?.client.process.alive || owner.client.closed) continue;
         const deeds = ledger.of(value, node.index);
-        if (deeds.releaseRefused || deeds.excused || leftToTtl(owner.held)) continue;
+        if (deeds.releaseRefused || deeds.excused || stillHeld(owner.held)) continue;
         const text = `"${key}" of ${value} stands on ${node.name} for another ` +
           `${remainingMs} ms though nobody holds it`;
         this.#world.fail("orphan", text);
@@ -169,7 +168,7 @@ export class Checkers {
       this.#world.trace.add(client.name, `no longer holds ${nameOf(held)}`);
     }
     this.#checkAbort(held);
-    if (nowMs - held.endedAtMs > AFTERLIFE_MS && (held.released || held.signal?.aborted)) {
+    if (nowMs - held.endedAtMs > AFTERLIFE_MS && (held.released || held.aborted)) {
       this.#watched.delete(held);
     }
     return false;
@@ -201,8 +200,8 @@ export class Checkers {
 
   /** The signal aborts no later than the validity ends. */
   #checkAbort(held: Held): void {
-    const { signal, client } = held;
-    if (!signal || signal.aborted || held.released) return;
+    const { signal, aborted, client } = held;
+    if (!signal || aborted || held.released) return;
     const { process } = client;
     if (process.stopped) return;
     held.lateSinceMs ??= process.awakeMs;
@@ -247,14 +246,9 @@ function abortMarginMs(validityMs: number): number {
   return Math.min(Math.max(validityMs / 20, 2), 25, validityMs / 2);
 }
 
-/** A lock that merely ran out leaves its keys to their TTL. */
-function leftToTtl(held: Held | undefined): boolean {
-  if (!held) return false;
-  if (held.released && !(held.lock.signal.reason instanceof LockLostError)) return false;
-  const { reason } = held.lock.signal;
-  if (!(reason instanceof LockLostError)) return true;
-  const cause = (reason.cause as Error).message;
-  return cause === "its validity has ended" || cause.startsWith("it was extended");
+/** Whether the lock is not over: its keys are not to be taken back yet. */
+function stillHeld(held: Held | undefined): boolean {
+  return held !== undefined && !held.released && held.lock.held;
 }
 
 function nameOf({ client, lock }: Held): string {

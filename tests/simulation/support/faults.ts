@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { EXTEND, EXTEND_FENCED, toByteString } from "./library.ts";
 import type { Fault } from "./plan.ts";
 import type { World } from "./world.ts";
 
@@ -57,6 +58,7 @@ function cause(world: World, fault: Fault): (() => void) | void {
     case "cut":
     case "half-open":
     case "replay":
+    case "lost-extension":
     case "unconnectable":
       return causeOnNetwork(world, fault);
     case "pause":
@@ -70,11 +72,21 @@ function cause(world: World, fault: Fault): (() => void) | void {
   }
 }
 
+/** Whether bytes on their way to a node hold the command that extends a lock. */
+function isExtension(bytes: Uint8Array): boolean {
+  const text = toByteString(bytes);
+  return [EXTEND, EXTEND_FENCED].some(({ sha1, source }) => {
+    return text.includes(sha1) || text.includes(source);
+  });
+}
+
 type FaultOf<Kind extends Fault["kind"]> = Extract<Fault, { kind: Kind }>;
 
 function causeOnNetwork(
   world: World,
-  fault: FaultOf<"slow" | "partition" | "cut" | "half-open" | "replay" | "unconnectable">,
+  fault: FaultOf<
+    "slow" | "partition" | "cut" | "half-open" | "replay" | "lost-extension" | "unconnectable"
+  >,
 ): (() => void) | void {
   const { network, nodes } = world;
   const nameOf = (client: number) => world.clients[client].name;
@@ -99,6 +111,11 @@ function causeOnNetwork(
       return network.halfOpen(fault.node, nameOf(fault.client), fault.directions);
     case "replay":
       return network.replay(nodes[fault.node], nameOf(fault.client));
+    case "lost-extension": {
+      const link = network.link(nameOf(fault.client), fault.node, "requests");
+      link.trap = isExtension;
+      return () => link.trap = undefined;
+    }
     case "unconnectable":
       network.moods.set(fault.node, fault.mood);
       return () => network.moods.delete(fault.node);

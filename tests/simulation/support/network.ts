@@ -38,6 +38,8 @@ export type ConnectMood = "accepted" | "refused" | "blackholed";
 class Link {
   /** What is added to every delay, in milliseconds. */
   extraMs = 0;
+  /** Recognises requests whose replies get lost, with all that come after them. */
+  trap: ((bytes: Uint8Array) => boolean) | undefined = undefined;
   /** How many partitions stand in the way. */
   #blocks = 0;
   readonly #held = new Set<Pipe>();
@@ -160,13 +162,11 @@ class SimConnection implements Transport {
     this.#manners = manners;
     this.#onClosed = () => onClosed(this);
     this.session = node.accept(client.name, (bytes) => this.replies.send(bytes, loop.nowMs));
-    this.requests = new Pipe(
-      loop,
-      network.link(client.name, node.index, "requests"),
-      random,
-      manners,
-      (bytes) => this.#onRequests(bytes),
-    );
+    const way = network.link(client.name, node.index, "requests");
+    this.requests = new Pipe(loop, way, random, manners, (bytes) => {
+      if (way.trap?.(bytes)) this.replies.dead = true;
+      this.#onRequests(bytes);
+    });
     this.replies = new Pipe(
       loop,
       network.link(client.name, node.index, "replies"),

@@ -26,6 +26,11 @@ export interface Op {
   readonly abortAfterMs?: number;
   /** What it does in the end; `twice` releases concurrently, `abandon` lets the lock run out. */
   readonly end: "release" | "twice" | "abandon";
+  /** What a listener does when the lock's signal aborts, or when an event of the call says so. */
+  readonly listener?: {
+    readonly on: "abort" | "attempt" | "extended" | "extend-failed" | "lost";
+    readonly does: "close" | "release";
+  };
   /** Whether it never looks at `lock.signal`, so that none is made. */
   readonly ignoresSignal?: boolean;
 }
@@ -77,6 +82,7 @@ export type Fault =
     | { kind: "cut"; client: number; node: number; requests: "lost" | "delivered" }
     | { kind: "half-open"; client: number; node: number; directions: readonly Direction[] }
     | { kind: "replay"; client: number; node: number }
+    | { kind: "lost-extension"; client: number; node: number; forMs: number }
     | { kind: "unconnectable"; node: number; mood: "refused" | "blackholed"; forMs: number }
     | { kind: "crash"; node: number; data: "all" | "none" | number; silent: boolean; forMs: number }
     | { kind: "hang"; node: number; forMs: number }

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { all, expectHeldMs, expectLocks, expectSoon, scenario } from "./scenario.ts";
+import { all, expectHeldMs, expectLocks, expectSoon, heldMs, scenario } from "./scenario.ts";
 import type { Scenario } from "./scenario.ts";
 
 const SECOND = { ttlMs: 1_000, holdMs: 3_000 };
@@ -71,6 +71,26 @@ export const PROCESS_SCENARIOS: readonly Scenario[] = [
     faults: [{ kind: "die", client: 1, silent: true, atMs: 500 }],
     missing: all(expectLocks(1, 0), expectSoon(2, 1_000, 4_500)),
   }),
+  scenario(
+    "P8",
+    "a client that a listener closes in the wake-up after a clock's jump ends its other locks too",
+    {
+      clients: [[
+        {
+          ...SECOND,
+          end: "abandon",
+          ignoresSignal: true, // it would look at the clock before the timer does
+          listener: { on: "lost", does: "close" },
+        },
+        { resources: ["b"], ttlMs: 60_000, holdMs: 8_000 },
+      ]],
+      faults: [{ kind: "wall-step", client: 0, stepMs: 30_000, atMs: 500 }],
+      missing: (outcome) => {
+        const [, secondMs = Infinity] = heldMs(outcome, 0);
+        return secondMs < 1_000 ? undefined : `the second lock was held for ${secondMs} ms`;
+      },
+    },
+  ),
   scenario("P7", "a machine that slept through the validity wakes up without the lock", {
     clients: [[{ ttlMs: 3_000, holdMs: 6_000 }], [{ atMs: 1_000 }]],
     faults: [{ kind: "suspend", client: 0, atMs: 1_500, forMs: 5_000 }],

@@ -34,6 +34,8 @@ export interface Held {
   readonly client: SimClient;
   readonly lock: Lock;
   readonly signal: AbortSignal | undefined;
+  /** Whether the signal has called its listeners. Looking at the signal itself would have it look at the clock. */
+  aborted: boolean;
   /** When the caller got it. */
   readonly sinceMs: number;
   /** What it said was left of it then, in milliseconds. */
@@ -110,7 +112,7 @@ export class SimClient {
       return new RedisNode(parseAddress(address), connection, wheel, observer);
     });
     // A listener reads the clocks, and each reading may stall the process: it is there whether or not it writes.
-    const onEvent = (event: RedlockEvent) => this.#onEvent(event);
+    const onEvent = (event: RedlockEvent) => this.onEvent(event);
     this.redlock = redlockOn(wheel, nodes, { ...options, ...guard, onEvent });
   }
 
@@ -122,6 +124,7 @@ export class SimClient {
       client: this,
       lock,
       signal,
+      aborted: signal?.aborted ?? false,
       sinceMs: this.process.trueMs,
       claimMs: lock.remainingMs(),
       released: false,
@@ -132,6 +135,7 @@ export class SimClient {
       extendedAtMs: 0,
       spans: [],
     };
+    signal?.addEventListener("abort", () => held.aborted = true);
     if (this.process.trueMs > this.#world.loop.nowMs) {
       this.#world.loop.at(this.process.trueMs, () => this.#world.checkers.begin(held));
     } else {
@@ -164,7 +168,8 @@ export class SimClient {
     return value;
   }
 
-  #onEvent(event: RedlockEvent): void {
+  /** Notes an event in the trace. */
+  onEvent(event: RedlockEvent): void {
     if (!this.#world.trace.on) return;
     const about = "resources" in event ? event.resources.join("+") : event.node;
     const votes = "votes" in event

@@ -13,6 +13,7 @@ import {
   type Plan,
 } from "./plan.ts";
 import { SeededRandom } from "./seeded_random.ts";
+import { lostExtensions, withListeners } from "./swarm_callers.ts";
 
 /** Every kind of fault that swarms choose from. */
 export const FAULT_KINDS = [
@@ -87,7 +88,7 @@ export function swarmPlan(seed: string | number, { kinds = FAULT_KINDS }: SwarmO
     partialWriteChance: random.pick([0, 0, 0.2]),
     slowWriteChance: random.pick([0, 0, 0, 0.1]),
   };
-  const clients = clientPlans(random, healAtMs, rate);
+  const clients = withListeners(seed, clientPlans(random, healAtMs, rate));
   const waiting = waitingPlan(new SeededRandom(`${seed} waiting`), nodes, healAtMs);
   const restartGuardMs = guardPlan(new SeededRandom(`${seed} guard`), clients);
   const clocks = clockPlan(new SeededRandom(`${seed} wrong clocks`));
@@ -110,6 +111,7 @@ export function swarmPlan(seed: string | number, { kinds = FAULT_KINDS }: SwarmO
         restartGuardMs === undefined || !CLOCK_KINDS.includes(fault.kind)
       ),
       ...waiting.faults,
+      ...(kinds === FAULT_KINDS ? lostExtensions(seed, nodes, clients.length, healAtMs) : []),
     ],
     messages: waiting.messages,
     driftFactor,

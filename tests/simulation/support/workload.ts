@@ -3,7 +3,13 @@
  *
  * @module
  */
-import { type Lock, LockLostError, RedlockError, type RedlockOptions } from "./library.ts";
+import {
+  type Lock,
+  LockLostError,
+  RedlockError,
+  type RedlockEvent,
+  type RedlockOptions,
+} from "./library.ts";
 import type { Op } from "./plan.ts";
 import type { Held, SimClient } from "./sim_client.ts";
 import type { World } from "./world.ts";
@@ -107,6 +113,8 @@ async function takeAndWork(world: World, client: SimClient, op: Op): Promise<boo
     extensionsMax: op.extensionsMax,
     signal: op.abortAfterMs === undefined ? undefined : controller.signal,
   };
+  const listener = new Listener(world, client, op, bounds);
+  options.onEvent = listener.onEvent;
   if (op.kind === "using") {
     const bound = bounds.acquireMs + op.holdMs * 2 + bounds.extendMs + bounds.releaseMs;
     await client.call(
@@ -114,6 +122,7 @@ async function takeAndWork(world: World, client: SimClient, op: Op): Promise<boo
       bound,
       redlock.using(op.resources, options, async (lock) => {
         const held = client.track(lock, op);
+        listener.held = held;
         await work(world, held, op, bounds);
         held.released = true;
       }),
@@ -125,6 +134,7 @@ async function takeAndWork(world: World, client: SimClient, op: Op): Promise<boo
     : await client.call("tryAcquire", bounds.attemptMs, redlock.tryAcquire(op.resources, options));
   if (!lock) return false;
   const held = client.track(lock, op);
+  listener.held = held;
   try {
     await work(world, held, op, bounds);
     await end(held, op, bounds);
@@ -135,13 +145,54 @@ async function takeAndWork(world: World, client: SimClient, op: Op): Promise<boo
   return true;
 }
 
+/** A caller whose listener closes the client or releases the lock, from inside whatever calls the listener. */
+class Listener {
+  readonly #world: World;
+  readonly #client: SimClient;
+  readonly #op: Op;
+  readonly #bounds: Bounds;
+  #held: Held | undefined = undefined;
+  #done = false;
+
+  constructor(world: World, client: SimClient, op: Op, bounds: Bounds) {
+    this.#world = world;
+    this.#client = client;
+    this.#op = op;
+    this.#bounds = bounds;
+  }
+
+  /** The lock, once the caller has it. */
+  set held(held: Held) {
+    this.#held = held;
+    if (this.#op.listener?.on === "abort") held.signal?.addEventListener("abort", this.#act);
+  }
+
+  readonly onEvent = (event: RedlockEvent): void => {
+    this.#client.onEvent(event);
+    if (event.type === this.#op.listener?.on) this.#act();
+  };
+
+  readonly #act = (): void => {
+    const client = this.#client;
+    // Later on everybody has to make progress, who is not closed by then.
+    if (this.#done || this.#world.loop.nowMs >= this.#world.plan.healAtMs) return;
+    if (this.#op.listener!.does === "close") {
+      this.#done = client.closed = true;
+      client.call("close", closeMs(this.#world), client.redlock.close());
+    } else if (this.#held) {
+      this.#done = this.#held.released = true;
+      client.call("release", this.#bounds.releaseMs, this.#held.lock.release()).catch(() => {});
+    }
+  };
+}
+
 /** Works with the lock until the time is over or the lock is. */
 async function work(world: World, held: Held, op: Op, bounds: Bounds): Promise<void> {
-  const { client, lock, signal } = held;
+  const { client, lock } = held;
   const { process } = client;
   const endMs = process.awakeMs + op.holdMs;
   let extendAtMs = process.awakeMs + (op.extendEveryMs ?? Infinity);
-  while (process.awakeMs < endMs && !signal?.aborted) {
+  while (process.awakeMs < endMs && !held.aborted) {
     await process.sleep(Math.min(WRITE_EVERY_MS, Math.ceil(endMs - process.awakeMs)));
     if (lock.held) await write(world, held);
     if (process.awakeMs < extendAtMs) continue;

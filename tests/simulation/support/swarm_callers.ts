@@ -1,0 +1,40 @@
+/**
+ * Swarms: what callers do in listeners, and what becomes of their extensions.
+ *
+ * @module
+ */
+import type { ClientPlan, Fault } from "./plan.ts";
+import { SeededRandom } from "./seeded_random.ts";
+
+/** In some runs listeners of some locks close the client or release the lock; of a randomness of its own. */
+export function withListeners(seed: string | number, clients: ClientPlan[]): ClientPlan[] {
+  const random = new SeededRandom(`${seed} listeners`);
+  if (!random.chance(0.3)) return clients;
+  const listener = () => ({
+    on: random.pick(["abort", "abort", "attempt", "extended", "extend-failed", "lost"] as const),
+    does: random.pick(["close", "release", "release"] as const),
+  });
+  return clients.map((client) => ({
+    ...client,
+    ops: client.ops.map((op) => random.chance(0.2) ? { ...op, listener: listener() } : op),
+  }));
+}
+
+/** In some runs the replies to some extensions are lost; of a randomness of its own. */
+export function lostExtensions(
+  seed: string | number,
+  nodes: number,
+  clients: number,
+  healAtMs: number,
+): Fault[] {
+  const random = new SeededRandom(`${seed} extensions`);
+  if (!random.chance(0.3)) return [];
+  const atMs = random.integer(0, healAtMs - 1);
+  return Array.from({ length: random.integer(1, 2 * nodes) }, () => ({
+    kind: "lost-extension",
+    client: random.integer(0, clients - 1),
+    node: random.integer(0, nodes - 1),
+    atMs,
+    forMs: Math.min(random.pick([500, 3_000]), healAtMs - atMs),
+  }));
+}
