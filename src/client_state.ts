@@ -12,20 +12,20 @@ import { LocalQueues } from "./waiting/local_queues.ts";
 
 /** What all calls of one client share. */
 export interface ClientState extends NodeSet {
-  /** Who wants what in this process. */
+  /** The calls and locks of this client, by their keys. */
   readonly localQueues: LocalQueues;
-  /** What it does not take again for a while. */
+  /** The resources that it does not acquire for a while. */
   readonly cooldowns: Cooldowns;
   /** Whether the client was closed. */
   closed: boolean;
 }
 
 /**
- * What all calls of one client share, at its beginning.
+ * Creates the state of a new client.
  *
- * @param wheel Where deadlines wait.
- * @param nodes Who is asked.
- * @param onEvent Told of nodes that refuse to tell of releases.
+ * @param wheel The timer wheel of its deadlines.
+ * @param nodes The nodes.
+ * @param onEvent Called for nodes that send no notifications of releases.
  */
 export function createClientState(
   wheel: TimerWheel,

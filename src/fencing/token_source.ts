@@ -1,5 +1,5 @@
 /**
- * Drawing a fencing token from elsewhere, once the lock is won.
+ * Asking a token source for the fencing token of a lock that was won.
  *
  * @module
  */
@@ -7,12 +7,12 @@ import type { TokenSource } from "../options.ts";
 import { offAbort, onAbort } from "../time/abort_listeners.ts";
 
 /**
- * Draws a token for a lock.
+ * Asks the source for a token.
  *
- * @param source Where from; it is told by the lock's signal when nobody waits for it any more.
- * @param resources What is locked.
+ * @param source The source; the lock's signal is passed to it, and aborts when nobody waits for the token any more.
+ * @param resources The resources of the lock.
  * @param lockSignal Aborts when the lock is lost.
- * @param signal The call's own.
+ * @param signal The signal of the call.
  * @throws Whatever the source throws, or the reason of the first signal that aborts.
  */
 export async function callTokenSource(
@@ -30,7 +30,7 @@ export async function callTokenSource(
   return token;
 }
 
-/** What is answered, unless a signal aborts before: then its reason, as a rejection. Leaves no listener behind. */
+/** Resolves with the answer, or rejects with the reason of a signal that aborts before. Leaves no listener behind. */
 function unlessAborted<T>(
   answer: T | PromiseLike<T>,
   signals: readonly (AbortSignal | undefined)[],

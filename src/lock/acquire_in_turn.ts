@@ -34,7 +34,7 @@ export async function acquireInTurn<T>(
     throw error;
   }
   localQueues.promote(name, call, held);
-  if (!held.standing) localQueues.leave(name, held); // lost while it was reported
+  if (!held.active) localQueues.leave(name, held); // lost while it was reported
   if (call.autoExtend) held.renew();
   return use(held);
 }
@@ -64,7 +64,7 @@ export async function acquireAtOnce<T>(
   call.throwIfEnded();
   const result = call.cooldownMs > 0 ? undefined : await attempt(call);
   if (!(result instanceof HeldLock)) return await refuse(call, result);
-  if (result.standing) localQueues.enter(name, result);
+  if (result.active) localQueues.enter(name, result);
   if (tokenSource) await drawToken(result, call, 0);
   if (call.autoExtend) result.renew();
   return use(result);

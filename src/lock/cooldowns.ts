@@ -1,22 +1,22 @@
 /**
- * Resources that this client lets be for a while, as a lock of its own on them ended without a release.
+ * Resources in cooldown: a lock of this client on them ended without a confirmed release.
  *
  * @module
  */
 import type { Clock } from "../time/clock.ts";
 
-/** Most keys that are remembered; for one more the oldest is forgotten, and may be taken again at once. */
+/** Most keys in cooldown; one more ends the cooldown of the oldest. */
 export const COOLDOWNS_MAX = 10_000;
 
-/** Why and for how long a key is let be. */
+/** The cooldown of one key. */
 interface Cooldown {
   /** The value of the lock that ended. */
   readonly value: string;
-  /** By the monotonic clock. */
+  /** When the cooldown is over, by the monotonic clock. */
   readonly untilMs: number;
 }
 
-/** What one client lets be. While every lock is released it remembers nothing. */
+/** The cooldowns of one client. There are none while every lock is released. */
 export class Cooldowns {
   readonly #clock: Clock;
   /** The oldest first. */
@@ -27,17 +27,17 @@ export class Cooldowns {
     this.#clock = clock;
   }
 
-  /** How many keys are remembered. */
+  /** How many keys are in cooldown. */
   get size(): number {
     return this.#cooldowns.size;
   }
 
   /**
-   * Lets keys be from now on.
+   * Begins the cooldown of keys.
    *
    * @param keys The keys of a lock that ended.
    * @param value Its value.
-   * @param forMs For how long, in milliseconds; a key that is let be for longer already stays so.
+   * @param forMs How long it takes, in milliseconds; a key whose cooldown takes longer already keeps it.
    */
   begin(keys: readonly string[], value: string, forMs: number): void {
     if (forMs <= 0) return;
@@ -51,7 +51,7 @@ export class Cooldowns {
     }
   }
 
-  /** A lock that had ended was released after all, and that was confirmed. */
+  /** Ends the cooldown that a lock began, because a late release of it was confirmed. */
   end(keys: readonly string[], value: string): void {
     if (this.#cooldowns.size === 0) return;
     for (const key of keys) {
@@ -59,7 +59,7 @@ export class Cooldowns {
     }
   }
 
-  /** For how much longer one of the keys is let be, in milliseconds; 0 where none is. */
+  /** How long until none of the keys is in cooldown, in milliseconds. */
   leftMs(keys: readonly string[]): number {
     if (this.#cooldowns.size === 0) return 0;
     const nowMs = this.#clock.monotonicMs();
@@ -73,7 +73,7 @@ export class Cooldowns {
     return leftMs;
   }
 
-  /** Drops from the oldest on what is over, and one more where there is no room else. */
+  /** Deletes cooldowns that are over, from the oldest on, and one more if there is no room otherwise. */
   #makeRoom(nowMs: number): void {
     for (const [key, { untilMs }] of this.#cooldowns) {
       if (untilMs > nowMs && this.#cooldowns.size < COOLDOWNS_MAX) return;

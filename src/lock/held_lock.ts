@@ -83,7 +83,7 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
   }
 
   /** Whether it was neither released nor lost. */
-  get standing(): boolean {
+  get active(): boolean {
     return this.#end === undefined;
   }
 

@@ -69,7 +69,7 @@ export class Lock implements AsyncDisposable {
     const held = this.#lock;
     if (held.held) return "held";
     // A lock that nobody has ended by now has run out.
-    return held.standing || held.lostError ? "lost" : "released";
+    return held.active || held.lostError ? "lost" : "released";
   }
 
   /** The locked resources, in the order of the call. */

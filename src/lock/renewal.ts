@@ -34,7 +34,7 @@ export interface ExtendableLock {
   /** Whether its validity is not over, by the clocks at this moment. */
   readonly held: boolean;
   /** Whether it was neither released nor lost. */
-  readonly standing: boolean;
+  readonly active: boolean;
   /** Why it was lost, if it was. */
   readonly lostError: LockLostError | undefined;
   /** What is left of its validity, in milliseconds. */
@@ -73,7 +73,7 @@ async function tryExtend(
   won.ttlMs = Math.max(won.ttlMs, ttlMs); // keys may live for longer from here on
   const timeoutMs = Math.min(settings.nodeTimeoutMs, lock.remainingMs());
   await round.ask(askToExtend, timeoutMs, signal);
-  if (!lock.standing) return false; // step 6
+  if (!lock.active) return false; // step 6
   const newValidityMs = validityMs(ttlMs, settings.driftFactor);
   const extended = round.decision === "granted" && lock.held && // step 7
     newValidityMs - expiryMarginMs(newValidityMs) > elapsedMs(client.wheel.clock, round);

@@ -9,7 +9,7 @@ export function quorumSize(nodeCount: number): number {
   return Math.floor(nodeCount / 2) + 1;
 }
 
-/** What can be said of a vote that may not be complete. */
+/** The state of a vote that may not be complete. */
 export type Decision = "open" | "granted" | "refused";
 
 /**
@@ -17,8 +17,8 @@ export type Decision = "open" | "granted" | "refused";
  *
  * @param granted How many nodes granted.
  * @param pending How many have not answered.
- * @param quorum How many grants it takes.
- * @returns The decision; never `"open"` once nothing is pending, for even numbers of nodes too.
+ * @param quorum How many grants are needed.
+ * @returns The decision; never `"open"` when nothing is pending, for even numbers of nodes too.
  */
 export function decide(granted: number, pending: number, quorum: number): Decision {
   if (granted >= quorum) return "granted";

@@ -13,33 +13,28 @@ import type { Vote } from "../vote.ts";
 import { toError } from "../errors.ts";
 import { TimerEntry, type TimerWheel } from "../time/timer_wheel.ts";
 
-/** The nodes, and what it takes to ask them. */
+/** The nodes, and what is needed to ask them. */
 export interface NodeSet {
-  /** The nodes, each in its seat. */
+  /** The nodes; a node's index names it in requests and bit sets. */
   readonly nodes: readonly LockNode[];
   /** How many of them must grant. */
   readonly quorum: number;
-  /** Where deadlines wait. */
+  /** The timer wheel of the deadlines. */
   readonly wheel: TimerWheel;
 }
 
-/**
- * The nodes of a client, with the quorum that their number makes.
- *
- * @param wheel Where deadlines wait.
- * @param nodes Who is asked.
- */
+/** The nodes of a client, with the quorum of their number. */
 export function createNodeSet(wheel: TimerWheel, nodes: readonly LockNode[]): NodeSet {
   return { nodes, quorum: quorumSize(nodes.length), wheel };
 }
 
-/** What one node is asked in a round. */
+/** Sends one node the request of a round. */
 export type Question = (node: LockNode, request: LockRequest, nodeIndex: number) => void;
 
 /** How long a denied round with a ticket waits for the last nodes at least, in milliseconds. */
 const LINGER_MS_MIN = 2;
 
-/** The questions; each is one constant function, so that asking makes no closure. */
+/** The questions. Each is a constant function, so that asking allocates no closure. */
 export const askToAcquire: Question = (node, request, nodeIndex) =>
   node.acquire(request, nodeIndex);
 /** See {@linkcode askToAcquire}. */
@@ -52,8 +47,8 @@ export const askToRelease: Question = (node, request, nodeIndex) =>
   node.release(request, nodeIndex);
 
 /**
- * What a node answered and when, in one number, so that a lock keeps one small array: microseconds since the
- * round began, times 8, plus one of these.
+ * A node's answer and its time in one number, so that a lock keeps one small array: microseconds since the round began,
+ * times 8, plus one of these.
  */
 const PENDING = 0,
   GRANTED = 1,
@@ -65,8 +60,8 @@ const PENDING = 0,
 const OUTCOMES = [undefined, "granted", "denied", "failed", "timed-out", "quarantined"] as const;
 
 /**
- * One question to all nodes. It is its own ballot, its own deadline and its own starting time: a lock taken
- * without contention allocates one of these and one promise.
+ * One request to all nodes. It is its own request, deadline and starting time, so that an uncontended lock allocates one
+ * object and one promise for it.
  */
 export class Round extends TimerEntry implements LockRequest, Instant {
   readonly keys: readonly string[];
@@ -81,7 +76,7 @@ export class Round extends TimerEntry implements LockRequest, Instant {
   /** With fencing tokens, the counter that each node answered last. */
   counts: (number | undefined)[] | undefined = undefined;
   guardMs: number;
-  /** One bit a seat: which nodes have put the ticket in line, and so set nothing. */
+  /** One bit a node: which nodes have put the ticket in their queues, and so set nothing. */
   enqueuedOn = 0;
   /** One bit a node: which nodes answered that keys are missing. */
   missingOn = 0;
@@ -93,9 +88,9 @@ export class Round extends TimerEntry implements LockRequest, Instant {
   granted = 0;
   /** How many denied. */
   denied = 0;
-  /** How many failed, did not answer in time or are in quarantine. */
+  /** How many failed, did not answer in time, or are in quarantine. */
   failed = 0;
-  /** Who is asked. */
+  /** The nodes that are asked. */
   readonly nodeSet: NodeSet;
   /** The round that won the lock which this one extends or releases. */
   readonly #origin: Round | undefined;
@@ -103,17 +98,17 @@ export class Round extends TimerEntry implements LockRequest, Instant {
   readonly #answers: number[];
   #errors: Error[] | undefined = undefined;
   #timeoutMs = 0;
-  /** Whether a refusal waits for the answers that tell why. */
+  /** Whether a refusal waits for more answers, because the reason matters. */
   #waitForReasons = false;
   #settle: (() => void) | undefined = undefined;
   #onMissing: ((nodeIndex: number) => void) | undefined = undefined;
 
   /**
-   * @param nodeSet Who is asked.
-   * @param keys What about.
-   * @param value Whose they are.
-   * @param ttlMs For how long, in milliseconds.
-   * @param origin The round that won the lock, where this one extends or releases it.
+   * @param nodeSet The nodes.
+   * @param keys The keys of the lock.
+   * @param value The value of the lock.
+   * @param ttlMs Their TTL, in milliseconds.
+   * @param origin The round that won the lock, if this one extends or releases it.
    */
   constructor(
     nodeSet: NodeSet,
@@ -144,21 +139,21 @@ export class Round extends TimerEntry implements LockRequest, Instant {
   /**
    * Asks every node, all in this tick.
    *
-   * @param question What each is asked.
+   * @param question Sends the request to one node.
    * @param timeoutMs How long one node may take, in milliseconds, from now or from the end of its first connecting.
    * @param signal Cuts the round short.
-   * @returns Once the round is decided, or was cut short. Never rejects.
+   * @returns A promise that resolves when the round is decided or was cut short, and never rejects.
    */
   ask(question: Question, timeoutMs: number, signal?: AbortSignal): Promise<void> {
     const { nodes, wheel } = this.nodeSet;
     this.#timeoutMs = timeoutMs;
     this.#waitForReasons = question === askToRelease;
     return new Promise((resolve) => {
-      // Nothing is decided before all were asked: what an early failure takes back must come after what it undoes.
+      // Nothing is decided before all were asked, because an undo must follow the request that it undoes.
       for (let nodeIndex = 0; nodeIndex < nodes.length; nodeIndex++) {
         this.#askOne(question, nodes[nodeIndex], nodeIndex);
       }
-      this.shared = undefined; // the encoded command is on its way, and need not live as long as the lock
+      this.shared = undefined; // the encoded command is sent, and must not live as long as the lock
       if (this.settled || signal?.aborted) return resolve();
       this.#settle = signal ? stopOnAbort(this, signal, resolve) : resolve;
       wheel.schedule(this, this.monotonicMs + timeoutMs);
@@ -166,29 +161,29 @@ export class Round extends TimerEntry implements LockRequest, Instant {
     });
   }
 
-  /** Whether an answer still matters: not once this round, or the lock it belongs to, is over. */
+  /** Whether an answer still matters: `false` when this round, or the lock that it belongs to, was cancelled. */
   get wanted(): boolean {
     return !this.#cancelled && (this.#origin?.wanted ?? true);
   }
 
-  /** From here on nothing may be sent that could set a key. */
+  /** Forbids nodes to send anything more that could set a key. */
   cancel(): void {
     this.#cancelled = true;
   }
 
-  /** What can be said by now. */
+  /** The decision by the votes so far. */
   get decision(): Decision {
     const { nodes, quorum } = this.nodeSet;
     const pending = nodes.length - this.granted - this.denied - this.failed;
     return decide(this.granted, pending, quorum);
   }
 
-  /** Whether so many nodes gave no answer that the others are no quorum. */
+  /** Whether so many nodes gave no answer that the others are too few for a quorum. */
   get unanswered(): boolean {
     return this.failed > this.nodeSet.nodes.length - this.nodeSet.quorum;
   }
 
-  /** Whether so many nodes denied that the others are no quorum. */
+  /** Whether so many nodes denied that the others are too few for a quorum. */
   get deniedByMajority(): boolean {
     return this.denied > this.nodeSet.nodes.length - this.nodeSet.quorum;
   }
@@ -231,7 +226,7 @@ export class Round extends TimerEntry implements LockRequest, Instant {
     return slowestUs / 1_000;
   }
 
-  /** What the nodes have answered so far; one that has neither answered nor had its time yet is left out. */
+  /** The answers so far; a node is left out that has not answered and still has time to. */
   get votes(): readonly Vote[] {
     const votes: Vote[] = [];
     this.nodeSet.nodes.forEach(({ name: node }, nodeIndex) => {
@@ -251,14 +246,14 @@ export class Round extends TimerEntry implements LockRequest, Instant {
     this.#settleIfDecided();
   }
 
-  /** Notes a counter; where it was raised, only of a node whose vote counted. */
+  /** Notes a counter; one that was raised counts only on a node that granted the lock. */
   #count(nodeIndex: number, count: number | undefined): void {
     if (!this.counts || count === undefined || this.#origin?.grantedBy(nodeIndex) === false) return;
     this.counts[nodeIndex] = count;
   }
 
   deny(nodeIndex: number, atMs?: number): void {
-    if (this.counts) this.counts[nodeIndex] = undefined; // the key is gone, and with it what made the count one of ours
+    if (this.counts) this.counts[nodeIndex] = undefined; // the key is gone, so its counter does not count
     if (this.#cast(nodeIndex, DENIED, atMs)) this.denied++;
     this.#settleIfDecided();
   }
@@ -293,7 +288,7 @@ export class Round extends TimerEntry implements LockRequest, Instant {
     this.#settleIfDecided();
   }
 
-  /** Ends the waiting, whatever has come. */
+  /** Ends the wait for answers. */
   stop(): void {
     const settle = this.#settle;
     if (!settle) return;
@@ -340,7 +335,7 @@ export class Round extends TimerEntry implements LockRequest, Instant {
     }
   }
 
-  /** Notes an answer; says whether it counts. An answer that comes late still does, in place of its time-out. */
+  /** Notes an answer; returns whether it counts. A late answer counts, and replaces the node's time-out. */
   #cast(nodeIndex: number, outcome: number, atMs?: number): boolean {
     const before = this.#answers[nodeIndex] % OUTCOMES_MAX;
     if (before === TIMED_OUT) this.failed--;

@@ -1,9 +1,9 @@
 /**
  * Time, behind an interface: the only module that touches the runtime's clocks and timers.
  *
- * Two clocks are read because each lies in its own way: the monotonic clock stands still while a machine
- * is suspended, the wall clock is stepped by people and by NTP. Whoever needs to know how much time may
- * have passed takes the greater of the two ({@linkcode elapsedMs}).
+ * Two clocks are read because each can be wrong in its own way: the monotonic clock stops while a machine
+ * is suspended, the wall clock is stepped by people and by NTP. The time that may have passed is the greater
+ * of the two ({@linkcode elapsedMs}).
  *
  * @module
  */

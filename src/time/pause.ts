@@ -36,7 +36,7 @@ export function settledWithin(
   });
 }
 
-/** A wait that somebody is in: it keeps the process alive. */
+/** A wait of a caller, which keeps the process alive. */
 export class Pause extends TimerEntry {
   /** Resolves at its end. */
   readonly over: Promise<void>;
@@ -45,8 +45,8 @@ export class Pause extends TimerEntry {
   #resolve: (() => void) | undefined = undefined;
 
   /**
-   * @param wheel Where it waits.
-   * @param delayMs For how long, in milliseconds; for ever where it is `Infinity`.
+   * @param wheel The timer wheel.
+   * @param delayMs How long it takes, in milliseconds; `Infinity` for no limit.
    * @param signal Ends it.
    */
   constructor(wheel: TimerWheel, delayMs: number, signal: AbortSignal | undefined) {
@@ -74,7 +74,7 @@ export class Pause extends TimerEntry {
     resolve();
   };
 
-  /** Has it end `delayMs` from now, if it would not end before. */
+  /** Ends it `delayMs` from now, if it would not end before. */
   shorten(delayMs: number): void {
     const dueMs = this.#wheel.clock.monotonicMs() + delayMs;
     if (this.#resolve && dueMs < this.dueMs) this.#wheel.schedule(this, dueMs);

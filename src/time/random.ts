@@ -6,12 +6,12 @@
 
 /** Bytes of randomness in a lock's value: what the Redis page on distributed locks asks for. */
 const VALUE_BYTES = 20;
-/** Values made from one call of the generator; a call a lock would cost more than the lock's own logic. */
+/** Values made from one call of the generator, because one call per lock would cost more than the lock's own logic. */
 const VALUES_POOLED = 64;
 
-/** Where the library takes randomness from; replaced by a seeded one in simulations. */
+/** The source of randomness for the library; simulations replace it by a seeded one. */
 export interface Random {
-  /** A value no one else has: 20 random bytes as 40 lower-case hexadecimal digits. */
+  /** A value that nobody else has: 20 random bytes as 40 lower-case hexadecimal digits. */
   value(): string;
   /** A number from 0 up to but not including 1, for jitter. */
   fraction(): number;
@@ -36,5 +36,5 @@ function value(): string {
   return String.fromCharCode(...codes); // one flat string: forty joined pieces would weigh ten times as much
 }
 
-/** The runtime's cryptographic generator for values; jitter needs none of its strength. */
+/** The runtime's cryptographic generator for values, and a fast one for jitter. */
 export const systemRandom: Random = { value, fraction: () => Math.random() };

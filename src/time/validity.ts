@@ -4,17 +4,17 @@
  * @module
  */
 
-/** Milliseconds of drift that are granted beside the factor: Redis expires keys with 1 ms precision. */
+/** Milliseconds of drift beside the factor, because Redis expires keys with a precision of 1 ms. */
 const DRIFT_ALLOWANCE_MS = 2;
-/** Share of the validity by which its end is brought forward for whoever must hear of it in time. */
+/** Share of the validity by which the holder is notified before its end. */
 const EXPIRY_MARGIN_FACTOR = 0.05;
-/** The least by which it is brought forward, in milliseconds: timers are set and fire by whole milliseconds. */
+/** The least of that, in milliseconds, because timers count whole milliseconds. */
 const EXPIRY_MARGIN_MIN_MS = 2;
-/** The most by which it is brought forward, in milliseconds. */
+/** The most of that, in milliseconds. */
 const EXPIRY_MARGIN_MAX_MS = 25;
 
 /**
- * How far clocks may disagree over one TTL: `ceil(ttlMs × driftFactor) + 2`.
+ * How far clocks may differ after one TTL: `ceil(ttlMs × driftFactor) + 2`.
  *
  * @param ttlMs How long the key lives on a node, in milliseconds.
  * @param driftFactor The share by which clocks may run apart.
@@ -25,19 +25,18 @@ export function driftMs(ttlMs: number, driftFactor: number): number {
 }
 
 /**
- * How long a lock may be relied on, counted from before its first byte was sent: TTL less drift.
+ * How long a lock is valid, counted from before its first byte was sent: TTL less drift.
  *
  * @param ttlMs How long the key lives on a node, in milliseconds.
  * @param driftFactor The share by which clocks may run apart.
- * @returns Milliseconds; not positive where the TTL is smaller than its own drift.
+ * @returns Milliseconds; not positive if the TTL is smaller than its own drift.
  */
 export function validityMs(ttlMs: number, driftFactor: number): number {
   return ttlMs - driftMs(ttlMs, driftFactor);
 }
 
 /**
- * How long before its end a lock's holder is told that it is over. A timer may fire late, and whoever is told
- * at the last moment is told too late.
+ * How long before the end of the validity the holder is notified, because a timer may fire late.
  *
  * @param validityMs The whole validity, in milliseconds.
  * @returns Milliseconds.

@@ -101,7 +101,7 @@ Deno.test("HeldLock.release() ends the lock before any node has answered", async
   const { signal } = held;
   cluster.set("hang", 0, 1, 2);
   held.release().catch(() => {});
-  assertEquals([held.held, held.remainingMs(), held.standing], [false, 0, false]);
+  assertEquals([held.held, held.remainingMs(), held.active], [false, 0, false]);
   assertEquals([signal.aborted, cluster.wheel.size], [false, 1]); // the round's deadline alone
   await cluster.clock.advance(100);
   assertEquals(cluster.wheel.size, 0);

@@ -12,9 +12,9 @@ for (const [ttlMs, endMs] of [[10, 5], [100, 93], [500, 469], [1_000, 963], [60_
     const { cluster, held } = await locked(3, { ttlMs });
     const { signal } = held;
     await cluster.clock.advance(endMs - 1);
-    assertEquals([signal.aborted, held.held, held.standing], [false, true, true]);
+    assertEquals([signal.aborted, held.held, held.active], [false, true, true]);
     await cluster.clock.advance(1);
-    assertEquals([signal.aborted, held.held, held.standing], [true, false, false]);
+    assertEquals([signal.aborted, held.held, held.active], [true, false, false]);
     await cluster.clock.advance(ttlMs - endMs);
     assertEquals(cluster.wheel.size, 0);
   });
@@ -26,7 +26,7 @@ Deno.test("HeldLock.lostError tells of an end that no timer could tell yet, and 
   cluster.clock.block(VALIDITY_MS - 1);
   assertEquals([held.lostError, held.held], [undefined, true]);
   cluster.clock.block(1);
-  assertEquals([held.held, held.standing], [false, true]);
+  assertEquals([held.held, held.active], [false, true]);
   const error = held.lostError;
   assertInstanceOf(error, LockLostError);
   assertEquals(error.message, 'Cannot keep lock "a": its validity has ended');
@@ -61,7 +61,7 @@ Deno.test("HeldLock.lose() ends the lock at once, takes its keys back and tells 
   const { signal } = held;
   await cluster.clock.advance(100);
   held.lose(CAUSE);
-  assertEquals([held.held, held.remainingMs(), held.standing], [false, 0, false]);
+  assertEquals([held.held, held.remainingMs(), held.active], [false, 0, false]);
   assertInstanceOf(signal.reason, LockLostError);
   assertEquals(signal.reason.message, 'Cannot keep lock "a": the test wants it so');
   assertStrictEquals(signal.reason.cause, CAUSE);
@@ -84,7 +84,7 @@ Deno.test("HeldLock.lose() a second time changes nothing", async () => {
 Deno.test("HeldLock.lose() of a lock that is being released changes nothing", async () => {
   const bench = await locked();
   const releasing = bench.held.release();
-  assertEquals(bench.held.standing, false);
+  assertEquals(bench.held.active, false);
   bench.held.lose(CAUSE);
   assertEquals([bench.held.signal.aborted, bench.held.lostError], [false, undefined]);
   assertEquals(await bench.settle(releasing), true);
@@ -121,7 +121,7 @@ Deno.test("HeldLock.abort() aborts the signal, and the lock stands", async () =>
   const { cluster, held } = await locked();
   held.abort(CAUSE); // before anybody asked for the signal
   assertStrictEquals(held.signal.reason, CAUSE);
-  assertEquals([held.held, held.standing, held.lostError], [true, true, undefined]);
+  assertEquals([held.held, held.active, held.lostError], [true, true, undefined]);
   assertEquals(cluster.eventTypes, []);
 });
 
@@ -140,7 +140,7 @@ Deno.test("HeldLock that ran out keeps others out until its TTL is over, and the
   const bench = await locked();
   const { clock } = bench.cluster;
   await clock.advance(VALIDITY_MS - 1);
-  assertEquals([bench.held.standing, bench.releases], [false, [0, 0, 0]]);
+  assertEquals([bench.held.active, bench.releases], [false, [0, 0, 0]]);
   assert(bench.cluster.holders("a").every((holder) => holder === bench.held.round.value));
   await clock.advance(1_000 - VALIDITY_MS + 1);
   assertEquals(bench.releases, [1, 1, 1]);
@@ -183,7 +183,7 @@ Deno.test("HeldLock that ran out while the process stood still takes its keys ba
 Deno.test("HeldLock that ran out takes its keys back as the client closes", async () => {
   const { cluster, held } = await locked();
   await cluster.clock.advance(VALIDITY_MS - 1);
-  assertEquals([held.standing, cluster.wheel.announceClose()], [false, true]);
+  assertEquals([held.active, cluster.wheel.announceClose()], [false, true]);
   await runMicrotasks();
   assertEquals(cluster.holders("a"), [undefined, undefined, undefined]);
 });
