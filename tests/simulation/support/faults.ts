@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { EXTEND, EXTEND_FENCED, toByteString } from "./library.ts";
+import { EXTEND, toByteString } from "./library.ts";
 import type { Fault } from "./plan.ts";
 import type { World } from "./world.ts";
 
@@ -75,9 +75,7 @@ function cause(world: World, fault: Fault): (() => void) | void {
 /** Whether bytes on their way to a node hold the command that extends a lock. */
 function isExtension(bytes: Uint8Array): boolean {
   const text = toByteString(bytes);
-  return [EXTEND, EXTEND_FENCED].some(({ sha1, source }) => {
-    return text.includes(sha1) || text.includes(source);
-  });
+  return text.includes(EXTEND.sha1) || text.includes(EXTEND.source);
 }
 
 type FaultOf<Kind extends Fault["kind"]> = Extract<Fault, { kind: Kind }>;
@@ -113,7 +111,7 @@ function causeOnNetwork(
       return network.replay(nodes[fault.node], nameOf(fault.client));
     case "lost-extension": {
       const link = network.link(nameOf(fault.client), fault.node, "requests");
-      link.trap = isExtension;
+      link.trap = { takes: isExtension, reset: fault.reset };
       return () => link.trap = undefined;
     }
     case "unconnectable":

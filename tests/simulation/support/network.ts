@@ -38,8 +38,8 @@ export type ConnectMood = "accepted" | "refused" | "blackholed";
 class Link {
   /** What is added to every delay, in milliseconds. */
   extraMs = 0;
-  /** Recognises requests whose replies get lost, with all that come after them. */
-  trap: ((bytes: Uint8Array) => boolean) | undefined = undefined;
+  /** Takes the replies of some requests, and of all that come after them; the client is told if it is reset. */
+  trap: { takes(bytes: Uint8Array): boolean; reset: boolean } | undefined = undefined;
   /** How many partitions stand in the way. */
   #blocks = 0;
   readonly #held = new Set<Pipe>();
@@ -164,8 +164,10 @@ class SimConnection implements Transport {
     this.session = node.accept(client.name, (bytes) => this.replies.send(bytes, loop.nowMs));
     const way = network.link(client.name, node.index, "requests");
     this.requests = new Pipe(loop, way, random, manners, (bytes) => {
-      if (way.trap?.(bytes)) this.replies.dead = true;
+      const taken = way.trap?.takes(bytes);
+      if (taken) this.replies.dead = true;
       this.#onRequests(bytes);
+      if (taken && way.trap!.reset) this.breakAt(loop.nowMs, "connection reset by peer");
     });
     this.replies = new Pipe(
       loop,

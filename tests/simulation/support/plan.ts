@@ -82,7 +82,7 @@ export type Fault =
     | { kind: "cut"; client: number; node: number; requests: "lost" | "delivered" }
     | { kind: "half-open"; client: number; node: number; directions: readonly Direction[] }
     | { kind: "replay"; client: number; node: number }
-    | { kind: "lost-extension"; client: number; node: number; forMs: number }
+    | { kind: "lost-extension"; client: number; node: number; reset: boolean; forMs: number }
     | { kind: "unconnectable"; node: number; mood: "refused" | "blackholed"; forMs: number }
     | { kind: "crash"; node: number; data: "all" | "none" | number; silent: boolean; forMs: number }
     | { kind: "hang"; node: number; forMs: number }

@@ -21,6 +21,25 @@ export const EXTENSION_SCENARIOS: readonly Scenario[] = [
       missing: expectHeldMs(0, 990, 1_010),
     },
   ),
+  scenario(
+    "E1",
+    "a lock that is gone on a majority stays lost, also where nobody heard its first extension",
+    {
+      clients: [
+        [{ ttlMs: 3_000, holdMs: 8_000, autoExtend: true }],
+        [{ atMs: 600, holdMs: 100 }],
+      ],
+      faults: [
+        ...MAJORITY.map((node): Fault => ({ kind: "flush", node, atMs: 500 })),
+        ...[...MAJORITY, 2].map((node): Fault => (
+          { kind: "lost-extension", client: 0, node, reset: true, atMs: 900, forMs: 200 }
+        )),
+      ],
+      outside: "mutual-exclusion",
+      // The first extension is due after a second. The next that is heard loses the lock.
+      missing: expectHeldMs(0, 990, 1_500),
+    },
+  ),
   scenario("E2", "an extension takes nothing from whoever got the lock in the meantime", {
     clients: [
       [{ ttlMs: 4_000, holdMs: 8_000, extendEveryMs: 2_500 }],

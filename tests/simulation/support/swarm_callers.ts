@@ -32,6 +32,7 @@ export function lostExtensions(
   const atMs = random.integer(0, healAtMs - 1);
   return Array.from({ length: random.integer(1, 2 * nodes) }, () => ({
     kind: "lost-extension",
+    reset: random.chance(0.5),
     client: random.integer(0, clients - 1),
     node: random.integer(0, nodes - 1),
     atMs,
