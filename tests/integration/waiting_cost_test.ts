@@ -46,24 +46,39 @@ Deno.test("callers of one client that wait for each other cost 5 SET and 5 EVALS
   assertEquals(await subscriptions(servers), NONE);
 });
 
-Deno.test("10 clients that wait for each other cost at most 20 commands a lock", async () => {
+/** Has clients take turns; returns the commands sent for each lock. */
+async function perLock(
+  clients: readonly Redlock[],
+  servers: readonly RedisServer[],
+  turns: number,
+): Promise<number> {
+  await Promise.all(servers.map(recordCommands));
+  const rotating = clients.map(async (client) => {
+    for (let turn = 0; turn < turns; turn++) await client.using("job", () => {});
+  });
+  await deadline(Promise.all(rotating), 30_000);
+  const sent = await Promise.all(servers.map(sentCommands));
+  return sent.reduce((sum, count) => sum + count) / (clients.length * turns);
+}
+
+Deno.test("10 clients that wait for each other cost 15 commands a lock, but for a few", async () => {
   await using servers = shared.lend();
   await using clients = openClients(servers.urls, 10);
-  const rounds = 5;
-  const crowd = () =>
-    deadline(
-      Promise.all(clients.map(async (client) => {
-        for (let round = 0; round < rounds; round++) await client.using("job", () => {});
-      })),
-      30_000,
-    );
-  await crowd(); // each has waited once
-  await Promise.all(servers.map(recordCommands));
-  await crowd();
-  const sent = (await Promise.all(servers.map(sentCommands))).reduce((sum, count) => sum + count);
-  const perLock = sent / (clients.length * rounds);
-  assertGreater(perLock, 10);
-  assertLessOrEqual(perLock, 20);
+  await perLock(clients, servers, 2); // each has waited once
+  const counts: number[] = [];
+  for (let round = 0; round < 3; round++) counts.push(await perLock(clients, servers, 5));
+  assertGreater(Math.min(...counts), 10);
+  assertLessOrEqual(Math.min(...counts), 16); // the machine may be busy in some of them
+});
+
+Deno.test("20 clients that wait for the first time cost at most 26 commands a lock", async () => {
+  await using servers = shared.lend();
+  const counts: number[] = [];
+  for (let round = 0; round < 3; round++) {
+    await using clients = openClients(servers.urls, 20);
+    counts.push(await perLock(clients, servers, 1));
+  }
+  assertLessOrEqual(Math.min(...counts), 26);
 });
 
 Deno.test("who waits for a long while asks no more", async () => {
