@@ -62,6 +62,7 @@ export async function contend(_contender: Contender, params: Figures): Promise<F
     got,
     locks: order.length,
     longestGapMs: Math.max(...handOffsMs),
+    usualGapMs: percentile(handOffsMs, 0.95),
     totalMs: performance.now() - startMs,
     handOffUs: percentile(handOffsMs, 0.5) * 1_000,
     longestWait: Math.max(...waitsMs) / median(waitsMs),

@@ -62,7 +62,9 @@ export async function waiting(bench: Bench): Promise<void> {
   );
   samples.print("… the longest gap between a release and the next hold, ms", [
     { figure: "firstGap", title: "100 clients, first time", digits: 1, absolute: true },
+    { figure: "firstUsualGap", title: "19 of 20 within", digits: 1, absolute: true },
     { figure: "steadyGap", title: "100 clients, steadily", digits: 1, absolute: true },
+    { figure: "steadyUsualGap", title: "19 of 20 within", digits: 1, absolute: true },
   ]);
   samples.print("… with 100 clients: who got it, and when", [
     { figure: "got", title: "got it", absolute: true, goal: "100" },
@@ -121,9 +123,11 @@ async function measured(bench: Bench, worker: WorkerProcess): Promise<Figures> {
     shared: shared.perLock!,
     first: first.perLock!,
     firstGap: first.longestGapMs!,
+    firstUsualGap: first.usualGapMs!,
     own: own.perLock!,
     steady: steady.perLock!,
     steadyGap: steady.longestGapMs!,
+    steadyUsualGap: steady.usualGapMs!,
     many,
     got: own.got!,
     outOfOrder: own.outOfOrder!,
