@@ -53,11 +53,19 @@ export const PARTS: readonly Part[] = [
   ]),
   testPart("unit", "tests without permissions", 30, ["--allow-read=.", "tests/unit"]),
   {
-    ...testPart("integration", "tests on real Redis servers", 210, ["-A", "tests/integration"]),
+    ...testPart("integration", "tests on real Redis servers", 160, [
+      "--parallel", // they wait for servers and time-outs far more than they compute
+      "-A",
+      "tests/integration",
+    ]),
     needsRedis: true,
   },
   {
-    ...testPart("docs", "README and docs/: examples, tables, links", 90, ["-A", "tests/docs"]),
+    ...testPart("docs", "README and docs/: examples, tables, links", 60, [
+      "--parallel",
+      "-A",
+      "tests/docs",
+    ]),
     needsRedis: true,
   },
   {

@@ -17,6 +17,9 @@ const shared = shareServers(5);
 
 const PASSWORD = "s3cret-of-nobody";
 
+/** How long a busy machine may pause the process, in milliseconds; clocks that are apart are seconds apart here. */
+const PAUSE_MS = 100;
+
 /** What is found, without the restarts: servers of tests are young. */
 function codes({ findings }: HealthReport): FindingCode[] {
   return findings.map(({ code }) => code).filter((code) => code !== "RESTARTED");
@@ -43,7 +46,8 @@ Deno.test("check() finds nothing amiss with five masters, and leaves nothing beh
       ["master", false, false, "everysec", "noeviction"],
     );
     assertEquals([node.reachable, node.refused], [true, undefined]);
-    assertLess(Math.abs(node.clockOffsetMs!), node.roundTripMs! / 2 + 1);
+    // It is one clock; a busy machine may pause the process between reading it and the time that passed.
+    assertLess(Math.abs(node.clockOffsetMs!), node.roundTripMs! / 2 + PAUSE_MS);
   }
   assertEquals(await onAll(servers, "DBSIZE"), [0, 0, 0, 0, 0]);
   await eventually(async () => {
