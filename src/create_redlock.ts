@@ -8,6 +8,7 @@ import { copyOptions, LOCK_OPTION_NAMES, type RedlockOptions, resolveOptions } f
 import { parseAddress, type RedisAddress } from "./redis/address.ts";
 import { CLIENT_OPTION_NAMES, type ClientOptions, resolveClientOptions } from "./redis/client.ts";
 import { RedisNode } from "./redis_node/redis_node.ts";
+import { redisServer } from "./redis_node/redis_server.ts";
 import { NODES_MAX, type Redlock, redlockOn } from "./redlock.ts";
 import type { Quarantine } from "./redis_node/quarantine.ts";
 import { TimerWheel } from "./time/timer_wheel.ts";
@@ -119,7 +120,9 @@ export function createRedlock<Fencing extends boolean = boolean>(
       report({ type: "node-quarantined", node, reason, remainingMs }),
   };
   const wheel = new TimerWheel();
-  const nodes = parsed.map((address) => new RedisNode(address, connection, wheel, observer));
+  const nodes = parsed.map((address) =>
+    new RedisNode(redisServer(address, connection, wheel), observer)
+  );
   return redlockOn(wheel, nodes, lockOptions) as Redlock<Fencing>;
 }
 

@@ -10,12 +10,11 @@
  */
 import type { NodeDiagnosis, TriedCommand } from "../quorum/node_diagnosis.ts";
 import type { ReplyReceiver } from "../redis/command_queue.ts";
-import type { Connection } from "../redis/connection.ts";
 import { encodeCommand } from "../redis/encoder.ts";
 import { ReplyError } from "../redis/errors.ts";
 import { printable } from "../printable.ts";
 import { type Reply, textReply } from "../redis/reply.ts";
-import type { TimerWheel } from "../time/timer_wheel.ts";
+import type { CommandSender, ServerAccess } from "./command_sender.ts";
 
 /** A channel of the kind that waiting uses; it has no subscriber. */
 const CHANNEL = "hasp:wake:check";
@@ -71,22 +70,19 @@ interface FurtherReplies {
 
 /** Asks one server about itself. */
 export class RedisDiagnostics {
-  readonly #connection: Connection;
-  readonly #openAnother: () => Connection;
-  readonly #wheel: TimerWheel;
+  readonly #connection: CommandSender;
+  readonly #server: ServerAccess;
   /** The further connections that are not closed yet. */
-  readonly #further: Set<Connection> = new Set();
+  readonly #further: Set<CommandSender> = new Set();
   #closed = false;
 
   /**
    * @param connection The node's own connection.
-   * @param openAnother Makes one more connection to the same address.
-   * @param wheel Where timers wait.
+   * @param server Where further connections are made.
    */
-  constructor(connection: Connection, openAnother: () => Connection, wheel: TimerWheel) {
+  constructor(connection: CommandSender, server: ServerAccess) {
     this.#connection = connection;
-    this.#openAnother = openAnother;
-    this.#wheel = wheel;
+    this.#server = server;
   }
 
   /**
@@ -94,18 +90,17 @@ export class RedisDiagnostics {
    *
    * @param timeoutMs How long the caller waits, in milliseconds. What the further connections have not shown after
    *   three quarters of it is missing in the result.
-   * @param password The password of the login; replaced wherever the server sends it back.
    * @throws {RedisError} If the server cannot be reached, or cannot serve now.
    */
-  async diagnose(timeoutMs: number, password: string | undefined): Promise<NodeDiagnosis> {
+  async diagnose(timeoutMs: number): Promise<NodeDiagnosis> {
     const replies = await this.#ask();
     const unserving = replies.all.find((reply) =>
       reply instanceof ReplyError && UNSERVING_PREFIXES.includes(reply.prefix)
     );
     if (unserving) throw unserving;
     const untilMs = replies.askedAtMs + timeoutMs * FURTHER_SHARE;
-    const further = await this.#askFurther(untilMs - this.#wheel.clock.monotonicMs());
-    return plainData(diagnosisOf(replies, further), password);
+    const further = await this.#askFurther(untilMs - this.#server.wheel.clock.monotonicMs());
+    return plainData(diagnosisOf(replies, further), this.#server.password);
   }
 
   /** Closes the further connections; those of the node's own are not touched. */
@@ -116,7 +111,7 @@ export class RedisDiagnostics {
 
   #ask(): Promise<Replies> {
     const connection = this.#connection;
-    const { clock } = this.#wheel;
+    const { clock } = this.#server.wheel;
     const startMs = clock.monotonicMs();
     return new Promise((resolve, reject) => {
       const all: Reply[] = [];
@@ -154,7 +149,7 @@ export class RedisDiagnostics {
     limitMs: number,
   ): Promise<readonly Reply[]> {
     if (this.#closed || limitMs <= 0) return [];
-    const connection = this.#openAnother();
+    const connection = this.#server.open();
     this.#further.add(connection);
     try {
       return await this.#repliesOf(connection, commands, limitMs);
@@ -164,11 +159,11 @@ export class RedisDiagnostics {
   }
 
   #repliesOf(
-    connection: Connection,
+    connection: CommandSender,
     commands: readonly (readonly string[])[],
     limitMs: number,
   ): Promise<readonly Reply[]> {
-    const wheel = this.#wheel;
+    const wheel = this.#server.wheel;
     return new Promise((resolve) => {
       const replies: Reply[] = [];
       const limit = wheel.deadline(limitMs, () => resolve(replies));

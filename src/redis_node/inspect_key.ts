@@ -5,10 +5,10 @@
  */
 import type { KeyState } from "../quorum/lock_node.ts";
 import type { ReplyReceiver } from "../redis/command_queue.ts";
-import type { Connection } from "../redis/connection.ts";
 import { encodeCommand } from "../redis/encoder.ts";
 import { ProtocolError, ReplyError } from "../redis/errors.ts";
 import { type RawReply, textReply } from "../redis/reply.ts";
+import type { CommandSender } from "./command_sender.ts";
 import { queueOf } from "./scripts/queue.ts";
 
 /** Error prefix of a command that reads a value of another type. */
@@ -26,7 +26,7 @@ const ANOTHER_TYPE = "value of another type";
  * @throws {RedisError} If the server cannot be asked, or refuses to answer.
  */
 export function inspectKey(
-  connection: Connection,
+  connection: CommandSender,
   name: string,
   key: string,
 ): Promise<KeyState | undefined> {

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import type { Connection } from "../redis/connection.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
+import type { CommandSender } from "./command_sender.ts";
 
 /** Most releases that are kept for one node; one more drops the oldest, whose TTL takes over. */
 const PENDING_RELEASES_MAX = 4_096;
@@ -23,7 +23,7 @@ export interface PendingRelease {
 
 /** The releases that one node is yet to be sent. */
 export class PendingReleases {
-  readonly #connection: Connection;
+  readonly #connection: CommandSender;
   readonly #wheel: TimerWheel;
   readonly #send: (release: PendingRelease) => void;
   #releases: PendingRelease[] = [];
@@ -35,7 +35,7 @@ export class PendingReleases {
    * @param send Sends one.
    */
   constructor(
-    connection: Connection,
+    connection: CommandSender,
     wheel: TimerWheel,
     send: (release: PendingRelease) => void,
   ) {

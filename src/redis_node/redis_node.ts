@@ -17,9 +17,7 @@ import type { KeyState, LockNode, LockRequest } from "../quorum/lock_node.ts";
 import type { NodeDiagnosis } from "../quorum/node_diagnosis.ts";
 import type { ReleaseListener } from "../quorum/queue_ticket.ts";
 import { type PendingRelease, PendingReleases } from "./pending_releases.ts";
-import type { RedisAddress } from "../redis/address.ts";
 import type { ReplyReceiver } from "../redis/command_queue.ts";
-import { Connection, type ConnectionOptions } from "../redis/connection.ts";
 import {
   type ConnectionError,
   isRefusal,
@@ -28,6 +26,7 @@ import {
   ReplyError,
 } from "../redis/errors.ts";
 import type { RawReply } from "../redis/reply.ts";
+import type { CommandSender, ServerAccess } from "./command_sender.ts";
 import type { RedisDiagnostics } from "./diagnostics.ts";
 import { scriptError } from "./old_server.ts";
 import { ReleaseSubscription } from "./release_subscription.ts";
@@ -35,7 +34,6 @@ import { outcomeOf, queuePosition } from "./replies.ts";
 import { isGuarded, RedisGuard } from "./restart_guard.ts";
 import type { Quarantine } from "./quarantine.ts";
 import { SentScripts } from "./sent_scripts.ts";
-import type { TimerWheel } from "../time/timer_wheel.ts";
 
 /** Error prefixes of a server that will serve later: it loads its data, or a script runs. */
 const BUSY_PREFIXES: readonly string[] = ["LOADING", "BUSY"];
@@ -60,26 +58,18 @@ export interface NodeObserver {
 /** One Redis server as a node. */
 export class RedisNode implements LockNode, ReplyReceiver {
   readonly name: string;
-  readonly #connection: Connection;
-  readonly #openAnother: () => Connection;
-  readonly #password: string | undefined;
+  readonly #server: ServerAccess;
+  readonly #connection: CommandSender;
   #diagnostics: RedisDiagnostics | undefined = undefined;
-  readonly #wheel: TimerWheel;
   readonly #subscription: ReleaseSubscription;
   readonly #guard: RedisGuard;
   readonly #scripts = new SentScripts();
   readonly #pendingReleases: PendingReleases;
 
-  constructor(
-    address: RedisAddress,
-    options: ConnectionOptions,
-    wheel: TimerWheel,
-    observer: NodeObserver = {},
-  ) {
-    this.name = address.name;
-    this.#wheel = wheel;
-    this.#connection = new Connection(address, {
-      ...options,
+  constructor(server: ServerAccess, observer: NodeObserver = {}) {
+    this.name = server.name;
+    this.#server = server;
+    this.#connection = server.open({
       onConnected: () => {
         this.#scripts.clear();
         this.#guard.onConnected();
@@ -89,16 +79,14 @@ export class RedisNode implements LockNode, ReplyReceiver {
       onDisconnected: () => this.#guard.onDisconnected(),
       onAvailable: () => observer.onConnected?.(this.name),
       onUnavailable: (error) => observer.onDisconnected?.(this.name, error),
-    }, wheel);
+    });
     this.#guard = new RedisGuard(this.name, this.#connection, (quarantine) => {
       observer.onQuarantined?.(this.name, quarantine);
     });
-    this.#pendingReleases = new PendingReleases(this.#connection, wheel, (release) => {
+    this.#pendingReleases = new PendingReleases(this.#connection, server.wheel, (release) => {
       this.#send(OPERATION.pendingRelease, release, 0);
     });
-    this.#subscription = new ReleaseSubscription(address, options, wheel, this.#connection);
-    this.#openAnother = () => new Connection(address, options, wheel);
-    this.#password = address.password;
+    this.#subscription = new ReleaseSubscription(server, this.#connection);
   }
 
   get readyAtMs(): number {
@@ -141,8 +129,8 @@ export class RedisNode implements LockNode, ReplyReceiver {
 
   async diagnose(timeoutMs: number): Promise<NodeDiagnosis> {
     const { RedisDiagnostics } = await import("./diagnostics.ts");
-    this.#diagnostics ??= new RedisDiagnostics(this.#connection, this.#openAnother, this.#wheel);
-    return await this.#diagnostics.diagnose(timeoutMs, this.#password);
+    this.#diagnostics ??= new RedisDiagnostics(this.#connection, this.#server);
+    return await this.#diagnostics.diagnose(timeoutMs);
   }
 
   async close(): Promise<void> {

@@ -4,15 +4,14 @@
  * @module
  */
 import type { QueueNotice, ReleaseListener, TimeReading } from "../quorum/queue_ticket.ts";
-import type { RedisAddress } from "../redis/address.ts";
 import type { ReplyReceiver } from "../redis/command_queue.ts";
-import type { Connection, ConnectionOptions } from "../redis/connection.ts";
 import { encodeCommand } from "../redis/encoder.ts";
 import { isRefusal, type RedisError, ReplyError } from "../redis/errors.ts";
 import { type RawReply, textReply } from "../redis/reply.ts";
-import { Subscriber, type SubscriberOwner } from "../redis/subscriber.ts";
+import type { SubscriberOwner } from "../redis/subscriber.ts";
+import type { CommandSender, ServerAccess, Subscription } from "./command_sender.ts";
 import { NOTIFIED_SUFFIX, TAKEN_SUFFIX, WAKE_CHANNEL } from "./scripts/queue.ts";
-import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
+import type { TimerEntry } from "../time/timer_wheel.ts";
 
 /** After this many probes in a row without a receiver the subscription is taken for dead, or messages for lost. */
 const UNHEARD_MAX = 3;
@@ -36,11 +35,9 @@ const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /** The notifications of one node: subscribes, and probes each subscription by a message to itself. */
 export class ReleaseSubscription implements SubscriberOwner, ReplyReceiver {
-  readonly #address: RedisAddress;
-  readonly #options: ConnectionOptions;
-  readonly #wheel: TimerWheel;
-  readonly #commands: Connection;
-  #subscriber: Subscriber | undefined = undefined;
+  readonly #server: ServerAccess;
+  readonly #commands: CommandSender;
+  #subscriber: Subscription | undefined = undefined;
   #listener: ReleaseListener | undefined = undefined;
   #nodeIndex = 0;
   /** Whether the server has confirmed the subscription. */
@@ -58,20 +55,11 @@ export class ReleaseSubscription implements SubscriberOwner, ReplyReceiver {
   #closing: Promise<unknown> = Promise.resolve();
 
   /**
-   * @param address The node.
-   * @param options How to reach it.
-   * @param wheel Where timers wait.
-   * @param commands The connection for all other commands.
+   * @param server The node's server.
+   * @param commands Sends all other commands.
    */
-  constructor(
-    address: RedisAddress,
-    options: ConnectionOptions,
-    wheel: TimerWheel,
-    commands: Connection,
-  ) {
-    this.#address = address;
-    this.#options = options;
-    this.#wheel = wheel;
+  constructor(server: ServerAccess, commands: CommandSender) {
+    this.#server = server;
     this.#commands = commands;
   }
 
@@ -85,8 +73,7 @@ export class ReleaseSubscription implements SubscriberOwner, ReplyReceiver {
     if (this.#subscriber || this.#refused) return;
     this.#listener = listener;
     this.#nodeIndex = nodeIndex;
-    const channel = WAKE_CHANNEL + listener.id;
-    this.#subscriber = new Subscriber(this.#address, this.#options, this.#wheel, channel, this);
+    this.#subscriber = this.#server.subscribe(WAKE_CHANNEL + listener.id, this);
   }
 
   /** Ends the subscription; resolves once its connection is closed. */
@@ -94,7 +81,7 @@ export class ReleaseSubscription implements SubscriberOwner, ReplyReceiver {
     const subscriber = this.#subscriber;
     this.#subscriber = undefined;
     this.#subscribed = this.#listening = false;
-    if (this.#retry) this.#wheel.cancel(this.#retry);
+    if (this.#retry) this.#server.wheel.cancel(this.#retry);
     if (subscriber) this.#closing = Promise.all([this.#closing, subscriber.close()]);
     return this.#closing;
   }
@@ -165,7 +152,7 @@ export class ReleaseSubscription implements SubscriberOwner, ReplyReceiver {
   /** The subscription may have died unnoticed. If a new one has no receiver either, the server drops messages. */
   #onNeverHeard(): void {
     if (this.#renewed) {
-      return this.refuse(new Error(`${this.#address.name} passes no messages on`));
+      return this.refuse(new Error(`${this.#server.name} passes no messages on`));
     }
     const listener = this.#listener!;
     this.close();
@@ -184,13 +171,13 @@ export class ReleaseSubscription implements SubscriberOwner, ReplyReceiver {
   }
 
   #probeLater(delayMs: number): void {
-    this.#retry = this.#wheel.after(delayMs, () => this.#probe());
+    this.#retry = this.#server.wheel.after(delayMs, () => this.#probe());
   }
 
   /** Asks for the time and sends a message to itself, which shows that `PUBLISH` is allowed and that messages arrive. */
   #probe(): void {
     if (this.#probedMs !== undefined || !this.#subscribed) return;
-    this.#probedMs = this.#wheel.clock.monotonicMs();
+    this.#probedMs = this.#server.wheel.clock.monotonicMs();
     const channel = WAKE_CHANNEL + this.#listener!.id;
     this.#commands.submit(encodeCommand(["TIME"]), this, undefined, TIME);
     this.#commands.submit(encodeCommand(["PUBLISH", channel, ""]), this, undefined, PUBLISH);

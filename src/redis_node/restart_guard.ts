@@ -9,10 +9,10 @@
  */
 import type { LockRequest } from "../quorum/lock_node.ts";
 import type { ReplyReceiver } from "../redis/command_queue.ts";
-import type { Connection } from "../redis/connection.ts";
 import { encodeCommand, encodeHead } from "../redis/encoder.ts";
 import { isRefusal, ProtocolError, type RedisError, ReplyError } from "../redis/errors.ts";
 import { type RawReply, textReply } from "../redis/reply.ts";
+import type { CommandSender } from "./command_sender.ts";
 import { scriptError } from "./old_server.ts";
 import {
   Causes,
@@ -50,7 +50,7 @@ export function isGuarded({ guardMs }: LockRequest): boolean {
 /** Holds back the grants of one server that may have lost keys. */
 export class RedisGuard implements ReplyReceiver {
   readonly #name: string;
-  readonly #connection: Connection;
+  readonly #connection: CommandSender;
   readonly #onQuarantined: (quarantine: Quarantine) => void;
   readonly #answers: Map<LockRequest, Answer> = new Map();
   readonly #causes = new Causes();
@@ -73,7 +73,7 @@ export class RedisGuard implements ReplyReceiver {
    */
   constructor(
     name: string,
-    connection: Connection,
+    connection: CommandSender,
     onQuarantined: (quarantine: Quarantine) => void,
   ) {
     this.#name = name;

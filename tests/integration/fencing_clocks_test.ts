@@ -7,6 +7,7 @@ import type { Redlock, RedlockOptions } from "../../mod.ts";
 import { parseAddress } from "../../src/redis/address.ts";
 import { resolveClientOptions } from "../../src/redis/client.ts";
 import { RedisNode } from "../../src/redis_node/redis_node.ts";
+import { redisServer } from "../../src/redis_node/redis_server.ts";
 import { redlockOn } from "../../src/redlock.ts";
 import { SkewedClock } from "../../src/testing/skewed_clock.ts";
 import { systemClock } from "../../src/time/clock.ts";
@@ -29,7 +30,9 @@ function client(servers: { urls: readonly string[] }, aheadMs = 0, options: Redl
   clock.aheadMs = aheadMs;
   const wheel = new TimerWheel(clock);
   const connection = resolveClientOptions({ stallTimeoutMs: 5_000 });
-  const nodes = servers.urls.map((url) => new RedisNode(parseAddress(url), connection, wheel));
+  const nodes = servers.urls.map((url) =>
+    new RedisNode(redisServer(parseAddress(url), connection, wheel))
+  );
   return redlockOn(wheel, nodes, { fencing: true, ttlMs: TTL_MS, ...options });
 }
 

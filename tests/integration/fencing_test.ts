@@ -13,6 +13,7 @@ import { createRedlock, LockLostError, type RedlockOptions } from "../../mod.ts"
 import { parseAddress } from "../../src/redis/address.ts";
 import { resolveClientOptions } from "../../src/redis/client.ts";
 import { RedisNode } from "../../src/redis_node/redis_node.ts";
+import { redisServer } from "../../src/redis_node/redis_server.ts";
 import { TimerWheel } from "../../src/time/timer_wheel.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeRequest } from "../support/fake_request.ts";
@@ -259,7 +260,7 @@ for (
     await using servers = shared.lend(1);
     const wheel = new TimerWheel();
     const connection = resolveClientOptions({ stallTimeoutMs: 5_000 });
-    const node = new RedisNode(parseAddress(servers[0].url), connection, wheel);
+    const node = new RedisNode(redisServer(parseAddress(servers[0].url), connection, wheel));
     node.acquire(new FakeRequest("filled"), 0);
     node.raiseCounters(Object.assign(new FakeRequest("filled"), { counterFloor: token }), 0);
     await eventually(async () => {

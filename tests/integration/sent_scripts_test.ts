@@ -4,6 +4,7 @@ import { createRedlock } from "../../mod.ts";
 import { parseAddress } from "../../src/redis/address.ts";
 import { resolveClientOptions } from "../../src/redis/client.ts";
 import { RedisNode } from "../../src/redis_node/redis_node.ts";
+import { redisServer } from "../../src/redis_node/redis_server.ts";
 import { TimerWheel } from "../../src/time/timer_wheel.ts";
 import { eventually } from "../support/eventually.ts";
 import { FakeRequest } from "../support/fake_request.ts";
@@ -18,7 +19,7 @@ for (const keys of [["k"], ["k", "l"]]) {
     await onAll(servers, "SCRIPT", "FLUSH");
     const wheel = new TimerWheel();
     const connection = resolveClientOptions({ stallTimeoutMs: 5_000 });
-    const node = new RedisNode(parseAddress(servers[0].url), connection, wheel);
+    const node = new RedisNode(redisServer(parseAddress(servers[0].url), connection, wheel));
     const requests = ["one", "two"].map((value) => new FakeRequest(keys, value));
     node.acquire(requests[0], 0);
     node.release(requests[0], 0);

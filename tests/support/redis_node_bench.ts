@@ -17,6 +17,7 @@ import { Connection, type ConnectionOptions } from "../../src/redis/connection.t
 import { encodeCommand } from "../../src/redis/encoder.ts";
 import { ReleaseSubscription } from "../../src/redis_node/release_subscription.ts";
 import { RedisNode } from "../../src/redis_node/redis_node.ts";
+import { redisServer } from "../../src/redis_node/redis_server.ts";
 import { RELEASE, RELEASE_QUEUED } from "../../src/redis_node/scripts/release.ts";
 import { TimerWheel } from "../../src/time/timer_wheel.ts";
 import { FakeRequest } from "./fake_request.ts";
@@ -53,16 +54,18 @@ export class Bench {
   constructor(options: Partial<ConnectionOptions> = {}, address = "redis://h") {
     this.wheel = new TimerWheel(this.clock, { value: () => "value", fraction: () => 0.5 });
     this.node = new RedisNode(
-      parseAddress(address),
-      {
-        connect: this.network.connect,
-        connectTimeoutMs: 1_000,
-        stallTimeoutMs: Infinity,
-        tls: {},
-        clientName: undefined,
-        ...options,
-      },
-      this.wheel,
+      redisServer(
+        parseAddress(address),
+        {
+          connect: this.network.connect,
+          connectTimeoutMs: 1_000,
+          stallTimeoutMs: Infinity,
+          tls: {},
+          clientName: undefined,
+          ...options,
+        },
+        this.wheel,
+      ),
       {
         onConnected: (node) => this.events.push(`${node} connected`),
         onDisconnected: (node, error) => this.events.push(`${node}: ${error.message}`),
@@ -219,7 +222,10 @@ export class EarBench implements ReleaseListener, ReplyReceiver {
       onConnected: () => this.ear.onCommandsPossible(),
     }, this.wheel);
     const earOptions = { ...options, connect: this.network.connect };
-    this.ear = new ReleaseSubscription(address, earOptions, this.wheel, this.commands);
+    this.ear = new ReleaseSubscription(
+      redisServer(address, earOptions, this.wheel),
+      this.commands,
+    );
   }
 
   /** Has the connection for commands made, as the first denied attempt does. */

@@ -13,6 +13,7 @@ export { parseAddress } from "../../../src/redis/address.ts";
 export { resolveClientOptions } from "../../../src/redis/client.ts";
 export { RespDecoder } from "../../../src/redis/decoder.ts";
 export { RedisNode } from "../../../src/redis_node/redis_node.ts";
+export { redisServer } from "../../../src/redis_node/redis_server.ts";
 export { Redlock, redlockOn } from "../../../src/redlock.ts";
 export { CREATED_KEY } from "../../../src/redis_node/quarantine.ts";
 export { ACQUIRE_ALL, ACQUIRE_OR_WAIT } from "../../../src/redis_node/scripts/acquire.ts";

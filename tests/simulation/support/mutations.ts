@@ -151,7 +151,8 @@ export const MUTATIONS: readonly Mutation[] = [
     from: "    if (operation === OPERATION.release) {\n      if (request.maybeSet",
     to: '    if (operation === 0 && (error as ConnectionError).outcome === "unknown") {\n' +
       '      const again = encodeOperation(0, request, "EVALSHA");\n' +
-      "      this.#wheel.after(200, () => this.#connection.submit(again, this, request, tag));\n" +
+      "      const send = () => this.#connection.submit(again, this, request, tag);\n" +
+      "      this.#server.wheel.after(200, send);\n" +
       "      return;\n    }\n" +
       "    if (operation === OPERATION.release) {\n      if (request.maybeSet",
   },
@@ -159,7 +160,7 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "a SET may go out after its undo",
     file: "redis_node/redis_node.ts",
     from: "this.#ask(acquireOperation(request, queues), request, nodeIndex);",
-    to: "this.#wheel.after(nodeIndex === 0 ? 60 : 0, () => {\n" +
+    to: "this.#server.wheel.after(nodeIndex === 0 ? 60 : 0, () => {\n" +
       "      this.#ask(acquireOperation(request, queues), request, nodeIndex, REPEATED);\n    });",
   },
   {

@@ -7,6 +7,7 @@ import {
   type Lock,
   parseAddress,
   RedisNode,
+  redisServer,
   type Redlock,
   type RedlockEvent,
   redlockOn,
@@ -109,7 +110,7 @@ export class SimClient {
     const credentials = login ? `:${PASSWORD}@` : "";
     const nodes = plan.nodes.map((_, node) => {
       const address = `redis://${credentials}node-${node + 1}${login ? `/${DATABASE}` : ""}`;
-      return new RedisNode(parseAddress(address), connection, wheel, observer);
+      return new RedisNode(redisServer(parseAddress(address), connection, wheel), observer);
     });
     // A listener reads the clocks, and each reading may stall the process: it is there whether or not it writes.
     const onEvent = (event: RedlockEvent) => this.onEvent(event);

@@ -1,6 +1,7 @@
 import { assertEquals } from "@std/assert";
 import { parseAddress } from "../../../src/redis/address.ts";
 import { RedisNode } from "../../../src/redis_node/redis_node.ts";
+import { redisServer } from "../../../src/redis_node/redis_server.ts";
 import { ACQUIRE_OR_WAIT } from "../../../src/redis_node/scripts/acquire.ts";
 import { CREATED } from "../../../src/redis_node/scripts/creation.ts";
 import { EXTEND } from "../../../src/redis_node/scripts/extend.ts";
@@ -310,9 +311,7 @@ Deno.test("RedisNode tells each cause of a quarantine once", async () => {
   const { network, wheel } = bench;
   const options = { connect: network.connect, connectTimeoutMs: 1_000, stallTimeoutMs: Infinity };
   const node = new RedisNode(
-    parseAddress("redis://h"),
-    { ...options, tls: {}, clientName: undefined },
-    wheel,
+    redisServer(parseAddress("redis://h"), { ...options, tls: {}, clientName: undefined }, wheel),
     { onQuarantined: (name, { reason, remainingMs }) => told.push([name, reason, remainingMs]) },
   );
   const acquire = async (replies: string) => {

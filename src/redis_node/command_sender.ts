@@ -1,0 +1,69 @@
+/**
+ * What a node needs of the client that reaches its server: the seam between {@linkcode RedisNode} and a client.
+ *
+ * @module
+ */
+import type { ReplyReceiver } from "../redis/command_queue.ts";
+import type { ConnectionError } from "../redis/errors.ts";
+import type { SubscriberOwner } from "../redis/subscriber.ts";
+import type { TimerWheel } from "../time/timer_wheel.ts";
+
+/**
+ * Sends commands to one server. Commands about one key take effect in the order of the calls, and so do the commands of
+ * one tick; replies to commands without keys come in that order.
+ */
+export interface CommandSender {
+  /** See {@linkcode LockNode.readyAtMs}. */
+  readonly readyAtMs: number;
+  /** When the reply that is being delivered arrived, by the monotonic clock in milliseconds. */
+  readonly receivedAtMs: number;
+  /** Whether commands can be sent now. */
+  readonly open: boolean;
+  /** Whether too many commands wait for one more that undoes nothing. */
+  readonly crowded: boolean;
+  /** The error of a command that is refused because too many wait. */
+  crowdedError(): ConnectionError;
+  /**
+   * Sends one command. The receiver is called exactly once, perhaps before this returns.
+   *
+   * @param command The command in RESP2, as {@linkcode encodeCommand} returns it.
+   * @param receiver Receives the reply, or the error.
+   * @param context A value for the receiver.
+   * @param tag A number for the receiver.
+   */
+  submit(command: Uint8Array, receiver: ReplyReceiver, context: unknown, tag: number): void;
+  /** Closes for good, after a moment for replies that are due. Must settle in bounded time. */
+  close(): Promise<void>;
+}
+
+/** What a sender reports to its node. */
+export interface SenderEvents {
+  /** Commands can be sent; whatever was known of the last connection is void. */
+  onConnected?(): void;
+  /** Commands cannot be sent. */
+  onDisconnected?(): void;
+  /** The server answers. */
+  onAvailable?(): void;
+  /** The server does not answer. */
+  onUnavailable?(error: ConnectionError): void;
+}
+
+/** A subscription to one channel. */
+export interface Subscription {
+  /** Ends the subscription; nothing is reported any more. */
+  close(): Promise<void>;
+}
+
+/** How one server is reached. */
+export interface ServerAccess {
+  /** The name of the node, without credentials. */
+  readonly name: string;
+  /** A password that must be in no diagnosis. */
+  readonly password?: string | undefined;
+  /** Where timers wait. */
+  readonly wheel: TimerWheel;
+  /** Makes a sender: the node's own, or one more for a diagnosis. */
+  open(events?: SenderEvents): CommandSender;
+  /** Subscribes to a channel, and again whenever the subscription is lost. */
+  subscribe(channel: string, owner: SubscriberOwner): Subscription;
+}
