@@ -10,8 +10,6 @@ import { writeFileSync } from "node:fs";
 import process from "node:process";
 import { parseArgs } from "node:util";
 import { describeFault } from "../tests/simulation/support/faults.ts";
-import { runMutation } from "../tests/simulation/support/mutation_run.ts";
-import { MUTATIONS } from "../tests/simulation/support/mutations.ts";
 import type { Plan } from "../tests/simulation/support/plan.ts";
 import { type Outcome, run } from "../tests/simulation/support/run.ts";
 import { complaint } from "../tests/simulation/support/scenario.ts";
@@ -209,6 +207,9 @@ async function runScenarios({ scenario = "", html }: Choice): Promise<number> {
 }
 
 async function runMutations(): Promise<number> {
+  // Loaded here because they load a parser of TypeScript.
+  const { runMutation } = await import("../tests/simulation/support/mutation_run.ts");
+  const { MUTATIONS } = await import("../tests/simulation/support/mutations.ts");
   const range = { from: 0, to: MUTATION_SEEDS, enough: Infinity, limitMs: MUTATION_MS };
   let missed = 0;
   console.log("caught by   broken on purpose");

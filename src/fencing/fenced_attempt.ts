@@ -41,6 +41,7 @@ export async function askFenced(
     if (agreed || signal?.aborted || client.closed) return;
     const raising = round.follow();
     decided ??= raising;
+    // mutation: raising-without-a-limit
     const leftMs = Math.min(
       nodeTimeoutMs - elapsedMs(clock, decided),
       validityMs - elapsedMs(clock, round),

@@ -102,6 +102,7 @@ export function agreeOnToken(
   let agreed = 0;
   for (const answer of answers) {
     if (answer === undefined || answer < token) continue;
+    // mutation: token-settled-by-lower-counters
     if (answer > token) agreed = 0;
     token = answer;
     agreed++;
@@ -129,5 +130,6 @@ export function counterHint(wallMs: number): number {
  * @returns Microseconds.
  */
 export function counterStart(timeUs: number, hint: number): number {
+  // mutation: counter-starts-from-any-hint
   return Math.abs(hint - timeUs) > HINT_TOLERANCE_MS * MICROSECONDS_PER_MS ? timeUs : hint;
 }

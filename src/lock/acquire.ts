@@ -100,14 +100,17 @@ export async function attempt(call: AcquireCall): Promise<HeldLock | Round> {
   call.throwIfEnded();
   const { client, settings, keys, resources } = call;
   const { ttlMs, validityMs } = settings;
+  // mutation: one-value-for-all-attempts
   const value = client.wheel.random.value();
   const round = new Round(client, keys, value, ttlMs); // step 1: it reads the clocks
   call.begin(round);
   await call.ask(round); // step 2: until the votes are decided
   const remainingMs = validityMs - elapsedMs(client.wheel.clock, round); // step 3
+  // mutation: granted-too-late
   const inTime = remainingMs > expiryMarginMs(validityMs); // else its holder would be notified of the end at once
   const granted = round.decision === "granted" && inTime && call.accepts(round);
   const result = granted ? new HeldLock(client, round, settings, resources) : round;
+  // mutation: failed-attempt-stays
   if (!granted) undo(round, true); // step 5
   call.report(result);
   call.throwIfEnded(result); // also by a listener of the report: then the lock is given back

@@ -30,6 +30,7 @@ export async function acquireInTurn<T>(
     held = await acquire(call);
     if (tokenSource) await drawToken(held, call, call.leftMs());
   } catch (error) {
+    // mutation: failed-call-blocks-its-client
     localQueues.leave(name, call);
     throw error;
   }

@@ -54,6 +54,7 @@ class FillInRequest implements LockRequest {
 
   /** Bits are added alone: a node that denies may do so because the keys are ours already. */
   set maybeSet(nodes: number) {
+    // mutation: filled-in-key-forgotten
     this.#won.maybeSet |= nodes;
   }
 

@@ -71,6 +71,7 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
     this.settings = settings;
     this.resources = resources;
     this.round = round;
+    // mutation: validity-from-the-answers-on
     this.#since = round;
     if (round.counts) this.fencingToken = round.counterFloor;
     this.#validityMs = settings.validityMs;
@@ -151,6 +152,7 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
     this.round.ticket = undefined; // it is the next caller's now
     this.#controller?.abort(error);
     this.#emitLost(cause);
+    // mutation: lost-lock-blocks-its-client
     this.client.localQueues.leave(queueKey(this.round.keys), this);
   }
 
@@ -180,11 +182,13 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
     const giveBack = () => undo(this.round);
     const leftMs = this.#validityMs - elapsedMs(wheel.clock, this.#since);
     const delayMs = leftMs + driftMs(this.#validityMs, driftFactor);
+    // mutation: doubtful-extension-stays
     if (delayMs > 0) wheel.after(delayMs, giveBack, giveBack);
     else giveBack();
   }
 
   #runOut(): void {
+    // mutation: end-aborts-nothing
     this.lose(this.#renewal?.ended ?? this.#whyRanOut(), true);
   }
 
@@ -204,6 +208,7 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
     const nowMs = wheel.clock.monotonicMs();
     const elapsed = elapsedBetweenMs(this.#since, nowMs, wheel.clock.wallMs());
     const endMs = nowMs + this.#validityMs - elapsed - expiryMarginMs(this.#validityMs);
+    // mutation: end-put-off
     if (endMs <= nowMs) return this.#runOut();
     wheel.schedule(this, Math.min(endMs, this.#renewal?.dueMs ?? Infinity));
   }
@@ -212,6 +217,7 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
     const leftMs = this.remainingMs();
     const ranOut = leftMs === 0;
     const { client, settings, resources } = this;
+    // mutation: held-after-release
     this.#end ??= "released"; // step 5: before any key is deleted
     client.wheel.cancel(this);
     this.round.cancel();

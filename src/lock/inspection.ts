@@ -74,6 +74,7 @@ export async function inspect(
     const foreign = foreignKey({ remainingMs, type: most.find(({ type }) => type)?.type });
     return { held: true, remainingMs, waiters, foreign, votes };
   }
+  // mutation: silent-nodes-count-as-free
   if (most.length + nodes.length - answered.length >= quorum) {
     throw quorumError("inspect", {
       resources: [resource],

@@ -88,6 +88,7 @@ export class LockCall implements AcquireCall {
 
   /** Accepts unless the call was ended, a cooldown began, or the counters do not agree on a fencing token. */
   accepts(round: Round): boolean {
+    // mutation: accepted-in-its-cooldown
     if (this.#ended || this.cooldownMs > 0) return false;
     if (!round.counts) return true;
     const { token, agreed } = agreeOnToken(round.counts, this.client.quorum);

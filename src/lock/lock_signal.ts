@@ -18,6 +18,7 @@
  */
 export function clockedSignal({ signal }: AbortController, look: () => void): AbortSignal {
   const ask = (member: "aborted" | "reason"): unknown => {
+    // mutation: signal-does-not-look-at-the-clock
     look();
     return Reflect.get(AbortSignal.prototype, member, signal);
   };

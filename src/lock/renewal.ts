@@ -75,12 +75,15 @@ async function tryExtend(
   await round.ask(askToExtend, timeoutMs, signal);
   if (!lock.active) return false; // step 6
   const newValidityMs = validityMs(ttlMs, settings.driftFactor);
+  // mutation: extended-after-its-end
   const extended = round.decision === "granted" && lock.held && // step 7
     newValidityMs - expiryMarginMs(newValidityMs) > elapsedMs(client.wheel.clock, round);
   if (extended) {
+    // mutation: extended-validity-from-the-answers-on
     lock.extended(round, newValidityMs);
     const token = won.counts && lock.fencingToken;
     round.forEachMissing((nodeIndex) => {
+      // mutation: filled-in-after-its-end
       if (lock.held) fillIn(won, ttlMs, nodeIndex, token);
     });
   }

@@ -19,6 +19,8 @@ export function undo(round: Round, keepsTicket = false): void {
   round.cancel(); // nothing more is sent that could set a key
   const request = new UndoRequest(round, keepsTicket);
   round.nodeSet.nodes.forEach((node, nodeIndex) => {
+    // mutation: undo-spares-no-node
+    // mutation: undo-spares-what-may-be-set
     if (round.deniedBy(nodeIndex) && !(round.maybeSet & 1 << nodeIndex)) return;
     try {
       node.release(request, nodeIndex);

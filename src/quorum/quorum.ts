@@ -6,6 +6,7 @@
 
 /** The smallest number of nodes of which any two sets share one: ⌊N/2⌋ + 1. */
 export function quorumSize(nodeCount: number): number {
+  // mutation: quorum-one-too-small
   return Math.floor(nodeCount / 2) + 1;
 }
 
@@ -22,5 +23,6 @@ export type Decision = "open" | "granted" | "refused";
  */
 export function decide(granted: number, pending: number, quorum: number): Decision {
   if (granted >= quorum) return "granted";
+  // mutation: settled-by-grants-alone
   return granted + pending < quorum ? "refused" : "open";
 }

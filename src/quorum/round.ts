@@ -156,6 +156,7 @@ export class Round extends TimerEntry implements LockRequest, Instant {
       this.shared = undefined; // the encoded command is sent, and must not live as long as the lock
       if (this.settled || signal?.aborted) return resolve();
       this.#settle = signal ? stopOnAbort(this, signal, resolve) : resolve;
+      // mutation: no-deadline
       wheel.schedule(this, this.monotonicMs + timeoutMs);
       wheel.ref();
     });
@@ -240,6 +241,7 @@ export class Round extends TimerEntry implements LockRequest, Instant {
     return votes;
   }
 
+  // mutation: filled-in-node-counts
   grant(nodeIndex: number, atMs?: number, count?: number): void {
     this.#count(nodeIndex, count);
     if (this.#cast(nodeIndex, GRANTED, atMs)) this.granted++;
@@ -271,6 +273,7 @@ export class Round extends TimerEntry implements LockRequest, Instant {
 
   missing(nodeIndex: number, atMs?: number): void {
     this.missingOn |= 1 << nodeIndex;
+    // mutation: filled-in-node-counts
     this.deny(nodeIndex, atMs);
     this.#onMissing?.(nodeIndex);
   }

@@ -90,6 +90,7 @@ export class CommandQueue {
     if (this.#sent === 0) return false;
     const slot = this.#slots[this.#head];
     const { receiver, context, tag } = slot;
+    // mutation: reply-goes-to-the-wrong-command
     this.#dropFirst(slot);
     this.#settled++;
     this.#sent--;

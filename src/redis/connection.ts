@@ -259,6 +259,7 @@ export class Connection implements WireOwner, ReplyReceiver {
       this.#greeting.push(encodeCommand(command), this, this.#greeting, 0);
     }
     this.#wire = new Wire(transport, this, { replyBytesMax, replyElementsMax, password });
+    // mutation: login-not-awaited
     if (commands.length === 0) this.#opened();
     else this.#wire.flush();
   }
@@ -329,6 +330,7 @@ export class Connection implements WireOwner, ReplyReceiver {
     this.#state = closing ? "closed" : "down";
     this.#downError = this.#error(what, cause);
     const unknown = this.#error(what, cause, "unknown");
+    // mutation: no-reconnect
     if (!closing) this.#planRetry();
     this.#queue.failAll(unknown, this.#downError);
     this.#onDrained?.();

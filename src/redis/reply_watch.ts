@@ -85,6 +85,7 @@ export class ReplyWatch {
   #late(): string | undefined {
     const queue = this.#queue;
     if (queue.length === 0) return undefined;
+    // mutation: silent-connection-kept
     if (++this.#quietTicks * this.#tickMs > this.#stallTimeoutMs) {
       return `was silent for ${this.#stallTimeoutMs} ms`;
     }

@@ -69,6 +69,7 @@ export function restartedAtMs(info: string, receivedAtMs: number): number {
   const uptime = infoField(info, "uptime_in_seconds");
   if (uptime === undefined) return -Infinity;
   const uptimeMs = /^\d+$/u.test(uptime) ? Number(uptime) * 1_000 : 0;
+  // mutation: restarted-node-counts
   return receivedAtMs - uptimeMs + UPTIME_ERROR_MS;
 }
 
@@ -104,6 +105,7 @@ export function quarantineOf(
   ageMs: number,
 ): Quarantine | undefined {
   const createdMs = nowMs - ageMs;
+  // mutation: emptied-node-counts
   const sinceMs = Math.max(restartedMs, createdMs);
   const remainingMs = sinceMs + guardMs - nowMs;
   if (remainingMs <= 0) return undefined;

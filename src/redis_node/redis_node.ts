@@ -95,6 +95,8 @@ export class RedisNode implements LockNode, ReplyReceiver {
 
   acquire(request: LockRequest, nodeIndex: number): void {
     const queues = request.ticket !== undefined && this.#subscription.listening;
+    // mutation: set-sent-again
+    // mutation: set-after-its-undo
     this.#ask(acquireOperation(request, queues), request, nodeIndex);
   }
 
@@ -178,12 +180,14 @@ export class RedisNode implements LockNode, ReplyReceiver {
   onFailure(error: RedisError, context: unknown, tag: number): void {
     const operation = tag & OPERATION_MASK;
     if (operation === OPERATION.pendingRelease) {
+      // mutation: pending-release-forgotten
       return this.#pendingReleases.addAgain(context as PendingRelease);
     }
     if (operation === OPERATION.leave) return; // the next notification drops it
     const request = context as LockRequest;
     const bit = 1 << (tag >> TAG_BITS);
     if (operation === OPERATION.release) {
+      // mutation: release-forgotten
       if (request.maybeSet & bit) this.#pendingReleases.add(request);
     } else if (isAcquire(operation) && (error as ConnectionError).outcome === "not-sent") {
       request.maybeSet &= ~bit;
@@ -231,6 +235,7 @@ export class RedisNode implements LockNode, ReplyReceiver {
   #onErrorReply(reply: ReplyError, request: LockRequest, tag: number): void {
     const operation = tag & OPERATION_MASK;
     const nodeIndex = tag >> TAG_BITS;
+    // mutation: script-never-sent
     if (reply.prefix === UNKNOWN_SCRIPT && !(tag & WHOLE) && this.#repeat(request, tag)) return;
     const busy = BUSY_PREFIXES.includes(reply.prefix);
     if (operation === OPERATION.pendingRelease) {
@@ -249,6 +254,7 @@ export class RedisNode implements LockNode, ReplyReceiver {
   /** Sends a command again whose script the server does not know; not one that could outlive what undoes it. */
   #repeat(request: LockRequest, tag: number): boolean {
     const operation = tag & OPERATION_MASK;
+    // mutation: script-sent-for-undone-attempt
     if (operation < OPERATION.release && !request.wanted) return false;
     const script = scriptOf(operation, request);
     if (!script) return false;

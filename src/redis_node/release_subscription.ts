@@ -117,6 +117,7 @@ export class ReleaseSubscription implements SubscriberOwner, ReplyReceiver {
   onMessage(message: Uint8Array): void {
     const [, ticketId, suffix] = TICKET_AND_SUFFIX.exec(decoder.decode(message)) ?? [];
     const listener = this.#listener!;
+    // mutation: message-for-another-client-heeded
     if (!ticketId?.startsWith(`${listener.id}:`)) return;
     listener.onReleased(this.#nodeIndex, ticketId, NOTICES[suffix]);
   }
@@ -151,6 +152,7 @@ export class ReleaseSubscription implements SubscriberOwner, ReplyReceiver {
 
   /** The subscription may have died unnoticed. If a new one has no receiver either, the server drops messages. */
   #onNeverHeard(): void {
+    // mutation: dead-subscription-taken-for-a-refusal
     if (this.#renewed) {
       return this.refuse(new Error(`${this.#server.name} passes no messages on`));
     }

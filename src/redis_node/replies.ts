@@ -34,6 +34,7 @@ export function outcomeOf(operation: number, reply: RawReply): Outcome | undefin
     case OPERATION.queueCount:
       return isQueuePosition(reply) ? "queued" : counted(reply);
     case OPERATION.extend:
+      // mutation: missing-key-counts-as-extended
       return ofInteger(reply, "denied", "granted", "missing");
     case OPERATION.release:
       return ofInteger(reply, "denied", "granted", undefined, "contended");

@@ -224,6 +224,7 @@ function grantCounted(
   count: number | undefined,
   oldBelow: number,
 ): void {
+  // mutation: old-counters-believed
   if (count === undefined || count >= oldBelow) return request.grant(nodeIndex, atMs, count);
   request.counterFloorNext = Math.max(request.counterFloorNext ?? 0, oldBelow);
   request.grant(nodeIndex, atMs);

@@ -77,5 +77,7 @@ export function elapsedMs(clock: Clock, start: Instant): number {
 
 /** The same for a later reading that was taken already. */
 export function elapsedBetweenMs(start: Instant, monotonicMs: number, wallMs: number): number {
+  // mutation: elapsed-by-wall-clock-alone
+  // mutation: elapsed-by-monotonic-clock-alone
   return Math.max(monotonicMs - start.monotonicMs, wallMs - start.wallMs, 0);
 }

@@ -227,6 +227,7 @@ export class TimerWheel {
   #arm(dueMs: number): void {
     const nowMs = this.clock.monotonicMs();
     if (this.#armed) {
+      // mutation: late-timer-set-again
       if (this.#wakeMs <= nowMs) return; // late already: another timer would not come before it
       this.clock.clearTimer(this.#timer);
     } else if (!this.#waking) {
@@ -242,8 +243,10 @@ export class TimerWheel {
     this.#armed = false;
     const nowMs = this.clock.monotonicMs();
     const leadMs = this.clock.wallMs() - nowMs;
+    // mutation: jumps-unnoticed
     const jumped = leadMs - this.#leadMs > JUMP_MS;
     // A slow lead adds up until it counts; a wall clock that falls back only starts the count again.
+    // mutation: slow-lead-forgotten
     if (jumped || leadMs < this.#leadMs) this.#leadMs = leadMs;
     this.#waking = true;
     this.#moveLate();
@@ -283,6 +286,7 @@ export class TimerWheel {
         const next: TimerEntry | undefined = entry.next;
         if (jumped || entry.dueMs <= nowMs) {
           this.#unlink(entry);
+          // mutation: late-deadline-judged-at-once
           this.#link(entry, entry.isDeadline ? LATE : DUE);
         }
         entry = next;

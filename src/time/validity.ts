@@ -32,6 +32,7 @@ export function driftMs(ttlMs: number, driftFactor: number): number {
  * @returns Milliseconds; not positive if the TTL is smaller than its own drift.
  */
 export function validityMs(ttlMs: number, driftFactor: number): number {
+  // mutation: validity-without-drift
   return ttlMs - driftMs(ttlMs, driftFactor);
 }
 
@@ -42,6 +43,8 @@ export function validityMs(ttlMs: number, driftFactor: number): number {
  * @returns Milliseconds.
  */
 export function expiryMarginMs(validityMs: number): number {
+  // mutation: short-lock-without-margin
   const marginMs = Math.max(validityMs * EXPIRY_MARGIN_FACTOR, EXPIRY_MARGIN_MIN_MS);
+  // mutation: no-expiry-margin
   return Math.min(marginMs, EXPIRY_MARGIN_MAX_MS, validityMs / 2);
 }

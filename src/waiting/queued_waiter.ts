@@ -127,6 +127,7 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
     signal: AbortSignal | undefined,
     denied: Round,
   ): Promise<void> {
+    // mutation: stall-taken-for-a-round-trip
     this.#roundTripMs = Math.min(denied.slowestMs, ROUND_TRIP_MS_MAX);
     this.#inVain = this.notified;
     this.priority = "in-order";
@@ -159,9 +160,11 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
       if (this.#pause) this.#planNotified();
     } else if (notice === "taken") {
       this.#takenOn |= bit;
+      // mutation: first-overtaken-though-it-took-the-key
       if (this.#isTaken) this.#overdueMs = Infinity;
     } else {
       if (this.#takenOn & bit) this.#takenOn = 0; // and released again
+      // mutation: notified-first-never-overtaken
       if (!this.#isTaken) this.#overdueMs = this.#nowMs + this.#patienceMs;
     }
     this.#pause?.end();
@@ -279,6 +282,7 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
       const overdueMs = this.#nowMs + this.#patienceMs + STAGGER_MS * (ahead - 1);
       this.#overdueMs = Math.min(this.#overdueMs, this.#overdueBeforeMs, overdueMs);
     }
+    // mutation: unnotified-waiter-never-asks
     return this.#nowMs + delayMs;
   }
 
@@ -289,6 +293,7 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
   #agreeOnScore(positions: readonly QueuePosition[], granted: number): void {
     const scores = positions.map(({ score = 0 }) => score);
     const all = [...scores, ...Array(granted).fill(this.score)].sort((one, other) => one - other);
+    // mutation: scores-stay-apart
     this.score = Math.max(this.score, all[this.#nodeSet.quorum - 1] ?? 0);
   }
 
@@ -308,6 +313,7 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
 
   /** How long the first in the queue may leave its turn unused, in milliseconds. */
   get #patienceMs(): number {
+    // mutation: stuck-first-never-overtaken
     return Math.max(PATIENCE_MS_MIN, PATIENCE_FACTOR * this.#roundTripMs);
   }
 

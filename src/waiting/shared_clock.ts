@@ -53,6 +53,7 @@ export class SharedClock {
     const leadsMs = this.#leads.filter((lead) => lead !== undefined)
       .map(({ lowMs, highMs }) => (lowMs + highMs) / 2)
       .sort((one, other) => one - other);
+    // mutation: waiters-ordered-by-their-own-clocks
     const leadMs = leadsMs[(leadsMs.length - 1) >> 1] ??
       this.#clock.wallMs() - this.#clock.monotonicMs();
     return monotonicMs + leadMs;

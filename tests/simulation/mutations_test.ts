@@ -1,47 +1,133 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
-import { runMutation } from "./support/mutation_run.ts";
-import { mutate, MUTATIONS } from "./support/mutations.ts";
+import ts from "typescript";
+import { markedFiles, runMutation } from "./support/mutation_run.ts";
+import {
+  again,
+  becomes,
+  beginsWithFirst,
+  callsFirst,
+  drop,
+  inPart,
+  late,
+  mutate,
+  now,
+  once,
+  type Operator,
+  part,
+  sometimes,
+  without,
+} from "./support/mutation_operators.ts";
+import { MUTATIONS } from "./support/mutations.ts";
 
 /** Mutations tried each time; the others are tried by `deno task sim --mutations`. */
 const SAMPLE: readonly string[] = [
-  "the drift is not taken off the validity",
-  "the quorum is one too small",
-  "every attempt has the same value",
-  "a release does not compare",
-  "the end of the validity aborts nothing",
-  "a SET without an answer is sent again",
+  "validity-without-drift",
+  "quorum-one-too-small",
+  "one-value-for-all-attempts",
+  "release-does-not-compare",
+  "end-aborts-nothing",
+  "set-sent-again",
 ];
 
 const mayRun = (await Deno.permissions.query({ name: "run" })).state === "granted";
 
-for (const name of SAMPLE) {
+for (const mark of SAMPLE) {
+  const mutation = MUTATIONS.find((known) => known.mark === mark);
+  assert(mutation !== undefined, mark);
   Deno.test({
-    name: `the checkers notice that ${name}${mayRun ? "" : " (no permission to run programs)"}`,
+    name: `the checkers notice that ${mutation.name}${
+      mayRun ? "" : " (no permission to run programs)"
+    }`,
     ignore: !mayRun,
     fn: async () => {
-      const mutation = MUTATIONS.find((known) => known.name === name);
-      assert(mutation !== undefined);
       const outcome = await runMutation(mutation, { from: 0, to: 500, enough: 1, limitMs: 60_000 });
       assertEquals(outcome.caught.length, 1);
     },
   });
 }
 
-Deno.test("every mutation still applies to the sources", async () => {
-  for (const mutation of MUTATIONS) {
-    const source = await Deno.readTextFile(new URL(`../../src/${mutation.file}`, import.meta.url));
-    assert(mutate(source, mutation) !== source, mutation.name);
+Deno.test("every mark in src has one mutation, and every mutation its mark", async () => {
+  const files = await markedFiles();
+  assertEquals([...files.keys()].sort(), MUTATIONS.map(({ mark }) => mark).sort());
+  for (const [mark, { size }] of files) assertEquals(size, 1, `${mark} is in ${size} files`);
+});
+
+Deno.test("every mutation changes its source, to another that can be parsed", async () => {
+  const files = await markedFiles();
+  for (const { mark, operator } of MUTATIONS) {
+    const source = await Deno.readTextFile(
+      new URL(`../../src/${[...files.get(mark)!][0]}`, import.meta.url),
+    );
+    const broken = mutate(source, mark, operator);
+    assert(broken !== source, mark);
+    assertEquals(ts.transpileModule(broken, { reportDiagnostics: true }).diagnostics, [], mark);
   }
 });
 
-Deno.test("mutate() refuses a text that is not there, or more than once", () => {
-  const mutation = { name: "a test", file: "a.ts", from: "one", to: "two" };
-  assertEquals(mutate("one", mutation), "two");
-  for (const [source, count] of [["", 0], ["one one", 2]] as const) {
-    assertThrows(
-      () => mutate(source, mutation),
-      Error,
-      `Cannot apply mutation "a test": its text is ${count} times in src/a.ts`,
-    );
-  }
+const OPERATIONS: readonly (readonly [name: string, Operator, from: string, to: string])[] = [
+  ["drop leaves the statement out", drop, "if (a) b();", ";"],
+  ["becomes() replaces what is returned", becomes("0"), "return a + b;", "return 0;"],
+  ["becomes() replaces what an if tests", becomes("true"), "if (a && b) c();", "if (true) c();"],
+  ["becomes() replaces what is assigned", becomes("0"), "a.b ??= c + d;", "a.b ??= 0;"],
+  ["part() leaves an operand", part(0), "return a - b(c);", "return (a);"],
+  ["part() leaves a branch", part(2), "const a = b ? c : d;", "const a = (d);"],
+  ["without() leaves out an operand", without(1), "if (a && b && c) d();", "if ((a && c)) d();"],
+  ["without() leaves out an argument", without(1), "return max(a, b, c);", "return max(a, c);"],
+  ["inPart() goes on in an argument", inPart(1, becomes("0")), "a(b, c);", "a(b, 0);"],
+  ["now reads the clocks", now, "a = b;", "a = globalThis.mutant.now();"],
+  ["once keeps a value", once, "const a = b();", "const a = globalThis.mutant.once(() => b());"],
+  [
+    "late() puts a call off",
+    late(5),
+    "this.#a(b, c);",
+    "globalThis.mutant.late(5, (...args) => this.#a(...args), b, c);",
+  ],
+  [
+    "again() repeats a statement",
+    again(5),
+    "a(b);",
+    "{ a(b); globalThis.mutant.again(5, () => { a(b); }); }",
+  ],
+  [
+    "sometimes() breaks each third time",
+    sometimes(inPart(0, becomes("0"))),
+    "a(b);",
+    "{ if (globalThis.mutant.third()) { a(0); } else { a(b); } }",
+  ],
+];
+
+for (const [name, operator, from, to] of OPERATIONS) {
+  Deno.test(`mutation operators: ${name}`, () => {
+    const around = (text: string) =>
+      `function f() {\n  // mutation: a-test\n  ${text}\n  last();\n}\n`;
+    assertEquals(mutate(around(from), "a-test", operator), around(to));
+  });
+}
+
+Deno.test("mutate() changes what is marked wherever the mark is, and nothing else", () => {
+  const source =
+    "// mutation: one\n// mutation: two\n// why\nif (a) b();\nc(\n  // mutation: one\n  d && e,\n);\n";
+  assertEquals(
+    mutate(source, "one", becomes("false")),
+    source.replace("(a)", "(false)").replace("d && e", "false"),
+  );
+});
+
+Deno.test("callsFirst calls the method that is marked first", () => {
+  const source = "class A {\n// mutation: one\na() {}\nb() {\n// mutation: one\nthis.b(c);\n}\n}";
+  assertEquals(mutate(source, "one", callsFirst), source.replace("this.b(", "this.a("));
+});
+
+Deno.test("beginsWithFirst calls the function that is marked first", () => {
+  const source = "// mutation: one\nfunction a(c) {}\n// mutation: one\nfunction b(d, e) { f(); }";
+  assertEquals(mutate(source, "one", beginsWithFirst), source.replace("{ f", "{ a(d, e); f"));
+});
+
+Deno.test("mutate() refuses a mark that is missing or that nothing follows, and an operator that does not fit", () => {
+  assertThrows(() => mutate("a();", "one", drop), Error, 'There is no mark "one"');
+  const last = "{\n  a();\n  // mutation: one\n}\nb();";
+  assertThrows(() => mutate(last, "one", drop), Error, 'Nothing begins behind the mark "one"');
+  const marked = "// mutation: one\nconst a = b;";
+  assertThrows(() => mutate(marked, "one", part(1)), Error, "Cannot find part 1 in a Identifier");
+  assertThrows(() => mutate(marked, "one", late(1)), Error, "Cannot find a call in a Identifier");
 });

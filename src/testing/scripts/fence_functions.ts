@@ -39,6 +39,7 @@ export function acquireCounted(
   const before = countable(keys, name);
   const count = Number(before) + 1;
   const isYoung = (timeUs: number) => count > 1 && count > timeUs - COUNTER_AGE_MAX_MS * 1_000;
+  // mutation: counters-stand-still
   keys.replace(name, String(before + 1n));
   if (isYoung(hint) && count <= Number.MAX_SAFE_INTEGER) return integer(count);
   const start = counterStart(nowUs(context), hint);
@@ -100,6 +101,7 @@ function setCounters(
     const what = "WRONGTYPE the clock is beyond all fencing counters";
     throw luaError(what, placeIn(script, `error('${what}')`));
   }
+  // mutation: leaping-counter-expires-early
   const ttlMs = COUNTER_TTL_MS + Math.max(0, Math.ceil((highest - timeUs) / 1_000));
   const expiresAtMs = keys.nowMs() + BigInt(ttlMs);
   for (const key of names) keys.set(COUNTER_PREFIX + key, highest.toFixed(0), expiresAtMs);

@@ -30,8 +30,10 @@ export function release(
 ): string {
   const place = placeIn(RELEASE, "local value = redis.call('GET'");
   const found = getInScript(context.keys, key, place);
+  // mutation: release-does-not-compare
   if (found !== undefined && found !== value) return integer(0);
   if (found !== undefined) context.keys.delete(key);
+  // mutation: release-notifies-nobody
   const notified = notify(context, key);
   return integer(found === undefined ? 0 : notified ? 3 : 1);
 }
@@ -57,6 +59,7 @@ export function releaseQueued(
       remove(keys, key, ticket);
     }
     if (ours || found === undefined && !error) {
+      // mutation: release-notifies-nobody
       waiting = notify(context, key, score === undefined ? undefined : ticket) || waiting;
     }
   }
@@ -77,6 +80,7 @@ export function acquireOrWait(
   const at = (text: string) => placeIn(script, text);
   const lives = names.map((key) => Number(keys.remainingMs(key)));
   let blocked = lives.some((lifeMs) => lifeMs !== -2);
+  // mutation: newcomers-overtake
   if (!blocked && priority !== "1") {
     for (const key of names) blocked = notify(context, key, ticket) || blocked;
   }
@@ -163,7 +167,9 @@ function notify(context: CommandContext, key: string, own?: string): boolean {
   for (;;) {
     const [first, second] = queueIfAny(keys, key)?.range(0, 1) ?? [];
     if (first === undefined || first === own) return false;
-    if (publish(context, first, first) > 0) {
+    const receivers = publish(context, first, first);
+    // mutation: dead-waiter-notified
+    if (receivers > 0) {
       if (second !== undefined && second !== own) {
         publish(context, second, second + NOTIFIED_SUFFIX);
       }

@@ -56,6 +56,7 @@ export function integerScript(
   return { sha1, run: (context, keys, args) => integer(run(context.keys, keys, args)) };
 }
 
+// mutation: extension-sets-missing-keys
 function acquireAll(keyspace: Keyspace, keys: readonly string[], args: readonly string[]): number {
   if (keys.some((key) => keyspace.has(key))) return 0;
   const place = placeIn(ACQUIRE_ALL, "redis.call('SET'");
@@ -63,13 +64,15 @@ function acquireAll(keyspace: Keyspace, keys: readonly string[], args: readonly 
   return 1;
 }
 
+// mutation: extension-sets-missing-keys
 function extend(keyspace: Keyspace, keys: readonly string[], args: readonly string[]): number {
   const [value, ttl] = args;
   let reply = 1;
   for (const key of keys) {
     const found = getInScript(keyspace, key, placeIn(EXTEND, "local value = redis.call("));
+    // mutation: extension-steals
+    if (found !== undefined && found !== value) return 0;
     if (found === undefined) reply = 2;
-    else if (found !== value) return 0;
   }
   const place = placeIn(EXTEND, "if redis.call('PTTL', key)");
   for (const key of keys) {
@@ -78,6 +81,7 @@ function extend(keyspace: Keyspace, keys: readonly string[], args: readonly stri
       const text = `ERR user_script:${place.line}: attempt to compare number with nil`;
       throw scriptError(new CommandError(text), place);
     }
+    // mutation: extension-shortens-ttl
     if (Number(keyspace.remainingMs(key)) < ttlMs) {
       atPlace(place, () => expireKey(keyspace, key, ttl));
     }

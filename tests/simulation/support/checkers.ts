@@ -201,14 +201,15 @@ export class Checkers {
   /** The signal aborts no later than the validity ends. */
   #checkAbort(held: Held): void {
     const { signal, aborted, client } = held;
-    if (!signal || aborted || held.released) return;
     const { process } = client;
-    if (process.stopped) return;
-    held.lateSinceMs ??= process.awakeMs;
-    const lateMs = process.awakeMs - held.lateSinceMs;
-    if (lateMs <= this.#abortMayBeLateMs(held)) return;
-    this.#world.fail("abort", `${nameOf(held)}: its signal is ${lateMs.toFixed(3)} ms late`);
-    held.lateSinceMs = Infinity;
+    if (!signal || held.released || process.stopped) return;
+    const sinceMs = held.lateSinceMs ?? process.awakeMs;
+    const lateMs = process.awakeMs - sinceMs;
+    const isLate = lateMs > this.#abortMayBeLateMs(held);
+    if (isLate) {
+      this.#world.fail("abort", `${nameOf(held)}: its signal is ${lateMs.toFixed(3)} ms late`);
+    }
+    held.lateSinceMs = isLate || aborted ? Infinity : sinceMs;
   }
 
   /** The library aborts early by a margin, so that a timer may be late by as much. */

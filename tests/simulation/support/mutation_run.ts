@@ -3,17 +3,18 @@
  *
  * @module
  */
-import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { mutate, type Mutation } from "./mutations.ts";
+import { marksIn, mutate } from "./mutation_operators.ts";
+import type { Mutation } from "./mutations.ts";
 import type { SeedsOutcome } from "./seed_worker.ts";
 
 const SUPPORT = dirname(fileURLToPath(import.meta.url));
 const ROOT = join(SUPPORT, "..", "..", "..");
 /** How much longer than asked for a worker may take before it counts as hanging, in milliseconds. */
-const HANG_MS = 10_000;
+const HANG_MS = 60_000;
 
 /** Which seeds, and when it is enough. */
 export interface SeedRange {
@@ -25,12 +26,25 @@ export interface SeedRange {
   readonly limitMs: number;
 }
 
+/** The files under `src` that each mark is in. */
+export async function markedFiles(): Promise<Map<string, Set<string>>> {
+  const files = new Map<string, Set<string>>();
+  for (const name of await readdir(join(ROOT, "src"), { recursive: true })) {
+    if (!name.endsWith(".ts")) continue;
+    for (const [mark] of marksIn(await readFile(join(ROOT, "src", name), "utf8"))) {
+      files.set(mark, (files.get(mark) ?? new Set()).add(name));
+    }
+  }
+  return files;
+}
+
 /**
  * Breaks a copy of the library and runs seeds against it.
  *
  * @param mutation How to break it; left out, the copy is as good as the original.
  * @returns What came of it; a copy that hangs counts as caught.
- * @throws {Error} If the text of the mutation is not in the source any more, or the worker fails to start.
+ * @throws {Error} If the mark of the mutation is missing in the sources, its operator does not fit, or the worker fails to
+ * start.
  */
 export async function runMutation(
   mutation: Mutation | undefined,
@@ -42,8 +56,11 @@ export async function runMutation(
     const support = join("tests", "simulation", "support");
     await cp(SUPPORT, join(copy, support), { recursive: true });
     if (mutation) {
-      const file = join(copy, "src", mutation.file);
-      await writeFile(file, mutate(await readFile(file, "utf8"), mutation));
+      const [marked] = (await markedFiles()).get(mutation.mark) ?? [];
+      if (marked === undefined) throw new Error(`There is no mark "${mutation.mark}" in src`);
+      const file = join(copy, "src", marked);
+      const { mark, operator } = mutation;
+      await writeFile(file, mutate(await readFile(file, "utf8"), mark, operator));
     }
     const worker = join(copy, support, "seed_worker.ts");
     const args = [from, to, enough, limitMs].map(String);

@@ -1,332 +1,167 @@
 /**
  * Ways to break the library on purpose: a checker that does not notice is blind.
  *
- * Each is a replacement of text in a scratch copy of the sources. One whose text is no longer there is an error, so
- * that none is passed by in silence.
+ * Each names a mark in the sources and the operator that breaks what is marked. A mark is in one file, and each has one
+ * mutation. See `mutation_operators.ts` for both.
  *
  * @module
  */
+import {
+  again,
+  becomes,
+  beginsWithFirst,
+  callsFirst,
+  drop,
+  inPart,
+  late,
+  now,
+  once,
+  type Operator,
+  part,
+  sometimes,
+  without,
+} from "./mutation_operators.ts";
 
 /** One way to break it. */
 export interface Mutation {
-  /** What is broken, in few words. */
+  /** The mark in the sources. */
+  readonly mark: string;
+  /** What is broken, as the end of a sentence. */
   readonly name: string;
-  /** The file under `src`. */
-  readonly file: string;
-  /** The text that stands there, once. */
-  readonly from: string;
-  /** What stands there instead. */
-  readonly to: string;
+  /** How it is broken. */
+  readonly operator: Operator;
 }
+
+const never = becomes("false");
+const always = becomes("true");
+
+/** All of them, by mark. */
+const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: string]>> = {
+  // Validity and the quorum.
+  "validity-without-drift": [part(0), "the drift is not taken off the validity"],
+  "quorum-one-too-small": [part(0), "the quorum is one too small"],
+  "settled-by-grants-alone": [part(2), "a vote is settled only by grants"],
+  "validity-from-the-answers-on": [now, "validity counts from the answers on"],
+  "granted-too-late": [always, "a quorum that came too late is a lock all the same"],
+  "no-deadline": [drop, "nobody's time for an answer ends"],
+  "silent-nodes-count-as-free": [
+    never,
+    "a node that does not answer counts as free in inspect()",
+  ],
+  // Clocks.
+  "elapsed-by-wall-clock-alone": [without(0), "elapsed is what the wall clock says"],
+  "elapsed-by-monotonic-clock-alone": [without(1), "elapsed is what the monotonic clock says"],
+  "jumps-unnoticed": [never, "jumps of the wall clock go unnoticed"],
+  "slow-lead-forgotten": [always, "a slow lead of the wall clock is forgotten each time"],
+  // The end of a lock.
+  "end-aborts-nothing": [drop, "the end of the validity aborts nothing"],
+  "no-expiry-margin": [becomes("0"), "the signal aborts at the last moment"],
+  "short-lock-without-margin": [
+    without(1),
+    "the signal of a lock of a few milliseconds aborts early by a share of them alone",
+  ],
+  "end-put-off": [never, "an end that has come waits for a timer"],
+  "late-timer-set-again": [never, "a timer that is late is set again"],
+  "signal-does-not-look-at-the-clock": [
+    drop,
+    "the signal waits for its timer, however late that is",
+  ],
+  "late-deadline-judged-at-once": [
+    inPart(1, part(2)),
+    "a deadline that is late does not wait for what has come",
+  ],
+  "held-after-release": [drop, "a lock stays held after its release"],
+  // Extending.
+  "extended-validity-from-the-answers-on": [
+    inPart(0, now),
+    "an extension's validity counts from the answers on",
+  ],
+  "extended-after-its-end": [without(1), "an extension is counted after the validity has ended"],
+  "doubtful-extension-stays": [drop, "an extension in doubt is left behind"],
+  "filled-in-key-forgotten": [drop, "a key that was filled in is forgotten"],
+  "filled-in-node-counts": [callsFirst, "a node that is filled in counts at once"],
+  "extension-sets-missing-keys": [beginsWithFirst, "an extension sets missing keys"],
+  "extension-steals": [never, "an extension steals"],
+  "extension-shortens-ttl": [always, "an extension shortens the TTL"],
+  "missing-key-counts-as-extended": [
+    inPart(3, becomes('"granted"')),
+    "a key that is missing counts as extended",
+  ],
+  "filled-in-after-its-end": [always, "a lock that is over is filled in"],
+  // Keys that are left behind, or taken from others.
+  "failed-attempt-stays": [drop, "a failed attempt is not taken back"],
+  "undo-spares-no-node": [never, "a failed attempt is taken back where it was denied, too"],
+  "undo-spares-what-may-be-set": [
+    part(0),
+    "a failed attempt is not taken back where a node denied, though it may have set a key",
+  ],
+  "accepted-in-its-cooldown": [part(0), "a lock is accepted though its cooldown has begun"],
+  "one-value-for-all-attempts": [once, "every attempt has the same value"],
+  "release-does-not-compare": [drop, "a release does not compare"],
+  "release-forgotten": [drop, "a release that did not reach its node is forgotten"],
+  "pending-release-forgotten": [
+    becomes("undefined"),
+    "a release is forgotten where the next connection breaks too",
+  ],
+  "set-sent-again": [again(200), "a SET is sent again"],
+  "set-after-its-undo": [late(60), "a SET may go out after its undo"],
+  "script-never-sent": [never, "NOSCRIPT is an error like any other"],
+  "script-sent-for-undone-attempt": [
+    never,
+    "a script is sent again for an attempt that was taken back",
+  ],
+  // The connection.
+  "login-not-awaited": [always, "logging in is not waited for"],
+  "silent-connection-kept": [never, "a silent connection is kept"],
+  "no-reconnect": [never, "a lost connection is not made again"],
+  "reply-goes-to-the-wrong-command": [sometimes(drop), "a reply goes to the command before"],
+  // Waiting.
+  "release-notifies-nobody": [never, "a release notifies nobody"],
+  "dead-waiter-notified": [always, "one that died is notified, and nobody else"],
+  "newcomers-overtake": [never, "newcomers pass those who wait"],
+  "unnotified-waiter-never-asks": [becomes("Infinity"), "nobody asks who is not notified"],
+  "stuck-first-never-overtaken": [becomes("Infinity"), "the first in the queue is never overtaken"],
+  "notified-first-never-overtaken": [drop, "a first that was notified and is stuck is waited for"],
+  "first-overtaken-though-it-took-the-key": [
+    drop,
+    "the second asks though the first has the key",
+  ],
+  "waiters-ordered-by-their-own-clocks": [
+    part(1),
+    "waiters are ordered by their clients' own clocks",
+  ],
+  "message-for-another-client-heeded": [drop, "a message is heeded that is for another client"],
+  "stall-taken-for-a-round-trip": [part(0), "a stall of its own counts as a round trip"],
+  "scores-stay-apart": [drop, "each client stays first in the queue on nodes of its own"],
+  "dead-subscription-taken-for-a-refusal": [
+    always,
+    "a node on which a subscription died counts as one that refuses it",
+  ],
+  "lost-lock-blocks-its-client": [drop, "a lock that is lost keeps its own client waiting"],
+  "failed-call-blocks-its-client": [drop, "a caller that gives up keeps its own client waiting"],
+  // Fencing tokens and the restart guard.
+  "token-settled-by-lower-counters": [
+    never,
+    "a token is settled by counters that are not below it",
+  ],
+  "raising-without-a-limit": [
+    without(0),
+    "counters that cannot agree are raised until the validity is over",
+  ],
+  "counters-stand-still": [drop, "counters are not increased"],
+  "counter-starts-from-any-hint": [
+    part(2),
+    "a client's clock decides what a counter starts from",
+  ],
+  "leaping-counter-expires-early": [
+    part(0),
+    "a counter that a token has put ahead of the clock expires in a week",
+  ],
+  "restarted-node-counts": [becomes("-Infinity"), "a node that was restarted counts at once"],
+  "emptied-node-counts": [without(1), "a node that was emptied counts at once"],
+  "old-counters-believed": [always, "counters that were rolled back are believed"],
+};
 
 /** All of them. */
-export const MUTATIONS: readonly Mutation[] = [
-  {
-    name: "the drift is not taken off the validity",
-    file: "time/validity.ts",
-    from: "return ttlMs - driftMs(ttlMs, driftFactor);",
-    to: "return ttlMs;",
-  },
-  {
-    name: "the quorum is one too small",
-    file: "quorum/quorum.ts",
-    from: "return Math.floor(nodeCount / 2) + 1;",
-    to: "return Math.max(Math.floor(nodeCount / 2), 1);",
-  },
-  {
-    name: "a vote is settled only by grants",
-    file: "quorum/quorum.ts",
-    from: 'return granted + pending < quorum ? "refused" : "open";',
-    to: 'return "open";',
-  },
-  {
-    name: "validity counts from the answers on",
-    file: "lock/held_lock.ts",
-    from: "this.#since = round;",
-    to: "const { clock } = round.nodeSet.wheel;\n" +
-      "    this.#since = { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };",
-  },
-  {
-    name: "an extension's validity counts from the answers on",
-    file: "lock/renewal.ts",
-    from: "lock.extended(round, newValidityMs);",
-    to: "const { clock } = client.wheel;\n" +
-      "    const since = { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };\n" +
-      "    lock.extended(since, newValidityMs);",
-  },
-  {
-    name: "a failed attempt is not taken back",
-    file: "lock/acquire.ts",
-    from: "if (!granted) undo(round, true);",
-    to: "if (!granted) round.cancel();",
-  },
-  {
-    name: "a quorum that came too late is a lock all the same",
-    file: "lock/acquire.ts",
-    from: "const inTime = remainingMs > expiryMarginMs(validityMs);",
-    to: "const inTime = remainingMs > -Infinity;",
-  },
-  {
-    name: "every attempt has the same value",
-    file: "lock/acquire.ts",
-    from: "const value = client.wheel.random.value();",
-    to: "const value = (call as { value?: string }).value ??= client.wheel.random.value();",
-  },
-  {
-    name: "a release does not compare",
-    file: "testing/scripts/queue_functions.ts",
-    from: "if (found !== undefined && found !== value) return integer(0);",
-    to: "",
-  },
-  {
-    name: "an extension steals",
-    file: "testing/scripts/script_functions.ts",
-    from: "else if (found !== value) return 0;",
-    to: "else if (found !== value) reply = 1;",
-  },
-  {
-    name: "an extension shortens the TTL",
-    file: "testing/scripts/script_functions.ts",
-    from: "if (Number(keyspace.remainingMs(key)) < ttlMs) {",
-    to: "if (ttlMs > 0) {",
-  },
-  {
-    name: "an extension sets keys that are missing",
-    file: "testing/scripts/script_functions.ts",
-    from: "atPlace(place, () => expireKey(keyspace, key, ttl));",
-    to: "setInScript(keyspace, key, args, place);",
-  },
-  {
-    name: "a key that is missing counts as extended",
-    file: "redis_node/replies.ts",
-    from: 'return ofInteger(reply, "denied", "granted", "missing");',
-    to: 'return ofInteger(reply, "denied", "granted", "granted");',
-  },
-  {
-    name: "elapsed is what the wall clock says",
-    file: "time/clock.ts",
-    from: "return Math.max(monotonicMs - start.monotonicMs, wallMs - start.wallMs, 0);",
-    to: "return Math.max((wallMs - start.wallMs) + 0 * monotonicMs, 0);",
-  },
-  {
-    name: "elapsed is what the monotonic clock says",
-    file: "time/clock.ts",
-    from: "return Math.max(monotonicMs - start.monotonicMs, wallMs - start.wallMs, 0);",
-    to: "return Math.max((monotonicMs - start.monotonicMs) + 0 * wallMs, 0);",
-  },
-  {
-    name: "jumps of the wall clock go unnoticed",
-    file: "time/timer_wheel.ts",
-    from: "const jumped = leadMs - this.#leadMs > JUMP_MS;",
-    to: "const jumped = leadMs - this.#leadMs > 1e9 + JUMP_MS;",
-  },
-  {
-    name: "a slow lead of the wall clock is forgotten each time",
-    file: "time/timer_wheel.ts",
-    from: "if (jumped || leadMs < this.#leadMs) this.#leadMs = leadMs;",
-    to: "this.#leadMs = leadMs;",
-  },
-  {
-    name: "a node that does not answer counts as free in inspect()",
-    file: "lock/inspection.ts",
-    from: "if (most.length + nodes.length - answered.length >= quorum) {",
-    to: "if (most.length + answered.length < 0) {",
-  },
-  {
-    name: "a release that did not reach its node is forgotten",
-    file: "redis_node/redis_node.ts",
-    from: "if (request.maybeSet & bit) this.#pendingReleases.add(request);",
-    to: "if (request.maybeSet < 0) this.#pendingReleases.add(request);",
-  },
-  {
-    name: "a release is forgotten where the next connection breaks too",
-    file: "redis_node/redis_node.ts",
-    from:
-      "return this.#pendingReleases.addAgain(context as PendingRelease);\n    }\n    if (operation === OPERATION.leave) return; //",
-    to: "return;\n    }\n    if (operation === OPERATION.leave) return; //",
-  },
-  {
-    name: "a SET without an answer is sent again",
-    file: "redis_node/redis_node.ts",
-    from: "    if (operation === OPERATION.release) {\n      if (request.maybeSet",
-    to: '    if (operation === 0 && (error as ConnectionError).outcome === "unknown") {\n' +
-      '      const again = encodeOperation(0, request, "EVALSHA");\n' +
-      "      const send = () => this.#connection.submit(again, this, request, tag);\n" +
-      "      this.#server.wheel.after(200, send);\n" +
-      "      return;\n    }\n" +
-      "    if (operation === OPERATION.release) {\n      if (request.maybeSet",
-  },
-  {
-    name: "a SET may go out after its undo",
-    file: "redis_node/redis_node.ts",
-    from: "this.#ask(acquireOperation(request, queues), request, nodeIndex);",
-    to: "this.#server.wheel.after(nodeIndex === 0 ? 60 : 0, () => {\n" +
-      "      this.#ask(acquireOperation(request, queues), request, nodeIndex, REPEATED);\n    });",
-  },
-  {
-    name: "NOSCRIPT is an error like any other",
-    file: "redis_node/redis_node.ts",
-    from: "if (reply.prefix === UNKNOWN_SCRIPT && !(tag & WHOLE) &&",
-    to: "if (reply.prefix === UNKNOWN_SCRIPT && tag < 0 &&",
-  },
-  {
-    name: "a script is sent again for an attempt that was taken back",
-    file: "redis_node/redis_node.ts",
-    from: "if (operation < OPERATION.release && !request.wanted) return false;",
-    to: "if (operation < 0 && !request.wanted) return false;",
-  },
-  {
-    name: "the end of the validity aborts nothing",
-    file: "lock/held_lock.ts",
-    from: "if (this.remainingMs() <= expiryMarginMs(this.#validityMs)) return this.#runOut();",
-    to: "if (this.remainingMs() <= expiryMarginMs(this.#validityMs)) return;",
-  },
-  {
-    name: "the signal aborts at the last moment",
-    file: "time/validity.ts",
-    from: "return Math.min(marginMs, EXPIRY_MARGIN_MAX_MS, validityMs / 2);",
-    to: "return 0;",
-  },
-  {
-    name: "an extension is counted after the validity has ended",
-    file: "lock/renewal.ts",
-    from: 'round.decision === "granted" && lock.held && // step 7',
-    to: 'round.decision === "granted" &&',
-  },
-  {
-    name: "an extension in doubt is left behind",
-    file: "lock/held_lock.ts",
-    from: "if (ranOut) this.#undoLater();\n    else undo(this.round);",
-    to: "if (!ranOut) undo(this.round);",
-  },
-  {
-    name: "a lock stays held after its release",
-    file: "lock/held_lock.ts",
-    from: 'this.#end ??= "released"; // step 5: before any key is deleted',
-    to: "",
-  },
-  {
-    name: "nobody's time for an answer ends",
-    file: "quorum/round.ts",
-    from: "      if (dueMs <= nowMs) {\n        this.#note",
-    to: "      if (dueMs <= nowMs - 60_000) {\n        this.#note",
-  },
-  {
-    name: "logging in is not waited for",
-    file: "redis/connection.ts",
-    from: "if (commands.length === 0) this.#opened();\n    else this.#wire.flush();",
-    to: "this.#opened();",
-  },
-  {
-    name: "a silent connection is kept",
-    file: "redis/reply_watch.ts",
-    from: "if (late !== undefined) this.#onLate(late);",
-    to: "if (late !== undefined && this.#quietTicks < 0) this.#onLate(late);",
-  },
-  {
-    name: "a lost connection is not made again",
-    file: "redis/connection.ts",
-    from: "if (!closing) this.#planRetry();",
-    to: "if (!closing && this.#failures < 0) this.#planRetry();",
-  },
-  {
-    name: "a reply goes to the command before",
-    file: "redis/command_queue.ts",
-    from: "    this.#sent--;\n    receiver!.onReply",
-    to: "    if (this.#sent > 2) this.#dropFirst(this.#slots[this.#head]), this.#sent--;\n" +
-      "    this.#sent--;\n    receiver!.onReply",
-  },
-  {
-    name: "a release notifies nobody",
-    file: "testing/scripts/queue_functions.ts",
-    from: "if (first === undefined || first === own) return false;",
-    to: "if (first === undefined || own === undefined || first === own) return false;",
-  },
-  {
-    name: "one that died is notified, and nobody else",
-    file: "testing/scripts/queue_functions.ts",
-    from: "if (publish(context, first, first) > 0) {",
-    to: "if (publish(context, first, first) >= 0) {",
-  },
-  {
-    name: "newcomers pass those who wait",
-    file: "testing/scripts/queue_functions.ts",
-    from: 'if (!blocked && priority !== "1") {',
-    to: 'if (!blocked && priority === "none") {',
-  },
-  {
-    name: "a token is settled by counters that are not below it",
-    file: "fencing/token.ts",
-    from: "if (answer > token) agreed = 0;",
-    to: "if (answer > token) agreed = Math.max(agreed, 0);",
-  },
-  {
-    name: "counters are not increased",
-    file: "testing/scripts/fence_functions.ts",
-    from: "const before = countable(keys, name);",
-    to: "const read = countable(keys, name);\n  const before = read > 0n ? read - 1n : read;",
-  },
-  {
-    name: "a client's clock decides what a counter starts from",
-    file: "fencing/token.ts",
-    from:
-      "return Math.abs(hint - timeUs) > HINT_TOLERANCE_MS * MICROSECONDS_PER_MS ? timeUs : hint;",
-    to: "return Math.max(hint, 0 * timeUs);",
-  },
-  {
-    name: "a counter that a token has put ahead of the clock expires in a week",
-    file: "testing/scripts/fence_functions.ts",
-    from: "const ttlMs = COUNTER_TTL_MS + Math.max(0, Math.ceil((highest - timeUs) / 1_000));",
-    to: "const ttlMs = COUNTER_TTL_MS;",
-  },
-  {
-    name: "a node that was restarted counts at once",
-    file: "redis_node/quarantine.ts",
-    from: "return receivedAtMs - uptimeMs + UPTIME_ERROR_MS;",
-    to: "return -Infinity;",
-  },
-  {
-    name: "a node that was emptied counts at once",
-    file: "redis_node/quarantine.ts",
-    from: "const sinceMs = Math.max(restartedMs, createdMs);",
-    to: "const sinceMs = restartedMs;",
-  },
-  {
-    name: "counters that were rolled back are believed",
-    file: "redis_node/restart_guard.ts",
-    from: "if (count === undefined || count >= oldBelow)",
-    to: "if (count === undefined || oldBelow < Infinity)",
-  },
-  {
-    name: "nobody asks who is not notified",
-    file: "waiting/queued_waiter.ts",
-    from: "    return this.#nowMs + delayMs;",
-    to: "    return Infinity;",
-  },
-  {
-    name: "a lock that is lost keeps its own client waiting",
-    file: "lock/held_lock.ts",
-    from:
-      "this.#emitLost(cause);\n    this.client.localQueues.leave(queueKey(this.round.keys), this);",
-    to: "this.#emitLost(cause);",
-  },
-  {
-    name: "a caller that gives up keeps its own client waiting",
-    file: "lock/acquire_in_turn.ts",
-    from: "    localQueues.leave(name, call);\n    throw error;",
-    to: "    throw error;",
-  },
-];
-
-/**
- * Applies a mutation to the text of its file.
- *
- * @throws {Error} If the text to replace is not there, or more than once.
- */
-export function mutate(source: string, { name, file, from, to }: Mutation): string {
-  const count = source.split(from).length - 1;
-  if (count !== 1) {
-    throw new Error(`Cannot apply mutation "${name}": its text is ${count} times in src/${file}`);
-  }
-  return source.replace(from, () => to);
-}
+export const MUTATIONS: readonly Mutation[] = Object.entries(BY_MARK)
+  .map(([mark, [operator, name]]) => ({ mark, name, operator }));

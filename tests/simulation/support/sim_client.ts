@@ -45,7 +45,7 @@ export interface Held {
   released: boolean;
   /** When it was first seen not to be held any more. */
   endedAtMs: number | undefined;
-  /** From when on its signal should have been aborted, in the process's own time. */
+  /** From when on its signal should have been aborted, in the process's own time; Infinity once it has been. */
   lateSinceMs: number | undefined;
   /** Whether its caller extends it beside its own timer. */
   readonly extendsTwice: boolean;

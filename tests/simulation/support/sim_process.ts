@@ -6,6 +6,7 @@
 import type { EventLoop, SimEvent, Turn } from "./event_loop.ts";
 import type { Clock } from "./library.ts";
 import type { ClockChange, MachineClock } from "./machine_clock.ts";
+import { enterProcess } from "./mutant.ts";
 import type { SeededRandom } from "./seeded_random.ts";
 
 /** How long a turn of a process's event loop takes at the least, in milliseconds: no timer fires in its own. */
@@ -201,6 +202,7 @@ export class SimProcess implements Clock, Turn {
       return;
     }
     this.#running = true;
+    enterProcess(this);
     waiting.action();
     return this;
   }
