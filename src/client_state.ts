@@ -4,18 +4,23 @@
  * @module
  */
 import type { EventListener } from "./events.ts";
-import { Cooldowns } from "./lock/cooldowns.ts";
+import type { Cooldowns } from "./lock/cooldowns.ts";
 import type { LockNode } from "./quorum/lock_node.ts";
 import { createNodeSet, type NodeSet } from "./quorum/round.ts";
 import type { TimerWheel } from "./time/timer_wheel.ts";
+import type { Contention } from "./waiting/contention.ts";
 import { LocalQueues } from "./waiting/local_queues.ts";
 
 /** What all calls of one client share. */
 export interface ClientState extends NodeSet {
   /** The calls and locks of this client, by their keys. */
   readonly localQueues: LocalQueues;
-  /** The resources that it does not acquire for a while. */
-  readonly cooldowns: Cooldowns;
+  /** Gets the events that belong to no call. */
+  readonly onEvent: EventListener | undefined;
+  /** How its calls wait, once one has waited. */
+  contention: Contention | undefined;
+  /** The resources that it does not acquire for a while, once there were any. */
+  cooldowns: Cooldowns | undefined;
   /** Whether the client was closed. */
   closed: boolean;
 }
@@ -32,12 +37,12 @@ export function createClientState(
   nodes: readonly LockNode[],
   onEvent?: EventListener,
 ): ClientState {
-  const nodeSet = createNodeSet(wheel, nodes);
-  const cooldowns = new Cooldowns(wheel.clock);
   return {
-    ...nodeSet,
-    localQueues: new LocalQueues(nodeSet, onEvent),
-    cooldowns,
+    ...createNodeSet(wheel, nodes),
+    localQueues: new LocalQueues(),
+    onEvent,
+    contention: undefined,
+    cooldowns: undefined,
     closed: false,
   };
 }

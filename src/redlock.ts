@@ -3,15 +3,13 @@
  *
  * @module
  */
-import { acquireAtOnce, acquireInTurn } from "./lock/acquire_in_turn.ts";
-import { LockCall } from "./lock/lock_call.ts";
-import { isUnanswered, refusalNow } from "./lock/refusal.ts";
-import type { Round } from "./quorum/round.ts";
+import { acquireAtOnce, acquireInTurn, LockCall, tryOnce } from "./lock/lock_call.ts";
+import { inspecting } from "./lock/parts.ts";
 import { defineConsoleView } from "./console_view.ts";
 import { closedError, lockName } from "./errors.ts";
 import type { HealthReport } from "./health/report.ts";
 import type { HeldLock } from "./lock/held_lock.ts";
-import { inspect, type Inspection } from "./lock/inspection.ts";
+import type { Inspection } from "./lock/inspection.ts";
 import { type FencedLock, Lock, type LockOf } from "./lock/lock.ts";
 import { askNode } from "./quorum/ask_node.ts";
 import type { LockNode } from "./quorum/lock_node.ts";
@@ -22,6 +20,7 @@ import {
   resolveOptions,
   type Settings,
 } from "./options.ts";
+import { Part } from "./part.ts";
 import { checkResources } from "./resources.ts";
 import { type ClientState, createClientState } from "./client_state.ts";
 import { offAbort, onAbort } from "./time/abort_listeners.ts";
@@ -32,6 +31,8 @@ import { checkOptions } from "./validate.ts";
 export const NODES_MAX = 31;
 /** Longest wait for a node's own `close`, in milliseconds; connections of ours take half a second at the most. */
 const NODE_CLOSE_TIMEOUT_MS = 2_000;
+
+const checking = /* @__PURE__ */ new Part("check()", () => import("./health/check.ts"));
 
 /** A function that runs while a lock is held, for {@linkcode Redlock.using}. */
 export type Routine<T, L extends Lock = Lock> = (lock: L) => Promise<T> | T;
@@ -134,8 +135,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     resource: string | readonly string[],
     options?: RedlockOptions & { fencing?: F },
   ): Promise<LockOf<F> | undefined> {
-    const trying = this.#acquire<Lock | undefined>(resource, options, false, toLock, toUndefined);
-    return trying as Promise<LockOf<F> | undefined>;
+    return this.#acquire(resource, options, false, toLock, true) as Promise<LockOf<F> | undefined>;
   }
 
   /**
@@ -182,7 +182,8 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
         new TypeError("Cannot acquire lock as 'routine' must be a function"),
       );
     }
-    return this.#acquire(resource, options, true, (held) => runUsing(held, routine));
+    const using = this.#acquire(resource, options, true, (held) => runUsing(held, routine));
+    return using as Promise<T>;
   }
 
   /**
@@ -203,6 +204,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
       throw new TypeError("Cannot inspect lock as 'resource' must be a non-empty string");
     }
     checkResources("inspect lock", resource, settings.keyPrefix);
+    const { inspect } = inspecting.loaded ?? await inspecting.load();
     if (this.#client.closed) {
       throw closedError(`inspect ${lockName([resource])}`, [resource]);
     }
@@ -239,8 +241,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    */
   async check(options?: RedlockOptions): Promise<HealthReport> {
     const settings = this.#settings("check nodes", options);
-    // Loaded on demand, because few programs need it, and the others start faster without it.
-    const { check } = await import("./health/check.ts");
+    const { check } = checking.loaded ?? await checking.load();
     return await check(this.#client, settings);
   }
 
@@ -260,9 +261,9 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
   }
 
   async #close(): Promise<void> {
-    const { nodes, wheel, localQueues } = this.#client;
+    const { nodes, wheel, contention } = this.#client;
     this.#client.closed = true;
-    localQueues.close();
+    contention?.close();
     wheel.ref();
     // One turn of the event loop lets every call that was stopped send its clean-up before the nodes close.
     if (wheel.announceClose()) {
@@ -276,21 +277,18 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     wheel.close();
   }
 
-  /**
-   * Acquires a lock and hands it to `use`, or makes one attempt and hands its failure to `refuse`. Wrong arguments are a
-   * rejection, like everything that fails later.
-   */
+  /** Acquires a lock and hands it to `use`. Wrong arguments are a rejection, like everything that fails later. */
   #acquire<T>(
     resource: string | readonly string[],
     options: RedlockOptions | undefined,
     autoExtend: boolean,
     use: (held: HeldLock) => T | Promise<T>,
-    refuse?: (call: LockCall, denied: Round | undefined) => T | Promise<T>,
-  ): Promise<T> {
+    trying = false,
+  ): Promise<T | undefined> {
     try {
       const call = this.#call(resource, options, autoExtend);
-      if (!refuse && call.settings.waitMs > 0) return acquireInTurn(call, use);
-      return acquireAtOnce(call, use, refuse ?? toRefusal);
+      if (trying) return tryOnce(call, use);
+      return call.settings.waitMs > 0 ? acquireInTurn(call, use) : acquireAtOnce(call, use);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -331,18 +329,6 @@ export function redlockOn(
 
 function toLock(held: HeldLock): Lock {
   return new Lock(held);
-}
-
-/** Ends a call of `acquire` without a lock. */
-async function toRefusal(call: LockCall, denied: Round | undefined): Promise<never> {
-  throw await call.refusal(denied);
-}
-
-/** Ends a call of `tryAcquire` without a lock. */
-function toUndefined(call: LockCall, denied: Round | undefined): undefined {
-  const unanswered = isUnanswered(call, denied);
-  const error = unanswered || call.settings.onEvent ? refusalNow(call, denied) : undefined;
-  if (unanswered) throw error;
 }
 
 function sameSettings(one: Settings, other: Settings): boolean {

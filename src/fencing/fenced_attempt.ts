@@ -53,3 +53,10 @@ export async function askFenced(
     if (raising.deniedByMajority) return;
   }
 }
+
+/** Takes what the nodes counted for the token of a round that won, if a quorum counted alike; returns whether it did. */
+export function takeToken(round: Round, counts: readonly (number | undefined)[]): boolean {
+  const { token, agreed } = agreeOnToken(counts, round.nodeSet.quorum);
+  if (agreed) round.counterFloor = token;
+  return agreed;
+}

@@ -1,10 +1,64 @@
 /**
- * Asking a token source for the fencing token of a lock that was won.
+ * Giving a lock that was won its fencing token from elsewhere.
  *
  * @module
  */
-import type { TokenSource } from "../options.ts";
+import type { Settings, TokenSource } from "../options.ts";
 import { offAbort, onAbort } from "../time/abort_listeners.ts";
+import type { TimerWheel } from "../time/timer_wheel.ts";
+
+/** A lock that is to get a token. */
+interface TokenHolder {
+  fencingToken: number | undefined;
+  /** Aborts when the lock is lost. */
+  readonly signal: AbortSignal;
+  /** Why the lock was lost, if it was. */
+  readonly lostError: Error | undefined;
+  lose(cause: Error): void;
+  release(): Promise<unknown>;
+}
+
+/** A call that has won a lock. */
+interface TokenCall<Holder> {
+  readonly settings: Settings;
+  readonly resources: readonly string[];
+  readonly client: { readonly wheel: TimerWheel };
+  /** Throws if the call was ended; the lock is given back then. */
+  throwIfEnded(held: Holder): void;
+}
+
+/**
+ * Draws the token from the call's source. The lock is not extended meanwhile, so a source that hangs keeps nobody out for
+ * longer than the validity.
+ *
+ * @param leftMs What is left of the wait, in milliseconds: the source may take so long at most. 0 if nothing is left:
+ *   then only the validity counts.
+ * @throws Whatever the source throws, the reason of the call's signal, or a {@linkcode LockLostError} if the time is
+ *   over. The lock is released then, and nobody waits for the source, whose signal is aborted.
+ */
+export async function drawToken<Holder extends TokenHolder>(
+  held: Holder,
+  call: TokenCall<Holder>,
+  leftMs: number,
+): Promise<void> {
+  const { settings: { tokenSource, signal }, client: { wheel }, resources } = call;
+  const tooLate = () => held.lose(new Error("'tokenSource' did not answer within 'waitMs'"));
+  const limit = leftMs > 0 ? wheel.after(leftMs, tooLate) : undefined;
+  wheel.ref();
+  try {
+    const token = await callTokenSource(tokenSource!, resources, held.signal, signal);
+    if (held.lostError) throw held.lostError;
+    call.throwIfEnded(held);
+    held.fencingToken = token;
+  } catch (error) {
+    call.throwIfEnded(held);
+    await held.release().catch(() => {});
+    throw error;
+  } finally {
+    if (limit) wheel.cancel(limit);
+    wheel.unref();
+  }
+}
 
 /**
  * Asks the source for a token.
@@ -15,7 +69,7 @@ import { offAbort, onAbort } from "../time/abort_listeners.ts";
  * @param signal The signal of the call.
  * @throws Whatever the source throws, or the reason of the first signal that aborts.
  */
-export async function callTokenSource(
+async function callTokenSource(
   source: TokenSource,
   resources: readonly string[],
   lockSignal: AbortSignal,

@@ -71,9 +71,7 @@ export interface AcquireCall {
   readonly settings: Settings;
   readonly resources: readonly string[];
   readonly keys: readonly string[];
-  /** Gives the round of a new attempt what the nodes get beside keys, value and TTL. */
-  begin(round: Round): void;
-  /** Asks every node; resolves when the votes are decided, and never rejects. */
+  /** Gives the nodes the round and what else they need; resolves when the votes are decided, and never rejects. */
   ask(round: Round): Promise<void>;
   /** Whether the call still wants a lock that a quorum granted in time. */
   accepts(round: Round): boolean;
@@ -81,11 +79,7 @@ export interface AcquireCall {
   report(result: HeldLock | Round): void;
   /** Throws if the call's signal was aborted or the client was closed; a lock that was won is given back then. */
   throwIfEnded(result?: HeldLock | Round): void;
-  /** Whether there is no further attempt. */
-  isOver(denied: Round): boolean;
-  /** The error of a call whose attempts are over. */
-  refusal(denied: Round): Promise<Error>;
-  /** Resolves when the next attempt is due. */
+  /** Resolves when the next attempt is due; rejects with the call's error if there is none. */
   wait(denied: Round): Promise<void>;
 }
 
@@ -103,7 +97,6 @@ export async function attempt(call: AcquireCall): Promise<HeldLock | Round> {
   // mutation: one-value-for-all-attempts
   const value = client.wheel.random.value();
   const round = new Round(client, keys, value, ttlMs); // step 1: it reads the clocks
-  call.begin(round);
   await call.ask(round); // step 2: until the votes are decided
   const remainingMs = validityMs - elapsedMs(client.wheel.clock, round); // step 3
   // mutation: granted-too-late
@@ -128,7 +121,6 @@ export async function acquire(call: AcquireCall): Promise<HeldLock> {
   for (;;) {
     const result = await attempt(call);
     if (result instanceof HeldLock) return result;
-    if (call.isOver(result)) throw await call.refusal(result);
     await call.wait(result);
   }
 }

@@ -10,7 +10,7 @@ import type { AcquireCall } from "./acquire.ts";
 import { HeldLock } from "./held_lock.ts";
 
 /** A call whose attempts are reported. */
-export interface ReportedCall extends Pick<AcquireCall, "client" | "settings" | "resources"> {
+interface ReportedCall extends Pick<AcquireCall, "client" | "settings" | "resources"> {
   /** How many attempts were made. */
   readonly attempts: number;
   /** For how long the call has lasted, in milliseconds. */
@@ -40,9 +40,4 @@ export function reportAttempt(call: ReportedCall, result: HeldLock | Round): voi
     elapsedMs: call.elapsedMs,
     remainingMs: held.remainingMs(),
   });
-}
-
-/** Emits that a node notified the call, which asks again. */
-export function reportWoken({ settings, resources, elapsedMs }: ReportedCall): void {
-  emit(settings.onEvent!, { type: "woken", resources, elapsedMs });
 }

@@ -12,14 +12,7 @@
  * @module
  */
 import { elapsedBetweenMs, elapsedMs, type Instant } from "../time/clock.ts";
-import {
-  LockLostError,
-  lockName,
-  nodeErrors,
-  type QuorumError,
-  quorumError,
-  whyNoQuorum,
-} from "../errors.ts";
+import { LockLostError, lockName, type QuorumError } from "../errors.ts";
 import { emit } from "../events.ts";
 import { queueKey } from "../waiting/local_queues.ts";
 import type { Settings } from "../options.ts";
@@ -27,7 +20,8 @@ import { askToRelease, type Round } from "../quorum/round.ts";
 import type { ClientState } from "../client_state.ts";
 import { undo } from "./undo.ts";
 import { clockedSignal } from "./lock_signal.ts";
-import { type ExtendableLock, Renewal } from "./renewal.ts";
+import { cooling, explaining } from "./parts.ts";
+import type { ExtendableLock, FailingExtension, Renewal } from "./renewal.ts";
 import { TimerEntry } from "../time/timer_wheel.ts";
 import { driftMs, expiryMarginMs } from "../time/validity.ts";
 
@@ -49,7 +43,7 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
   #since: Instant;
   #validityMs: number;
   /** The last extension, unless it has succeeded. */
-  #failing: Round | undefined = undefined;
+  #failing: FailingExtension | undefined = undefined;
   #renewal: Renewal | undefined = undefined;
   #controller: AbortController | undefined = undefined;
   #released: Promise<boolean> | undefined = undefined;
@@ -118,19 +112,19 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
   }
 
   /** Has the lock extended from now on, for as long as it is held. */
-  renew(): void {
-    this.#renewal = new Renewal(this);
+  renew(renewal: Renewal): void {
+    this.#renewal = renewal;
     this.schedule();
   }
 
-  extensionStarted(extension: Round): void {
+  extensionStarted(extension: FailingExtension): void {
     this.#failing = extension;
   }
 
   /** Takes the validity of an extension that succeeded, unless the old one reaches further (step 7). */
   extended(extension: Round, validityMs: number): void {
     this.extensions++;
-    if (extension === this.#failing) this.#failing = undefined;
+    if (extension === this.#failing?.round) this.#failing = undefined;
     const { clock } = this.client.wheel;
     if (validityMs - elapsedMs(clock, extension) <= this.remainingMs()) return;
     this.#since = extension;
@@ -142,7 +136,7 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
   lose(cause: Error, ranOut = false): void {
     if (this.#end) return;
     const message = `Cannot keep ${lockName(this.resources)}: ${cause.message}`;
-    const { votes } = this.#failing ?? this.round;
+    const { votes } = this.#failing?.round ?? this.round;
     const details = { resources: this.resources, votes, cause };
     const error = this.#end = new LockLostError(message, details);
     this.client.wheel.cancel(this);
@@ -189,16 +183,8 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
 
   #runOut(): void {
     // mutation: end-aborts-nothing
-    this.lose(this.#renewal?.ended ?? this.#whyRanOut(), true);
-  }
-
-  #whyRanOut(): Error {
-    if (!this.#failing) return new Error("its validity has ended");
-    const { votes } = this.#failing;
-    const { nodes, quorum } = this.client;
-    const why = whyNoQuorum("extend", { votes, nodeCount: nodes.length, quorum });
-    const cause = nodeErrors(votes);
-    return new Error(`its validity has ended before an extension succeeded: ${why}`, { cause });
+    const cause = this.#renewal?.ended ?? this.#failing?.whyRanOut();
+    this.lose(cause ?? new Error("its validity has ended"), true);
   }
 
   /** Waits in the timer wheel for the end of the validity or the next extension; an end that has come is not put off. */
@@ -230,9 +216,9 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
     const failed = unknown && !ranOut;
     const confirmed = round.decision === "granted" ||
       !unknown && !round.deniedByMajority && !ranOut;
-    if (confirmed) client.cooldowns.end(round.keys, round.value);
+    if (confirmed) client.cooldowns?.end(round.keys, round.value);
     else if (this.#end === "released") this.#coolDown(failed ? leftMs : 0);
-    if (failed) throw this.#releaseFailed(round);
+    if (failed) throw await this.#releaseFailed(round);
     if (settings.onEvent) {
       emit(settings.onEvent, {
         type: "released",
@@ -250,11 +236,14 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
   #coolDown(leftMs = 0): void {
     const { cooldownMs } = this.settings;
     if (cooldownMs === 0) return;
-    this.client.cooldowns.begin(this.round.keys, this.round.value, leftMs + cooldownMs);
+    const { client, round: { keys, value } } = this;
+    client.cooldowns ??= new cooling.loaded!.Cooldowns(client.wheel.clock);
+    client.cooldowns.begin(keys, value, leftMs + cooldownMs);
   }
 
-  #releaseFailed(round: Round): QuorumError {
+  async #releaseFailed(round: Round): Promise<QuorumError> {
     const { resources, settings, client: { nodes, quorum, wheel } } = this;
+    const { quorumError } = explaining.loaded ?? await explaining.load();
     const { votes } = round;
     const error = quorumError("release", { resources, votes, nodeCount: nodes.length, quorum });
     if (settings.onEvent) {

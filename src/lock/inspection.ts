@@ -4,7 +4,7 @@
  * @module
  */
 import { askNode } from "../quorum/ask_node.ts";
-import { foreignKey, quorumError } from "../errors.ts";
+import { foreignKey, quorumError } from "../messages.ts";
 import type { KeyState, LockNode } from "../quorum/lock_node.ts";
 import type { NodeSet, Round } from "../quorum/round.ts";
 import type { Vote } from "../vote.ts";

@@ -8,7 +8,7 @@ import type { Vote } from "../vote.ts";
 import { defineConsoleView } from "../console_view.ts";
 import { checkGuard, checkTtlMs } from "../options.ts";
 import { checkOptions, checkSignal } from "../validate.ts";
-import { extend } from "./renewal.ts";
+import { extending } from "./parts.ts";
 
 /** Options of {@linkcode Lock.extend}. */
 export interface ExtendOptions {
@@ -142,6 +142,8 @@ export class Lock implements AsyncDisposable {
     checkSignal("extend lock", signal);
     checkTtlMs("extend lock", ttlMs, settings.driftFactor);
     checkGuard("extend lock", ttlMs, settings.restartGuardMs);
+    // To load the part is no gap: a try begins behind it, and reads the clocks and whether the lock is held then.
+    const { extend } = extending.loaded ?? await extending.load();
     await extend(this.#lock, ttlMs, signal);
   }
 

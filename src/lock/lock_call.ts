@@ -1,39 +1,35 @@
 /**
- * One call for a lock: its settings, how long it has lasted, and everything that stands around its attempts. What the
- * call does not use is not visited.
+ * One call for a lock: its settings, how long it has lasted, its turn among the calls of this client, and everything that
+ * stands around its attempts. What the call does not use is not visited, and not loaded.
  *
  * @module
  */
 import type { ClientState } from "../client_state.ts";
-import { closedError, lockName } from "../errors.ts";
-import { askFenced } from "../fencing/fenced_attempt.ts";
-import { agreeOnToken } from "../fencing/token.ts";
+import { closedError, type LockHeldError, lockName, type QuorumError } from "../errors.ts";
 import type { Settings } from "../options.ts";
 import { askToAcquire, type Round } from "../quorum/round.ts";
 import { elapsedMs, type Instant, instantOf } from "../time/clock.ts";
-import { pause } from "../time/pause.ts";
 import { queueKey } from "../waiting/local_queues.ts";
 import type { Waiter } from "../waiting/waiter.ts";
-import type { AcquireCall } from "./acquire.ts";
-import { reportAttempt, reportWoken } from "./attempt_events.ts";
+import { acquire, type AcquireCall, attempt } from "./acquire.ts";
+import { reportAttempt } from "./attempt_events.ts";
+import type { WaitingCall } from "./contend.ts";
 import { HeldLock } from "./held_lock.ts";
-import { isHopeless, refusal } from "./refusal.ts";
+import { cooling, counting, drawing, extending, refusing, waiting } from "./parts.ts";
 
 /** A call for a lock. */
-export class LockCall implements AcquireCall {
+export class LockCall implements AcquireCall, WaitingCall {
   readonly client: ClientState;
   readonly settings: Settings;
   readonly resources: readonly string[];
   readonly keys: readonly string[];
-  /** The name of the keys in this client's queues. */
   readonly name: string;
   /** Whether the lock is extended for as long as it is held. */
   readonly autoExtend: boolean;
-  /** How many attempts were made. */
   attempts = 0;
+  waiter: Waiter | undefined = undefined;
   /** When the call began: with its first attempt, or when it began to wait for its turn. */
   #start: Instant | undefined = undefined;
-  #waiter: Waiter | undefined = undefined;
 
   /**
    * @param client The client.
@@ -56,33 +52,48 @@ export class LockCall implements AcquireCall {
     this.autoExtend = settings.autoExtend ?? autoExtend;
   }
 
-  /** For how long the call has lasted, in milliseconds. */
   get elapsedMs(): number {
     return this.#start ? elapsedMs(this.client.wheel.clock, this.#start) : 0;
   }
 
-  /** What is left of the wait, in milliseconds. */
   leftMs(): number {
     return this.settings.waitMs - this.elapsedMs;
   }
 
-  /** How long the resources stay in their cooldown, in milliseconds; 0 if they are in none. */
   get cooldownMs(): number {
-    return this.client.cooldowns.leftMs(this.keys);
+    return this.client.cooldowns?.leftMs(this.keys) ?? 0;
   }
 
-  begin(round: Round): void {
-    this.attempts++;
-    this.#start ??= round;
-    round.ticket = this.#waiter?.nextTicket();
-    round.guardMs = this.settings.restartGuardMs;
+  startClock(): void {
+    this.#start ??= instantOf(this.client.wheel.clock);
+  }
+
+  /**
+   * Loads the parts that the settings ask for; the result must be awaited. They are loaded before the first attempt, so
+   * that nothing has to be loaded between a grant and what follows it.
+   */
+  load(): Promise<unknown> | undefined {
+    const { fencing, tokenSource, cooldownMs } = this.settings;
+    if (!fencing && !tokenSource && cooldownMs === 0 && !this.autoExtend) return undefined;
+    const parts = [
+      fencing && counting,
+      tokenSource && drawing,
+      cooldownMs > 0 && cooling,
+      this.autoExtend && extending,
+    ];
+    const missing = parts.flatMap((part) => part && !part.loaded ? [part.load()] : []);
+    return missing.length > 0 ? Promise.all(missing) : undefined;
   }
 
   /** Asks every node once; with fencing tokens, again until the counters of a quorum agree. */
   ask(round: Round): Promise<void> {
-    const { nodeTimeoutMs, validityMs, signal, fencing } = this.settings;
+    const { nodeTimeoutMs, validityMs, signal, fencing, restartGuardMs } = this.settings;
+    this.attempts++;
+    this.#start ??= round;
+    round.ticket = this.waiter?.nextTicket();
+    round.guardMs = restartGuardMs;
     return fencing
-      ? askFenced(round, this.settings, this.client)
+      ? counting.loaded!.askFenced(round, this.settings, this.client)
       : round.ask(askToAcquire, Math.min(nodeTimeoutMs, validityMs), signal);
   }
 
@@ -90,71 +101,28 @@ export class LockCall implements AcquireCall {
   accepts(round: Round): boolean {
     // mutation: accepted-in-its-cooldown
     if (this.#ended || this.cooldownMs > 0) return false;
-    if (!round.counts) return true;
-    const { token, agreed } = agreeOnToken(round.counts, this.client.quorum);
-    if (!agreed) return false;
-    round.counterFloor = token;
-    return true;
-  }
-
-  /** Begins the time of the call, if it waits before its first attempt. */
-  startClock(): void {
-    this.#start ??= instantOf(this.client.wheel.clock);
-  }
-
-  /** Has the nodes put the first attempt in their queues if others wait for the lock; the result must be awaited. */
-  lineUp(): Promise<void> | undefined {
-    const { client: { localQueues }, name, keys, settings } = this;
-    this.#waiter = localQueues.waiterIfContended(name, keys, settings);
-    return this.#waiter?.ready?.(this.leftMs(), settings.signal);
+    return !round.counts || counting.loaded!.takeToken(round, round.counts);
   }
 
   report(result: HeldLock | Round): void {
     if (this.settings.onEvent) reportAttempt(this, result);
   }
 
-  /** Whether the wait is over, or too many nodes refuse for good. */
-  isOver(denied: Round): boolean {
-    return this.leftMs() <= 0 || isHopeless(this, denied);
-  }
-
-  refusal(denied?: Round): Promise<Error> {
-    return refusal(this, denied);
-  }
-
-  /**
-   * Waits for a notification, polls, or waits for the end of a cooldown.
-   *
-   * @throws What {@linkcode coolDown} throws.
-   */
+  /** Waits for a notification, polls, or waits for the end of a cooldown. */
   async wait(denied: Round): Promise<void> {
-    const { client: { localQueues }, name, keys, settings } = this;
-    const waiter = this.#waiter ??= localQueues.waiter(name, keys, settings);
-    localQueues.recordDenial(name, denied);
-    await waiter.wait(this.attempts - 1, this.leftMs(), settings.signal, denied);
-    if (settings.onEvent && waiter.notified) reportWoken(this);
-    if (this.cooldownMs > 0) await this.coolDown(denied);
+    const { wait } = waiting.loaded ?? await waiting.load();
+    await wait(this, denied);
   }
 
-  /**
-   * Waits until the cooldown of the resources is over, and leaves the queues meanwhile.
-   *
-   * @param denied The last attempt, if there was one.
-   * @throws {LockHeldError} If the wait is over before the cooldown.
-   * @throws The reason of the signal, or a {@linkcode RedlockError} if the client is closed.
-   */
-  async coolDown(denied?: Round): Promise<void> {
-    const { client: { wheel, localQueues }, settings: { signal } } = this;
-    this.throwIfEnded();
-    this.startClock();
-    localQueues.yield(this.name);
-    this.#waiter = undefined;
-    for (let cooldownMs; (cooldownMs = this.cooldownMs) > 0;) {
-      const leftMs = this.leftMs();
-      if (leftMs <= 0) throw await this.refusal(denied);
-      await pause(wheel, Math.min(cooldownMs, leftMs), signal);
-      this.throwIfEnded();
-    }
+  isUnanswered(denied: Round | undefined): boolean {
+    return denied !== undefined && this.cooldownMs === 0 &&
+      (denied.unanswered || denied.decision === "granted");
+  }
+
+  /** The error of a call that makes no further attempt. */
+  async refusal(denied: Round | undefined): Promise<LockHeldError | QuorumError> {
+    const { refusal } = refusing.loaded ?? await refusing.load();
+    return await refusal(this, denied);
   }
 
   throwIfEnded(result?: HeldLock | Round): void {
@@ -168,4 +136,95 @@ export class LockCall implements AcquireCall {
   get #ended(): boolean {
     return this.client.closed || this.settings.signal?.aborted === true;
   }
+}
+
+/**
+ * Acquires the lock as soon as the earlier calls of this client for the same keys are done with it: only the first call
+ * asks the nodes, and while the client holds the lock none does.
+ *
+ * @param use Makes the result of the call of the lock.
+ * @throws What {@linkcode acquire} throws.
+ */
+export async function acquireInTurn<T>(
+  call: LockCall,
+  use: (held: HeldLock) => T | Promise<T>,
+): Promise<T> {
+  const { client, settings: { tokenSource }, name } = call;
+  const { localQueues } = client;
+  const first = localQueues.enter(name, call);
+  if (!first) localQueues.join(name, call);
+  let held: HeldLock;
+  try {
+    const loading = call.load();
+    if (loading) await loading;
+    if (!first) await waitForTurn(call);
+    if (call.cooldownMs > 0) await (waiting.loaded ?? await waiting.load()).coolDown(call);
+    const linedUp = client.contention && waiting.loaded!.lineUp(call, client.contention);
+    if (linedUp) await linedUp;
+    held = await acquire(call);
+    if (tokenSource) await drawing.loaded!.drawToken<HeldLock>(held, call, call.leftMs());
+  } catch (error) {
+    // mutation: failed-call-blocks-its-client
+    localQueues.leave(name, call);
+    throw error;
+  }
+  localQueues.promote(name, call, held);
+  if (!held.active) localQueues.leave(name, held); // lost while it was reported
+  if (call.autoExtend) held.renew(new extending.loaded!.Renewal(held));
+  return use(held);
+}
+
+async function waitForTurn(call: LockCall): Promise<void> {
+  call.throwIfEnded();
+  call.startClock();
+  await (waiting.loaded ?? await waiting.load()).waitForTurn(call);
+}
+
+/**
+ * Makes one attempt, whichever other calls of this client wait for the lock.
+ *
+ * @param use Makes the result of the call of the lock.
+ * @throws What {@linkcode acquire} throws.
+ */
+export async function acquireAtOnce<T>(
+  call: LockCall,
+  use: (held: HeldLock) => T | Promise<T>,
+): Promise<T> {
+  const result = await attemptOnce(call);
+  if (result instanceof HeldLock) return use(result);
+  throw await call.refusal(result);
+}
+
+/**
+ * The same for a call that is `undefined` if somebody else holds the lock, or if the resources are in their cooldown.
+ *
+ * @param use Makes the result of the call of the lock.
+ * @throws What {@linkcode attempt} throws.
+ * @throws {QuorumError} If too few nodes answered.
+ */
+export async function tryOnce<T>(
+  call: LockCall,
+  use: (held: HeldLock) => T | Promise<T>,
+): Promise<T | undefined> {
+  const result = await attemptOnce(call);
+  if (result instanceof HeldLock) return use(result);
+  const unanswered = call.isUnanswered(result);
+  if (!unanswered && !call.settings.onEvent) return undefined;
+  const { refusalNow } = refusing.loaded ?? await refusing.load();
+  const error = refusalNow(call, result);
+  if (unanswered) throw error;
+  return undefined;
+}
+
+async function attemptOnce(call: LockCall): Promise<HeldLock | Round | undefined> {
+  const { client: { localQueues }, settings: { tokenSource }, name } = call;
+  const loading = call.load();
+  if (loading) await loading;
+  call.throwIfEnded();
+  const result = call.cooldownMs > 0 ? undefined : await attempt(call);
+  if (!(result instanceof HeldLock)) return result;
+  if (result.active) localQueues.enter(name, result);
+  if (tokenSource) await drawing.loaded!.drawToken<HeldLock>(result, call, 0);
+  if (call.autoExtend) result.renew(new extending.loaded!.Renewal(result));
+  return result;
 }

@@ -3,41 +3,34 @@
  *
  * @module
  */
-import {
-  type BlockingKey,
-  isHopeless as hopelessVotes,
-  type LockHeldError,
-  lockHeldError,
-  type QuorumError,
-  quorumError,
-} from "../errors.ts";
+import type { ClientState } from "../client_state.ts";
+import type { LockHeldError, QuorumError } from "../errors.ts";
 import { emit } from "../events.ts";
 import { agreeOnToken } from "../fencing/token.ts";
+import { type BlockingKey, lockHeldError, quorumError } from "../messages.ts";
+import type { Settings } from "../options.ts";
 import type { Round } from "../quorum/round.ts";
 import { elapsedMs } from "../time/clock.ts";
-import type { AcquireCall } from "./acquire.ts";
-import type { ReportedCall } from "./attempt_events.ts";
-import { HeldLock } from "./held_lock.ts";
 import { blockingKey } from "./inspection.ts";
 
 /** A call that may end without a lock. */
-export interface RefusedCall extends ReportedCall, Pick<AcquireCall, "keys" | "throwIfEnded"> {
+export interface RefusedCall {
+  readonly client: ClientState;
+  readonly settings: Settings;
+  readonly resources: readonly string[];
+  readonly keys: readonly string[];
   /** The name of its keys in this client's queues. */
   readonly name: string;
+  /** How many attempts were made. */
+  readonly attempts: number;
+  /** For how long the call has lasted, in milliseconds. */
+  readonly elapsedMs: number;
   /** How long the resources stay in their cooldown, in milliseconds; 0 if they are in none. */
   readonly cooldownMs: number;
-}
-
-/** Whether an attempt failed because nodes did not answer, or not in time, and not because others hold the lock. */
-export function isUnanswered(call: RefusedCall, denied: Round | undefined): boolean {
-  return denied !== undefined && call.cooldownMs === 0 &&
-    (denied.unanswered || denied.decision === "granted");
-}
-
-/** Whether no further attempt can succeed, because too many nodes refuse for good. */
-export function isHopeless(call: RefusedCall, denied: Round): boolean {
-  const { nodes, quorum } = call.client;
-  return isUnanswered(call, denied) && hopelessVotes(denied.votes, nodes.length, quorum);
+  /** Whether an attempt failed because nodes did not answer, or not in time, and not because others hold the lock. */
+  isUnanswered(denied: Round | undefined): boolean;
+  /** Throws if the call's signal was aborted or the client was closed. */
+  throwIfEnded(denied?: Round): void;
 }
 
 /**
@@ -55,7 +48,7 @@ export async function refusal(
   const waitedMs = call.elapsedMs;
   const ownHeldMs = ownHoldMs(call);
   let key: BlockingKey | undefined;
-  if (denied && !isUnanswered(call, denied) && call.cooldownMs === 0 && ownHeldMs === undefined) {
+  if (denied && !call.isUnanswered(denied) && call.cooldownMs === 0 && ownHeldMs === undefined) {
     const found = await blockingKey(client, denied, keys, nodeTimeoutMs, signal);
     const resource = keys.length > 1 ? resources[found?.index ?? 0] : undefined;
     key = found && { ...found, resource };
@@ -80,7 +73,7 @@ export function refusalNow(
   const { client, resources, attempts, settings: { onEvent, waitMs } } = call;
   const { nodes: { length: nodeCount }, quorum, localQueues } = client;
   const votes = denied?.votes ?? [];
-  const unanswered = isUnanswered(call, denied);
+  const unanswered = call.isUnanswered(denied);
   const reason = unanswered ? "no-quorum" : "held";
   const refused = { resources, votes, nodeCount, quorum };
   if (onEvent) {
@@ -94,16 +87,16 @@ export function refusalNow(
     key,
     ownHeldMs,
     cooldownLeftMs: call.cooldownMs,
-    waiters: localQueues.length(call.name),
+    waiters: localQueues.get(call.name)?.waiter?.queueLength,
   });
 }
 
 /** For how long this client itself has held one of the resources, in milliseconds, if it does. */
 function ownHoldMs({ client: { localQueues, wheel }, keys }: RefusedCall): number | undefined {
   const wanted = new Set(keys);
-  for (const owner of localQueues.owners()) {
-    if (!(owner instanceof HeldLock) || !owner.round.keys.some((key) => wanted.has(key))) continue;
-    return elapsedMs(wheel.clock, owner.round);
+  for (const owner of localQueues.owners) {
+    const { round } = owner as { readonly round?: Round }; // which a lock has, and a call has not
+    if (round?.keys.some((key) => wanted.has(key))) return elapsedMs(wheel.clock, round);
   }
   return undefined;
 }

@@ -7,6 +7,7 @@
 import type { ClientState } from "../client_state.ts";
 import { LockLostError, lockName } from "../errors.ts";
 import { emit } from "../events.ts";
+import { nodeErrors, whyNoQuorum } from "../messages.ts";
 import type { Settings } from "../options.ts";
 import { askToExtend, type Round } from "../quorum/round.ts";
 import { elapsedMs } from "../time/clock.ts";
@@ -40,13 +41,32 @@ export interface ExtendableLock {
   /** What is left of its validity, in milliseconds. */
   remainingMs(): number;
   /** An extension is on its way. */
-  extensionStarted(extension: Round): void;
+  extensionStarted(extension: FailingExtension): void;
   /** An extension succeeded. */
   extended(extension: Round, validityMs: number): void;
   /** Waits in the timer wheel for the next extension or its end. */
   schedule(): void;
   /** Ends it. */
   lose(cause: Error): void;
+}
+
+/** An extension that has not succeeded. */
+export class FailingExtension {
+  /** Asks the nodes. */
+  readonly round: Round;
+
+  /** @param round Asks the nodes. */
+  constructor(round: Round) {
+    this.round = round;
+  }
+
+  /** Why the lock ended, if its validity was over before an extension succeeded. */
+  whyRanOut(): Error {
+    const { votes, nodeSet: { nodes, quorum } } = this.round;
+    const why = whyNoQuorum("extend", { votes, nodeCount: nodes.length, quorum });
+    const cause = nodeErrors(votes);
+    return new Error(`its validity has ended before an extension succeeded: ${why}`, { cause });
+  }
 }
 
 /**
@@ -69,7 +89,7 @@ async function tryExtend(
   const { client, settings, round: won } = lock;
   const round = won.follow(ttlMs); // step 7: it reads the clocks
   if (won.counts) round.counterFloor = lock.fencingToken;
-  lock.extensionStarted(round);
+  lock.extensionStarted(new FailingExtension(round));
   won.ttlMs = Math.max(won.ttlMs, ttlMs); // keys may live for longer from here on
   const timeoutMs = Math.min(settings.nodeTimeoutMs, lock.remainingMs());
   await round.ask(askToExtend, timeoutMs, signal);

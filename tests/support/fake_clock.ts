@@ -5,6 +5,7 @@
  */
 import { setImmediate } from "node:timers";
 import type { Clock, TimerHandle } from "../../src/time/clock.ts";
+import "./loaded_parts.ts";
 
 interface FakeTimer {
   readonly callback: () => void;

@@ -3,10 +3,9 @@
  *
  * @module
  */
-import { acquireInTurn } from "../../src/lock/acquire_in_turn.ts";
 import type { HeldLock } from "../../src/lock/held_lock.ts";
 import { type RedlockOptions, resolveOptions } from "../../src/options.ts";
-import { LockCall } from "../../src/lock/lock_call.ts";
+import { acquireInTurn, LockCall } from "../../src/lock/lock_call.ts";
 import { createClientState } from "../../src/client_state.ts";
 import { extend } from "../../src/lock/renewal.ts";
 import { advanceUntil, runMicrotasks } from "./fake_clock.ts";

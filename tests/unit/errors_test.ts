@@ -1,16 +1,18 @@
 import { assertEquals, assertInstanceOf, assertStrictEquals } from "@std/assert";
 import {
-  isHopeless,
   LockHeldError,
-  lockHeldError,
   LockLostError,
   lockName,
-  nodeErrors,
   QuorumError,
-  quorumError,
   RedlockError,
-  voteCount,
 } from "../../src/errors.ts";
+import {
+  isHopeless,
+  lockHeldError,
+  nodeErrors,
+  quorumError,
+  voteCount,
+} from "../../src/messages.ts";
 import type { Vote } from "../../src/vote.ts";
 
 const VOTES: Vote[] = [

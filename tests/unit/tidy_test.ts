@@ -18,9 +18,13 @@ const FUNCTION_LINES_MAX = 70;
 const AREAS: readonly (readonly [name: string, path: RegExp, mayImport: readonly string[]])[] = [
   ["time", /^src\/time\//u, []],
   ["transport", /^src\/transport\//u, []],
-  ["base", /^src\/(console_view|errors|events|options|printable|resources|validate|vote)\.ts$/u, [
-    "time",
-  ]],
+  [
+    "base",
+    /^src\/(console_view|errors|events|messages|options|part|printable|resources|validate|vote)\.ts$/u,
+    [
+      "time",
+    ],
+  ],
   ["redis", /^src\/redis\//u, ["time", "transport", "base"]],
   ["seam", /^src\/quorum\/(lock_node|node_diagnosis|queue_ticket)\.ts$/u, ["time", "base"]],
   ["quorum", /^src\/quorum\//u, ["time", "base", "seam"]],

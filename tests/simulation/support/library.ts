@@ -1,8 +1,11 @@
 /**
- * Everything of the library that the simulation runs or looks at, in one place: the mutations replace it.
+ * Everything of the library that the simulation runs or looks at, in one place: the mutations replace it. All of its
+ * parts are loaded beforehand, because simulated time does not wait for modules.
  *
  * @module
  */
+import * as lockParts from "../../../src/lock/parts.ts";
+
 export type { Clock, Instant } from "../../../src/time/clock.ts";
 export { LockHeldError, LockLostError, QuorumError, RedlockError } from "../../../src/errors.ts";
 export type { RedlockEvent } from "../../../src/events.ts";
@@ -28,3 +31,5 @@ export { failure, fromByteString, toByteString } from "../../../src/testing/serv
 export { TimerWheel } from "../../../src/time/timer_wheel.ts";
 export type { Connect, Transport } from "../../../src/transport/transport.ts";
 export { driftMs } from "../../../src/time/validity.ts";
+
+await Promise.all(Object.values(lockParts).map((part) => part.load()));

@@ -6,11 +6,10 @@ import {
   assertStrictEquals,
 } from "@std/assert";
 import { attempt } from "../../../src/lock/acquire.ts";
-import { acquireAtOnce, acquireInTurn } from "../../../src/lock/acquire_in_turn.ts";
 import { LockHeldError, QuorumError, RedlockError } from "../../../src/errors.ts";
 import { HeldLock } from "../../../src/lock/held_lock.ts";
-import { LockCall } from "../../../src/lock/lock_call.ts";
-import { isUnanswered, refusalNow } from "../../../src/lock/refusal.ts";
+import { acquireAtOnce, acquireInTurn, LockCall } from "../../../src/lock/lock_call.ts";
+import { refusalNow } from "../../../src/lock/refusal.ts";
 import { type RedlockOptions, resolveOptions } from "../../../src/options.ts";
 import { quorumSize } from "../../../src/quorum/quorum.ts";
 import type { Round } from "../../../src/quorum/round.ts";
@@ -58,9 +57,7 @@ class Bench {
   acquire(call: LockCall): Promise<HeldLock> {
     const use = (held: HeldLock) => held;
     if (call.settings.waitMs > 0) return acquireInTurn(call, use);
-    return acquireAtOnce(call, use, async (call, denied) => {
-      throw await call.refusal(denied);
-    });
+    return acquireAtOnce(call, use);
   }
 
   /** Why the last attempt did not win. */
@@ -105,7 +102,7 @@ for (const nodeCount of [1, 2, 3, 4]) {
       const waited = count(["grant", "hang"]) >= quorum;
       const untold = count(waited ? ["fail", "hang"] : ["fail"]) > nodeCount - quorum;
       const Class = untold ? QuorumError : LockHeldError;
-      assertEquals(isUnanswered(call, bench.denied), untold, shown);
+      assertEquals(call.isUnanswered(bench.denied), untold, shown);
       assertEquals(bench.refusal(call).constructor, Class, shown);
     }
   });
@@ -185,7 +182,7 @@ for (
     };
     const held = await bench.attempt(call);
     assertEquals(held?.remainingMs(), won ? LEAST_MS : undefined);
-    if (!won) assertEquals(isUnanswered(call, bench.denied), true);
+    if (!won) assertEquals(call.isUnanswered(bench.denied), true);
     assertEquals(bench.steps[0], won ? ["acquire"] : ["acquire", "release"]);
   });
 }

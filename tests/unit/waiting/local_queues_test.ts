@@ -1,5 +1,6 @@
 import { assert, assertEquals, assertInstanceOf, assertStrictEquals } from "@std/assert";
 import { QueuedWaiter } from "../../../src/waiting/queued_waiter.ts";
+import { Contention } from "../../../src/waiting/contention.ts";
 import { type LocalQueues, queueKey } from "../../../src/waiting/local_queues.ts";
 import { type RedlockOptions, resolveOptions, type Settings } from "../../../src/options.ts";
 import { type ClientState, createClientState } from "../../../src/client_state.ts";
@@ -14,6 +15,7 @@ class Bench {
   readonly cluster: WaitingCluster;
   readonly electorate: ClientState;
   readonly localQueues: LocalQueues;
+  readonly contention: Contention;
   /** Who came first, and who left, in order. */
   readonly told: string[] = [];
 
@@ -22,12 +24,13 @@ class Bench {
     prepare(this.cluster);
     this.electorate = createClientState(this.cluster.wheel, this.cluster.nodes);
     this.localQueues = this.electorate.localQueues;
+    this.contention = new Contention(this.localQueues, this.electorate, undefined);
   }
 
   /** A caller that waits in the line of that name. */
   caller(who: string, limitMs = Infinity, signal?: AbortSignal, name = "a"): object {
     const caller = { who };
-    this.localQueues.wait(name, caller, limitMs, signal).then((first) => {
+    this.contention.wait(name, caller, limitMs, signal).then((first) => {
       this.told.push(`${who} ${first ? "is first" : "left"}`);
     });
     return caller;
@@ -114,7 +117,7 @@ Deno.test("LocalQueues are first in, first out, through attempts and holds", asy
   assertEquals(told, ["second is first", "third is first", "fourth is first"]);
 });
 
-Deno.test("LocalQueues take no notice of anybody who leaves without being first", async () => {
+Deno.test("LocalQueues take no notice of anybody who leaves without having come", async () => {
   const bench = new Bench();
   const { localQueues } = bench;
   const first = {};
@@ -123,7 +126,6 @@ Deno.test("LocalQueues take no notice of anybody who leaves without being first"
   assertEquals(localQueues.enter("a", {}), false);
   const second = bench.caller("second");
   localQueues.leave("a", {});
-  localQueues.leave("a", second);
   localQueues.leave("b", first);
   await runMicrotasks();
   assertEquals(bench.told, []);
@@ -204,7 +206,7 @@ Deno.test("LocalQueues let all callers go when the client closes", async () => {
   bench.localQueues.enter("a", {});
   bench.caller("second");
   bench.caller("third", 1_000);
-  bench.localQueues.close();
+  bench.contention.close();
   assertEquals(bench.cluster.wheel.announceClose(), true);
   await runMicrotasks();
   assertEquals(bench.told.toSorted(), ["second left", "third left"]);
@@ -227,23 +229,26 @@ Deno.test("LocalQueues keep the process alive while a caller waits", async () =>
 
 Deno.test("LocalQueues remember the last attempt for those who wait behind, until somebody has the lock", () => {
   const bench = new Bench();
-  const { localQueues } = bench;
+  const { contention, localQueues } = bench;
   const first = {};
   localQueues.enter("a", first);
-  assertEquals(localQueues.latest("a"), undefined);
+  assertEquals(localQueues.get("a")?.latest, undefined);
   bench.caller("second");
   const rounds = [bench.round(), bench.round()];
-  for (const round of rounds) localQueues.recordDenial("a", round);
-  assertStrictEquals(localQueues.latest("a"), rounds[1]);
-  assertEquals([localQueues.latest("b"), localQueues.length("a")], [undefined, undefined]);
+  for (const round of rounds) contention.recordDenial("a", round);
+  assertStrictEquals(localQueues.get("a")?.latest, rounds[1]);
+  assertEquals([localQueues.get("b")?.latest, localQueues.get("a")?.waiter?.queueLength], [
+    undefined,
+    undefined,
+  ]);
   localQueues.promote("a", first, {});
-  assertEquals(localQueues.latest("a"), undefined);
+  assertEquals(localQueues.get("a")?.latest, undefined);
 });
 
 Deno.test("LocalQueues remember no attempt where nobody stands in line", () => {
   const bench = new Bench();
-  bench.localQueues.recordDenial("a", bench.round());
-  assertEquals(bench.localQueues.latest("a"), undefined);
+  bench.contention.recordDenial("a", bench.round());
+  assertEquals(bench.localQueues.get("a")?.latest, undefined);
 });
 
 // How the first waits
@@ -252,68 +257,68 @@ Deno.test("LocalQueues have the first wait to be woken, or poll where it wants t
   const bench = new Bench();
   bench.localQueues.enter("a", {});
   assertInstanceOf(
-    bench.localQueues.waiter("a", ["a"], bench.settings({ notify: false })),
+    bench.contention.waiter("a", ["a"], bench.settings({ notify: false })),
     PollingWaiter,
   );
   assertEquals(bench.cluster.nodes.map(({ subscribes }) => subscribes), [0, 0, 0]);
-  assertInstanceOf(bench.localQueues.waiter("a", ["a"], bench.settings()), QueuedWaiter);
+  assertInstanceOf(bench.contention.waiter("a", ["a"], bench.settings()), QueuedWaiter);
   assertEquals(bench.cluster.nodes.map(({ subscribes }) => subscribes), [1, 1, 1]);
   const deaf = new Bench(({ nodes }) => {
     for (const node of nodes) Object.assign(node, { subscribe: undefined });
   });
   deaf.localQueues.enter("a", {});
-  assertInstanceOf(deaf.localQueues.waiter("a", ["a"], deaf.settings()), PollingWaiter);
+  assertInstanceOf(deaf.contention.waiter("a", ["a"], deaf.settings()), PollingWaiter);
 });
 
 Deno.test("LocalQueues have one waiter among all clients for one caller after another", async () => {
   const bench = new Bench();
-  const { localQueues } = bench;
+  const { contention, localQueues } = bench;
   const [first, held] = [{}, {}];
   localQueues.enter("a", first);
-  const waiter = localQueues.waiter("a", ["a"], bench.settings());
+  const waiter = contention.waiter("a", ["a"], bench.settings());
   assertInstanceOf(waiter, QueuedWaiter);
   bench.caller("second");
   const { ticketId } = waiter;
   localQueues.leave("a", first);
   await runMicrotasks();
   const settings = bench.settings({ ttlMs: 123 });
-  assertStrictEquals(localQueues.waiter("a", ["a"], settings), waiter);
+  assertStrictEquals(contention.waiter("a", ["a"], settings), waiter);
   assertEquals([waiter.ticketId, waiter.settings], [ticketId, settings]);
   localQueues.enter("b", held);
-  assert(localQueues.waiter("b", ["b"], settings) !== waiter);
+  assert(contention.waiter("b", ["b"], settings) !== waiter);
 });
 
 Deno.test("LocalQueues that are empty leave those on the nodes", async () => {
   const bench = new Bench();
-  const { localQueues, cluster: { nodes } } = bench;
+  const { contention, localQueues, cluster: { nodes } } = bench;
   const first = {};
   localQueues.enter("a", first);
-  const waiter = localQueues.waiter("a", ["a"], bench.settings()) as QueuedWaiter;
+  const waiter = contention.waiter("a", ["a"], bench.settings()) as QueuedWaiter;
   await bench.cluster.clock.advance(100);
   waiter.nextTicket();
   waiter.onEnqueued(1, { remainingMs: 100, ahead: 0, length: 7 }, 0, 0);
-  assertEquals(localQueues.length("a"), 7);
+  assertEquals(localQueues.get("a")?.waiter?.queueLength, 7);
   localQueues.leave("a", first);
   assertEquals(nodes.map(({ leaves }) => leaves), Array(3).fill([waiter.ticketId]));
-  assertEquals(localQueues.length("a"), undefined);
+  assertEquals(localQueues.get("a")?.waiter?.queueLength, undefined);
   await bench.cluster.clock.advance(30_000);
   assertEquals(nodes.map(({ unsubscribes }) => unsubscribes), [1, 1, 1]);
 });
 
 Deno.test("LocalQueues expect others only where they were seen to want the same, and enough nodes tell", async () => {
   const bench = new Bench(({ nodes }) => nodes.forEach((node) => node.subscribeMs = 10));
-  const { localQueues } = bench;
+  const { contention, localQueues } = bench;
   const expects = (name: string, options?: RedlockOptions) => {
     const caller = {};
     localQueues.enter(name, caller);
-    const waiter = localQueues.waiterIfContended(name, [name], bench.settings(options));
+    const waiter = contention.waiterIfContended(name, [name], bench.settings(options));
     localQueues.leave(name, caller);
     return waiter !== undefined;
   };
   assertEquals(expects("a"), false);
   const first = {};
   localQueues.enter("a", first);
-  localQueues.waiter("a", ["a"], bench.settings());
+  contention.waiter("a", ["a"], bench.settings());
   localQueues.leave("a", first);
   assertEquals(expects("a"), false); // nothing would be heard by now
   await bench.cluster.clock.advance(10);
@@ -325,7 +330,7 @@ Deno.test("LocalQueues expect others only where they were seen to want the same,
 
 Deno.test("LocalQueues expect others where these wait at the release, for the next alone", async () => {
   const bench = new Bench();
-  const { localQueues } = bench;
+  const { contention, localQueues } = bench;
   const held = {};
   localQueues.enter("a", held);
   const second = bench.caller("second");
@@ -333,7 +338,7 @@ Deno.test("LocalQueues expect others where these wait at the release, for the ne
   localQueues.leave("a", held, true);
   await runMicrotasks();
   assertEquals(
-    localQueues.waiterIfContended("a", ["a"], bench.settings({ notify: false })),
+    contention.waiterIfContended("a", ["a"], bench.settings({ notify: false })),
     undefined,
   );
   const [node] = bench.cluster.nodes;
@@ -341,7 +346,7 @@ Deno.test("LocalQueues expect others where these wait at the release, for the ne
   localQueues.leave("a", second);
   await runMicrotasks();
   assertEquals([bench.told.at(-1), node.subscribes], ["third is first", 0]);
-  assertEquals(localQueues.waiterIfContended("a", ["a"], bench.settings()), undefined);
+  assertEquals(contention.waiterIfContended("a", ["a"], bench.settings()), undefined);
 });
 
 Deno.test("LocalQueues have the next line up where others wait at the release, though nobody listens yet", async () => {
@@ -351,17 +356,17 @@ Deno.test("LocalQueues have the next line up where others wait at the release, t
   bench.caller("second");
   bench.localQueues.leave("a", held, true);
   await runMicrotasks();
-  assertInstanceOf(bench.localQueues.waiterIfContended("a", ["a"], bench.settings()), QueuedWaiter);
+  assertInstanceOf(bench.contention.waiterIfContended("a", ["a"], bench.settings()), QueuedWaiter);
   assertEquals(bench.cluster.nodes[0].subscribes, 1);
 });
 
 Deno.test("LocalQueues that nobody waits in forget that others waited at the release", () => {
   const bench = new Bench();
-  const { localQueues } = bench;
+  const { contention, localQueues } = bench;
   const [held, next] = [{}, {}];
   localQueues.enter("a", held);
   localQueues.leave("a", held, true);
   localQueues.enter("a", next);
-  assertEquals(localQueues.waiterIfContended("a", ["a"], bench.settings()), undefined);
+  assertEquals(contention.waiterIfContended("a", ["a"], bench.settings()), undefined);
   assertEquals(bench.cluster.nodes[0].subscribes, 0);
 });

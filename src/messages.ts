@@ -1,0 +1,179 @@
+/**
+ * The errors of calls that votes decided, and the texts of their messages.
+ *
+ * @module
+ */
+import { LockHeldError, lockName, QuorumError, quoted } from "./errors.ts";
+import { printable } from "./printable.ts";
+import type { Vote } from "./vote.ts";
+
+/** The errors of the nodes as one, or `undefined` if there are none. */
+export function nodeErrors(votes: readonly Vote[]): AggregateError | undefined {
+  const failed = votes.filter((vote) => vote.error);
+  if (failed.length === 0) return undefined;
+  const summary = failed.map((vote) => `${vote.node}: ${printable(vote.error!.message)}`).join(
+    "; ",
+  );
+  return new AggregateError(failed.map((vote) => vote.error), summary);
+}
+
+/** What was asked of the nodes, as the verb of a message. */
+export type Attempt = "acquire" | "extend" | "inspect" | "release";
+
+/** How a message says that nodes did as they were asked. */
+const DONE: { readonly [Name in Attempt]: string } = {
+  acquire: "granted it",
+  extend: "extended it",
+  inspect: "answered",
+  release: "released it",
+};
+
+/** How many of the nodes did as they were asked, what the others did, and how many are needed. */
+export function voteCount(
+  votes: readonly Vote[],
+  nodeCount: number,
+  quorum: number,
+  attempt: Attempt = "acquire",
+): string {
+  const count = (...outcomes: Vote["outcome"][]) =>
+    votes.filter(({ outcome }) => outcomes.includes(outcome)).length;
+  const others = (["denied", "held", "free", "failed", "timed-out", "quarantined"] as const)
+    .filter((outcome) => count(outcome) > 0)
+    .map((outcome) => `, ${count(outcome)} ${outcome === "timed-out" ? "timed out" : outcome}`);
+  const done = count("granted", "held", "free");
+  const nodes = `${nodeCount} ${nodeCount === 1 ? "node" : "nodes"}`;
+  const needed = `${quorum} ${quorum === 1 ? "is" : "are"} needed`;
+  return `${done} of ${nodes} ${DONE[attempt]}${others.join("")}, ${needed}`;
+}
+
+/**
+ * Whether more than N − quorum of the nodes refuse for good, so that no later attempt can succeed. A node does if its
+ * error has `permanent: true`, as the errors of the Redis client have for wrong credentials and missing permissions.
+ */
+export function isHopeless(votes: readonly Vote[], nodeCount: number, quorum: number): boolean {
+  return votes.filter(({ error }) => isPermanent(error)).length > nodeCount - quorum;
+}
+
+function isPermanent(error: Error | undefined): boolean {
+  return (error as { permanent?: unknown } | undefined)?.permanent === true;
+}
+
+/** What the message of a {@linkcode QuorumError} is made of. */
+export interface NoQuorum {
+  readonly resources: readonly string[];
+  readonly votes: readonly Vote[];
+  /** How many nodes there are. */
+  readonly nodeCount: number;
+  /** How many of them are needed. */
+  readonly quorum: number;
+  /** Why the votes are not enough although a quorum granted, if so: `but too late`. */
+  readonly note?: string | undefined;
+}
+
+/** The error of a call that too few nodes answered. */
+export function quorumError(attempt: Attempt, refusal: NoQuorum): QuorumError {
+  const { resources, votes } = refusal;
+  const message = `Cannot ${attempt} ${lockName(resources)}: ${whyNoQuorum(attempt, refusal)}`;
+  return new QuorumError(message, { resources, votes, cause: nodeErrors(votes) });
+}
+
+/** The votes of an attempt that too few nodes answered, and the first node's error, or one that is permanent. */
+export function whyNoQuorum(
+  attempt: Attempt,
+  { votes, nodeCount, quorum, note }: Omit<NoQuorum, "resources">,
+): string {
+  const count = voteCount(votes, nodeCount, quorum, attempt);
+  const errors = votes.flatMap(({ error }) => error ?? []);
+  const permanent = errors.find(isPermanent);
+  const first = permanent ?? errors[0];
+  const which = permanent ? "permanent error" : "first error";
+  return `${count}${note ? `, ${note}` : ""}${
+    first ? `; ${which}: ${printable(first.message)}` : ""
+  }`;
+}
+
+/** The key that is in a lock's way, as far as a message describes it. */
+export interface BlockingKey {
+  /** The resource, if the call has several. */
+  readonly resource?: string | undefined;
+  /** How long the key lives, in milliseconds; `Infinity` if it has no TTL. */
+  readonly remainingMs: number;
+  /** The type of its value, if it is not a string. */
+  readonly type?: string | undefined;
+}
+
+/** What is wrong with a key that no lock library can have set; `undefined` if it looks like a lock's. */
+export function foreignKey(
+  { remainingMs, type }: Omit<BlockingKey, "resource">,
+): string | undefined {
+  const found = [
+    ...(type === undefined ? [] : [`holds a ${type}`]),
+    ...(remainingMs === Infinity ? ["has no TTL"] : []),
+  ];
+  return found.length > 0 ? `${found.join(" and ")}, so no lock library set it` : undefined;
+}
+
+/** What the message of a {@linkcode LockHeldError} is made of. */
+export interface Held {
+  readonly resources: readonly string[];
+  readonly votes: readonly Vote[];
+  /** How many nodes there are. */
+  readonly nodeCount: number;
+  /** How many of them are needed. */
+  readonly quorum: number;
+  /** How long the call waited, in milliseconds; `undefined` if it made one attempt only. */
+  readonly waitedMs?: number | undefined;
+  /** The key that is in the way, if it is known. */
+  readonly key?: BlockingKey | undefined;
+  /** For how long this client itself has held one of the resources, in milliseconds, if it does. */
+  readonly ownHeldMs?: number | undefined;
+  /** For how long the resource stays in its cooldown, in milliseconds, if it is in one. */
+  readonly cooldownLeftMs?: number | undefined;
+  /** How many clients wait for the lock, if that is known. */
+  readonly waiters?: number | undefined;
+}
+
+/** The error of a call that did not get its lock because it is held, or in its cooldown. */
+export function lockHeldError(held: Held): LockHeldError {
+  const { resources, votes, nodeCount, quorum, waitedMs, key, cooldownLeftMs = 0, waiters } = held;
+  const cooling = cooldownLeftMs > 0;
+  const parts = [
+    holder(held),
+    ...(waitedMs === undefined ? [] : [`waited ${Math.round(waitedMs)} ms`]),
+    ...(key && !cooling ? [keyText(key)] : []),
+    ...(votes.length > 0 && !cooling ? [voteCount(votes, nodeCount, quorum)] : []),
+  ];
+  const message = `Cannot acquire ${lockName(resources)}: ${parts.join("; ")}`;
+  const cause = cooling ? cooldownError(cooldownLeftMs) : nodeErrors(votes);
+  const remainingMs = key?.remainingMs;
+  return new LockHeldError(message, { resources, votes, cause, waiters, remainingMs });
+}
+
+function holder({ votes, nodeCount, quorum, ownHeldMs, cooldownLeftMs = 0 }: Held): string {
+  if (cooldownLeftMs > 0) {
+    return `it is in its cooldown for another ${Math.ceil(cooldownLeftMs)} ms`;
+  }
+  if (ownHeldMs !== undefined) {
+    return `this client itself has held it for ${
+      Math.round(ownHeldMs)
+    } ms, and locks are not reentrant`;
+  }
+  if (votes.length === 0) return "earlier calls of this client are still waiting for it";
+  const denied = votes.filter(({ outcome }) => outcome === "denied").length;
+  return denied > nodeCount - quorum ? "someone else holds it" : "others hold it or compete for it";
+}
+
+function keyText(key: BlockingKey): string {
+  const name = key.resource === undefined ? "its key" : `the key of ${quoted(key.resource)}`;
+  const foreign = foreignKey(key);
+  if (foreign) return `${name} ${foreign}`;
+  return `${name} expires in ${Math.ceil(key.remainingMs)} ms unless it is extended`;
+}
+
+function cooldownError(leftMs: number): Error {
+  return new Error(
+    `a lock of this client ended without a confirmed release, so 'cooldownMs' delays the next one by another ${
+      Math.ceil(leftMs)
+    } ms`,
+  );
+}

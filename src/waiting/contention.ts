@@ -1,0 +1,104 @@
+/**
+ * How the calls of one client wait: behind each other, and the first of them among other clients. Loaded when the first
+ * call has to wait.
+ *
+ * @module
+ */
+import type { EventListener } from "../events.ts";
+import type { Settings } from "../options.ts";
+import type { NodeSet, Round } from "../quorum/round.ts";
+import { Pause } from "../time/pause.ts";
+import type { LocalQueues, Owner } from "./local_queues.ts";
+import { PollingWaiter } from "./polling.ts";
+import { QueuedWaiter } from "./queued_waiter.ts";
+import { ReleaseNotifications } from "./release_notifications.ts";
+import type { Waiter } from "./waiter.ts";
+
+/** The calls of one client that wait. */
+export class Contention {
+  readonly #queues: LocalQueues;
+  readonly #nodeSet: NodeSet;
+  readonly #onEvent: EventListener | undefined;
+  readonly #canSubscribe: boolean;
+  #notifications: ReleaseNotifications | undefined = undefined;
+
+  /**
+   * @param queues The calls of the client.
+   * @param nodeSet The nodes.
+   * @param onEvent Gets an event for each node that refuses notifications.
+   */
+  constructor(queues: LocalQueues, nodeSet: NodeSet, onEvent: EventListener | undefined) {
+    this.#queues = queues;
+    this.#nodeSet = nodeSet;
+    this.#onEvent = onEvent;
+    this.#canSubscribe = nodeSet.nodes.some(({ subscribe }) => subscribe !== undefined);
+  }
+
+  /**
+   * Waits behind all earlier calls.
+   *
+   * @param limitMs The longest wait, in milliseconds.
+   * @param signal Ends the wait.
+   * @returns Whether `caller` is the first now; else it has left the queue.
+   */
+  async wait(
+    name: string,
+    caller: Owner,
+    limitMs: number,
+    signal: AbortSignal | undefined,
+  ): Promise<boolean> {
+    if (!this.#queues.isFirst(name, caller)) {
+      const pause = new Pause(this.#nodeSet.wheel, limitMs, signal);
+      this.#queues.join(name, caller, pause.end);
+      await pause.over;
+    }
+    const first = this.#queues.isFirst(name, caller);
+    if (!first) this.#queues.leave(name, caller);
+    return first;
+  }
+
+  /**
+   * The waiter for a first call that expects contention: it joins the nodes' queues with its first request. Else
+   * `undefined`, and the call asks at once.
+   */
+  waiterIfContended(name: string, keys: readonly string[], settings: Settings): Waiter | undefined {
+    const notifications = this.#notifications;
+    const expected = this.#queues.get(name)?.hasWaiters ||
+      notifications?.hasQuorum && notifications.expectsContention(name);
+    return expected && settings.notify ? this.waiter(name, keys, settings) : undefined;
+  }
+
+  /** The waiter for the first call, after it was denied. */
+  waiter(name: string, keys: readonly string[], settings: Settings): Waiter {
+    if (!settings.notify || !this.#canSubscribe) {
+      return new PollingWaiter(this.#nodeSet.wheel, settings);
+    }
+    const notifications = this.#notifications ??= new ReleaseNotifications(
+      this.#nodeSet,
+      this.#onEvent,
+    );
+    notifications.noteContended(name);
+    const queue = this.#queues.open(name);
+    queue.waiter ??= new QueuedWaiter(notifications, this.#nodeSet, keys);
+    queue.waiter.settings = settings;
+    return queue.waiter;
+  }
+
+  /** Remembers that the first call was denied, for the errors of calls that never ask. */
+  recordDenial(name: string, denied: Round): void {
+    const queue = this.#queues.get(name);
+    if (queue) queue.latest = denied;
+  }
+
+  /** The first call does not want the lock for now, and leaves the nodes' queues. */
+  yield(name: string): void {
+    const queue = this.#queues.get(name);
+    queue?.waiter?.leave();
+    if (queue) queue.waiter = undefined;
+  }
+
+  /** The client closes: no call is notified any more. */
+  close(): void {
+    this.#notifications?.close();
+  }
+}

@@ -1,0 +1,97 @@
+import { assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
+import { counting, drawing, extending, inspecting, waiting } from "../../src/lock/parts.ts";
+import { Part } from "../../src/part.ts";
+import type { RedlockOptions } from "../../src/options.ts";
+import { close, settle } from "../support/cluster_calls.ts";
+import { FakeCluster } from "../support/fake_nodes.ts";
+
+Deno.test("Part loads its module with the first call, and then no more", async () => {
+  let loads = 0;
+  const module = {};
+  const part = new Part("tests", () => Promise.resolve((loads++, module)));
+  assertEquals([part.loaded, loads], [undefined, 0]);
+  assertStrictEquals(await part.load(), module);
+  assertStrictEquals(part.loaded, module);
+  assertStrictEquals(await part.load(), module);
+  assertEquals(loads, 1);
+});
+
+Deno.test("Part that cannot be loaded says which, and tries again with the next call", async () => {
+  const answers: unknown[] = ["offline", new TypeError("no such file"), {}];
+  const part = new Part("tests", () => {
+    const answer = answers.shift();
+    return answer instanceof Error || typeof answer === "string"
+      ? Promise.reject(answer)
+      : Promise.resolve(answer);
+  });
+  const text = "Cannot load the lock client's part for tests:";
+  await assertRejects(() => part.load(), Error, `${text} offline`);
+  const error = await assertRejects(() => part.load(), Error, `${text} no such file`);
+  assertEquals(error.cause, new TypeError("no such file"));
+  assertEquals([await part.load(), part.loaded], [{}, {}]);
+});
+
+/** Takes a part away for the time of `run`. */
+async function without(part: Part<unknown>, run: () => Promise<void>): Promise<void> {
+  const { loaded, load } = part;
+  part.loaded = undefined;
+  part.load = () => Promise.reject(new Error("offline"));
+  try {
+    await run();
+  } finally {
+    Object.assign(part, { loaded, load });
+  }
+}
+
+for (
+  const [what, part, options] of [
+    ["fencing tokens", counting, { fencing: true }],
+    ["a tokenSource", drawing, { tokenSource: () => 1 }],
+    ["extensions", extending, { autoExtend: true }],
+  ] as [string, Part<unknown>, RedlockOptions][]
+) {
+  Deno.test(`acquire() whose part for ${what} cannot be loaded rejects before it asks a node`, async () => {
+    const cluster = new FakeCluster(3, { ttlMs: 1_000 });
+    for (const node of cluster.nodes) Object.assign(node, { raiseCounters: () => {} });
+    await without(part, async () => {
+      for (const waitMs of [0, 1_000]) {
+        const call = cluster.redlock.acquire("a", { ...options, waitMs });
+        await assertRejects(() => settle(cluster, call), Error, "offline");
+      }
+    });
+    assertEquals(cluster.nodes.map(({ calls }) => calls.length), [0, 0, 0]);
+    const lock = await settle(cluster, cluster.redlock.acquire("a"));
+    assertEquals(await settle(cluster, lock.release()), true);
+    await close(cluster);
+  });
+}
+
+Deno.test("acquire() whose part for waiting cannot be loaded rejects, and leaves neither keys nor a place in the queue", async () => {
+  const cluster = new FakeCluster(3, { ttlMs: 1_000 });
+  for (const node of cluster.nodes.slice(0, 2)) node.set("a", "other", 500);
+  await without(waiting, async () => {
+    const calls = Promise.allSettled([1, 2].map(() => cluster.redlock.acquire("a")));
+    for (const outcome of await settle(cluster, calls)) {
+      assertEquals(outcome.status === "rejected" && outcome.reason, new Error("offline"));
+    }
+  });
+  assertEquals(cluster.nodes.map(({ keys }) => keys.a?.value), ["other", "other", undefined]);
+  const lock = await settle(cluster, cluster.redlock.acquire("a"));
+  assertEquals(await settle(cluster, lock.release()), true);
+  await close(cluster);
+});
+
+Deno.test("extend() and inspect() whose parts cannot be loaded reject, and the lock stays held", async () => {
+  const cluster = new FakeCluster(3, { ttlMs: 1_000 });
+  const lock = await settle(cluster, cluster.redlock.acquire("a"));
+  await without(extending, async () => {
+    await assertRejects(() => lock.extend(), Error, "offline");
+  });
+  await without(inspecting, async () => {
+    await assertRejects(() => cluster.redlock.inspect("a"), Error, "offline");
+  });
+  assertEquals(lock.held, true);
+  await settle(cluster, lock.extend());
+  assertEquals(lock.extensions, 1);
+  await close(cluster);
+});
