@@ -137,6 +137,7 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
     this.#askMs = this.#planAsk(attempt, denied);
     const dueMs = () => Math.min(this.#notifiedMs, this.#overdueMs, this.#askMs);
     await this.#sleepUntil(dueMs, limitMs, signal);
+    this.#planAgain?.(); // grants may have come since, of which no node reports to the ticket
     this.#planAgain = undefined;
     this.notified = this.#notifiedOn !== 0;
     if (!this.notified && this.#overdueMs <= this.#nowMs) this.priority = "overdue";
@@ -246,17 +247,21 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
     const isQueued = bitCount(this.#queuedOn) >= quorum;
     // A release between the first denial and the subscription notifies nobody.
     if (!isReady && !isQueued) return this.#nowMs + this.#graceMs() * POLL_FACTOR * 2 ** attempt;
-    if (!hasQuorum || denied.unanswered) return this.#nowMs + this.#pollingMs(attempt);
-    if (!isQueued && bitCount(this.#askedOn) < quorum) return this.#nowMs;
+    const pollMs = this.#nowMs + this.#pollingMs(attempt);
+    if (denied.unanswered) return pollMs;
+    if (hasQuorum && !isQueued && bitCount(this.#askedOn) < quorum) return this.#nowMs;
     const livesMs = this.#livesMs(denied);
-    if (livesMs.length >= quorum) return this.#planUnnotified(denied, livesMs[quorum - 1]);
+    if (livesMs.length >= quorum) {
+      const askMs = this.#planUnnotified(denied, livesMs[quorum - 1]);
+      return hasQuorum ? askMs : Math.min(askMs, pollMs);
+    }
     // If the round was decided early, the other nodes' answers are on their way.
     this.#planAgain = () => {
       this.#planAgain = undefined;
       this.#askMs = this.#planAsk(attempt, denied);
       this.#pause?.end();
     };
-    return this.#nowMs + this.#graceMs() + this.#pollingMs(attempt);
+    return pollMs + this.#graceMs();
   }
 
   /**

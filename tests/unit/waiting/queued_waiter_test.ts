@@ -73,7 +73,48 @@ Deno.test("QueuedWaiter whose score a quorum of nodes did not take asks with one
   assertGreater(scores[4], scores[2]);
 });
 
-Deno.test("QueuedWaiter that is the first on some nodes alone agrees with them on a score, where it was granted too", async () => {
+/** Whether a quorum of the nodes can notify the waiter, as the end of a test's name, and how to make it so. */
+const NOTIFIERS = [
+  ["", () => {}],
+  [", though too few nodes can notify it", ({ nodes }) => nodes[0].cut()],
+] as const satisfies [string, (cluster: WaitingCluster) => unknown][];
+
+for (const [what, prepare] of NOTIFIERS) {
+  Deno.test(`QueuedWaiter that is the first on some nodes alone agrees with them on a score, where it was granted too${what}`, async () => {
+    const bench = await denied(2);
+    const [one, other] = bench.cluster.nodes;
+    prepare(bench.cluster);
+    bench.cluster.free();
+    other.enqueue("a", "other:1");
+    other.raise("a", "other:1", (bench.cluster.clock.wallMs() + 200) * 1_000);
+    bench.waiter.nextTicket();
+    bench.waiter.score -= 1_000_000;
+    const beforeUs = bench.waiter.score;
+    await bench.denied(10); // one has granted it, the other has put it behind
+    const round = await bench.attempt();
+    assertEquals([round.granted, round.denied], [1, 1]);
+    assertGreater(bench.waiter.score, beforeUs);
+    assertEquals(other.score(bench.waiter.ticketId), bench.waiter.score);
+    if (what === "") assertEquals(one.score(bench.waiter.ticketId), bench.waiter.score);
+  });
+
+  Deno.test(`QueuedWaiter that is notified again and again, but is never the first on a quorum, overtakes after a patience${what}`, async () => {
+    const bench = await denied(2);
+    const [, other] = bench.cluster.nodes;
+    prepare(bench.cluster);
+    bench.cluster.free();
+    other.enqueue("a", "other:1");
+    const startMs = bench.nowMs;
+    while (bench.waiter.priority !== "overdue" && bench.nowMs - startMs < 1_000) {
+      later(bench, 10, () => bench.notify(0, 1));
+      await bench.denied();
+    }
+    assertLessOrEqual(bench.nowMs - startMs, PATIENCE_MS + 30);
+    assertEquals((await bench.attempt()).decision, "granted");
+  });
+}
+
+Deno.test("QueuedWaiter agrees on a score though a node's grant came after the round was decided", async () => {
   const bench = await denied(2);
   const [one, other] = bench.cluster.nodes;
   bench.cluster.free();
@@ -81,25 +122,13 @@ Deno.test("QueuedWaiter that is the first on some nodes alone agrees with them o
   other.raise("a", "other:1", (bench.cluster.clock.wallMs() + 200) * 1_000);
   bench.waiter.nextTicket();
   bench.waiter.score -= 1_000_000;
-  await bench.denied(10); // one has granted it, the other has put it behind
+  const beforeUs = bench.waiter.score;
+  one.replyMs = 20; // the denial of the other decides
   const round = await bench.attempt();
-  assertEquals([round.granted, round.denied], [1, 1]);
-  const scores = [one, other].map((node) => node.score(bench.waiter.ticketId));
-  assertEquals(scores, [bench.waiter.score, bench.waiter.score]);
-});
-
-Deno.test("QueuedWaiter that is notified again and again, but is never the first on a quorum, overtakes after a patience", async () => {
-  const bench = await denied(2);
-  const [, other] = bench.cluster.nodes;
-  bench.cluster.free();
-  other.enqueue("a", "other:1");
-  const startMs = bench.nowMs;
-  while (bench.waiter.priority !== "overdue" && bench.nowMs - startMs < 1_000) {
-    later(bench, 10, () => bench.notify(0));
-    await bench.denied();
-  }
-  assertLessOrEqual(bench.nowMs - startMs, PATIENCE_MS + 30);
-  assertEquals((await bench.attempt()).decision, "granted");
+  assertEquals([round.granted, round.denied], [0, 1]);
+  later(bench, 30, () => bench.notify(1));
+  await bench.wait(round);
+  assertGreater(bench.waiter.score, beforeUs);
 });
 
 // Until it is known who notifies
