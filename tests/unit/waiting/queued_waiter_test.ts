@@ -88,8 +88,7 @@ for (const [what, prepare] of NOTIFIERS) {
     other.enqueue("a", "other:1");
     other.raise("a", "other:1", (bench.cluster.clock.wallMs() + 200) * 1_000);
     bench.waiter.nextTicket();
-    bench.waiter.score -= 1_000_000;
-    const beforeUs = bench.waiter.score;
+    const beforeUs = bench.waiter.score -= 1_000_000;
     await bench.denied(10); // one has granted it, the other has put it behind
     const round = await bench.attempt();
     assertEquals([round.granted, round.denied], [1, 1]);
@@ -121,13 +120,10 @@ Deno.test("QueuedWaiter agrees on a score though a node's grant came after the r
   other.enqueue("a", "other:1");
   other.raise("a", "other:1", (bench.cluster.clock.wallMs() + 200) * 1_000);
   bench.waiter.nextTicket();
-  bench.waiter.score -= 1_000_000;
-  const beforeUs = bench.waiter.score;
+  const beforeUs = bench.waiter.score -= 1_000_000;
   one.replyMs = 20; // the denial of the other decides
-  const round = await bench.attempt();
-  assertEquals([round.granted, round.denied], [0, 1]);
   later(bench, 30, () => bench.notify(1));
-  await bench.wait(round);
+  await bench.denied();
   assertGreater(bench.waiter.score, beforeUs);
 });
 
