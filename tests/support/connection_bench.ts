@@ -9,52 +9,52 @@ import { Connection, type ConnectionOptions } from "../../src/redis/connection.t
 import { encodeCommand } from "../../src/redis/encoder.ts";
 import type { ConnectionError } from "../../src/redis/errors.ts";
 import type { RawReply } from "../../src/redis/reply.ts";
-import { TimerWheel } from "../../src/time/timer_wheel.ts";
-import { FakeClock, runMicrotasks } from "./fake_clock.ts";
-import { FakeNetwork, type FakeTransport } from "./fake_transport.ts";
+import { runMicrotasks } from "./fake_clock.ts";
+import { StreamBench, testOn } from "./stream_bench.ts";
 
-/** A connection on faked time and streams, and what its commands were told. */
-export class Bench implements ReplyReceiver {
-  readonly clock = new FakeClock();
-  readonly network = new FakeNetwork();
-  readonly events: unknown[] = [];
+/** A connection on faked time and streams, and the outcomes of its commands. */
+export class ConnectionBench extends StreamBench implements ReplyReceiver {
+  /** The calls of its owner: `connected`, or the message of an error. */
+  readonly events: string[] = [];
+  /** Each outcome, by its command's context: a reply; or a message and whether the command was sent. */
   readonly replies: unknown[][] = [];
   readonly errors: ConnectionError[] = [];
-  readonly wheel: TimerWheel;
-  readonly connection: Connection;
-  fraction = 0.5;
+  #connection: Connection | undefined = undefined;
 
-  constructor(options: Partial<ConnectionOptions> = {}, address = "redis://h") {
-    const random = { value: () => "value", fraction: () => this.fraction };
-    this.wheel = new TimerWheel(this.clock, random);
-    this.connection = new Connection(parseAddress(address), {
-      connect: this.network.connect,
-      connectTimeoutMs: 1_000,
+  /** The connection, created with the defaults unless {@linkcode use} was called. */
+  get connection(): Connection {
+    return this.#connection ?? this.use();
+  }
+
+  /** Creates the connection; called at most once, and first. */
+  use(options: Partial<ConnectionOptions> = {}, address = "redis://h"): Connection {
+    this.#connection = new Connection(parseAddress(address), {
+      ...this.options,
       stallTimeoutMs: 2_000,
-      tls: {},
-      clientName: undefined,
       onConnected: () => this.events.push("connected"),
       onDisconnected: (error) => this.events.push(error.message),
       ...options,
     }, this.wheel);
+    return this.#connection;
   }
 
-  submit(context: unknown, ...words: string[]): void {
-    const command = words.length > 0 ? words : ["PING"];
-    this.connection.submit(encodeCommand(command), this, context, 0);
+  /** Queues a command, `PING` by default, and has it written. */
+  async submit(context: unknown, ...words: string[]): Promise<void> {
+    this.queue(context, ...words);
+    await runMicrotasks();
   }
 
-  /** Makes the first connection without a command. */
-  async open(): Promise<FakeTransport> {
-    this.submit("first");
-    await runMicrotasks();
-    const transport = this.network.last;
-    transport.feed("+PONG\r\n");
-    await runMicrotasks();
-    this.replies.length = 0;
-    this.events.length = 0;
-    transport.writes.length = 0;
-    return transport;
+  /** Queues a command. */
+  queue(context: unknown, ...words: string[]): void {
+    this.connection.submit(encodeCommand(words.length > 0 ? words : ["PING"]), this, context, 0);
+  }
+
+  /** Opens the connection, and forgets how. */
+  async open(): Promise<this> {
+    await this.submit("first");
+    await this.answer("+PONG\r\n");
+    this.replies.length = this.events.length = 0;
+    return this;
   }
 
   onReply(reply: RawReply, context: unknown): void {
@@ -65,4 +65,13 @@ export class Bench implements ReplyReceiver {
     this.replies.push([context, error.message, error.outcome]);
     this.errors.push(error);
   }
+
+  protected override closeSubject(): Promise<void> {
+    return this.connection.close();
+  }
 }
+
+/** Defines a test of a connection that is created by its first command; `test.open`, of one that is open. */
+export const test = Object.assign(testOn(() => new ConnectionBench()), {
+  open: testOn(() => new ConnectionBench().open()),
+});

@@ -1,9 +1,9 @@
 /**
- * Streams of replies, cut into chunks in every way, and what the decoder makes of them.
+ * Streams of replies, cut into chunks in every way, and what the decoder reads from them.
  *
  * @module
  */
-import { RespDecoder } from "../../src/redis/decoder.ts";
+import { type DecoderOptions, RespDecoder } from "../../src/redis/decoder.ts";
 import { ProtocolError, ReplyError } from "../../src/redis/errors.ts";
 import type { RawReply } from "../../src/redis/reply.ts";
 
@@ -14,7 +14,7 @@ export function bytes(text: string): Uint8Array {
   return encoder.encode(text);
 }
 
-/** Cuts `stream` at the given places. */
+/** Cuts `stream` at the given places, in any order. */
 export function cut(stream: Uint8Array, places: readonly number[]): Uint8Array[] {
   const sorted = [0, ...places, stream.length].sort((a, b) => a - b);
   return sorted.slice(1).map((end, index) => stream.subarray(sorted[index], end));
@@ -25,19 +25,35 @@ export function byteByByte(stream: Uint8Array): Uint8Array[] {
   return Array.from(stream, (_, index) => stream.subarray(index, index + 1));
 }
 
-/** What a decoder makes of `chunks`: the replies, and the error that ended it. */
-export function decode(
-  chunks: readonly Uint8Array[],
-): { replies: RawReply[]; error?: ProtocolError } {
-  const replies: RawReply[] = [];
-  const decoder = new RespDecoder((reply) => replies.push(reply));
-  try {
-    for (const chunk of chunks) decoder.push(chunk);
-  } catch (error) {
-    if (!(error instanceof ProtocolError)) throw error;
-    return { replies, error };
+/** The result of a stream, comparable however the stream was cut. */
+export interface Decoded {
+  /** The replies; an error is an object with its message and prefix. */
+  readonly replies: unknown[];
+  /** Why the rest was refused. */
+  readonly error: string | undefined;
+  /** Whether nothing of a further reply has come; `undefined` after an error. */
+  readonly idle: boolean | undefined;
+}
+
+/**
+ * Decodes `chunks`, and garbage behind them if they were refused.
+ *
+ * @throws {unknown} Anything but a {@linkcode ProtocolError}, or another one than before.
+ */
+export function decode(chunks: readonly Uint8Array[], options?: DecoderOptions): Decoded {
+  const replies: unknown[] = [];
+  const decoder = new RespDecoder((reply) => replies.push(plain(reply)), options);
+  let failure: ProtocolError | undefined;
+  for (const chunk of [...chunks, undefined, bytes(""), bytes("\r\n+OK\r\n:1\r\n")]) {
+    if (!chunk && !failure) return { replies, error: undefined, idle: decoder.idle };
+    try {
+      decoder.push(chunk ?? bytes("+OK\r\n"));
+    } catch (error) {
+      if (!(error instanceof ProtocolError) || failure && error !== failure) throw error;
+      failure = error;
+    }
   }
-  return { replies };
+  return { replies, error: failure!.message.replace("Cannot read reply as ", ""), idle: undefined };
 }
 
 /** Errors as plain data, so that a value and an error of the same text differ. */

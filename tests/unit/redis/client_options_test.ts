@@ -1,4 +1,4 @@
-import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertNotStrictEquals, assertThrows } from "@std/assert";
 import { createRedlock } from "../../../src/create_redlock.ts";
 import { parseAddress } from "../../../src/redis/address.ts";
 import {
@@ -7,89 +7,90 @@ import {
   resolveClientOptions,
 } from "../../../src/redis/client.ts";
 
-const PLAIN = [parseAddress("redis://h")];
 const SECURE = [parseAddress("redis://h"), parseAddress("valkeys://i")];
+const NAMES =
+  "connectTimeoutMs, stallTimeoutMs, replyTimeoutMs, replyBytesMax, replyElementsMax, tls, clientName, connect";
 
-const COUNT_RULE = "must be a positive integer or Infinity: current value is";
+const TIMEOUT = "must be a finite number greater than 0: current value is";
+const COUNT = "must be a positive integer or Infinity: current value is";
+const CLIENT_NAME = "'clientName' must be printable ASCII without spaces";
 
-const BAD: readonly (readonly [options: object, Class: typeof TypeError, reason: string])[] = [
-  [
-    { replyTimeoutMs: 0 },
-    RangeError,
-    "'replyTimeoutMs' must be a finite number greater than 0: current value is 0",
-  ],
-  [{ replyBytesMax: 0 }, RangeError, `'replyBytesMax' ${COUNT_RULE} 0`],
-  [{ replyBytesMax: 1.5 }, RangeError, `'replyBytesMax' ${COUNT_RULE} 1.5`],
-  [{ replyElementsMax: -1 }, RangeError, `'replyElementsMax' ${COUNT_RULE} -1`],
-  [{ replyElementsMax: NaN }, RangeError, `'replyElementsMax' ${COUNT_RULE} NaN`],
-  [
-    { replyElementsMax: "9" },
-    TypeError,
-    "'replyElementsMax' must be a number: current type is 'string'",
-  ],
-  [{ tls: { caCerts: "PEM" } }, TypeError, "'tls.caCerts' must be an array of strings"],
-  [{ tls: { caCerts: [1] } }, TypeError, "'tls.caCerts' must be an array of strings"],
-  [{ tls: { serverName: "" } }, TypeError, "'tls.serverName' must be a non-empty string"],
-  [{ tls: { cert: 1, key: "k" } }, TypeError, "'tls.cert' must be a non-empty string"],
-  [{ tls: { cert: "c" } }, TypeError, "'tls.cert' needs 'tls.key'"],
-  [{ tls: { key: "k" } }, TypeError, "'tls.key' needs 'tls.cert'"],
+const BAD: readonly (readonly [options: unknown, reason: string])[] = [
+  [null, "'options' must be an object: current value is null"],
+  [5, "'options' must be an object: current type is 'number'"],
+  [{ timeoutMs: 5 }, `option 'timeoutMs' is unknown: valid options are ${NAMES}`],
+  [{ connectTimeoutMs: 0 }, `'connectTimeoutMs' ${TIMEOUT} 0`],
+  [{ connectTimeoutMs: NaN }, `'connectTimeoutMs' ${TIMEOUT} NaN`],
+  [{ connectTimeoutMs: "1" }, "'connectTimeoutMs' must be a number: current type is 'string'"],
+  [{ stallTimeoutMs: -1 }, `'stallTimeoutMs' ${TIMEOUT} -1`],
+  [{ replyTimeoutMs: 0 }, `'replyTimeoutMs' ${TIMEOUT} 0`],
+  [{ replyBytesMax: 0 }, `'replyBytesMax' ${COUNT} 0`],
+  [{ replyBytesMax: 1.5 }, `'replyBytesMax' ${COUNT} 1.5`],
+  [{ replyElementsMax: -1 }, `'replyElementsMax' ${COUNT} -1`],
+  [{ replyElementsMax: NaN }, `'replyElementsMax' ${COUNT} NaN`],
+  [{ replyElementsMax: "9" }, "'replyElementsMax' must be a number: current type is 'string'"],
+  [{ tls: null }, "'tls' must be an object"],
+  [{ tls: "x" }, "'tls' must be an object"],
+  [{ tls: { caCerts: "PEM" } }, "'tls.caCerts' must be an array of strings"],
+  [{ tls: { caCerts: [1] } }, "'tls.caCerts' must be an array of strings"],
+  [{ tls: { serverName: "" } }, "'tls.serverName' must be a non-empty string"],
+  [{ tls: { cert: 1, key: "k" } }, "'tls.cert' must be a non-empty string"],
+  [{ tls: { cert: "c" } }, "'tls.cert' needs 'tls.key'"],
+  [{ tls: { key: "k" } }, "'tls.key' needs 'tls.cert'"],
   [
     { tls: { rejectUnauthorized: false } },
-    TypeError,
     "option 'tls.rejectUnauthorized' is unknown: valid options are caCerts, cert, key, serverName",
   ],
+  [{ connect: {} }, "'connect' must be a function"],
+  ...["a b", "", "a\n", "é"].map((clientName) => [{ clientName }, CLIENT_NAME] as const),
 ];
 
-for (const [options, Class, reason] of BAD) {
-  Deno.test(`resolveClientOptions() refuses ${Deno.inspect(options)}`, () => {
-    const resolve = () => resolveClientOptions(options as ClientOptions, SECURE);
-    assertEquals(assertThrows(resolve, Class).message, `Cannot connect to Redis as ${reason}`);
+for (const [options, reason] of BAD) {
+  Deno.test(`RedisClient refuses the options ${Deno.inspect(options)}`, () => {
+    const create = () => new RedisClient("valkeys://i", options as ClientOptions);
+    const Class = / value is (?!null)/u.test(reason) ? RangeError : TypeError;
+    assertEquals(assertThrows(create, Class).message, `Cannot connect to Redis as ${reason}`);
   });
 }
 
 for (const tls of [{}, { caCerts: ["PEM"] }, { serverName: "redis.test" }]) {
-  Deno.test(`resolveClientOptions() refuses the TLS settings ${Deno.inspect(tls)} without an address for TLS`, () => {
-    const message =
-      "Cannot connect to Redis as 'tls' needs an address that begins with 'rediss://' or 'valkeys://'";
+  Deno.test(`RedisClient refuses the TLS settings ${Deno.inspect(tls)} without an address for TLS`, () => {
     for (
-      const resolve of [
-        () => resolveClientOptions({ tls }, PLAIN),
+      const create of [
         () => new RedisClient("redis+unix:///run/redis.sock", { tls }),
         () => createRedlock(["redis://h", "redis://i"], { tls }),
       ]
     ) {
-      assertEquals(assertThrows(resolve, TypeError).message, message);
+      assertEquals(
+        assertThrows(create, TypeError).message,
+        "Cannot connect to Redis as 'tls' needs an address that begins with 'rediss://' or 'valkeys://'",
+      );
     }
-    assertEquals(resolveClientOptions({ tls }, SECURE).tls, tls);
   });
 }
 
 Deno.test("resolveClientOptions() fills in defaults, and derives the longest wait for a reply", () => {
-  const { connect: _, ...defaults } = resolveClientOptions({}, PLAIN);
-  assertEquals(defaults, {
-    connectTimeoutMs: 1_000,
-    stallTimeoutMs: 2_000,
-    replyTimeoutMs: 10_000,
-    replyBytesMax: 536_870_912,
-    replyElementsMax: 1_048_576,
-    tls: {},
-    clientName: undefined,
-  });
+  const undefineds = Object.fromEntries(NAMES.split(", ").map((name) => [name, undefined]));
+  for (const options of [undefined, {}, undefineds]) {
+    const { connect: _, ...defaults } = resolveClientOptions(options, [parseAddress("redis://h")]);
+    assertEquals(defaults, {
+      connectTimeoutMs: 1_000,
+      stallTimeoutMs: 2_000,
+      replyTimeoutMs: 10_000,
+      replyBytesMax: 536_870_912,
+      replyElementsMax: 1_048_576,
+      tls: {},
+      clientName: undefined,
+    });
+  }
   assertEquals(resolveClientOptions({ stallTimeoutMs: 500 }).replyTimeoutMs, 2_500);
   assertEquals(resolveClientOptions({ stallTimeoutMs: Infinity }).replyTimeoutMs, Infinity);
 });
 
 Deno.test("resolveClientOptions() takes Infinity for every limit of replies", () => {
-  const limits = {
-    stallTimeoutMs: Infinity,
-    replyTimeoutMs: Infinity,
-    replyBytesMax: Infinity,
-    replyElementsMax: Infinity,
-  };
-  const { stallTimeoutMs, replyTimeoutMs, replyBytesMax, replyElementsMax } = resolveClientOptions(
-    limits,
-  );
-  assertEquals({ stallTimeoutMs, replyTimeoutMs, replyBytesMax, replyElementsMax }, limits);
+  const names = ["stallTimeoutMs", "replyTimeoutMs", "replyBytesMax", "replyElementsMax"] as const;
+  const resolved = resolveClientOptions(Object.fromEntries(names.map((name) => [name, Infinity])));
+  assertEquals(names.map((name) => resolved[name]), names.map(() => Infinity));
 });
 
 Deno.test("resolveClientOptions() keeps its own copy of the TLS settings", () => {
@@ -99,5 +100,5 @@ Deno.test("resolveClientOptions() keeps its own copy of the TLS settings", () =>
   caCerts.push("two");
   given.serverName = "other.test";
   assertEquals(tls, { caCerts: ["one"], serverName: "redis.test" });
-  assertStrictEquals(tls === given, false);
+  assertNotStrictEquals(tls, given);
 });

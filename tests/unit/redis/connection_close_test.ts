@@ -1,125 +1,106 @@
 import { assertEquals } from "@std/assert";
-import { Bench } from "../../support/connection_bench.ts";
+import { type ConnectionBench, test } from "../../support/connection_bench.ts";
 import { advanceUntil, runMicrotasks } from "../../support/fake_clock.ts";
 import { wire } from "../../support/fake_transport.ts";
+import { LOST, NAME } from "../../support/stream_bench.ts";
 
-for (
-  const [state, prepare] of [
-    ["that never connected", () => Promise.resolve()],
-    ["that is connecting", (bench: Bench) => {
-      bench.network.mode = "wait";
-      bench.submit(1);
-      return runMicrotasks();
-    }],
-    ["that is logging in", async (bench: Bench) => {
-      bench.submit(1);
-      await runMicrotasks();
-      bench.network.last.writesHang = true;
-    }],
-    ["that is open", async (bench: Bench) => {
-      await bench.open();
-    }],
-    ["with replies due", async (bench: Bench) => {
-      await bench.open();
-      bench.submit(1);
-      await runMicrotasks();
-    }],
-    ["with a write that hangs", async (bench: Bench) => {
-      (await bench.open()).writesHang = true;
-      bench.submit(1);
-      bench.submit(2);
-      await runMicrotasks();
-    }],
-    ["whose stream does not even close", async (bench: Bench) => {
-      const transport = await bench.open();
-      transport.writesHang = transport.closeHangs = true;
-      bench.submit(1);
-      await runMicrotasks();
-    }],
-    ["that waits before connecting again", async (bench: Bench) => {
-      (await bench.open()).end();
-      await runMicrotasks();
-    }],
-    ["that is connecting again", async (bench: Bench) => {
-      const transport = await bench.open();
-      bench.network.mode = "wait";
-      transport.end();
-      await bench.clock.advance(100);
-    }],
-  ] as const
-) {
-  Deno.test(`Connection.close() of one ${state} settles, again too, and leaves nothing`, async () => {
-    const bench = new Bench({}, state.includes("logging in") ? "redis://:pw@h" : "redis://h");
+const CLOSED = `Connection to ${NAME} was closed`;
+
+const STATES: Readonly<Record<string, (bench: ConnectionBench) => unknown>> = {
+  "that never connected": () => {},
+  "that is connecting": (bench) => {
+    bench.network.mode = "wait";
+    return bench.submit(1);
+  },
+  "that is logging in": async (bench) => {
+    bench.use({}, "redis://:pw@h");
+    await bench.submit(1);
+    bench.transport.writesHang = true;
+  },
+  "that is open": (bench) => bench.open(),
+  "that has half a reply": async (bench) => {
+    await bench.open();
+    await bench.submit(1);
+    await bench.feed("$3\r\na");
+  },
+  "with a write that hangs": async (bench) => {
+    (await bench.open()).transport.writesHang = true;
+    await bench.submit(1);
+    bench.queue(2);
+  },
+  "whose stream does not even close": async (bench) => {
+    const { transport } = await bench.open();
+    transport.writesHang = transport.closeHangs = true;
+    await bench.submit(1);
+  },
+  "that waits before connecting again": async (bench) => {
+    await bench.open();
+    await bench.hangUp();
+  },
+  "that is connecting again": async (bench) => {
+    await bench.open();
+    bench.network.mode = "wait";
+    await bench.hangUp();
+    await bench.advance(100);
+  },
+};
+
+for (const [state, prepare] of Object.entries(STATES)) {
+  test(`Connection.close() of one ${state} settles, again too, and leaves nothing`, async (bench) => {
     await prepare(bench);
-    const before = bench.network.targets.length;
-    await advanceUntil(bench.clock, bench.connection.close(), 600);
-    await bench.connection.close();
+    const { network, clock, connection } = bench;
+    const attempts = network.targets.length;
+    await advanceUntil(clock, connection.close(), 600);
+    await connection.close();
     assertEquals(bench.wheel.size, 0);
-    for (const transport of bench.network.transports) assertEquals(transport.closed, true);
-    for (const { accept } of bench.network.pending) assertEquals(accept().closed, false);
-    await bench.clock.advance(10_000);
-    for (const transport of bench.network.transports) assertEquals(transport.closed, true);
-    assertEquals(bench.network.targets.length, before);
-    assertEquals(bench.clock.timersAlive, 0);
-    assertEquals(bench.clock.timers, 0);
-    for (const reply of bench.replies) {
-      assertEquals(reply[1], "Connection to redis://h:6379 was closed");
-    }
-    bench.replies.length = 0;
-    bench.submit("late");
-    assertEquals(bench.replies, [["late", "Connection to redis://h:6379 was closed", "not-sent"]]);
+    assertEquals(network.transports.every(({ closed }) => closed), true);
+    for (const { accept } of network.pending) assertEquals(accept().closed, false);
+    await bench.advance(10_000);
+    assertEquals(network.transports.every(({ closed }) => closed), true);
+    assertEquals([network.targets.length, clock.timers], [attempts, 0]);
+    assertEquals(bench.replies.filter(([, message]) => message !== CLOSED), []);
+    bench.queue("late");
+    assertEquals(bench.replies.at(-1), ["late", CLOSED, "not-sent"]);
   });
 }
 
-Deno.test("Connection.close() waits a moment for the replies that are due", async () => {
-  const bench = new Bench();
-  const transport = await bench.open();
-  bench.submit(1, "DEL", "k");
+test.open("Connection.close() waits a moment for the replies that are due, and takes no more commands", async (bench) => {
+  bench.queue(1, "DEL", "k");
   const closing = bench.connection.close();
-  await bench.clock.advance(100);
-  assertEquals(transport.written, wire("DEL", "k"));
-  assertEquals(transport.closed, false);
-  transport.feed(":1\r\n");
+  bench.queue(2);
+  await bench.advance(100);
+  assertEquals([bench.written, bench.transport.closed], [wire("DEL", "k"), false]);
+  bench.transport.feed(":1\r\n");
   await closing;
-  assertEquals(bench.replies, [[1, 1]]);
-  assertEquals(transport.closed, true);
+  const refused = [2, `Connection to ${NAME} is closed`, "not-sent"];
+  assertEquals([bench.replies, bench.transport.closed], [[refused, [1, 1]], true]);
 });
 
-Deno.test("Connection.close() takes no more commands", async () => {
-  const bench = new Bench();
-  await bench.open();
-  bench.submit(1);
-  const closing = bench.connection.close();
-  bench.submit(2);
-  assertEquals(bench.replies, [[2, "Connection to redis://h:6379 is closed", "not-sent"]]);
-  await advanceUntil(bench.clock, closing);
+test.open("Connection.close() says which of the commands that are left may have been executed", async (bench) => {
+  bench.transport.writesHang = true;
+  await bench.submit(1);
+  bench.queue(2);
+  await bench.close();
+  assertEquals(bench.replies, [[1, CLOSED, "unknown"], [2, CLOSED, "not-sent"]]);
 });
 
-Deno.test("Connection.close() tells what is known of the commands that are left", async () => {
-  const bench = new Bench();
-  const transport = await bench.open();
-  transport.writesHang = true;
-  bench.submit(1);
-  await runMicrotasks();
-  bench.submit(2);
-  await advanceUntil(bench.clock, bench.connection.close());
-  const message = "Connection to redis://h:6379 was closed";
-  assertEquals(bench.replies, [[1, message, "unknown"], [2, message, "not-sent"]]);
-});
-
-Deno.test("Connection.close() settles when the stream is lost in the meantime", async () => {
-  const bench = new Bench();
-  const transport = await bench.open();
-  bench.submit(1);
+test.open("Connection.close() settles if the stream is lost meanwhile, and connects no more", async (bench) => {
+  bench.queue(1);
   const closing = bench.connection.close();
   await runMicrotasks();
-  transport.end();
+  await bench.hangUp();
   await advanceUntil(bench.clock, closing, 100);
-  assertEquals(bench.replies, [[
-    1,
-    "Connection to redis://h:6379 was lost: the server closed the connection",
-    "unknown",
-  ]]);
-  await bench.clock.advance(10_000);
+  assertEquals(bench.replies, [[1, LOST, "unknown"]]);
+  await bench.advance(10_000);
   assertEquals(bench.network.targets.length, 1);
+});
+
+test.open("Connection.close() within a reply decodes no more of the chunk that brought it", async (bench) => {
+  bench.onReply = (reply) => {
+    bench.replies.push([reply]);
+    bench.connection.close();
+  };
+  bench.queue(1);
+  await bench.feed("+ONE\r\n+TWO\r\n*x\r\n");
+  assertEquals([bench.replies, bench.events], [[["ONE"]], []]);
 });

@@ -1,112 +1,93 @@
 import { assertEquals, assertInstanceOf } from "@std/assert";
 import { ReplyError } from "../../../src/redis/errors.ts";
-import { Bench } from "../../support/connection_bench.ts";
-import { advanceUntil, runMicrotasks } from "../../support/fake_clock.ts";
+import { test } from "../../support/connection_bench.ts";
 import { PING, wire } from "../../support/fake_transport.ts";
+import { NAME } from "../../support/stream_bench.ts";
 
-Deno.test("Connection logs in before the first command", async () => {
-  const bench = new Bench({ clientName: "hasp" }, "redis://user:p%40w@h/3");
-  bench.submit(1);
-  await runMicrotasks();
-  const transport = bench.network.last;
+test("Connection logs in before the first command, on each connection", async (bench) => {
+  bench.use({ clientName: "hasp" }, "redis://user:p%40w@h/3");
   const greeting = wire("AUTH", "user", "p@w") + wire("SELECT", "3") +
     wire("CLIENT", "SETNAME", "hasp");
-  assertEquals(transport.written, greeting);
-  transport.feed("+OK\r\n+OK\r\n");
-  await runMicrotasks();
-  assertEquals(transport.written, greeting);
-  assertEquals(bench.events, []);
-  transport.feed("+OK\r\n");
-  await runMicrotasks();
-  assertEquals(transport.written, greeting + PING);
-  assertEquals(bench.events, ["connected"]);
-  transport.feed("+PONG\r\n");
-  await runMicrotasks();
+  await bench.submit(1);
+  assertEquals(bench.written, greeting);
+  await bench.answer("+OK\r\n+OK\r\n");
+  assertEquals([bench.written, bench.events], ["", []]);
+  await bench.feed("+OK\r\n");
+  assertEquals([bench.written, bench.events], [PING, ["connected"]]);
+  await bench.feed("+PONG\r\n");
   assertEquals(bench.replies, [[1, "PONG"]]);
-  await advanceUntil(bench.clock, bench.connection.close());
-});
-
-Deno.test("Connection counts logging in towards connectTimeoutMs", async () => {
-  const bench = new Bench({ connectTimeoutMs: 300 }, "redis://:pw@h");
-  bench.submit(1);
-  await bench.clock.advance(301);
-  assertEquals(bench.replies, [[
-    1,
-    "Connection to redis://h:6379 could not be made: no answer within 300 ms",
-    "not-sent",
-  ]]);
-  assertEquals(bench.network.last.closed, true);
-  await advanceUntil(bench.clock, bench.connection.close());
+  await bench.hangUp();
+  assertEquals(await bench.reconnect(), greeting);
 });
 
 for (
   const [address, greeting] of [
-    ["redis://h", ""],
     ["redis://:pw@h", wire("AUTH", "pw")],
     ["redis://user@h", wire("AUTH", "user", "")],
     ["redis://h/1", wire("SELECT", "1")],
   ]
 ) {
-  Deno.test(`Connection logs in again after ${address} was lost`, async () => {
-    const bench = new Bench({}, address);
-    for (let times = 0; times < 2; times++) {
-      bench.submit(times);
-      await bench.clock.advance(100);
-      const transport = bench.network.last;
-      if (times === 0 || greeting !== "") {
-        assertEquals(transport.writes[0], greeting === "" ? PING : greeting);
-      }
-      if (greeting !== "") transport.feed("+OK\r\n");
-      await runMicrotasks();
-      transport.end();
-      await bench.clock.advance(100);
-    }
-    await advanceUntil(bench.clock, bench.connection.close());
+  test(`Connection logs in to ${address} with just that`, async (bench) => {
+    bench.use({}, address);
+    await bench.submit(1);
+    assertEquals(bench.written, greeting);
   });
 }
+
+test("Connection counts the login towards connectTimeoutMs", async (bench) => {
+  bench.use({ connectTimeoutMs: 300 }, "redis://:pw@h");
+  bench.queue(1);
+  await bench.advance(301);
+  const message = `Connection to ${NAME} could not be made: no answer within 300 ms`;
+  assertEquals([bench.replies, bench.transport.closed], [[[1, message, "not-sent"]], true]);
+});
+
+test("Connection with a subscription logs in, and takes a message in front of the first reply", async (bench) => {
+  const received: string[] = [];
+  bench.use({
+    clientName: "worker",
+    onMessage: (_channel, text) => received.push(new TextDecoder().decode(text)),
+  });
+  await bench.submit(1);
+  await bench.answer("+OK\r\n");
+  await bench.feed("*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$2\r\nhi\r\n+PONG\r\n");
+  assertEquals([received, bench.replies], [["hi"], [[1, "PONG"]]]);
+});
 
 for (
-  const [step, replies] of [
-    ["AUTH", "-WRONGPASS invalid username-password pair or user is disabled.\r\n"],
-    ["SELECT", "+OK\r\n-ERR DB index is out of range\r\n"],
-    ["CLIENT SETNAME", "+OK\r\n+OK\r\n-ERR unknown subcommand\r\n"],
+  const [step, replies, refusal] of [
+    ["AUTH", "", "WRONGPASS invalid username-password pair or user is disabled."],
+    ["SELECT", "+OK\r\n", "ERR DB index is out of range"],
+    ["CLIENT SETNAME", "+OK\r\n+OK\r\n", "ERR unknown subcommand"],
   ]
 ) {
-  Deno.test(`Connection sends no command when ${step} fails, and says why`, async () => {
-    const bench = new Bench({ clientName: "hasp" }, "redis://user:hunter2@h/3");
-    bench.submit(1, "SET", "k", "secret");
-    await runMicrotasks();
-    const transport = bench.network.last;
-    transport.feed(replies);
-    await runMicrotasks();
-    const { cause } = bench.errors[0];
-    assertInstanceOf(cause, ReplyError);
-    assertEquals(`-${cause.message}\r\n`, replies.slice(replies.indexOf("-")));
-    const message = `Connection to redis://h:6379/3 was refused: ${cause.message}`;
-    assertEquals(bench.replies, [[1, message, "not-sent"]]);
-    assertEquals(transport.written.includes("secret"), false);
-    assertEquals(transport.closed, true);
-    await advanceUntil(bench.clock, bench.connection.close());
+  test(`Connection sends no command if ${step} fails, and says why`, async (bench) => {
+    bench.use({ clientName: "hasp" }, "redis://user:hunter2@h/3");
+    await bench.submit(1, "SET", "k", "secret");
+    const { transport } = bench;
+    await bench.feed(`${replies}-${refusal}\r\n`);
+    assertEquals(bench.replies, [[
+      1,
+      `Connection to ${NAME}/3 was refused: ${refusal}`,
+      "not-sent",
+    ]]);
+    assertInstanceOf(bench.errors[0].cause, ReplyError);
+    assertEquals([transport.written.includes("secret"), transport.closed], [false, true]);
   });
 }
 
-Deno.test("Connection shows no password and no arguments in any error", async () => {
-  const bench = new Bench({}, "redis://user:hunter2@h");
-  bench.submit(1, "SET", "k", "secret");
-  await runMicrotasks();
-  bench.network.last.feed(
-    "-ERR unknown command 'AUTH', with args beginning with: 'user' 'hunter2' \r\n",
-  );
-  await bench.clock.advance(100);
-  bench.network.last.feed("+OK\r\n");
-  await runMicrotasks();
-  bench.submit(2, "SET", "k", "secret");
-  await runMicrotasks();
-  bench.network.last.feed("secret\r\n");
-  await runMicrotasks();
-  bench.submit(3, "SET", "k", "secret");
-  await advanceUntil(bench.clock, bench.connection.close());
-  bench.submit(4, "SET", "k", "secret");
+test("Connection shows no password and no arguments in any error", async (bench) => {
+  bench.use({}, "redis://user:hunter2@h");
+  const set = ["SET", "k", "secret"];
+  await bench.submit(1, ...set);
+  await bench.feed("-ERR unknown command 'AUTH', with args beginning with: 'user' 'hunter2' \r\n");
+  await bench.reconnect();
+  await bench.feed("+OK\r\n");
+  await bench.submit(2, ...set);
+  await bench.feed("secret\r\n");
+  bench.queue(3, ...set);
+  await bench.close();
+  bench.queue(4, ...set);
   assertEquals(bench.errors.length, 4);
   for (const error of bench.errors) {
     const shown = Deno.inspect(error, { depth: 10 }).split("\n")

@@ -1,162 +1,96 @@
-import { assertEquals, assertInstanceOf } from "@std/assert";
+import { assertEquals, assertInstanceOf, assertStrictEquals } from "@std/assert";
 import { ProtocolError } from "../../../src/redis/errors.ts";
-import { Bench } from "../../support/connection_bench.ts";
-import { advanceUntil, runMicrotasks } from "../../support/fake_clock.ts";
+import { type ConnectionBench, test } from "../../support/connection_bench.ts";
+import { runMicrotasks } from "../../support/fake_clock.ts";
 import { FakeTransport, PING } from "../../support/fake_transport.ts";
+import { LOST, NAME, RECONNECT_MS } from "../../support/stream_bench.ts";
 
-Deno.test("Connection fails a command at once while it is down", async () => {
-  const bench = new Bench();
-  const transport = await bench.open();
-  bench.network.mode = "wait";
-  transport.end();
-  await bench.clock.advance(100);
-  bench.submit(1);
-  assertEquals(bench.replies, [[
-    1,
-    "Connection to redis://h:6379 was lost: the server closed the connection",
-    "not-sent",
-  ]]);
-  assertEquals(bench.network.pending.length, 1); // it is connecting again, and nobody waits for it
-  await advanceUntil(bench.clock, bench.connection.close());
-});
+// Losing it
 
-Deno.test("Connection says of a written command that it may have run, of another that it did not", async () => {
-  const bench = new Bench();
-  const transport = await bench.open();
-  transport.writesHang = true;
-  bench.submit(1);
-  await runMicrotasks();
-  bench.submit(2);
-  transport.fail(new Error("reset"));
-  await runMicrotasks();
-  const message = "Connection to redis://h:6379 was lost: reset";
-  assertEquals(bench.replies, [[1, message, "unknown"], [2, message, "not-sent"]]);
-  assertEquals((bench.errors[0].cause as Error).message, "reset");
-  await advanceUntil(bench.clock, bench.connection.close());
-});
-
-Deno.test("Connection is lost when a write fails", async () => {
-  const bench = new Bench();
-  const transport = await bench.open();
-  transport.writeError = new Error("broken pipe");
-  bench.submit(1);
-  await runMicrotasks();
-  assertEquals(bench.replies, [[
-    1,
-    "Connection to redis://h:6379 was lost: broken pipe",
-    "unknown",
-  ]]);
-  assertEquals((bench.errors[0].cause as Error).message, "broken pipe");
-  assertEquals(transport.closed, true);
-  await advanceUntil(bench.clock, bench.connection.close());
-});
-
-Deno.test("Connection is lost when the stream ends inside a reply", async () => {
-  const bench = new Bench();
-  const transport = await bench.open();
-  bench.submit(1);
-  await runMicrotasks();
-  transport.feed("$5\r\nhel");
-  transport.end();
-  await runMicrotasks();
-  assertEquals(bench.replies, [[
-    1,
-    "Connection to redis://h:6379 was lost: the server closed the connection",
-    "unknown",
-  ]]);
-  assertEquals((bench.errors[0].cause as Error).message, "the server closed the connection");
-  await advanceUntil(bench.clock, bench.connection.close());
-});
-
-Deno.test("Connection sends nothing again after it was made anew", async () => {
-  const bench = new Bench();
-  const transport = await bench.open();
-  bench.submit(1, "SET", "k", "v");
-  await runMicrotasks();
-  transport.end();
-  await bench.clock.advance(200);
-  assertEquals(bench.network.transports.length, 2);
-  assertEquals(bench.network.last.writes, []);
-  bench.submit(2);
-  await runMicrotasks();
-  assertEquals(bench.network.last.writes, [PING]);
-  bench.network.last.feed("+PONG\r\n");
-  await runMicrotasks();
-  assertEquals(bench.replies, [
-    [1, "Connection to redis://h:6379 was lost: the server closed the connection", "unknown"],
-    [2, "PONG"],
-  ]);
-  await advanceUntil(bench.clock, bench.connection.close());
-});
-
-Deno.test("Connection ignores what a stream brings that was given up", async () => {
-  const bench = new Bench();
-  const transport = await bench.open();
-  bench.submit(1);
-  await runMicrotasks();
-  transport.feed("?\r\n+OLD\r\n");
-  await bench.clock.advance(200);
-  bench.submit(2);
-  transport.feed("+OLDER\r\n");
-  await runMicrotasks();
-  assertEquals(bench.replies.length, 1);
-  bench.network.last.feed("+NEW\r\n");
-  await runMicrotasks();
-  assertEquals(bench.replies[1], [2, "NEW"]);
-  await advanceUntil(bench.clock, bench.connection.close());
-});
-
-Deno.test("Connection closes on bytes that are no RESP2, with a ProtocolError as the cause", async () => {
-  const bench = new Bench();
-  const transport = await bench.open();
-  bench.submit(1);
-  bench.submit(2);
-  await runMicrotasks();
-  transport.feed("+OK\r\nHTTP/1.1 400 Bad Request\r\n");
-  await runMicrotasks();
-  assertEquals(bench.replies, [
-    [1, "OK"],
+for (
+  const [what, lose, why, isProtocolError] of [
     [
-      2,
-      "Connection to redis://h:6379 was lost: Cannot read reply as a reply begins with byte 72",
-      "unknown",
+      "the server ends the stream",
+      (bench) => bench.hangUp(),
+      "was lost: the server closed the connection",
     ],
-  ]);
-  assertInstanceOf(bench.errors[0].cause, ProtocolError);
-  assertEquals(transport.closed, true);
-  await advanceUntil(bench.clock, bench.connection.close());
+    ["the stream ends inside a reply", async (bench) => {
+      bench.transport.feed("$5\r\nhel");
+      await bench.hangUp();
+    }, "was lost: the server closed the connection"],
+    ["a read fails", (bench) => bench.transport.fail(new Error("reset")), "was lost: reset"],
+    [
+      "the server sends no RESP2",
+      (bench) => bench.feed("HTTP/1.1 400 Bad Request\r\n"),
+      "was lost: Cannot read reply as a reply begins with byte 72",
+      true,
+    ],
+    [
+      "a reply is longer than its options allow",
+      (bench) => bench.feed("*3\r\n"),
+      "was lost: Cannot read reply as a length is more than 2",
+      true,
+    ],
+  ] as readonly [string, (bench: ConnectionBench) => unknown, string, boolean?][]
+) {
+  test(`Connection fails its commands if ${what}, and says which ones may have been executed`, async (bench) => {
+    bench.use({ replyElementsMax: 2 });
+    const { transport } = await bench.open();
+    transport.writesHang = true;
+    await bench.submit(0);
+    await bench.feed(":7\r\n");
+    await bench.submit(1);
+    lose(bench);
+    await runMicrotasks();
+    const message = `Connection to ${NAME} ${why}`;
+    assertEquals(bench.replies, [[0, 7], [1, message, "not-sent"]]);
+    assertEquals([bench.events, transport.closed], [[message], true]);
+    if (isProtocolError) assertInstanceOf(bench.errors[0].cause, ProtocolError);
+  });
+}
+
+test.open("Connection says of a written command that it may have been executed, of another that it was not", async (bench) => {
+  bench.transport.writesHang = true;
+  await bench.submit(1);
+  bench.queue(2);
+  await bench.hangUp();
+  assertEquals(bench.replies, [[1, LOST, "unknown"], [2, LOST, "not-sent"]]);
 });
 
-Deno.test("Connection closes on a reply that nobody asked for", async () => {
-  const bench = new Bench();
-  const transport = await bench.open();
-  transport.feed("+OK\r\n");
+test.open("Connection is lost once if its write and its read fail together", async (bench) => {
+  bench.transport.writeError = new Error("broken pipe");
+  bench.queue(1);
+  bench.transport.fail(new Error("reset"));
   await runMicrotasks();
-  assertEquals(transport.closed, true);
-  assertEquals(bench.events, [
-    "Connection to redis://h:6379 sent a reply that nobody asked for",
-  ]);
-  await advanceUntil(bench.clock, bench.connection.close());
+  const [message] = bench.events;
+  assertEquals([bench.events.length, bench.replies], [1, [[1, message, "unknown"]]]);
 });
 
-Deno.test("Connection gives a command that was not written no reply", async () => {
-  const bench = new Bench();
-  const transport = await bench.open();
-  transport.writesHang = true;
-  bench.submit(1);
-  await runMicrotasks();
-  bench.submit(2);
-  transport.feed("+ONE\r\n+TWO\r\n");
-  await runMicrotasks();
-  assertEquals(bench.replies, [
-    [1, "ONE"],
-    [2, "Connection to redis://h:6379 sent a reply that nobody asked for", "not-sent"],
-  ]);
-  await advanceUntil(bench.clock, bench.connection.close());
+test.open("Connection is lost if a write fails, with the failure as the cause", async (bench) => {
+  const cause = bench.transport.writeError = new Error("broken pipe");
+  await bench.submit(1);
+  assertEquals(bench.replies, [[1, `Connection to ${NAME} was lost: broken pipe`, "unknown"]]);
+  assertStrictEquals(bench.errors[0].cause, cause);
 });
 
-Deno.test("Connection survives a stream whose close throws", async () => {
-  const bench = new Bench();
+test.open("Connection gives no reply to a command that was not written", async (bench) => {
+  bench.transport.writesHang = true;
+  await bench.submit(1);
+  bench.queue(2);
+  await bench.feed("+ONE\r\n+TWO\r\n");
+  const message = `Connection to ${NAME} sent a reply that nobody asked for`;
+  assertEquals(bench.replies, [[1, "ONE"], [2, message, "not-sent"]]);
+});
+
+test.open("Connection fails a command at once while it is down, although it is connecting again", async (bench) => {
+  bench.network.mode = "wait";
+  await bench.hangUp();
+  await bench.advance(RECONNECT_MS);
+  bench.queue(1);
+  assertEquals([bench.replies, bench.network.pending.length], [[[1, LOST, "not-sent"]], 1]);
+});
+
+test("Connection connects again after a loss whatever the old stream does, and ignores what that delivers", async (bench) => {
   bench.network.make = () => {
     const transport = new FakeTransport();
     return Object.assign(transport, {
@@ -166,14 +100,61 @@ Deno.test("Connection survives a stream whose close throws", async () => {
       },
     });
   };
-  const transport = await bench.open();
-  bench.submit(1);
+  const { transport } = await bench.open();
+  await bench.submit(1);
+  await bench.feed("?\r\n+OLD\r\n");
+  assertEquals(await bench.reconnect(), ""); // nothing is sent again
+  bench.queue(2);
+  transport.feed("+OLDER\r\n");
   await runMicrotasks();
-  transport.end();
-  await runMicrotasks();
-  const message = "Connection to redis://h:6379 was lost: the server closed the connection";
-  assertEquals(bench.replies, [[1, message, "unknown"]]);
-  await bench.clock.advance(100);
-  assertEquals(bench.network.transports.length, 2);
-  await advanceUntil(bench.clock, bench.connection.close());
+  assertEquals(bench.replies.length, 1);
+  await bench.feed("+NEW\r\n");
+  assertEquals([bench.replies[1], bench.transport.writes], [[2, "NEW"], [PING]]);
 });
+
+// Connecting
+
+test("Connection lets commands wait while the first connection is made", async (bench) => {
+  bench.network.mode = "wait";
+  for (const id of [1, 2]) bench.queue(id);
+  await bench.advance(900);
+  assertEquals([bench.replies, bench.connection.readyAtMs], [[], Infinity]);
+  bench.network.pending[0].accept();
+  await runMicrotasks();
+  assertEquals([bench.transport.writes, bench.events], [[PING + PING], ["connected"]]);
+  assertEquals(bench.connection.readyAtMs, bench.clock.monotonicMs());
+});
+
+test("Connection stops connecting after connectTimeoutMs, and closes a stream that opens later", async (bench) => {
+  bench.use({ connectTimeoutMs: 300 });
+  bench.network.mode = "wait";
+  bench.queue(1);
+  await bench.advance(299);
+  assertEquals(bench.replies, []);
+  await bench.advance(2);
+  const message = `Connection to ${NAME} could not be made: no answer within 300 ms`;
+  assertEquals([bench.replies, bench.events], [[[1, message, "not-sent"]], [message]]);
+  assertEquals((bench.errors[0].cause as Error).message, "no answer within 300 ms");
+  assertEquals(bench.network.signals[0].aborted, true);
+  const transport = bench.network.pending[0].accept();
+  await runMicrotasks();
+  assertEquals([transport.closed, transport.writes], [true, []]);
+});
+
+for (const how of ["rejects", "throws"]) {
+  test(`Connection fails the commands that wait if connecting ${how}`, async (bench) => {
+    const cause = bench.network.refusal;
+    bench.use({
+      connect: () => {
+        if (how === "throws") throw cause;
+        return Promise.reject(cause);
+      },
+    });
+    bench.queue(1);
+    await bench.submit(2);
+    const message = `Connection to ${NAME} could not be made: connection refused`;
+    assertEquals(bench.replies, [[1, message, "not-sent"], [2, message, "not-sent"]]);
+    assertStrictEquals(bench.errors[0].cause, cause);
+    assertEquals(bench.errors[0].address, NAME);
+  });
+}

@@ -1,158 +1,106 @@
 import { assertEquals, assertGreaterOrEqual, assertLessOrEqual } from "@std/assert";
-import { Bench } from "../../support/connection_bench.ts";
-import { advanceUntil, runMicrotasks } from "../../support/fake_clock.ts";
-
-Deno.test("Connection is closed and made anew after silence while a reply is due", async () => {
-  const bench = new Bench({ stallTimeoutMs: 1_000 });
-  const transport = await bench.open();
-  await bench.clock.advance(1_000); // until no watch is left of the first command
-  bench.submit(1);
-  await bench.clock.advance(990);
-  assertEquals(bench.replies, []);
-  await bench.clock.advance(520);
-  assertEquals(bench.replies, [
-    [1, "Connection to redis://h:6379 was silent for 1000 ms", "unknown"],
-  ]);
-  assertEquals(transport.closed, true);
-  await bench.clock.advance(100);
-  assertEquals(bench.network.transports.length, 2);
-  await advanceUntil(bench.clock, bench.connection.close());
-});
+import { type ConnectionBench, test } from "../../support/connection_bench.ts";
+import { runMicrotasks } from "../../support/fake_clock.ts";
+import { NAME } from "../../support/stream_bench.ts";
 
 for (const lastMs of [10, 250, 490, 510, 740, 990]) {
-  Deno.test(`Connection waits stallTimeoutMs for a command sent ${lastMs} ms after the one before`, async () => {
-    const bench = new Bench({ stallTimeoutMs: 1_000 });
-    const transport = await bench.open();
-    await bench.clock.advance(lastMs);
-    bench.submit(1);
-    await bench.clock.advance(980);
+  test(`Connection is silent for stallTimeoutMs and at most half more, from a command ${lastMs} ms after the one before`, async (bench) => {
+    bench.use({ stallTimeoutMs: 1_000 });
+    const { transport } = await bench.open();
+    await bench.advance(lastMs);
+    await bench.submit(1);
+    await bench.advance(980);
     assertEquals(bench.replies, []);
-    transport.feed("+PONG\r\n");
-    await runMicrotasks();
-    assertEquals(bench.replies, [[1, "PONG"]]);
-    await advanceUntil(bench.clock, bench.connection.close());
+    await bench.advance(530);
+    const message = `Connection to ${NAME} was silent for 1000 ms`;
+    assertEquals([bench.replies, transport.closed], [[[1, message, "unknown"]], true]);
+    await bench.advance(100);
+    assertEquals(bench.network.transports.length, 2);
   });
 }
 
-Deno.test("Connection notices silence no later than half a time-out late", async () => {
-  for (const lastMs of [10, 250, 490, 510, 740, 990]) {
-    const bench = new Bench({ stallTimeoutMs: 1_000 });
-    await bench.open();
-    await bench.clock.advance(lastMs);
-    bench.submit(1);
-    await bench.clock.advance(1_510);
-    assertEquals(bench.replies.length, 1);
-    await advanceUntil(bench.clock, bench.connection.close());
-  }
-});
-
-Deno.test("Connection lets a slow server take its time as long as bytes come", async () => {
-  const bench = new Bench({ stallTimeoutMs: 1_000 });
-  const transport = await bench.open();
-  bench.submit(1);
-  await runMicrotasks();
-  transport.feed("$8\r\n");
-  for (let index = 0; index < 8; index++) {
-    await bench.clock.advance(450);
-    transport.feed("x");
-  }
-  transport.feed("\r\n");
-  await runMicrotasks();
-  assertEquals(bench.replies, [[1, new TextEncoder().encode("xxxxxxxx")]]);
-  await advanceUntil(bench.clock, bench.connection.close());
-});
-
-Deno.test("Connection may be silent for ever while no reply is due", async () => {
-  const bench = new Bench({ stallTimeoutMs: 1_000 });
-  const transport = await bench.open();
-  await bench.clock.advance(100_000);
-  assertEquals(transport.closed, false);
-  assertEquals(bench.events, []);
-  await advanceUntil(bench.clock, bench.connection.close());
-});
-
-Deno.test("Connection waits for ever with a stallTimeoutMs of Infinity", async () => {
-  const bench = new Bench({ stallTimeoutMs: Infinity });
-  await bench.open();
-  bench.submit(1);
-  await bench.clock.advance(100_000);
-  assertEquals(bench.replies, []);
-  await advanceUntil(bench.clock, bench.connection.close());
-});
-
-// Servers that send something, but no reply
-
-/** Has the server send one byte of a reply without end each `everyMs`, until the stream is closed. */
-async function trickle(bench: Bench, everyMs: number, limitMs: number): Promise<number> {
-  const transport = bench.network.last;
-  transport.feed("$100000\r\n");
+/** Delivers `bytes` again and again until the stream is closed or the time is over; returns the time that passed. */
+async function trickle(bench: ConnectionBench, bytes: string, everyMs: number, limitMs: number) {
+  const { transport } = bench;
   let passedMs = 0;
   for (; !transport.closed && passedMs < limitMs; passedMs += everyMs) {
     await bench.clock.advance(everyMs);
-    transport.feed("x");
+    transport.feed(bytes);
     await runMicrotasks();
   }
   return passedMs;
 }
 
-Deno.test("Connection gives a command up that has no whole reply within replyTimeoutMs, though bytes come", async () => {
-  const bench = new Bench({ stallTimeoutMs: 1_000, replyTimeoutMs: 4_000 });
+test("Connection gives a slow server its time as long as bytes arrive", async (bench) => {
+  bench.use({ stallTimeoutMs: 1_000 });
   await bench.open();
-  await bench.clock.advance(1_000);
-  bench.submit(1);
-  bench.submit(2);
-  const passedMs = await trickle(bench, 100, 60_000);
-  assertGreaterOrEqual(passedMs, 4_000);
-  assertLessOrEqual(passedMs, 8_000);
-  const message = "Connection to redis://h:6379 left a command without a whole reply for 4000 ms";
-  assertEquals(bench.replies, [[1, message, "unknown"], [2, message, "unknown"]]);
-  await advanceUntil(bench.clock, bench.connection.close());
+  await bench.submit(1);
+  await bench.feed("$8\r\n");
+  await trickle(bench, "x", 450, 8 * 450);
+  await bench.feed("\r\n");
+  assertEquals(bench.replies, [[1, new TextEncoder().encode("xxxxxxxx")]]);
 });
 
-Deno.test("Connection gives a command up that waits behind replies that come one by one", async () => {
-  const bench = new Bench({ stallTimeoutMs: 1_000, replyTimeoutMs: 4_000 });
-  const transport = await bench.open();
-  await bench.clock.advance(1_000);
-  for (let id = 0; id < 100; id++) bench.submit(id);
-  await runMicrotasks();
-  let passedMs = 0;
-  for (; !transport.closed && passedMs < 60_000; passedMs += 500) {
-    await bench.clock.advance(500);
-    transport.feed("+PONG\r\n");
-    await runMicrotasks();
-  }
-  assertGreaterOrEqual(passedMs, 4_000);
-  assertLessOrEqual(passedMs, 8_000);
-  await advanceUntil(bench.clock, bench.connection.close());
-});
+for (
+  const [what, stallTimeoutMs, commands] of [
+    ["while no reply is due", 1_000, 0],
+    ["with a stallTimeoutMs of Infinity", Infinity, 1],
+  ] as const
+) {
+  test(`Connection may be silent forever ${what}`, async (bench) => {
+    bench.use({ stallTimeoutMs });
+    await bench.open();
+    for (let id = 0; id < commands; id++) bench.queue(id);
+    await bench.advance(100_000);
+    assertEquals([bench.transport.closed, bench.events, bench.replies], [false, [], []]);
+  });
+}
 
-Deno.test("Connection lets a server work for ever on many commands, as long as none of them waits too long", async () => {
-  const bench = new Bench({ stallTimeoutMs: 4_000, replyTimeoutMs: 4_000 });
-  const transport = await bench.open();
+for (
+  const [what, commands, head, piece, everyMs] of [
+    ["whose reply never ends", 2, "$100000\r\n", "x", 100],
+    ["behind replies that come one by one", 100, "", "+PONG\r\n", 500],
+  ] as const
+) {
+  test(`Connection gives up a command ${what} after replyTimeoutMs, and at most twice that`, async (bench) => {
+    bench.use({ stallTimeoutMs: 1_000, replyTimeoutMs: 4_000 });
+    await bench.open();
+    await bench.advance(1_000);
+    for (let id = 0; id < commands; id++) bench.queue(id);
+    await bench.feed(head);
+    const passedMs = await trickle(bench, piece, everyMs, 60_000);
+    assertGreaterOrEqual(passedMs, 4_000);
+    assertLessOrEqual(passedMs, 8_000);
+    const message = `Connection to ${NAME} left a command without a whole reply for 4000 ms`;
+    assertEquals(bench.replies.at(-1), [commands - 1, message, "unknown"]);
+  });
+}
+
+test("Connection lets a server work forever on many commands if none of them waits too long", async (bench) => {
+  bench.use({ stallTimeoutMs: 4_000, replyTimeoutMs: 4_000 });
+  await bench.open();
   for (let id = 0; id < 100; id++) {
-    bench.submit(id); // three seconds before its reply
-    if (id >= 3) transport.feed("+PONG\r\n");
+    bench.queue(id); // three seconds before its reply
+    if (id >= 3) bench.transport.feed("+PONG\r\n");
     await bench.clock.advance(1_000);
   }
-  assertEquals([transport.closed, bench.replies.length], [false, 97]);
-  await advanceUntil(bench.clock, bench.connection.close());
+  assertEquals([bench.transport.closed, bench.replies.length], [false, 97]);
 });
 
-Deno.test("Connection lets a server trickle for ever with a replyTimeoutMs of Infinity, and by default", async () => {
-  for (const options of [{ replyTimeoutMs: Infinity }, {}]) {
-    const bench = new Bench({ stallTimeoutMs: 1_000, ...options });
+for (const limits of [{}, { replyTimeoutMs: Infinity }]) {
+  test(`Connection lets a reply arrive forever with ${Deno.inspect(limits)}`, async (bench) => {
+    bench.use({ stallTimeoutMs: 1_000, ...limits });
     await bench.open();
-    bench.submit(1);
-    assertEquals(await trickle(bench, 500, 30_000), 30_000);
-    await advanceUntil(bench.clock, bench.connection.close());
-  }
-});
+    await bench.submit(1);
+    await bench.feed("$100000\r\n");
+    assertEquals(await trickle(bench, "x", 500, 30_000), 30_000);
+  });
+}
 
-Deno.test("Connection looks at replyTimeoutMs without a stallTimeoutMs, too", async () => {
-  const bench = new Bench({ stallTimeoutMs: Infinity, replyTimeoutMs: 4_000 });
-  const transport = await bench.open();
-  bench.submit(1);
-  await bench.clock.advance(8_100);
+test("Connection applies replyTimeoutMs also without a stallTimeoutMs", async (bench) => {
+  bench.use({ stallTimeoutMs: Infinity, replyTimeoutMs: 4_000 });
+  const { transport } = await bench.open();
+  await bench.submit(1);
+  await bench.advance(8_100);
   assertEquals(transport.closed, true);
-  await advanceUntil(bench.clock, bench.connection.close());
 });

@@ -1,169 +1,230 @@
-import { assert, assertEquals, assertInstanceOf, assertLessOrEqual } from "@std/assert";
+import { assert, assertEquals, assertInstanceOf } from "@std/assert";
 import { QUEUE_LENGTH_MAX } from "../../../src/redis/connection.ts";
-import { encodeCommand } from "../../../src/redis/encoder.ts";
 import { ReplyError } from "../../../src/redis/errors.ts";
-import { Bench } from "../../support/connection_bench.ts";
-import { advanceUntil, runMicrotasks } from "../../support/fake_clock.ts";
+import { test } from "../../support/connection_bench.ts";
+import { runMicrotasks } from "../../support/fake_clock.ts";
 import { FakeTransport, PING, wire } from "../../support/fake_transport.ts";
+import { NAME } from "../../support/stream_bench.ts";
 
-Deno.test("Connection connects for the first command and not before", async () => {
-  const bench = new Bench();
-  await runMicrotasks();
-  assertEquals(bench.network.targets, []);
-  bench.submit(1);
-  await runMicrotasks();
-  assertEquals(bench.network.targets, [{ kind: "tcp", hostname: "h", port: 6379 }]);
-  assertEquals(bench.network.last.writes, [PING]);
-  await advanceUntil(bench.clock, bench.connection.close());
-});
+const decoder = new TextDecoder();
+
+// Targets
 
 for (
   const [address, target] of [
+    ["redis://h", { kind: "tcp", hostname: "h", port: 6379 }],
     ["redis://[::1]:7", { kind: "tcp", hostname: "::1", port: 7 }],
     ["rediss://h", { kind: "tls", hostname: "h", port: 6379, tls: { serverName: "s" } }],
     ["redis+unix:///run/r.sock", { kind: "unix", path: "/run/r.sock" }],
   ] as const
 ) {
-  Deno.test(`Connection asks for the target of ${address}`, async () => {
-    const bench = new Bench({ tls: { serverName: "s" } }, address);
-    bench.submit(1);
+  test(`Connection connects to ${address} for the first command, and not before`, async (bench) => {
+    bench.use({ tls: { serverName: "s" } }, address);
     await runMicrotasks();
-    assertEquals(bench.network.targets, [target]);
-    await advanceUntil(bench.clock, bench.connection.close());
+    assertEquals(bench.network.targets, []);
+    await bench.submit(1);
+    assertEquals([bench.network.targets, bench.transport.writes], [[target], [PING]]);
   });
 }
 
-Deno.test("Connection writes what one tick queued in one piece", async () => {
-  const bench = new Bench();
-  const transport = await bench.open();
-  bench.submit(1, "SET", "k", "é");
-  bench.submit(2);
-  queueMicrotask(() => bench.submit(3));
-  await runMicrotasks();
-  assertEquals(transport.writes.join(""), wire("SET", "k", "é") + PING + PING);
-  assertLessOrEqual(transport.writes.length, 2);
-  bench.submit(4);
-  bench.submit(5);
-  transport.writes.length = 0;
-  await runMicrotasks();
-  assertEquals(transport.writes, [PING + PING]);
-  await advanceUntil(bench.clock, bench.connection.close());
-});
-
-Deno.test("Connection goes on with what a short write left over", async () => {
-  const bench = new Bench();
-  const transport = await bench.open();
-  transport.writeBytesMax = 3;
-  bench.submit(1, "GET", "key");
-  bench.submit(2);
-  await runMicrotasks();
-  assertEquals(transport.written, wire("GET", "key") + PING);
-  assert(transport.writes.every((text) => text.length <= 3));
-  await advanceUntil(bench.clock, bench.connection.close());
-});
-
-Deno.test("Connection keeps commands in order that are queued while a write is under way", async () => {
-  const bench = new Bench();
-  const transport = await bench.open();
-  transport.writeBytesMax = 5;
-  for (let index = 0; index < 20; index++) {
-    bench.submit(index, "GET", `${index}`);
-    await Promise.resolve();
-  }
-  await runMicrotasks();
-  const expected = Array.from({ length: 20 }, (_, index) => wire("GET", `${index}`)).join("");
-  assertEquals(transport.written, expected);
-  await advanceUntil(bench.clock, bench.connection.close());
-});
-
-Deno.test("Connection hands replies out first in, first out, errors among them", async () => {
-  const bench = new Bench();
-  const transport = await bench.open();
-  bench.submit(1);
-  bench.submit(2);
-  bench.submit(3);
-  transport.feed(":1\r\n-ERR no\r\n:");
-  await runMicrotasks();
-  transport.feed("3\r\n");
-  await runMicrotasks();
-  const [first, second, third] = bench.replies;
-  assertEquals(first, [1, 1]);
-  assertInstanceOf(second[1], ReplyError);
-  assertEquals(third, [3, 3]);
-  await advanceUntil(bench.clock, bench.connection.close());
-});
-
-Deno.test("Connection says when it has no room for ordinary commands, and keeps some for undoing", async () => {
-  const bench = new Bench();
+test("Connection lets the process end while it is idle", async (bench) => {
+  let unrefs = 0;
+  bench.network.make = () => Object.assign(new FakeTransport(), { unref: () => unrefs++ });
   await bench.open();
-  const command = encodeCommand(["PING"]);
+  assertEquals([unrefs, bench.clock.timersAlive], [1, 0]);
+});
+
+// Writing
+
+test.open("Connection writes in one piece what one tick queues, its microtasks included", async (bench) => {
+  queueMicrotask(() => bench.queue(3));
+  bench.queue(1, "SET", "k", "é");
+  await bench.submit(2);
+  assertEquals(bench.transport.writes, [wire("SET", "k", "é") + PING + PING]);
+});
+
+for (const writeBytesMax of [1, 3, 5]) {
+  test.open(`Connection keeps commands in order that are queued during writes of ${writeBytesMax} bytes`, async (bench) => {
+    bench.transport.writeBytesMax = writeBytesMax;
+    for (let index = 0; index < 20; index++) {
+      bench.queue(index, "GET", `${index}`);
+      await Promise.resolve();
+    }
+    await runMicrotasks();
+    const expected = Array.from({ length: 20 }, (_, index) => wire("GET", `${index}`)).join("");
+    assertEquals(bench.written, expected);
+    assert(bench.transport.writes.every((text) => text.length <= writeBytesMax));
+  });
+}
+
+test.open("Connection has one write under way, reads meanwhile, and then writes all that was queued", async (bench) => {
+  const { transport } = bench;
+  const write = transport.write.bind(transport);
+  const first = Promise.withResolvers<void>();
+  transport.write = async (bytes) => {
+    const written = await write(bytes);
+    await first.promise;
+    return written;
+  };
+  for (const id of [1, 2, 3]) await bench.submit(id);
+  await bench.feed(":1\r\n");
+  assertEquals([transport.writes, bench.replies], [[PING], [[1, 1]]]);
+  first.resolve();
+  await runMicrotasks();
+  assertEquals(transport.writes, [PING, PING + PING]);
+});
+
+test.open("Connection limits the commands that wait, and keeps room for those that undo others", (bench) => {
+  const message = (count: number) =>
+    `Connection to ${NAME} has ${count} commands waiting for replies already`;
   for (let index = 0; index < QUEUE_LENGTH_MAX; index++) {
     assertEquals(bench.connection.crowded, false);
-    bench.connection.submit(command, bench, index, 0);
+    bench.queue(index);
   }
   assertEquals(bench.connection.crowded, true);
-  assertEquals(
-    bench.connection.crowdedError().message,
-    `Connection to redis://h:6379 has ${QUEUE_LENGTH_MAX} commands waiting for replies already`,
-  );
-  for (let index = 0; index < QUEUE_LENGTH_MAX; index++) {
-    bench.connection.submit(command, bench, index, 0);
-  }
+  assertEquals(bench.connection.crowdedError().message, message(QUEUE_LENGTH_MAX));
+  for (let index = 0; index < QUEUE_LENGTH_MAX; index++) bench.queue(index);
   assertEquals(bench.replies, []);
-  bench.submit("one more");
-  assertEquals(bench.replies, [[
-    "one more",
-    `Connection to redis://h:6379 has ${2 * QUEUE_LENGTH_MAX} commands waiting for replies already`,
-    "not-sent",
-  ]]);
-  await advanceUntil(bench.clock, bench.connection.close());
+  bench.queue("one more");
+  assertEquals(bench.replies, [["one more", message(2 * QUEUE_LENGTH_MAX), "not-sent"]]);
 });
 
-Deno.test("Connection.withdraw() takes back a command while connecting", async () => {
-  const bench = new Bench();
+test("Connection.withdraw() takes back a command while connecting", async (bench) => {
   bench.network.mode = "wait";
-  bench.submit(1);
-  bench.submit(2, "GET", "k");
+  bench.queue(1);
+  bench.queue(2, "GET", "k");
   assertEquals(bench.connection.withdraw(1), true);
-  const transport = bench.network.pending[0].accept();
+  bench.network.pending[0].accept();
   await runMicrotasks();
-  assertEquals(transport.written, wire("GET", "k"));
-  transport.feed("$-1\r\n");
-  await runMicrotasks();
+  assertEquals(bench.written, wire("GET", "k"));
+  await bench.feed("$-1\r\n");
   assertEquals(bench.replies, [[2, null]]);
-  await advanceUntil(bench.clock, bench.connection.close());
 });
 
-Deno.test("Connection.withdraw() takes back a command in the tick that queued it", async () => {
-  const bench = new Bench();
-  const transport = await bench.open();
-  bench.submit(1);
+test.open("Connection.withdraw() takes back a command in the tick that queued it, and none that is written", async (bench) => {
+  bench.queue(1);
   assertEquals(bench.connection.withdraw(1), true);
-  await runMicrotasks();
-  assertEquals(transport.writes, []);
-  await advanceUntil(bench.clock, bench.connection.close());
+  await bench.submit(2);
+  assertEquals([bench.connection.withdraw(2), bench.transport.writes], [false, [PING]]);
+  bench.queue(3);
+  await bench.feed(":2\r\n:3\r\n");
+  assertEquals(bench.replies, [[2, 2], [3, 3]]);
 });
 
-Deno.test("Connection.withdraw() leaves a written command its place, so that replies fit", async () => {
-  const bench = new Bench();
-  const transport = await bench.open();
-  bench.submit(1);
-  await runMicrotasks();
-  assertEquals(bench.connection.withdraw(1), false);
-  bench.submit(2);
-  transport.feed(":1\r\n:2\r\n");
-  await runMicrotasks();
-  assertEquals(bench.replies, [[1, 1], [2, 2]]);
-  await advanceUntil(bench.clock, bench.connection.close());
+// Reading
+
+test.open("Connection passes replies on first in, first out, errors among them", async (bench) => {
+  for (const id of [1, 2, 3]) bench.queue(id);
+  await bench.feed(":1\r\n-ERR no\r\n:");
+  await bench.feed("3\r\n");
+  const [first, second, third] = bench.replies;
+  assertEquals([first, third], [[1, 1], [3, 3]]);
+  assertInstanceOf(second[1], ReplyError);
 });
 
-Deno.test("Connection lets the process end while it is idle", async () => {
-  const bench = new Bench();
-  const calls: string[] = [];
-  bench.network.make = () =>
-    Object.assign(new FakeTransport(), { unref: () => calls.push("unref") });
-  await bench.open();
-  assertEquals(calls, ["unref"]);
-  assertEquals(bench.clock.timersAlive, 0);
-  await advanceUntil(bench.clock, bench.connection.close());
+test.open("Connection gives a reply bytes of its own, and reads one that is longer than its buffer", async (bench) => {
+  const text = "x".repeat(50_000);
+  for (const id of [1, 2]) bench.queue(id);
+  await bench.feed("$3\r\nabc\r\n");
+  await bench.feed(`$${text.length}\r\n${text}\r\n`);
+  const texts = bench.replies.map(([, reply]) => decoder.decode(reply as Uint8Array));
+  assertEquals(texts, ["abc", text]);
 });
+
+test.open("Connection lets other work have its turn while a server sends arrays without end", async (bench) => {
+  for (let id = 0; id < 20; id++) {
+    bench.queue(id);
+    bench.transport.feed(`*4000\r\n${":1\r\n".repeat(4_000)}`);
+  }
+  await runMicrotasks();
+  const read = bench.replies.length;
+  assert(read >= 4 && read <= 6, `${read} arrays were read without a turn`);
+  await bench.advance(0);
+  assertEquals(bench.replies.length, 20);
+});
+
+test.open("Connection reads other replies without a turn, because each answers a command", async (bench) => {
+  for (let id = 0; id < QUEUE_LENGTH_MAX; id++) bench.queue(id);
+  await bench.feed("+OK\r\n".repeat(QUEUE_LENGTH_MAX));
+  assertEquals(bench.replies.length, QUEUE_LENGTH_MAX);
+});
+
+// Messages of channels
+
+const MESSAGE = "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$2\r\nhi\r\n";
+const RECEIVED = ["news: hi"];
+
+/** A connection that notes messages among the replies. */
+const testSubscribed = (title: string, act: Parameters<typeof test>[1]) =>
+  test(title, async (bench) => {
+    bench.use({
+      onMessage: (...parts) =>
+        bench.replies.push([parts.map((part) => decoder.decode(part)).join(": ")]),
+    });
+    await bench.open();
+    await act(bench);
+  });
+
+for (
+  const [what, bytes, received] of [
+    ["before", `${MESSAGE}:1\r\n:2\r\n`, [RECEIVED, [1, 1], [2, 2]]],
+    ["between", `:1\r\n${MESSAGE}${MESSAGE}:2\r\n`, [[1, 1], RECEIVED, RECEIVED, [2, 2]]],
+    ["after", `:1\r\n:2\r\n${MESSAGE}`, [[1, 1], [2, 2], RECEIVED]],
+  ] as const
+) {
+  testSubscribed(
+    `Connection passes replies on in order, with messages ${what} them, whole and byte by byte`,
+    async (bench) => {
+      for (const pieces of [[bytes], bytes]) {
+        bench.replies.length = 0;
+        for (const id of [1, 2]) bench.queue(id);
+        for (const piece of pieces) await bench.feed(piece);
+        assertEquals<unknown>(bench.replies, received);
+      }
+    },
+  );
+}
+
+testSubscribed(
+  "Connection passes messages on while no reply is due, also an empty one and one that looks like a reply",
+  async (bench) => {
+    const head = "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n";
+    await bench.feed(MESSAGE);
+    await bench.feed(`${head}$0\r\n\r\n${head}$4\r\n:1\r\n\r\n`);
+    assertEquals(bench.replies, [RECEIVED, ["news: "], ["news: :1\r\n"]]);
+    assertEquals([bench.events, bench.transport.closed], [[], false]);
+  },
+);
+
+for (
+  const [what, reply] of [
+    ["a notice of a subscription", "*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n"],
+    ["a PONG of a subscriber", "*2\r\n$4\r\npong\r\n$0\r\n\r\n"],
+    ["another array of three", "*3\r\n$7\r\nmassage\r\n$4\r\nnews\r\n$2\r\nhi\r\n"],
+    ["an array of four", "*4\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$2\r\nhi\r\n:1\r\n"],
+    ["a message whose text is a number", "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n:1\r\n"],
+    ["the word alone", "$7\r\nmessage\r\n"],
+  ] as const
+) {
+  testSubscribed(`Connection with a subscription takes ${what} for a reply`, async (bench) => {
+    await bench.submit(1);
+    await bench.feed(reply);
+    assertEquals(bench.replies.map(([first]) => first), [1]);
+  });
+}
+
+test.open("Connection without a subscription takes what looks like a message for a reply", async (bench) => {
+  await bench.submit(1, "LRANGE", "list", "0", "-1");
+  await bench.feed(MESSAGE);
+  const [[, words]] = bench.replies as [number, Uint8Array[]][];
+  assertEquals(words.map((word) => decoder.decode(word)), ["message", "news", "hi"]);
+});
+
+testSubscribed(
+  "Connection with a subscription is lost by a reply that nobody asked for",
+  async (bench) => {
+    await bench.feed(`${MESSAGE}:1\r\n+more\r\n`);
+    assertEquals(bench.replies, [RECEIVED]);
+    assertEquals(bench.events, [`Connection to ${NAME} sent a reply that nobody asked for`]);
+  },
+);

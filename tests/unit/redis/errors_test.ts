@@ -1,4 +1,4 @@
-import { assertEquals, assertInstanceOf, assertStrictEquals } from "@std/assert";
+import { assert, assertEquals, assertInstanceOf, assertStrictEquals } from "@std/assert";
 import { PRINTABLE_LENGTH_MAX } from "../../../src/printable.ts";
 import {
   ConnectionError,
@@ -7,16 +7,22 @@ import {
   ReplyError,
 } from "../../../src/redis/errors.ts";
 
-Deno.test("ReplyError takes its prefix from the server's text", () => {
-  const error = new ReplyError("WRONGTYPE Operation against a key holding the wrong kind of value");
-  assertInstanceOf(error, RedisError);
-  assertEquals(error.name, "ReplyError");
-  assertEquals(error.code, "REPLY");
-  assertEquals(error.prefix, "WRONGTYPE");
-  assertEquals(
-    error.message,
-    "WRONGTYPE Operation against a key holding the wrong kind of value",
-  );
+const DETAILS = { address: "redis://h:6379", outcome: "unknown" } as const;
+
+Deno.test("the errors of the client have names, codes and details", () => {
+  const cause = new Error("refused");
+  const [reply, protocol, connection] = [
+    new ReplyError("WRONGTYPE Operation against a key"),
+    new ProtocolError("Cannot read reply"),
+    new ConnectionError("Connection lost", { ...DETAILS, cause }),
+  ];
+  for (const error of [reply, protocol, connection]) assertInstanceOf(error, RedisError);
+  assertEquals([reply.name, reply.code], ["ReplyError", "REPLY"]);
+  assertEquals([reply.prefix, reply.message], ["WRONGTYPE", "WRONGTYPE Operation against a key"]);
+  assertEquals([protocol.name, protocol.code], ["ProtocolError", "PROTOCOL"]);
+  assertEquals([connection.name, connection.code], ["ConnectionError", "CONNECTION"]);
+  assertEquals([connection.address, connection.outcome], ["redis://h:6379", "unknown"]);
+  assertStrictEquals(connection.cause, cause);
 });
 
 for (
@@ -27,10 +33,9 @@ for (
   ]
 ) {
   Deno.test(`ReplyError cuts off the arguments that a server repeats: ${text.slice(0, 28)}`, () => {
-    const error = new ReplyError(text);
-    assertEquals(error.message.includes("secret"), false);
-    assertEquals(error.message.startsWith("ERR unknown command "), true);
-    assertEquals(error.prefix, "ERR");
+    const { message, prefix } = new ReplyError(text);
+    assert(message.startsWith("ERR unknown command ") && !message.includes("secret"), message);
+    assertEquals(prefix, "ERR");
   });
 }
 
@@ -42,73 +47,50 @@ Deno.test("ReplyError keeps control characters and a password out of its message
 
 Deno.test("ReplyError cuts a long text off", () => {
   const { message, prefix } = new ReplyError("x".repeat(100_000));
-  assertEquals([message.length, prefix.length], [
-    PRINTABLE_LENGTH_MAX + 1,
-    PRINTABLE_LENGTH_MAX + 1,
-  ]);
+  for (const { length } of [message, prefix]) assertEquals(length, PRINTABLE_LENGTH_MAX + 1);
 });
 
 for (const password of ["NO", "NOSCRIPT", "SCRIPT", "O"]) {
-  Deno.test(`ReplyError keeps a prefix that programs act on, though the password is ${password}`, () => {
-    const error = new ReplyError("NOSCRIPT No matching script", password);
-    assertEquals(error.prefix, "NOSCRIPT");
-    assertEquals(error.message.slice("NOSCRIPT".length).includes(password), false);
+  Deno.test(`ReplyError keeps a prefix that programs act on, although the password is ${password}`, () => {
+    const { message, prefix } = new ReplyError("NOSCRIPT No matching script", password);
+    assertEquals([prefix, message.slice(prefix.length).includes(password)], ["NOSCRIPT", false]);
   });
 }
 
-Deno.test("ProtocolError has a name and a code", () => {
-  const error = new ProtocolError("Cannot read reply");
-  assertInstanceOf(error, RedisError);
-  assertEquals([error.name, error.code], ["ProtocolError", "PROTOCOL"]);
-});
+const PERMANENT = [
+  "NOAUTH Authentication required.",
+  "WRONGPASS invalid username-password pair or user is disabled.",
+  "NOPERM this user has no permissions to run the 'set' command",
+  "DENIED Redis is running in protected mode",
+  "ERR unknown command 'EVAL'",
+  "ERR invalid password",
+  "ERR Client sent AUTH, but no password is set",
+  "ERR AUTH <password> called without any password configured for the default user.",
+  "ERR DB index is out of range",
+  "ERR invalid DB index",
+  "ERR SELECT is not allowed in cluster mode",
+];
+const PASSING = [
+  "ERR max number of clients reached",
+  "LOADING Redis is loading the dataset in memory",
+  "READONLY You can't write against a read only replica.",
+  "OOM command not allowed when used memory > 'maxmemory'.",
+  "BUSY Redis is busy running a script.",
+];
 
-Deno.test("ConnectionError says which server, what is known of the command, and why", () => {
-  const cause = new Error("refused");
-  const error = new ConnectionError("Connection lost", {
-    address: "redis://h:6379",
-    outcome: "unknown",
-    cause,
-  });
-  assertInstanceOf(error, RedisError);
-  assertEquals([error.name, error.code], ["ConnectionError", "CONNECTION"]);
-  assertEquals([error.address, error.outcome], ["redis://h:6379", "unknown"]);
-  assertStrictEquals(error.cause, cause);
-});
+for (const text of [...PERMANENT, ...PASSING]) {
+  const permanent = PERMANENT.includes(text);
 
-for (
-  const [text, permanent] of [
-    ["NOAUTH Authentication required.", true],
-    ["WRONGPASS invalid username-password pair or user is disabled.", true],
-    ["NOPERM this user has no permissions to run the 'set' command", true],
-    ["DENIED Redis is running in protected mode", true],
-    ["ERR unknown command 'EVAL'", true],
-    ["ERR invalid password", true],
-    ["ERR Client sent AUTH, but no password is set", true],
-    ["ERR AUTH <password> called without any password configured for the default user.", true],
-    ["ERR DB index is out of range", true],
-    ["ERR invalid DB index", true],
-    ["ERR SELECT is not allowed in cluster mode", true],
-    ["ERR max number of clients reached", false],
-    ["LOADING Redis is loading the dataset in memory", false],
-    ["READONLY You can't write against a read only replica.", false],
-    ["OOM command not allowed when used memory > 'maxmemory'.", false],
-    ["BUSY Redis is busy running a script.", false],
-  ] as const
-) {
-  Deno.test(`ReplyError and the ConnectionError that it causes are ${permanent ? "permanent" : "not permanent"}: ${text}`, () => {
+  Deno.test(`ReplyError and the ConnectionError that it causes are ${permanent ? "" : "not "}permanent: ${text}`, () => {
     const cause = new ReplyError(text);
-    const details = { address: "redis://h:6379", outcome: "not-sent", cause } as const;
-    assertEquals([cause.permanent, new ConnectionError("Refused", details).permanent], [
-      permanent,
-      permanent,
-    ]);
+    const caused = new ConnectionError("Refused", { ...DETAILS, cause });
+    assertEquals([cause.permanent, caused.permanent], [permanent, permanent]);
   });
 }
 
 Deno.test("RedisError is not permanent unless the server says so", () => {
+  for (const cause of [undefined, new Error("refused")]) {
+    assertEquals(new ConnectionError("Lost", { ...DETAILS, cause }).permanent, false);
+  }
   assertEquals(new ProtocolError("Cannot read reply").permanent, false);
-  const details = { address: "redis://h:6379", outcome: "unknown" } as const;
-  assertEquals(new ConnectionError("Lost", details).permanent, false);
-  const cause = new Error("refused");
-  assertEquals(new ConnectionError("Lost", { ...details, cause }).permanent, false);
 });

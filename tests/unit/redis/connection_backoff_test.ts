@@ -1,0 +1,210 @@
+import {
+  assertEquals,
+  assertGreaterOrEqual,
+  assertInstanceOf,
+  assertLessOrEqual,
+} from "@std/assert";
+import { ReplyError } from "../../../src/redis/errors.ts";
+import { type ConnectionBench, test } from "../../support/connection_bench.ts";
+import { FakeTransport, PING, wire } from "../../support/fake_transport.ts";
+import { LOST, NAME } from "../../support/stream_bench.ts";
+
+for (const fraction of [0, 0.5, 0.999_999]) {
+  test(`Connection is opened again after delays that double up to two seconds, with a jitter of ${fraction}`, async (bench) => {
+    bench.fraction = fraction;
+    await bench.open();
+    bench.network.mode = "refuse";
+    await bench.hangUp();
+    let fromMs = bench.clock.monotonicMs();
+    for (const limitMs of [50, 100, 200, 400, 800, 1_600, 2_000, 2_000, 2_000]) {
+      const count = bench.network.targets.length;
+      while (bench.network.targets.length === count) await bench.clock.advance(1);
+      const delayMs = bench.clock.monotonicMs() - fromMs;
+      assertGreaterOrEqual(delayMs, limitMs * (1 + fraction) / 2 - 1);
+      assertLessOrEqual(delayMs, limitMs * (1 + fraction) / 2 + 2);
+      fromMs = bench.clock.monotonicMs();
+    }
+  });
+}
+
+test.open("Connection begins with short delays again once a reply has come", async (bench) => {
+  bench.network.mode = "refuse";
+  await bench.hangUp();
+  await bench.clock.advance(10_000);
+  await bench.reconnect();
+  await bench.submit(1);
+  await bench.feed("+PONG\r\n");
+  assertEquals(bench.replies, [[1, "PONG"]]);
+  const { length } = bench.network.targets;
+  await bench.hangUp();
+  await bench.advance(60);
+  assertEquals(bench.network.targets.length, length + 1);
+});
+
+const MAX_CLIENTS = "ERR max number of clients reached";
+
+/** Servers that accept connections and serve nobody: what each does with a stream, and the error that it sent. */
+const REFUSING: readonly (readonly [
+  what: string,
+  address: string,
+  act: (stream: FakeTransport) => void,
+  error?: string,
+])[] = [
+  ...["redis://h", "redis://:pw@h"].flatMap((address) =>
+    [
+      ["sends an error at once and hangs up", address, (stream: FakeTransport) => {
+        stream.feed(`-${MAX_CLIENTS}\r\n`);
+        stream.end();
+      }, MAX_CLIENTS],
+      [
+        "sends an error at once and leaves the connection open",
+        address,
+        (stream: FakeTransport) => {
+          stream.feed(`-${MAX_CLIENTS}\r\n`);
+        },
+        MAX_CLIENTS,
+      ],
+      [
+        "replies to the first command with an error and hangs up",
+        address,
+        (stream: FakeTransport) => {
+          const write = stream.write.bind(stream);
+          stream.write = (bytes) => {
+            stream.feed(`-${MAX_CLIENTS}\r\n`);
+            stream.end();
+            return write(bytes);
+          };
+        },
+        MAX_CLIENTS,
+      ],
+    ] as const
+  ),
+  ["accepts the login and hangs up", "redis://:pw@h", (stream) => {
+    stream.feed("+OK\r\n");
+    stream.end();
+  }],
+  ["hangs up at once", "redis://h", (stream) => stream.end()],
+];
+
+for (const [what, address, act, refusal] of REFUSING) {
+  test(`Connection to ${address} backs off from a server that ${what}, and repeats its words`, async (bench) => {
+    bench.use({}, address);
+    bench.network.make = () => {
+      const transport = new FakeTransport();
+      act(transport);
+      return transport;
+    };
+    for (let id = 0; id < 400; id++) { // twenty commands a second
+      bench.queue(id);
+      if (id === 200) bench.network.targets.length = 0;
+      await bench.clock.advance(50);
+    }
+    assertLessOrEqual(bench.network.targets.length, 11); // within ten seconds
+    if (refusal === undefined) return;
+    const [, last] = bench.replies.at(-1)!;
+    const shown = last instanceof ReplyError ? last.message : last;
+    assertEquals(String(shown).replace(`Connection to ${NAME} was refused: `, ""), refusal);
+    for (const { cause } of bench.errors) assertInstanceOf(cause, ReplyError);
+  });
+}
+
+test("Connection says that it was lost, not refused, after a reply that is not an error", async (bench) => {
+  bench.queue(1);
+  await bench.submit(2);
+  await bench.feed("-ERR first\r\n+PONG\r\n");
+  await bench.hangUp();
+  bench.queue(3);
+  assertEquals(bench.replies.at(-1), [3, LOST, "not-sent"]);
+});
+
+test("Connection shows a server's error without our password and without control characters", async (bench) => {
+  bench.use({}, "redis://:hunter2@h");
+  await bench.submit(1);
+  await bench.feed("-ERR bad hunter2\x1b[2J\u2028node-2 is fine\r\n");
+  const text = "ERR bad ***\\u{1b}[2J\\u{2028}node-2 is fine";
+  assertEquals(bench.replies[0][1], `Connection to ${NAME} was refused: ${text}`);
+});
+
+test("Connection shows why it could not be made without our password and without control characters, cut off", async (bench) => {
+  bench.use({}, "redis://:hunter2@h");
+  bench.network.mode = "refuse";
+  bench.network.refusal = new Error(`altnames: DNS:hunter2\nnode-2: fine${"x".repeat(10_000)}`);
+  await bench.submit(1);
+  const [, message] = bench.replies[0] as [number, string];
+  const prefix = `Connection to ${NAME} could not be made: altnames: DNS:***\\u{a}node-2: fine`;
+  assertEquals(message.slice(0, prefix.length), prefix);
+  assertLessOrEqual(message.length, 700);
+});
+
+// Whether the server is available
+
+/** Creates a connection whose owner asks whether the server is available; returns what it is told. */
+function observe(bench: ConnectionBench, address?: string): string[] {
+  const reported: string[] = [];
+  bench.use({
+    onAvailable: () => reported.push("available"),
+    onUnavailable: ({ message }) => reported.push(message),
+  }, address);
+  return reported;
+}
+
+test("Connection calls a server available once it has replied to a command, and not by an error", async (bench) => {
+  const reported = observe(bench);
+  await bench.submit(1);
+  assertEquals([bench.events, reported], [["connected"], []]);
+  await bench.feed("-NOSCRIPT no\r\n");
+  assertEquals(reported, []);
+  bench.queue(2);
+  await bench.feed("+PONG\r\n");
+  assertEquals(reported, ["available"]);
+});
+
+test("Connection calls a server available once it has accepted the login", async (bench) => {
+  const reported = observe(bench, "redis://:pw@h");
+  await bench.submit(1);
+  assertEquals(reported, []);
+  await bench.feed("+OK\r\n");
+  assertEquals(reported, ["available"]);
+});
+
+test("Connection behind a proxy that accepts and closes calls the server unavailable once, and never available", async (bench) => {
+  const reported = observe(bench);
+  bench.network.make = () => {
+    const transport = new FakeTransport();
+    transport.end();
+    return transport;
+  };
+  for (let second = 0; second < 20; second++) {
+    bench.queue(second);
+    await bench.clock.advance(1_000);
+  }
+  assertEquals(reported, [LOST]);
+});
+
+test("Connection asks once whether a server is available again that receives no command", async (bench) => {
+  const reported = observe(bench);
+  await bench.open();
+  await bench.hangUp();
+  await bench.advance(1_200);
+  assertEquals(bench.transport.writes, [PING]);
+  await bench.answer("+PONG\r\n");
+  await bench.advance(10_000);
+  assertEquals([reported, bench.written], [["available", LOST, "available"], ""]);
+});
+
+test("Connection does not ask a server that has replied to a command, or if no owner listens", async (bench) => {
+  const reported = observe(bench);
+  await bench.open();
+  await bench.hangUp();
+  await bench.reconnect();
+  await bench.submit(1, "GET", "k");
+  await bench.feed("$-1\r\n");
+  await bench.advance(10_000);
+  assertEquals([bench.transport.writes, reported.at(-1)], [[wire("GET", "k")], "available"]);
+});
+
+test.open("Connection asks no server of its own accord for an owner that does not listen", async (bench) => {
+  await bench.hangUp();
+  await bench.advance(10_000);
+  assertEquals(bench.transport.writes, []);
+});
