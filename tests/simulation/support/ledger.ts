@@ -12,8 +12,8 @@
 export interface Promised {
   /** Until when, in true time, the key was to stand at the least. */
   untilMs: number;
-  /** When it was set; `undefined` once an extension has found it missing, because it may be set once more then. */
-  setAtMs: number | undefined;
+  /** How many SETs may still run: one for the acquisition, and one for each extension that found the key missing. */
+  setsLeft: number;
   /** When an extension last found it there. */
   extendedAtMs: number | undefined;
 }
@@ -64,10 +64,10 @@ export class Ledger {
   }
 
   /** A key was set anew. */
-  set(value: string, node: number, key: string, connection: number, atMs: number): Promised {
+  set(value: string, node: number, key: string, connection: number): Promised {
     const deeds = this.of(value, node);
     const before = deeds.promised.get(key);
-    if (before?.setAtMs !== undefined && !deeds.excused) {
+    if (before?.setsLeft === 0 && !deeds.excused) {
       this.misdeed(`node-${node + 1} ran the SET of ${value} for "${key}" twice`);
     }
     if (deeds.releasedOver.has(connection)) {
@@ -76,7 +76,8 @@ export class Ledger {
       );
     }
     if (deeds.releasedOver.size > 0) deeds.excused = true;
-    const promised = { untilMs: 0, setAtMs: atMs, extendedAtMs: undefined };
+    const setsLeft = Math.max(0, (before?.setsLeft ?? 1) - 1);
+    const promised = { untilMs: 0, setsLeft, extendedAtMs: undefined };
     deeds.promised.set(key, promised);
     return promised;
   }
@@ -84,7 +85,7 @@ export class Ledger {
   /** An extension ran, and the key was there. */
   extended(value: string, node: number, key: string, atMs: number): Promised {
     const { promised } = this.of(value, node);
-    const entry = promised.get(key) ?? { untilMs: 0, setAtMs: undefined, extendedAtMs: undefined };
+    const entry = promised.get(key) ?? { untilMs: 0, setsLeft: 1, extendedAtMs: undefined };
     entry.extendedAtMs = atMs;
     promised.set(key, entry);
     return entry;
@@ -93,7 +94,7 @@ export class Ledger {
   /** An extension ran, and the key was missing. */
   missed(value: string, node: number, key: string): void {
     const entry = this.promised(value, node, key);
-    if (entry) entry.setAtMs = undefined;
+    if (entry) entry.setsLeft++;
   }
 
   /** A release ran, whether or not there was anything to release. */

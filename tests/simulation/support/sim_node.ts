@@ -358,7 +358,7 @@ export class SimNode {
       if (operation === "release" || now !== value || database !== this.#database) return;
       if (operation === "acquire" && was === value) return;
       const promised = operation === "acquire"
-        ? this.#ledger.set(value, this.index, key, session.id, nowMs)
+        ? this.#ledger.set(value, this.index, key, session.id)
         : this.#ledger.extended(value, this.index, key, nowMs);
       const livesMs = Number(this.#state.databases[database].remainingMs(key));
       const untilMs = nowMs + livesMs / this.#rateMax;
