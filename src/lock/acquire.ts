@@ -51,9 +51,9 @@
  * step 1 in `quorum/round_test.ts` ("begins when it is made, by both clocks"), step 2 in `quorum/round_test.ts` and
  * `lock/acquire_test.ts` (every combination of answers), step 3 in `lock/acquire_test.ts` ("by grants that are concluded
  * after"), `time/clock_test.ts` and `time/validity_test.ts`, step 4 in `quorum/round_test.ts` (`quorumSize`), step 5 in
- * `lock/undo_test.ts` and `redlock_retry_test.ts`, step 6 in `lock/fill_in_test.ts` and `lock/held_lock_test.ts`, step 7
- * in `lock/renewal_test.ts` and `lock/lock_extend_test.ts`, step 8 in `lock/held_lock_test.ts` and
- * `lock/lock_signal_test.ts`.
+ * `lock/undo_test.ts` and `lock/acquire_test.ts` ("undoes each attempt"), step 6 in `lock/fill_in_test.ts` and
+ * `lock/held_lock_test.ts`, step 7 in `lock/renewal_test.ts` and `lock/lock_extend_test.ts`, step 8 in
+ * `lock/held_lock_test.ts`.
  *
  * @module
  */

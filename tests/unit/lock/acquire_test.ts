@@ -1,337 +1,273 @@
-import {
-  assert,
-  assertEquals,
-  assertInstanceOf,
-  assertRejects,
-  assertStrictEquals,
-} from "@std/assert";
-import { attempt } from "../../../src/lock/acquire.ts";
-import { LockHeldError, QuorumError, RedlockError } from "../../../src/errors.ts";
-import { HeldLock } from "../../../src/lock/held_lock.ts";
-import { acquireAtOnce, acquireInTurn, LockCall } from "../../../src/lock/lock_call.ts";
-import { refusalNow } from "../../../src/lock/refusal.ts";
-import { type RedlockOptions, resolveOptions } from "../../../src/options.ts";
+import { assert, assertEquals, assertInstanceOf, assertLessOrEqual } from "@std/assert";
+import { LockHeldError, QuorumError } from "../../../src/errors.ts";
 import { quorumSize } from "../../../src/quorum/quorum.ts";
-import type { Round } from "../../../src/quorum/round.ts";
-import { type ClientState, createClientState } from "../../../src/client_state.ts";
 import { expiryMarginMs } from "../../../src/time/validity.ts";
-import { advanceUntil, runMicrotasks } from "../../support/fake_clock.ts";
-import { FakeCluster, type Mode } from "../../support/fake_nodes.ts";
+import { Cluster, TTL_MS, VALIDITY_MS } from "../../support/cluster.ts";
+import { runMicrotasks } from "../../support/fake_clock.ts";
 
-/** TTL less 1 % less 2 ms. */
-const VALIDITY_MS = 988;
+/** The default for a TTL of a second. */
+const NODE_TIMEOUT_MS = 50;
+const DENIED = "0 of 3 nodes granted it, 3 denied, 2 are needed";
 
-/** Nodes in memory, and calls for locks on them. */
-class Bench {
-  readonly cluster: FakeCluster;
-  readonly client: ClientState;
-  /** The last attempt, if it did not win. */
-  denied: Round | undefined = undefined;
-
-  constructor(nodeCount = 3) {
-    this.cluster = new FakeCluster(nodeCount);
-    const { nodes, wheel } = this.cluster;
-    this.client = createClientState(wheel, nodes);
-  }
-
-  /** A call for "a", or what else is named. */
-  call(options: RedlockOptions = {}, resources = ["a"], autoExtend = false): LockCall {
-    const onEvent = this.cluster.events.push.bind(this.cluster.events) as () => void;
-    const settings = resolveOptions("test", { ttlMs: 1_000, onEvent, ...options });
-    return new LockCall(this.client, settings, resources, autoExtend);
-  }
-
-  settle<T>(promise: Promise<T>): Promise<T> {
-    return advanceUntil(this.cluster.clock, promise, 60_000, 1);
-  }
-
-  /** Makes one attempt. */
-  async attempt(call: LockCall): Promise<HeldLock | undefined> {
-    const result = await this.settle(attempt(call));
-    if (result instanceof HeldLock) return result;
-    this.denied = result;
-    return undefined;
-  }
-
-  /** Makes attempts until the wait is over. */
-  acquire(call: LockCall): Promise<HeldLock> {
-    const use = (held: HeldLock) => held;
-    if (call.settings.waitMs > 0) return acquireInTurn(call, use);
-    return acquireAtOnce(call, use);
-  }
-
-  /** Why the last attempt did not win. */
-  refusal(call: LockCall): LockHeldError | QuorumError {
-    return refusalNow(call, this.denied);
-  }
-
-  /** What each node was asked, in order. */
-  get steps(): string[][] {
-    return this.cluster.nodes.map(({ calls }) => calls.map(({ operation }) => operation));
-  }
-}
-
-/** What a node makes of being asked. */
-type Answer = "grant" | "deny" | "fail" | "hang";
+/** What a node does when it is asked. */
+type Answer = "grant" | "deny" | "fail" | "hang" | "lose-reply";
+const ANSWERS: readonly Answer[] = ["grant", "deny", "fail", "hang", "lose-reply"];
 
 /** Every way for `count` nodes to answer. */
 function combinations(count: number): Answer[][] {
   if (count === 0) return [[]];
-  const answers = ["grant", "deny", "fail", "hang"] as const;
-  return combinations(count - 1).flatMap((rest) => answers.map((answer) => [...rest, answer]));
+  return combinations(count - 1).flatMap((rest) => ANSWERS.map((answer) => [...rest, answer]));
 }
 
 for (const nodeCount of [1, 2, 3, 4]) {
-  Deno.test(`attempt() over ${nodeCount} nodes wins, is held off or can't tell by count, for every combination of answers`, async () => {
+  Deno.test(`tryAcquire() on ${nodeCount} nodes wins, is held off or cannot tell by count, and leaves no key without a lock, for every combination of answers`, async () => {
     for (const answers of combinations(nodeCount)) {
-      const bench = new Bench(nodeCount);
+      const cluster = new Cluster(nodeCount);
       answers.forEach((answer, index) => {
-        const node = bench.cluster.nodes[index];
+        const node = cluster.nodes[index];
         if (answer === "deny") node.set("a", "other");
-        else if (answer !== "grant") node.mode = answer satisfies Mode;
+        else if (answer !== "grant") node.modes.acquire = answer;
       });
-      const call = bench.call();
-      const held = await bench.attempt(call);
-      const count = (wanted: readonly Answer[]) =>
-        answers.filter((answer) => wanted.includes(answer)).length;
+      const startMs = cluster.nowMs;
+      const result = await cluster.try().catch((error: Error) => error);
+      const passedMs = cluster.nowMs - startMs;
+      const count = (...some: Answer[]) => answers.filter((answer) => some.includes(answer)).length;
       const quorum = quorumSize(nodeCount);
       const shown = answers.join(", ");
-      assertEquals(held !== undefined, count(["grant"]) >= quorum, shown);
-      if (held) continue;
-      // Where no grant of the hanging ones could help any more, they were not waited for.
-      const waited = count(["grant", "hang"]) >= quorum;
-      const untold = count(waited ? ["fail", "hang"] : ["fail"]) > nodeCount - quorum;
-      const Class = untold ? QuorumError : LockHeldError;
-      assertEquals(call.isUnanswered(bench.denied), untold, shown);
-      assertEquals(bench.refusal(call).constructor, Class, shown);
+      if (count("grant") >= quorum) {
+        assertEquals(passedMs, 0, shown); // the others cost nothing
+        assert(result && !(result instanceof Error), shown);
+        continue;
+      }
+      // If the nodes that hang cannot help any more, they are not waited for.
+      const waited = count("grant", "hang", "lose-reply") >= quorum;
+      const silent = waited ? count("fail", "hang", "lose-reply") : count("fail");
+      assertEquals(result instanceof QuorumError, silent > nodeCount - quorum, shown);
+      assertEquals(result === undefined, silent <= nodeCount - quorum, shown);
+      assertLessOrEqual(passedMs, waited ? NODE_TIMEOUT_MS + 1 : 0, shown);
+      cluster.resume();
+      await cluster.advance(0);
+      const left = answers.map((answer) => answer === "deny" ? "other" : undefined);
+      assertEquals(cluster.holders(), left, shown);
     }
   });
 }
 
-Deno.test("refusalNow() counts every kind of vote in its message", async () => {
-  const bench = new Bench(5);
-  bench.cluster.nodes[1].set("a", "other");
-  bench.cluster.set("fail", 2);
-  bench.cluster.set("hang", 3, 4);
-  const call = bench.call({ nodeTimeoutMs: 30 });
-  assertEquals(await bench.attempt(call), undefined);
-  const error = bench.refusal(call);
+Deno.test("acquire() waits for no more than a quorum of many nodes, whatever the others do", async () => {
+  for (const nodeCount of [5, 6, 7, 31]) {
+    for (const mode of ["fail", "hang", "throw", "lose-reply"] as const) {
+      const cluster = new Cluster(nodeCount);
+      const quorum = quorumSize(nodeCount);
+      cluster.set(mode, ...Array(nodeCount - quorum).keys());
+      const startMs = cluster.nowMs;
+      assert((await cluster.lock()).held);
+      assertEquals(cluster.nowMs, startMs);
+    }
+  }
+});
+
+Deno.test("acquire() counts every kind of vote in its error, with the nodes' errors as the cause", async () => {
+  const cluster = new Cluster(7);
+  cluster.nodes[1].set("a", "other");
+  cluster.set("fail", 2);
+  cluster.nodes[3].quarantined = true;
+  cluster.set("hang", 4, 5, 6);
+  const error = await cluster.refusal({ waitMs: 0, nodeTimeoutMs: 30, restartGuardMs: 5_000 });
   assertInstanceOf(error, QuorumError);
   assertEquals(
     error.message,
-    'Cannot acquire lock "a": 1 of 5 nodes granted it, 1 denied, 1 failed, 2 timed out, 3 are needed; first error: node2 is down',
+    'Cannot acquire lock "a": 1 of 7 nodes granted it, 1 denied, 1 failed, 3 timed out, 1 quarantined, 4 are needed; first error: node2 is down',
   );
-  assertEquals(error.votes.map(({ outcome, elapsedMs }) => [outcome, elapsedMs]), [
-    ["granted", 0],
-    ["denied", 0],
-    ["failed", 0],
-    ["timed-out", 30],
-    ["timed-out", 30],
-  ]);
+  const votes = error.votes.map(({ outcome, elapsedMs }) => `${outcome} ${elapsedMs}`);
+  const inTime = ["granted 0", "denied 0", "failed 0", "quarantined 0"];
+  assertEquals(votes, [...inTime, ...Array(3).fill("timed-out 30")]);
   assertInstanceOf(error.cause, AggregateError);
   assertEquals(error.cause.message, "node2: node2 is down");
 });
 
-Deno.test("refusalNow() for others alone has no cause", async () => {
-  const bench = new Bench();
-  for (const node of bench.cluster.nodes) node.set("a", "other");
-  const call = bench.call();
-  await bench.attempt(call);
-  const error = bench.refusal(call);
-  assertInstanceOf(error, LockHeldError);
-  assertEquals(
-    error.message,
-    'Cannot acquire lock "a": someone else holds it; 0 of 3 nodes granted it, 3 denied, 2 are needed',
-  );
-  assertEquals(error.cause, undefined);
+Deno.test("acquire() with nodes in quarantine gets no lock and leaves no key, unless the call has no guard", async () => {
+  const cluster = new Cluster(3, { waitMs: 0, restartGuardMs: 5_000 });
+  for (const node of cluster.nodes) node.quarantined = true;
+  assertInstanceOf(await cluster.refusal(), QuorumError);
+  await runMicrotasks();
+  assertEquals(cluster.holders(), [undefined, undefined, undefined]);
+  const lock = await cluster.lock({ restartGuardMs: 0 });
+  assertEquals(await cluster.settle(lock.release()), true);
+  for (const node of cluster.nodes.slice(0, 2)) node.set("a", "other");
+  assertInstanceOf(await cluster.refusal(), LockHeldError); // a majority says so
 });
 
-Deno.test("attempt() names resources, not keys, in errors and events", async () => {
-  const bench = new Bench(1);
-  const call = bench.call({ keyPrefix: "app:" }, ["a", "b"]);
-  bench.cluster.nodes[0].set("app:b", "other");
-  await bench.attempt(call);
-  const error = bench.refusal(call);
-  assertEquals(bench.cluster.nodes[0].calls[0].keys, ["app:a", "app:b"]);
+Deno.test("acquire() names resources, not keys, in errors and events", async () => {
+  const cluster = new Cluster(3, { keyPrefix: "app:", waitMs: 0 });
+  cluster.occupy("app:b");
+  const error = await cluster.refusal({}, ["a", "b"]);
+  assertEquals(cluster.nodes[0].calls[0].keys, ["app:a", "app:b"]);
+  assertInstanceOf(error, LockHeldError);
   assertEquals(error.resources, ["a", "b"]);
-  assertEquals(
-    error.message,
-    'Cannot acquire locks "a", "b": someone else holds it; 0 of 1 node granted it, 1 denied, 1 is needed',
-  );
-  assertEquals(bench.cluster.events.map((event) => "resources" in event && event.resources), [
-    ["a", "b"],
-    ["a", "b"],
-  ]);
+  assert(error.message.startsWith('Cannot acquire locks "a", "b": someone else holds it; '));
+  assert(error.message.endsWith(DENIED));
+  const named = cluster.events.map((event) => "resources" in event && event.resources);
+  assertEquals(named, [["a", "b"], ["a", "b"]]);
+});
+
+// Validity
+
+Deno.test("acquire() counts validity from before the first byte", async () => {
+  const cluster = new Cluster();
+  for (const node of cluster.nodes) [node.requestMs, node.replyMs] = [10, 15];
+  const lock = await cluster.lock();
+  assertEquals(lock.remainingMs(), VALIDITY_MS - 25);
+  assertEquals(lock.votes.map(({ elapsedMs }) => elapsedMs).slice(0, 2), [25, 25]);
 });
 
 const LEAST_MS = expiryMarginMs(VALIDITY_MS) + 0.25;
 
-for (
-  const [passedMs, won] of [[VALIDITY_MS - LEAST_MS, true], [
-    VALIDITY_MS - LEAST_MS + 0.25,
-    false,
-  ]] as const
-) {
-  Deno.test(`attempt() ${won ? "wins" : "does not win"} by grants that are concluded after ${passedMs} ms`, async () => {
-    const bench = new Bench();
-    const call = bench.call();
-    const ask = call.ask.bind(call);
-    call.ask = async (round) => {
-      await ask(round);
-      bench.cluster.clock.block(passedMs);
-    };
-    const held = await bench.attempt(call);
-    assertEquals(held?.remainingMs(), won ? LEAST_MS : undefined);
-    if (!won) assertEquals(call.isUnanswered(bench.denied), true);
-    assertEquals(bench.steps[0], won ? ["acquire"] : ["acquire", "release"]);
+for (const [leftMs, won] of [[LEAST_MS, true], [LEAST_MS - 0.25, false]] as const) {
+  Deno.test(`acquire() ${won ? "wins" : "does not win"} by grants that are concluded after ${VALIDITY_MS - leftMs} ms`, async () => {
+    const cluster = new Cluster();
+    cluster.nodes[0].before.acquire = () => cluster.clock.block(VALIDITY_MS - leftMs);
+    const acquiring = cluster.redlock.acquire("a", { waitMs: 0 });
+    if (won) {
+      assertEquals((await cluster.settle(acquiring)).remainingMs(), LEAST_MS);
+      assertEquals(cluster.steps[0], "acquire");
+    } else {
+      assertEquals(
+        (await cluster.rejection(acquiring)).message,
+        'Cannot acquire lock "a": 3 of 3 nodes granted it, 2 are needed, but too late for its validity',
+      );
+      assertEquals(cluster.steps, Array(3).fill("acquire release"));
+    }
   });
 }
 
-Deno.test("attempt() without a lock releases under the attempt's value but where nothing was set, and waits for none", async () => {
-  const bench = new Bench();
-  bench.cluster.nodes[0].set("a", "other");
-  bench.cluster.set("hang", 1);
-  bench.cluster.set("fail", 2);
-  const call = bench.call();
-  assertEquals(await bench.attempt(call), undefined);
-  assertEquals(bench.steps, [["acquire"], ["acquire", "release"], ["acquire", "release"]]);
-  for (const { calls: [acquire, release] } of bench.cluster.nodes.slice(1)) {
-    assertEquals(release.value, acquire.value);
+for (const [stepMs, leftMs] of [[60_000, undefined], [-60_000, VALIDITY_MS - 20]] as const) {
+  Deno.test(`acquire() during which the wall clock steps by ${stepMs} ms has ${leftMs ?? "no"} ms left`, async () => {
+    const cluster = new Cluster();
+    for (const node of cluster.nodes) node.replyMs = 20;
+    const trying = cluster.redlock.tryAcquire("a");
+    await runMicrotasks();
+    cluster.clock.stepWall(stepMs); // ahead, as also after the machine slept
+    if (leftMs) return assertEquals((await cluster.settle(trying))?.remainingMs(), leftMs);
+    assertInstanceOf(await cluster.rejection(trying), QuorumError);
+    await runMicrotasks();
+    assertEquals(cluster.holders(), [undefined, undefined, undefined]);
+  });
+}
+
+Deno.test("acquire() waits for a node no longer than nodeTimeoutMs, nor than the validity", async () => {
+  for (
+    const [options, soonestMs, latestMs] of [
+      [{ nodeTimeoutMs: 30 }, 30, 30],
+      [{ nodeTimeoutMs: 5_000, ttlMs: 100 }, 90, 100],
+    ] as const
+  ) {
+    const cluster = new Cluster();
+    cluster.set("hang", 0, 1);
+    const startMs = cluster.nowMs;
+    await cluster.refusal({ waitMs: 0, ...options });
+    const passedMs = cluster.nowMs - startMs;
+    assert(passedMs >= soonestMs && passedMs <= latestMs, `${passedMs}`);
   }
-  assertEquals([bench.cluster.wheel.size, bench.cluster.clock.timersAlive], [0, 0]);
 });
 
-Deno.test("attempt() asks each time under a value of its own", async () => {
-  const bench = new Bench(1);
-  const call = bench.call();
-  bench.cluster.nodes[0].set("a", "other");
-  await bench.attempt(call);
-  await bench.attempt(call);
-  const values = bench.cluster.nodes[0].asked("acquire").map(({ value }) => value);
-  assertEquals(values, bench.cluster.values);
-  assertEquals(new Set(values).size, 2);
+// Attempt after attempt
+
+Deno.test("acquire() undoes each attempt under its own value before the next, but where nothing was set", async () => {
+  const cluster = new Cluster(3, { notify: false });
+  for (const node of cluster.nodes.slice(0, 2)) node.set("a", "other", 2_000);
+  const lock = await cluster.lock();
+  const { values } = cluster;
+  assert(values.length > 3 && new Set(values).size === values.length);
+  const [denying, , granting] = cluster.nodes.map(({ calls }) => {
+    return calls.map(({ operation, value }) => `${operation} ${value}`);
+  });
+  assertEquals(denying, values.map((value) => `acquire ${value}`));
+  const expected = values.flatMap((value) => [`acquire ${value}`, `release ${value}`]);
+  assertEquals(granting, expected.slice(0, -1));
+  assertEquals(cluster.holders(), Array(3).fill(lock.value));
+  assertEquals(lock.value, values.at(-1));
 });
 
-for (
-  const [autoExtend, byDefault, extended] of [
-    [undefined, false, false],
-    [undefined, true, true],
-    [false, true, false],
-    [true, false, true],
-  ]
-) {
-  Deno.test(`LockCall with an autoExtend of ${autoExtend} where ${byDefault} is usual ${extended ? "extends" : "does not extend"} its lock`, async () => {
-    const bench = new Bench();
-    const held = await bench.settle(bench.acquire(bench.call({ autoExtend }, ["a"], byDefault)));
-    await bench.cluster.clock.advance(500);
-    assertEquals(held.extensions, extended ? 1 : 0);
+for (const [waitMs, attempts] of [[0, 1], [1, 2], [100, 2], [101, 3]] as const) {
+  Deno.test(`acquire() with a waitMs of ${waitMs} and a delay of 100 makes ${attempts} attempts, the last at the end`, async () => {
+    const cluster = new Cluster(1, { retryDelayMs: 100, retryDelayMaxMs: 100, notify: false });
+    cluster.fraction = 1;
+    cluster.occupy();
+    const startMs = cluster.nowMs;
+    assertInstanceOf(await cluster.refusal({ waitMs }), LockHeldError);
+    assertEquals([cluster.asked(), cluster.nowMs - startMs], [[attempts], waitMs]);
+    assertEquals(cluster.nodes[0].asked("acquire").at(-1)?.atMs, startMs + waitMs);
   });
 }
 
-// Events
+Deno.test("acquire() does not hang with a retryDelayMs of 0, however often it tries", async () => {
+  const cluster = new Cluster(1);
+  cluster.nodes[0].set("a", "other", 1_500);
+  cluster.nodes[0].replyMs = 1;
+  const acquiring = cluster.redlock.acquire("a", { retryDelayMs: 0, retryDelayMaxMs: 1 });
+  assert((await cluster.settle(acquiring, 3_000)).held);
+});
 
-Deno.test("acquireInTurn() reports each attempt with its own time, and the end with the call's", async () => {
-  const bench = new Bench(1);
-  const [node] = bench.cluster.nodes;
+// What it reports
+
+Deno.test("acquire() reports each attempt with its own time, and the end with the call's", async () => {
+  const cluster = new Cluster(1, { retryDelayMs: 100, notify: false });
+  const [node] = cluster.nodes;
   node.set("a", "other", 105);
   node.replyMs = 10;
-  bench.cluster.fraction = 1;
-  const held = await bench.settle(bench.acquire(bench.call({ retryDelayMs: 100 })));
-  assertEquals(held.remainingMs(), VALIDITY_MS - 10);
-  assertEquals(bench.cluster.eventTypes, ["attempt", "attempt", "acquired"]);
-  const [first, second, acquired] = bench.cluster.events;
+  cluster.fraction = 1;
+  const lock = await cluster.lock();
+  assertEquals(lock.remainingMs(), VALIDITY_MS - 10);
+  const [first, second, acquired, ...others] = cluster.events;
   assert(first.type === "attempt" && second.type === "attempt" && acquired.type === "acquired");
+  assertEquals(others, []);
   assertEquals([first.attempt, first.granted, first.elapsedMs], [1, false, 10]);
   assertEquals(first.votes, [{ node: "node0", outcome: "denied", elapsedMs: 10 }]);
   assertEquals([second.attempt, second.granted, second.elapsedMs], [2, true, 10]);
   assertEquals([acquired.attempts, acquired.elapsedMs], [2, 120]);
-  assertEquals(acquired.remainingMs, VALIDITY_MS - 10);
+  assertEquals([acquired.remainingMs, acquired.resources], [VALIDITY_MS - 10, ["a"]]);
 });
 
-Deno.test("acquireInTurn() reports a call that ended without a lock: attempts, votes and the call's time", async () => {
-  const bench = new Bench(1);
-  bench.cluster.nodes[0].set("a", "other");
-  bench.cluster.fraction = 1;
-  const acquiring = bench.acquire(bench.call({ retryDelayMs: 100, waitMs: 250 }));
-  const error = await bench.settle(assertRejects(() => acquiring, LockHeldError));
-  const denied = bench.cluster.events.at(-1);
-  assert(denied?.type === "denied");
-  assertEquals([denied.reason, denied.attempts, denied.elapsedMs], ["held", 3, 250]);
-  assertEquals([denied.resources, denied.votes], [["a"], error.votes]);
+Deno.test("acquire() that ends without a lock reports its attempts, votes and time, and why", async () => {
+  for (const reason of ["held", "no-quorum"] as const) {
+    const cluster = new Cluster(1, { retryDelayMs: 100, waitMs: 250, notify: false });
+    if (reason === "held") cluster.occupy();
+    else cluster.set("fail");
+    cluster.fraction = 1;
+    const error = await cluster.refusal();
+    assert(error instanceof LockHeldError || error instanceof QuorumError);
+    const denied = cluster.events.at(-1);
+    assert(denied?.type === "denied");
+    assertEquals([denied.reason, denied.attempts, denied.elapsedMs], [reason, 3, 250]);
+    assertEquals([denied.resources, denied.votes], [["a"], error.votes]);
+  }
 });
 
-Deno.test("attempt() without a listener fails as one with a listener does", async () => {
-  const bench = new Bench(1);
-  bench.cluster.set("fail", 0);
-  const call = bench.call({ onEvent: undefined });
-  assertEquals(await bench.attempt(call), undefined);
-  assertInstanceOf(bench.refusal(call), QuorumError);
-  assertEquals(bench.cluster.events, []);
+Deno.test("acquire() without a listener fails as one with a listener does", async () => {
+  const cluster = new Cluster(1, { onEvent: undefined, waitMs: 0 });
+  cluster.set("fail");
+  assertInstanceOf(await cluster.refusal(), QuorumError);
 });
 
-Deno.test("attempt() aborted by the listener that hears of the lock tells that it is lost", async () => {
-  const bench = new Bench();
-  const controller = new AbortController();
-  const heard: string[] = [];
-  const reason = new Error("changed my mind");
-  const call = bench.call({
-    signal: controller.signal,
-    onEvent: ({ type }) => {
-      heard.push(type);
-      if (type === "acquired") controller.abort(reason);
-    },
-  });
-  const error = await assertRejects(() => bench.attempt(call));
-  assertStrictEquals(error, reason);
-  await runMicrotasks();
-  assertEquals(heard, ["attempt", "acquired", "lost"]);
-  assertEquals(bench.cluster.holders("a"), Array(3).fill(undefined));
+Deno.test("acquire() and using() extend the lock if autoExtend says so, and using() by default", async () => {
+  for (const [autoExtend, used, acquired] of [[undefined, 1, 0], [false, 0, 0], [true, 1, 1]]) {
+    const cluster = new Cluster(3, { autoExtend: autoExtend as boolean | undefined });
+    const { redlock, clock } = cluster;
+    const extensions = redlock.using("a", async (lock) => {
+      await clock.advance(500);
+      return lock.extensions;
+    });
+    const lock = await cluster.lock({}, "b");
+    assertEquals(await cluster.settle(extensions), used);
+    assertEquals([lock.extensions, lock.held], [acquired, true]);
+  }
 });
 
-// Ends
-
-Deno.test("attempt() of a closed client asks nobody, and has no votes", async () => {
-  const bench = new Bench();
-  bench.client.closed = true;
-  const error = await assertRejects(() => bench.acquire(bench.call()), RedlockError);
-  assertEquals(error.message, 'Cannot acquire lock "a": the lock client is closed');
-  assertEquals([error.code, error.resources, error.votes], ["CLOSED", ["a"], []]);
-  assertEquals(bench.steps, [[], [], []]);
+Deno.test("a lock that was released lets the next client in at once", async () => {
+  const cluster = new Cluster();
+  const lock = await cluster.lock();
+  const peer = cluster.peer();
+  assertEquals(await cluster.settle(peer.tryAcquire("a")), undefined);
+  await cluster.settle(lock.release());
+  assertEquals((await cluster.settle(peer.tryAcquire("a", { ttlMs: TTL_MS })))?.held, true);
 });
-
-Deno.test("attempt() whose client closes during the attempt gives back what it won, and says how it was answered", async () => {
-  const bench = new Bench();
-  for (const node of bench.cluster.nodes) node.replyMs = 10;
-  const acquiring = bench.acquire(bench.call());
-  const rejected = assertRejects(() => acquiring, RedlockError);
-  await runMicrotasks();
-  bench.client.closed = true;
-  const error = await bench.settle(rejected);
-  assertEquals(error.code, "CLOSED");
-  assertEquals(error.votes.map(({ outcome }) => outcome), ["granted", "granted"]);
-  await runMicrotasks();
-  assertEquals(bench.cluster.holders("a"), Array(3).fill(undefined));
-  assertEquals(bench.cluster.eventTypes, ["attempt"]);
-});
-
-Deno.test("attempt() prefers the signal's reason where the client is closed too", async () => {
-  const bench = new Bench();
-  bench.client.closed = true;
-  const reason = new Error("changed my mind");
-  const call = bench.call({ signal: AbortSignal.abort(reason) });
-  assertStrictEquals(await assertRejects(() => bench.acquire(call)), reason);
-});
-
-for (const [waitMs, attempts] of [[0, 1], [1, 2], [100, 2], [101, 3]] as const) {
-  Deno.test(`LockCall with a waitMs of ${waitMs} and a delay of 100 makes ${attempts} attempts`, async () => {
-    const bench = new Bench(1);
-    bench.cluster.nodes[0].set("a", "other");
-    bench.cluster.fraction = 1;
-    const options = { waitMs, retryDelayMs: 100, retryDelayMaxMs: 100 };
-    const acquiring = bench.acquire(bench.call(options));
-    const startMs = bench.cluster.clock.monotonicMs();
-    await bench.settle(assertRejects(() => acquiring, LockHeldError));
-    assertEquals(bench.cluster.nodes[0].asked("acquire").length, attempts);
-    assertEquals(bench.cluster.clock.monotonicMs() - startMs, waitMs);
-  });
-}

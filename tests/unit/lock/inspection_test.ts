@@ -1,76 +1,66 @@
 import { assert, assertEquals, assertInstanceOf, assertRejects } from "@std/assert";
 import { QuorumError } from "../../../src/errors.ts";
-import { inspect, type Inspection } from "../../../src/lock/inspection.ts";
+import type { Inspection } from "../../../src/lock/inspection.ts";
 import type { KeyState } from "../../../src/quorum/lock_node.ts";
 import { quorumSize } from "../../../src/quorum/quorum.ts";
-import { type ClientState, createClientState } from "../../../src/client_state.ts";
-import { TimerWheel } from "../../../src/time/timer_wheel.ts";
-import { advanceUntil, FakeClock, runMicrotasks } from "../../support/fake_clock.ts";
-import { FakeNode, type Mode } from "../../support/fake_nodes.ts";
+import { Cluster } from "../../support/cluster.ts";
+import { runMicrotasks } from "../../support/fake_clock.ts";
+import type { Mode } from "../../support/keyspace_node.ts";
 
 const TIMEOUT_MS = 50;
 
-/** What a node says of the key: nothing is there, somebody's value is, or it cannot tell. */
-type Saying = "free" | "alice" | "bob" | Exclude<Mode, "answer">;
+/**
+ * What a node has under the key, as a word: nothing, a key of Alice's or of Bob's with or without a TTL, or it cannot
+ * tell.
+ */
+type State = string;
 
-/** Nodes on faked time, each of which says what it is to. */
-class Bench {
-  readonly clock = new FakeClock();
-  readonly wheel = new TimerWheel(this.clock);
-  readonly nodes: FakeNode[];
-  readonly electorate: ClientState;
-
-  constructor(sayings: readonly Saying[]) {
-    this.nodes = sayings.map((saying, index) => {
-      const node = new FakeNode(`node${index}`, this.clock);
-      if (saying === "alice" || saying === "bob") node.set("key", saying, 1_000 + index);
-      else if (saying !== "free") node.mode = saying;
-      return node;
-    });
-    this.electorate = createClientState(this.wheel, this.nodes);
-  }
-
-  start(): Promise<Inspection> {
-    return inspect(this.electorate, "resource", "key", TIMEOUT_MS);
-  }
-
-  /** What comes of inspecting; an error is returned. */
-  async outcome(inspecting = this.start()): Promise<Inspection | QuorumError> {
-    const settled = inspecting.catch((error) => error);
-    const outcome = await advanceUntil(this.clock, settled, 10_000, 1);
-    assertEquals([this.wheel.size, this.clock.timersAlive], [0, 0]);
-    return outcome;
-  }
+/** A cluster whose nodes have these states, in words. */
+function clusterOf(states: State): Cluster {
+  const words = states.split(" ");
+  const cluster = new Cluster(words.length, { nodeTimeoutMs: TIMEOUT_MS });
+  words.forEach((state, index) => {
+    const node = cluster.nodes[index];
+    const [, name, ttl] = /^(alice|bob)(\d*)$/u.exec(state) ?? [];
+    if (name) node.set("a", name, ttl ? Number(ttl) : Infinity);
+    else if (state !== "free") node.mode = state as Mode;
+  });
+  return cluster;
 }
 
-/** Inspects nodes that say this; it must come to a result. */
-async function inspected(...sayings: Saying[]): Promise<Inspection> {
-  const outcome = await new Bench(sayings).outcome();
+/** What comes of inspecting; an error is returned. */
+async function outcomeOf(
+  cluster: Cluster,
+  inspecting: Promise<Inspection> = cluster.redlock.inspect("a"),
+): Promise<Inspection | QuorumError> {
+  const outcome = await cluster.settle(inspecting.catch((error) => error));
+  assertEquals(cluster.timers, [0, 0]);
+  return outcome;
+}
+
+/** Inspects nodes of these states; it must come to a result. */
+async function inspected(states: State): Promise<Inspection> {
+  const outcome = await outcomeOf(clusterOf(states));
   assert(!(outcome instanceof Error), `${outcome}`);
   return outcome;
 }
 
-/** Inspects nodes that say this; it must be impossible to tell. */
-async function failure(...sayings: Saying[]): Promise<QuorumError> {
-  const outcome = await new Bench(sayings).outcome();
-  assertInstanceOf(outcome, QuorumError);
-  return outcome;
+function verdict(outcome: Inspection | QuorumError): "held" | "free" | "unknown" {
+  return outcome instanceof QuorumError ? "unknown" : outcome.held ? "held" : "free";
 }
 
-/** Every way for `count` nodes to say one of `sayings` each. */
-function combinations<T>(sayings: readonly T[], count: number): T[][] {
+/** Every way for `count` nodes to have one of `states` each. */
+function combinations(states: readonly State[], count: number): State[][] {
   if (count === 0) return [[]];
-  return combinations(sayings, count - 1).flatMap((rest) =>
-    sayings.map((saying) => [...rest, saying])
-  );
+  return combinations(states, count - 1).flatMap((rest) => states.map((state) => [...rest, state]));
 }
 
-/** What may be said of keys, when a node that cannot tell may have any of them. */
-function possible(sayings: readonly Saying[], quorum: number): Set<"held" | "free"> {
-  const worlds = sayings.reduce<Saying[][]>((worlds, saying) => {
-    const known = saying === "free" || saying === "alice" || saying === "bob";
-    const states: Saying[] = known ? [saying] : ["free", "alice", "bob"];
-    return worlds.flatMap((world) => states.map((state) => [...world, state]));
+/** What may be true of keys, if a node that cannot tell may have any of them. */
+function possible(states: readonly State[], quorum: number): Set<"held" | "free"> {
+  const known = ["free", "alice", "bob"];
+  const worlds = states.reduce<State[][]>((worlds, state) => {
+    const each = known.includes(state) ? [state] : known;
+    return worlds.flatMap((world) => each.map((state) => [...world, state]));
   }, [[]]);
   return new Set(worlds.map((world) => {
     const held = ["alice", "bob"].some((value) => {
@@ -81,277 +71,189 @@ function possible(sayings: readonly Saying[], quorum: number): Set<"held" | "fre
 }
 
 for (const nodeCount of [1, 2, 3]) {
-  Deno.test(`inspect() of ${nodeCount} tells held from free exactly where the answers leave no doubt, for every combination`, async () => {
-    const sayings = ["free", "alice", "bob", "fail", "hang", "throw"] as const;
-    for (const said of combinations<Saying>(sayings, nodeCount)) {
-      const outcome = await new Bench(said).outcome();
-      const told = outcome instanceof QuorumError ? "unknown" : outcome.held ? "held" : "free";
-      const [first, ...others] = possible(said, quorumSize(nodeCount));
-      assertEquals(told, others.length > 0 ? "unknown" : first, said.join(", "));
+  Deno.test(`inspect() of ${nodeCount} nodes tells held from free exactly if the answers leave no doubt, for every combination`, async () => {
+    const all = ["free", "alice", "bob", "fail", "hang", "throw"];
+    for (const states of combinations(all, nodeCount)) {
+      const outcome = await outcomeOf(clusterOf(states.join(" ")));
+      const [first, ...others] = possible(states, quorumSize(nodeCount));
+      assertEquals(verdict(outcome), others.length > 0 ? "unknown" : first, states.join(" "));
+      if (!(outcome instanceof Error)) assertEquals(outcome.remainingMs > 0, outcome.held);
     }
   });
 }
 
 for (
-  const [sayings, told] of [
-    ["alice alice alice free free", "held"],
-    ["alice alice alice hang fail", "held"],
-    ["alice bob alice bob alice", "held"],
-    ["alice alice free free bob", "free"],
-    ["alice bob fail free free", "free"],
-    ["free free free hang hang", "free"],
-    ["alice free free free hang", "free"],
-    ["alice alice bob bob free", "free"],
-    ["alice alice free free hang", "unknown"],
-    ["alice free free hang fail", "unknown"],
-    ["alice alice bob bob throw", "unknown"],
-    ["free free hang hang hang", "unknown"],
-    ["fail fail fail fail fail", "unknown"],
+  const [told, states] of [
+    ["held", "alice alice alice free free"],
+    ["held", "alice alice alice hang fail"],
+    ["held", "alice bob alice bob alice"],
+    ["free", "alice alice free free bob"],
+    ["free", "alice bob fail free free"],
+    ["free", "free free free hang hang"],
+    ["free", "alice free free free hang"],
+    ["free", "alice alice bob bob free"],
+    ["unknown", "alice alice free free hang"],
+    ["unknown", "alice free free hang fail"],
+    ["unknown", "alice alice bob bob throw"],
+    ["unknown", "free free hang hang hang"],
+    ["unknown", "fail fail fail fail fail"],
   ] as const
 ) {
-  Deno.test(`inspect() of five is ${told} where they say ${sayings}`, async () => {
-    const outcome = await new Bench(sayings.split(" ") as Saying[]).outcome();
-    const actual = outcome instanceof QuorumError ? "unknown" : outcome.held ? "held" : "free";
-    assertEquals(actual, told);
+  Deno.test(`inspect() of five nodes is ${told} if they answer ${states}`, async () => {
+    assertEquals(verdict(await outcomeOf(clusterOf(states))), told);
   });
 }
 
-// What it says
-
-Deno.test("inspect() votes held if the key is there, free if it is missing, and says why if a node fails", async () => {
-  const { votes } = await inspected("alice", "alice", "free", "alice", "fail");
-  assertEquals(votes.map(({ node, outcome }) => [node, outcome]), [
-    ["node0", "held"],
-    ["node1", "held"],
-    ["node2", "free"],
-    ["node3", "held"],
-    ["node4", "failed"],
-  ]);
-  assertEquals(votes.map(({ error }) => error?.message), [
-    ...Array(4).fill(undefined),
-    "node4 is down",
-  ]);
-});
-
-Deno.test("inspect() votes tell how long each answer took", async () => {
-  const bench = new Bench(["free", "free", "free", "hang", "fail"]);
-  bench.nodes[1].replyMs = 20;
-  const outcome = await bench.outcome();
-  assert(!(outcome instanceof Error));
-  assertEquals(outcome.votes.map(({ elapsedMs }) => elapsedMs), [0, 20, 0, TIMEOUT_MS, 0]);
-});
-
-Deno.test("inspect() shows no value of a lock", async () => {
-  const shown = Deno.inspect(await inspected("alice", "alice", "bob"), { depth: 5 });
-  assertEquals(/alice|bob/u.test(shown), false);
-});
-
-Deno.test("inspect() asks each node once, for the key", async () => {
-  const bench = new Bench(["free", "alice", "fail"]);
-  await bench.outcome();
-  for (const { calls } of bench.nodes) {
-    assertEquals(calls.map(({ operation, keys }) => [operation, keys]), [["inspect", ["key"]]]);
-  }
-});
-
-Deno.test("inspect() that can't tell names the resource, counts the votes and gives the causes", async () => {
-  const error = await failure("alice", "fail", "hang", "free", "throw");
-  assertEquals(
-    error.message,
-    'Cannot inspect lock "resource": 2 of 5 nodes answered, 1 held, 1 free, 2 failed, 1 timed out, 3 are needed; first error: node1 is down',
-  );
-  assertEquals([error.code, error.resources], ["NO_QUORUM", ["resource"]]);
-  assertEquals(error.votes.map(({ outcome }) => outcome), [
-    "held",
-    "failed",
-    "timed-out",
-    "free",
-    "failed",
-  ]);
-  assertInstanceOf(error.cause, AggregateError);
-  assertEquals(error.cause.message, "node1: node1 is down; node4: node4 threw");
-});
-
-Deno.test("inspect() that can't tell for time-outs alone has no cause", async () => {
-  assertEquals((await failure("hang", "hang", "free")).cause, undefined);
-});
-
 for (
-  const [thrown, message] of [["a text", "a text"], [undefined, "undefined"], [
-    null,
-    "null",
-  ]] as const
-) {
-  Deno.test(`inspect() makes an error of ${Deno.inspect(thrown)} that a node rejects with`, async () => {
-    const bench = new Bench(["fail"]);
-    bench.nodes[0].inspect = () => Promise.reject(thrown);
-    const error = await bench.outcome();
-    assertInstanceOf(error, QuorumError);
-    assertInstanceOf(error.votes[0].error, Error);
-    assertEquals(error.votes[0].error.message, message);
-  });
-}
-
-// For how long
-
-for (
-  const [remainders, remainingMs] of [
-    [[100], 100],
-    [[100, 200], 100],
-    [[100, 200, 300], 200],
-    [[300, 100, 200], 200],
-    [[200, 300, undefined], 200],
-    [[100, 700, 300, 900, 500], 500],
-    [[100, 700, 300, undefined, undefined], 100],
-    [[100, 700, 300, 900, undefined], 300],
-    [[Infinity, 50, Infinity], Infinity],
-    [[Infinity, 50, 80], 80],
-    [[Infinity, 50, undefined], 50],
-    [[0.25, 0.5, undefined], 0.25],
+  const [states, remainingMs] of [
+    ["alice100", 100],
+    ["alice100 alice200", 100],
+    ["alice300 alice100 alice200", 200],
+    ["alice200 alice300 free", 200],
+    ["alice100 alice200 fail", 200], // which may have the key for as long as any other
+    ["alice100 alice700 alice300 alice900 alice500", 500],
+    ["alice100 alice700 alice300 free free", 100],
+    ["alice100 bob9000 alice101 bob9000 alice102", 100],
+    ["alice alice50 alice", Infinity],
+    ["alice alice50 alice80", 80],
+    ["alice alice50 free", 50],
   ] as const
 ) {
-  const shown = remainders.map((ttlMs) => ttlMs ?? "no").join(", ");
-  Deno.test(`inspect() of keys that live for ${shown} ms says ${remainingMs}, the quorum-th longest`, async () => {
-    const bench = new Bench(remainders.map(() => "free"));
-    remainders.forEach((ttlMs, index) => {
-      if (ttlMs !== undefined) bench.nodes[index].set("key", "alice", ttlMs);
-    });
-    const outcome = await bench.outcome();
-    assert(!(outcome instanceof Error));
+  Deno.test(`inspect() of ${states} has ${remainingMs} ms left, the quorum-th longest of its holder's keys`, async () => {
+    const outcome = await inspected(states);
     assertEquals([outcome.held, outcome.remainingMs], [true, remainingMs]);
   });
 }
 
-Deno.test("inspect() takes a node that fails to hold the key for as long as any other", async () => {
-  const bench = new Bench(["free", "free", "fail"]);
-  [100, 200].forEach((ttlMs, index) => bench.nodes[index].set("key", "alice", ttlMs));
-  const outcome = await bench.outcome();
-  assert(!(outcome instanceof Error));
-  assertEquals([outcome.held, outcome.remainingMs], [true, 200]);
-});
+// What it reports
 
-Deno.test("inspect() counts only the keys of the value that holds it", async () => {
-  const bench = new Bench(["alice", "bob", "alice", "bob", "alice"]);
-  for (const number of [1, 3]) bench.nodes[number].set("key", "bob", 9_000);
-  [0, 2, 4].forEach((number, index) => bench.nodes[number].set("key", "alice", 100 + index));
-  const outcome = await bench.outcome();
-  assert(!(outcome instanceof Error));
-  assertEquals([outcome.held, outcome.remainingMs], [true, 100]);
-});
-
-Deno.test("inspect() says 0 ms where nobody holds it, whatever stands on a minority", async () => {
-  assertEquals((await inspected("alice", "free", "free")).remainingMs, 0);
-});
-
-// What no lock library set
-
-for (
-  const [ttlMs, type, foreign] of [
-    [500, undefined, undefined],
-    [Infinity, undefined, "has no TTL, so no lock library set it"],
-    [500, "list", "holds a list, so no lock library set it"],
-    [Infinity, "hash", "holds a hash and has no TTL, so no lock library set it"],
-  ] as const
-) {
-  Deno.test(`inspect() of a key with a TTL of ${ttlMs} ms and a ${type ?? "string"} in it: ${foreign}`, async () => {
-    const bench = new Bench(["free", "free", "free"]);
-    for (const node of bench.nodes.slice(1)) node.set("key", "", ttlMs, type);
-    const outcome = await bench.outcome();
-    assert(!(outcome instanceof Error));
-    assertEquals([outcome.held, outcome.remainingMs, outcome.foreign], [true, ttlMs, foreign]);
+Deno.test("inspect() asks each node once for the key, and reports what it answered, in which time, and no value", async () => {
+  const cluster = clusterOf("free free free hang fail");
+  for (const node of cluster.nodes.slice(0, 2)) node.set("app:a", "alice");
+  cluster.nodes[1].replyMs = 20;
+  const inspecting = cluster.redlock.inspect("a", { keyPrefix: "app:" });
+  const outcome = await cluster.rejection(inspecting) as QuorumError;
+  const votes = outcome.votes.map(({ node, outcome, elapsedMs, error }) => {
+    return [node, outcome, elapsedMs, error?.message];
   });
-}
+  assertEquals(votes, [
+    ["node0", "held", 0, undefined],
+    ["node1", "held", 20, undefined],
+    ["node2", "free", 0, undefined],
+    ["node3", "timed-out", TIMEOUT_MS, undefined],
+    ["node4", "failed", 0, "node4 is down"],
+  ]);
+  for (const { calls } of cluster.nodes) {
+    assertEquals(calls.map(({ operation, keys }) => [operation, keys]), [["inspect", ["app:a"]]]);
+  }
+  const shown = Deno.inspect([outcome, await inspected("alice alice bob")], { depth: 5 });
+  assertEquals(/alice|bob/u.test(shown), false);
+  cluster.resume(); // too late
+  await runMicrotasks();
+  assertEquals(outcome.votes[3].outcome, "timed-out");
+});
 
-Deno.test("inspect() says nothing of a key of another type on a minority of nodes", async () => {
-  const bench = new Bench(["free", "free", "free"]);
-  bench.nodes[0].set("key", "", Infinity, "list");
-  const outcome = await bench.outcome();
-  assert(!(outcome instanceof Error));
-  assertEquals([outcome.held, outcome.foreign], [false, undefined]);
+Deno.test("inspect() that cannot tell names the resource, counts the votes and has the causes", async () => {
+  const error = await outcomeOf(clusterOf("alice fail hang free throw"));
+  assertInstanceOf(error, QuorumError);
+  assertEquals(
+    error.message,
+    'Cannot inspect lock "a": 2 of 5 nodes answered, 1 held, 1 free, 2 failed, 1 timed out, 3 are needed; first error: node1 is down',
+  );
+  assertEquals([error.code, error.resources], ["NO_QUORUM", ["a"]]);
+  assertInstanceOf(error.cause, AggregateError);
+  assertEquals(error.cause.message, "node1: node1 is down; node4: node4 threw");
+  assertEquals((await outcomeOf(clusterOf("hang hang free")) as QuorumError).cause, undefined);
+});
+
+Deno.test("inspect() makes an error of whatever a node rejects with", async () => {
+  for (const thrown of ["a text", undefined, null]) {
+    const cluster = clusterOf("free");
+    cluster.nodes[0].inspect = () => Promise.reject(thrown);
+    const error = await outcomeOf(cluster);
+    assertInstanceOf(error, QuorumError);
+    assertEquals(error.votes[0].error?.message, `${thrown}`);
+  }
+});
+
+Deno.test("inspect() says why a key is no lock library's, if a quorum of nodes has it", async () => {
+  for (
+    const [remainingMs, type, foreign] of [
+      [500, undefined, undefined],
+      [Infinity, undefined, "has no TTL, so no lock library set it"],
+      [500, "list", "holds a list, so no lock library set it"],
+      [Infinity, "hash", "holds a hash and has no TTL, so no lock library set it"],
+    ] as const
+  ) {
+    for (const count of [1, 2]) {
+      const cluster = clusterOf("free free free");
+      const state = { value: "", remainingMs, ...type ? { type } : {} };
+      for (const node of cluster.nodes.slice(0, count)) {
+        node.inspect = () => Promise.resolve(state);
+      }
+      const outcome = await outcomeOf(cluster) as Inspection;
+      const expected = count === 2 ? [true, remainingMs, foreign] : [false, 0, undefined];
+      assertEquals([outcome.held, outcome.remainingMs, outcome.foreign], expected);
+    }
+  }
 });
 
 // Waiting
 
-Deno.test("inspect() waits for a node no longer than the time-out", async () => {
-  const bench = new Bench(["alice", "alice", "hang"]);
-  const startMs = bench.clock.monotonicMs();
-  await bench.outcome();
-  assertEquals(bench.clock.monotonicMs() - startMs, TIMEOUT_MS);
-});
-
-Deno.test("inspect() counts a node's time from when it could first be asked", async () => {
-  const bench = new Bench(["alice", "alice", "hang"]);
-  bench.nodes[2].readyAtMs = Infinity;
-  const startMs = bench.clock.monotonicMs();
-  const inspecting = bench.start();
-  await bench.clock.advance(70);
-  bench.nodes[2].readyAtMs = startMs + 70;
-  await bench.outcome(inspecting);
-  assertEquals(bench.clock.monotonicMs() - startMs, 70 + TIMEOUT_MS);
+Deno.test("inspect() waits for a node one time-out from when it could first be asked, and keeps the process alive", async () => {
+  for (const readyMs of [0, 70]) {
+    const cluster = clusterOf("alice alice hang");
+    const [, , node] = cluster.nodes;
+    if (readyMs > 0) node.readyAtMs = Infinity;
+    const startMs = cluster.nowMs;
+    const inspecting = cluster.redlock.inspect("a");
+    await cluster.advance(readyMs);
+    assertEquals(cluster.clock.timersAlive, 1);
+    node.readyAtMs = startMs + readyMs;
+    await outcomeOf(cluster, inspecting);
+    assertEquals(cluster.nowMs - startMs, readyMs + TIMEOUT_MS);
+  }
 });
 
 Deno.test("inspect() takes the answer of a node whose first connecting took longer than the time-out", async () => {
-  const bench = new Bench(["hang"]);
-  bench.nodes[0].readyAtMs = Infinity;
-  bench.nodes[0].set("key", "alice");
-  const inspecting = bench.start();
-  await bench.clock.advance(4 * TIMEOUT_MS);
-  bench.nodes[0].resume();
-  const outcome = await bench.outcome(inspecting);
-  assert(!(outcome instanceof Error));
-  assertEquals(outcome.held, true);
+  const cluster = clusterOf("hang");
+  const [node] = cluster.nodes;
+  node.readyAtMs = Infinity;
+  node.set("a", "alice");
+  const inspecting = cluster.redlock.inspect("a");
+  await cluster.advance(4 * TIMEOUT_MS);
+  node.resume();
+  assertEquals(verdict(await outcomeOf(cluster, inspecting)), "held");
 });
-
-Deno.test("inspect() does not listen to what comes after the time-out", async () => {
-  const bench = new Bench(["hang", "free", "free"]);
-  const outcome = await bench.outcome();
-  assert(!(outcome instanceof Error));
-  bench.nodes[0].resume();
-  await runMicrotasks();
-  assertEquals(outcome.votes[0].outcome, "timed-out");
-});
-
-Deno.test("inspect() keeps the process alive while it waits", async () => {
-  const bench = new Bench(["hang"]);
-  const inspecting = bench.start();
-  await runMicrotasks();
-  assertEquals(bench.clock.timersAlive, 1);
-  await bench.outcome(inspecting);
-});
-
-// Closing
 
 for (
-  const [sayings, told] of [
-    [["hang", "hang", "hang"], "unknown"],
-    [["alice", "hang", "free"], "unknown"],
-    [["alice", "alice", "hang"], "held"],
-    [["free", "free", "hang"], "free"],
+  const [told, states] of [
+    ["unknown", "hang hang hang"],
+    ["unknown", "alice hang free"],
+    ["held", "alice alice hang"],
+    ["free", "free free hang"],
   ] as const
 ) {
-  Deno.test(`inspect() cut short by a close is ${told} where nodes said ${sayings.join(", ")}`, async () => {
-    const bench = new Bench(sayings);
-    const inspecting = bench.start().catch((error) => error);
+  Deno.test(`inspect() that a close cuts short is ${told} if nodes have answered ${states}`, async () => {
+    const cluster = clusterOf(states);
+    const inspecting = cluster.redlock.inspect("a").catch((error) => error);
     await runMicrotasks();
-    bench.wheel.announceClose();
+    cluster.wheel.announceClose();
     const outcome = await inspecting; // without any time passing
-    bench.wheel.close();
-    assertEquals(bench.clock.timers, 0);
-    if (told !== "unknown") return assertEquals(outcome.held, told === "held");
-    assertInstanceOf(outcome, QuorumError);
-    const last = outcome.votes.findLast(({ outcome }) => outcome === "failed");
+    assertEquals(verdict(outcome), told);
+    const last = outcome.votes.findLast(({ outcome }: { outcome: string }) => outcome === "failed");
     assertEquals(last?.error?.message, "the lock client was closed");
   });
 }
 
-Deno.test("inspect() after which the client closes leaves a pending node's late failure unheard", async () => {
-  const bench = new Bench(["free"]);
+Deno.test("inspect() that a close cuts short leaves no late rejection unhandled", async () => {
+  const cluster = clusterOf("free");
   const answer = Promise.withResolvers<KeyState | undefined>();
-  bench.nodes[0].inspect = () => answer.promise;
-  const rejected = assertRejects(() => bench.start(), QuorumError);
-  bench.wheel.announceClose();
-  const error = await rejected;
+  cluster.nodes[0].inspect = () => answer.promise;
+  const rejected = assertRejects(() => cluster.redlock.inspect("a"), QuorumError);
+  await runMicrotasks();
+  cluster.wheel.announceClose();
+  await rejected;
   answer.reject(new Error("late"));
   await runMicrotasks();
-  assertEquals(error.votes[0].error?.message, "the lock client was closed");
 });

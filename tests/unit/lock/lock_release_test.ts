@@ -1,127 +1,109 @@
-import { assert, assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertInstanceOf, assertStrictEquals } from "@std/assert";
 import { QuorumError } from "../../../src/errors.ts";
-import { close, locked, settle, TTL } from "../../support/cluster_calls.ts";
-import { FakeCluster } from "../../support/fake_nodes.ts";
+import { quorumSize } from "../../../src/quorum/quorum.ts";
+import { locked, VALIDITY_MS } from "../../support/cluster.ts";
+import { runMicrotasks } from "../../support/fake_clock.ts";
+import type { KeyspaceNode } from "../../support/keyspace_node.ts";
 
-Deno.test("Lock.release() deletes the keys and is true", async () => {
-  const { cluster, lock } = await locked(5);
-  assertEquals(await settle(cluster, lock.release()), true);
-  assertEquals([lock.held, lock.remainingMs()], [false, 0]);
-  assertEquals(cluster.holders("a"), Array(5).fill(undefined));
-  assertEquals([cluster.wheel.size, cluster.clock.timersAlive], [0, 0]);
-  await close(cluster);
+/** How a node takes a release. */
+type Answer = "grant" | "deny" | "fail" | "hang" | "throw";
+const ANSWERS: readonly Answer[] = ["grant", "deny", "fail", "hang", "throw"];
+
+/** Every way for `count` nodes to take it. */
+function combinations(count: number): Answer[][] {
+  if (count === 0) return [[]];
+  return combinations(count - 1).flatMap((rest) => ANSWERS.map((answer) => [...rest, answer]));
+}
+
+/** Has a node take a release so. */
+function prepare(node: KeyspaceNode, answer: Answer): void {
+  if (answer === "deny") node.forget();
+  else if (answer !== "grant") node.mode = answer;
+}
+
+for (const nodeCount of [1, 2, 3, 4]) {
+  Deno.test(`Lock.release() on ${nodeCount} nodes is true, false or a QuorumError by count, for every combination of answers`, async () => {
+    for (const answers of combinations(nodeCount)) {
+      const { cluster, lock } = await locked(nodeCount, { nodeTimeoutMs: 30 });
+      answers.forEach((answer, index) => prepare(cluster.nodes[index], answer));
+      cluster.events.length = 0;
+      const result = await cluster.settle(lock.release().catch((error: Error) => error));
+      const count = (...some: Answer[]) => answers.filter((answer) => some.includes(answer)).length;
+      const spare = nodeCount - quorumSize(nodeCount);
+      const shown = answers.join(", ");
+      const failed = count("fail", "hang", "throw") > spare;
+      // A majority of denials decides before the nodes that hang have had their time.
+      if (count("deny") > spare && failed) {
+        assert(result === false || result instanceof QuorumError, shown);
+      } else if (failed) assertInstanceOf(result, QuorumError, shown);
+      else assertEquals(result, count("deny") <= spare, shown);
+      const type = result instanceof Error ? "release-failed" : "released";
+      assertEquals(cluster.eventTypes, [type], shown);
+      assertEquals(cluster.asked("release"), Array(nodeCount).fill(1));
+      assertEquals([lock.held, ...cluster.timers], [false, 0, 0]);
+    }
+  });
+}
+
+Deno.test("Lock.release() that fails gives its caller and its listener votes and causes", async () => {
+  const { cluster, lock } = await locked(3, { nodeTimeoutMs: 30 });
+  cluster.set("fail", 1);
+  cluster.set("hang", 2);
+  const error = await cluster.rejection(lock.release());
+  assertInstanceOf(error, QuorumError);
+  assertEquals(
+    error.message,
+    'Cannot release lock "a": 1 of 3 nodes released it, 1 failed, 1 timed out, 2 are needed; first error: node1 is down',
+  );
+  assertEquals([error.code, error.resources], ["NO_QUORUM", ["a"]]);
+  assertInstanceOf(error.cause, AggregateError);
+  assertEquals(error.cause.message, "node1: node1 is down");
+  const event = cluster.events.at(-1);
+  assert(event?.type === "release-failed");
+  assertStrictEquals(event.error, error);
+  assertEquals([event.votes, event.elapsedMs], [error.votes, 30]);
 });
 
-Deno.test("Lock.release() is told to every node, whether or not it granted", async () => {
-  const cluster = new FakeCluster(5);
-  cluster.nodes[0].set("a", "other");
-  cluster.nodes[1].modes.acquire = "lose-reply";
-  const lock = await settle(cluster, cluster.redlock.acquire("a", TTL));
-  assertEquals(await settle(cluster, lock.release()), true);
-  assertEquals(cluster.holders("a"), ["other", ...Array(4).fill(undefined)]);
-  assertEquals(cluster.nodes.map((node) => node.asked("release").length), Array(5).fill(1));
-  await close(cluster);
-});
-
-Deno.test("Lock.release() a second time gives the first one's result and sends nothing", async () => {
+Deno.test("Lock.release() reports how long the lock was held, and whether its end was confirmed", async () => {
   const { cluster, lock } = await locked();
-  const first = lock.release();
-  const second = lock.release();
-  assertEquals(await settle(cluster, Promise.all([first, second])), [true, true]);
-  assertEquals(await settle(cluster, lock.release()), true);
-  assertEquals(cluster.nodes[0].asked("release").length, 1);
-  await close(cluster);
-});
-
-Deno.test("Lock.release() settles at a quorum", async () => {
-  const { cluster, lock } = await locked(5);
-  cluster.set("hang", 0, 1);
-  const startMs = cluster.clock.monotonicMs();
-  assertEquals(await settle(cluster, lock.release()), true);
-  assertEquals(cluster.clock.monotonicMs(), startMs);
-  await close(cluster);
-});
-
-Deno.test("Lock.release() is false where the lock was gone already, and spares its successor", async () => {
-  const { cluster, lock } = await locked();
-  for (const node of cluster.nodes) node.set("a", "other");
-  assertEquals(await settle(cluster, lock.release()), false);
-  assertEquals(cluster.holders("a"), ["other", "other", "other"]);
+  await cluster.advance(100);
+  for (const node of cluster.nodes) node.replyMs = 10;
+  await cluster.settle(lock.release());
   const released = cluster.events.at(-1);
-  assert(released?.type === "released" && !released.confirmed);
-  await close(cluster);
+  assert(released?.type === "released");
+  const { confirmed, heldMs, elapsedMs, votes } = released;
+  assertEquals([confirmed, heldMs, elapsedMs, votes.length], [true, 110, 10, 2]);
 });
 
-Deno.test("Lock.release() of a lock that ran out is false, and spares its successor", async () => {
+Deno.test("Lock.release() of a lock that ran out a moment ago is true if a quorum still had its keys", async () => {
   const { cluster, lock } = await locked();
-  await cluster.clock.advance(1_100);
-  const successor = await settle(cluster, cluster.redlock.acquire("a"));
-  assertEquals(await settle(cluster, lock.release()), false);
-  assertEquals(cluster.holders("a"), Array(3).fill(successor.value));
-  assert(successor.held);
-  await close(cluster);
+  cluster.clock.block(VALIDITY_MS);
+  assertEquals([lock.held, await cluster.settle(lock.release())], [false, true]);
 });
 
 for (const mode of ["fail", "hang", "throw"] as const) {
-  Deno.test(`Lock.release() rejects where a majority does ${mode}, within nodeTimeoutMs and without retries`, async () => {
+  Deno.test(`Lock.release() of a lock that ran out is false and does not reject, if a majority does ${mode}`, async () => {
     const { cluster, lock } = await locked();
+    await cluster.advance(1_100);
     cluster.set(mode, 0, 1);
-    const startMs = cluster.clock.monotonicMs();
-    const error = await settle(cluster, assertRejects(() => lock.release(), QuorumError));
-    const what = mode === "hang" ? "timed out" : "failed";
-    assert(error.message.startsWith('Cannot release lock "a": '));
-    assert(error.message.includes(`2 ${what}, 2 are needed`));
-    assertEquals(cluster.clock.monotonicMs() - startMs, mode === "hang" ? 50 : 0);
-    assertEquals(cluster.nodes[0].asked("release").length, 1);
-    assertEquals(lock.held, false);
-    assertEquals(cluster.eventTypes.at(-1), "release-failed");
-    await close(cluster);
-  });
-
-  Deno.test(`Lock.release() never throws for a lock that ran out, where a majority does ${mode}`, async () => {
-    const { cluster, lock } = await locked();
-    await cluster.clock.advance(1_100);
-    cluster.set(mode, 0, 1);
-    assertEquals(await settle(cluster, lock.release()), false);
-    await close(cluster);
-  });
-
-  Deno.test(`Lock[Symbol.asyncDispose]() throws nothing where a majority does ${mode}`, async () => {
-    const { cluster, lock } = await locked();
-    cluster.set(mode, 0, 1);
-    assertEquals(await settle(cluster, lock[Symbol.asyncDispose]()), undefined);
-    assertEquals(cluster.eventTypes.at(-1), "release-failed");
-    await close(cluster);
+    assertEquals(await cluster.settle(lock.release()), false);
   });
 }
 
-for (const nodeCount of [2, 4, 6]) {
-  Deno.test(`Lock.release() of ${nodeCount} nodes settles where half of them lost the key`, async () => {
-    const { cluster, lock } = await locked(nodeCount);
-    cluster.nodes.slice(nodeCount / 2).forEach((node) => node.forget());
-    assertEquals(await settle(cluster, lock.release(), 100), false);
-    assertEquals(cluster.holders("a"), Array(nodeCount).fill(undefined));
-    await close(cluster);
+for (const answers of ["", "grant", "deny", "fail", "deny, fail", "grant, deny"]) {
+  Deno.test(`Lock.release() that the end of its client cuts short confirms nothing and loses nothing, after the answers: ${answers}`, async () => {
+    const given = answers.split(", ").filter(Boolean) as Answer[];
+    const { cluster, lock } = await locked(given.length < 2 ? 3 : 5);
+    cluster.set("hang");
+    given.forEach((answer, index) => {
+      cluster.set("answer", index);
+      prepare(cluster.nodes[index], answer);
+    });
+    const releasing = lock.release().catch((error) => error);
+    await runMicrotasks();
+    cluster.wheel.announceClose();
+    assertInstanceOf(await releasing, QuorumError);
+    assertEquals(cluster.eventTypes, ["attempt", "acquired", "release-failed"]);
+    assertEquals(lock.signal.aborted, false);
   });
 }
-
-Deno.test("Lock is released at the end of await using", async () => {
-  const { cluster, lock } = await locked();
-  {
-    await using held = lock;
-    assert(held.held);
-  }
-  assertEquals(cluster.holders("a"), [undefined, undefined, undefined]);
-  await close(cluster);
-});
-
-Deno.test("Lock that was released lets the next client in at once", async () => {
-  const { cluster, lock } = await locked();
-  const waiter = cluster.contender();
-  assertEquals(await settle(cluster, waiter.tryAcquire("a")), undefined);
-  await settle(cluster, lock.release());
-  const next = await settle(cluster, waiter.tryAcquire("a"));
-  assert(next?.held);
-  await settle(cluster, waiter.close());
-  await close(cluster);
-});

@@ -3,19 +3,19 @@ import { askNode } from "../../../src/quorum/ask_node.ts";
 import { askToAcquire, createNodeSet, Round } from "../../../src/quorum/round.ts";
 import { TimerWheel } from "../../../src/time/timer_wheel.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
-import { FakeNode } from "../../support/fake_nodes.ts";
+import { KeyspaceNode } from "../../support/keyspace_node.ts";
 
 const TIMEOUT_MS = 100;
 
 function setUp() {
   const clock = new FakeClock();
   const wheel = new TimerWheel(clock);
-  const nodes = ["n0", "n1", "n2"].map((name) => new FakeNode(name, clock));
+  const nodes = ["n0", "n1", "n2"].map((name) => new KeyspaceNode(name, clock));
   return { clock, wheel, nodes, nodeSet: createNodeSet(wheel, nodes) };
 }
 
 /** Has the event loop busy until long after the deadline; what the nodes answered lies in the sockets then. */
-function blockLoop(clock: FakeClock, nodes: readonly FakeNode[]): void {
+function blockLoop(clock: FakeClock, nodes: readonly KeyspaceNode[]): void {
   for (const node of nodes) node.mode = "hang";
   clock.block(3 * TIMEOUT_MS);
   clock.setTimer(() => nodes.forEach((node) => node.resume()), 0);

@@ -1,0 +1,52 @@
+/**
+ * One server in memory, on faked time, as a test sees it.
+ *
+ * @module
+ */
+import { encodeCommand } from "../../src/redis/encoder.ts";
+import { type RawReply, type Reply, textReply } from "../../src/redis/reply.ts";
+import { WAKE_CHANNEL } from "../../src/redis_node/scripts/queue.ts";
+import { MemoryRedis, type MemorySession } from "../../src/testing/mod.ts";
+import type { Clock } from "../../src/time/clock.ts";
+import { decode } from "./decoding.ts";
+import type { FakeClock } from "./fake_clock.ts";
+
+/** The memory of one server, which the nodes of several clients can share. */
+export class KeyspaceServer {
+  /** How far its clock is ahead, in milliseconds. */
+  aheadMs = 0;
+  /** What subscribed clients got, in order. */
+  readonly messages: string[] = [];
+  readonly #redis: MemoryRedis;
+  readonly #session: MemorySession;
+
+  constructor(clock: FakeClock) {
+    const leadMs = clock.wallMs() - clock.monotonicMs();
+    const wallMs = () => clock.monotonicMs() + leadMs + this.aheadMs;
+    this.#redis = new MemoryRedis({ clock: { wallMs } as Clock });
+    this.#session = this.#redis.session();
+  }
+
+  /** The reply to a command. */
+  send(command: Uint8Array): RawReply {
+    return decode([this.#session.push(command)]).replies[0];
+  }
+
+  /** The reply to a command in words, as text. */
+  ask(...words: (string | number)[]): Reply {
+    return textReply(this.send(encodeCommand(words)));
+  }
+
+  /** Subscribes a client of that id. */
+  subscribe(client: string, onMessage: (message: string) => void = () => {}): MemorySession {
+    const session = this.#redis.session({
+      onMessage: (bytes) => {
+        const [[, , message]] = decode([bytes]).replies.map(textReply) as string[][];
+        this.messages.push(message);
+        onMessage(message);
+      },
+    });
+    session.push(encodeCommand(["SUBSCRIBE", WAKE_CHANNEL + client]));
+    return session;
+  }
+}
