@@ -165,17 +165,23 @@ export class Cluster {
   }
 
   /** Acquires a lock. */
-  lock(options: RedlockOptions = {}, resource: string | string[] = "a"): Promise<Lock> {
+  lock(options: RedlockOptions = {}, resource: string | readonly string[] = "a"): Promise<Lock> {
     return this.settle(this.redlock.acquire(resource, options));
   }
 
   /** Makes one attempt to acquire a lock. */
-  try(options: RedlockOptions = {}, resource: string | string[] = "a"): Promise<Lock | undefined> {
+  try(
+    options: RedlockOptions = {},
+    resource: string | readonly string[] = "a",
+  ): Promise<Lock | undefined> {
     return this.settle(this.redlock.tryAcquire(resource, options));
   }
 
   /** What acquiring a lock rejects with. */
-  refusal(options: RedlockOptions = {}, resource: string | string[] = "a"): Promise<Error> {
+  refusal(
+    options: RedlockOptions = {},
+    resource: string | readonly string[] = "a",
+  ): Promise<Error> {
     return this.rejection(this.redlock.acquire(resource, options));
   }
 

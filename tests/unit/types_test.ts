@@ -10,9 +10,7 @@ import {
   Redlock,
   type RedlockOptions,
 } from "../../mod.ts";
-import { settle } from "../support/cluster_calls.ts";
-import { FakeCluster } from "../support/fake_nodes.ts";
-import { FencingCluster } from "../support/fencing_nodes.ts";
+import { Cluster } from "../support/cluster.ts";
 
 /** Whether two types are the same, not only assignable to each other. */
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true
@@ -21,7 +19,7 @@ type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ?
 /** Takes `true` alone, so that it does not compile if the types that it is given differ. */
 function expectType<_ extends true>(): void {}
 
-const { nodes } = new FakeCluster();
+const { nodes } = new Cluster();
 const options: RedlockOptions = { ttlMs: 1_000 };
 
 Deno.test("the type of a lock has a number as fencingToken if its client or its call has fencing: true", () => {
@@ -63,20 +61,4 @@ Deno.test("the type of a lock has a number as fencingToken if its client or its 
   const anyClient: (redlock: Redlock) => unknown = (redlock) => redlock;
   const clients = () => [anyClient(plain), anyClient(fenced), anyClient(created)];
   assertEquals([typeof calls, typeof clients], ["function", "function"]);
-});
-
-Deno.test("Redlock with fencing: true gives every lock a number as fencingToken", async () => {
-  const cluster = new FencingCluster(3);
-  const lock = await cluster.settle(cluster.redlock.acquire("a", { fencing: true }));
-  const token: number = lock.fencingToken;
-  assertEquals(Number.isSafeInteger(token), true);
-  await cluster.settle(lock.release());
-  await cluster.settle(cluster.redlock.close());
-});
-
-Deno.test("Redlock without fencing gives locks without a fencingToken", async () => {
-  const cluster = new FakeCluster();
-  const lock = await settle(cluster, cluster.redlock.acquire("a", { ttlMs: 1_000 }));
-  assertEquals(lock.fencingToken, undefined);
-  await settle(cluster, cluster.redlock.close());
 });

@@ -100,9 +100,9 @@ for (
 ) {
   Deno.test(`acquire() of ${wanted} with a waitMs of ${waitMs} says that its own client holds ${held}, and for how long`, async () => {
     const cluster = new Cluster();
-    await cluster.lock({ ttlMs: 10_000 }, held as string);
+    await cluster.lock({ ttlMs: 10_000 }, held);
     await cluster.advance(300);
-    const error = await cluster.refusal({ waitMs }, wanted as string);
+    const error = await cluster.refusal({ waitMs }, wanted);
     assertInstanceOf(error, LockHeldError);
     const names = wanted === "a" ? 'lock "a"' : 'locks "b", "c"';
     assertEquals(
