@@ -1,10 +1,14 @@
 import { assert, assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
-import { close, REASON, rejection, settle, TTL } from "../support/cluster_calls.ts";
+import type { Redlock } from "../../src/redlock.ts";
+import { Cluster, REASON } from "../support/cluster.ts";
+import { countListeners } from "../support/count_listeners.ts";
 import { runMicrotasks } from "../support/fake_clock.ts";
-import { countListeners, FakeCluster } from "../support/fake_nodes.ts";
 
-Deno.test("Redlock.acquire() with a signal that was aborted before asks nobody", async () => {
-  const cluster = new FakeCluster();
+/** How many calls share one signal. */
+const CALLS = 50;
+
+Deno.test("a call with a signal that was aborted before asks nobody", async () => {
+  const cluster = new Cluster();
   const signal = AbortSignal.abort(REASON);
   for (
     const call of [
@@ -15,98 +19,114 @@ Deno.test("Redlock.acquire() with a signal that was aborted before asks nobody",
   ) {
     assertStrictEquals(await assertRejects(call), REASON);
   }
-  assertEquals(cluster.nodes.flatMap(({ calls }) => calls), []);
-  await close(cluster);
+  assertEquals(cluster.steps, ["", "", ""]);
 });
 
-Deno.test("Redlock.acquire() aborted while nodes are asked takes back what was set", async () => {
-  const cluster = new FakeCluster();
-  cluster.set("hang", 1, 2);
+Deno.test("acquire() aborted in the tick in which the quorum is won gives the lock back, and ignores a later abort", async () => {
+  for (const abortMs of [5, 6]) {
+    const cluster = new Cluster();
+    const controller = new AbortController();
+    for (const node of cluster.nodes) node.replyMs = 5;
+    const acquiring = cluster.redlock.acquire("a", { signal: controller.signal });
+    cluster.clock.setTimer(() => controller.abort(REASON), abortMs);
+    const lock = await cluster.settle(acquiring.catch((error: Error) => error));
+    await cluster.advance(1);
+    if (lock instanceof Error) {
+      assertEquals([abortMs, lock], [5, REASON]);
+      assertEquals(cluster.holders(), [undefined, undefined, undefined]);
+    } else assertEquals([abortMs, lock.held, lock.signal.aborted], [6, true, false]);
+  }
+});
+
+Deno.test("acquire() aborted by the listener that gets its lock gives the lock back, and reports its loss", async () => {
+  const cluster = new Cluster();
   const controller = new AbortController();
-  const listeners = countListeners(controller.signal);
-  const acquiring = cluster.redlock.acquire("a", { ...TTL, signal: controller.signal });
+  const types: string[] = [];
+  const onEvent = ({ type }: { type: string }) => {
+    types.push(type);
+    if (type === "acquired") controller.abort(REASON);
+  };
+  const error = await cluster.refusal({ signal: controller.signal, onEvent });
+  assertStrictEquals(error, REASON);
   await runMicrotasks();
-  assertEquals(cluster.nodes[0].holder("a"), cluster.values[0]);
-  controller.abort(REASON);
-  assertStrictEquals(await rejection(cluster, acquiring), REASON);
-  for (const node of cluster.nodes) node.resume();
-  await runMicrotasks();
-  assertEquals(cluster.holders("a"), [undefined, undefined, undefined]);
-  assertEquals([listeners(), cluster.clock.timersAlive], [0, 0]);
-  await close(cluster);
+  assertEquals(types, ["attempt", "acquired", "lost"]);
+  assertEquals(cluster.holders(), [undefined, undefined, undefined]);
 });
 
-Deno.test("Redlock.acquire() aborted in the tick in which the quorum is won gives the lock back", async () => {
-  const cluster = new FakeCluster();
-  const controller = new AbortController();
-  for (const node of cluster.nodes) node.replyMs = 5;
-  const acquiring = cluster.redlock.acquire("a", { ...TTL, signal: controller.signal });
-  cluster.clock.setTimer(() => controller.abort(REASON), 5);
-  assertStrictEquals(await rejection(cluster, acquiring), REASON);
-  await runMicrotasks();
-  assertEquals(cluster.holders("a"), [undefined, undefined, undefined]);
-  await close(cluster);
-});
+// Listeners
 
-Deno.test("Redlock.acquire() aborted by its own listener gives the lock back", async () => {
-  const cluster = new FakeCluster();
-  const controller = new AbortController();
-  const onEvent = () => controller.abort(REASON);
-  const options = { ...TTL, signal: controller.signal, onEvent };
-  assertStrictEquals(await rejection(cluster, cluster.redlock.acquire("a", options)), REASON);
-  await runMicrotasks();
-  assertEquals(cluster.holders("a"), [undefined, undefined, undefined]);
-  await close(cluster);
-});
+/** What a call with a signal may wait for. */
+const WAITS: Record<string, {
+  hangs?: boolean;
+  held?: boolean;
+  call(redlock: Redlock, resource: string, signal: AbortSignal): Promise<unknown>;
+}> = {
+  "the nodes' answers": {
+    hangs: true,
+    call: (redlock, resource, signal) => redlock.acquire(resource, { signal }),
+  },
+  "another's lock": {
+    held: true,
+    call: (redlock, resource, signal) => redlock.acquire(resource, { signal }),
+  },
+  "its turn in the local queue": {
+    held: true,
+    call: (redlock, _, signal) => redlock.acquire("all", { signal }),
+  },
+  "a token from elsewhere": {
+    call: (redlock, resource, signal) =>
+      redlock.acquire(resource, { signal, tokenSource: () => new Promise(() => {}) }),
+  },
+  "the routine of using()": {
+    call: (redlock, resource, signal) =>
+      redlock.using(resource, { signal }, (lock) =>
+        new Promise((_, reject) => {
+          lock.signal.addEventListener("abort", () => reject(lock.signal.reason));
+        })),
+  },
+};
 
-Deno.test("Redlock.acquire() aborted between two attempts rejects at once", async () => {
-  const cluster = new FakeCluster();
-  for (const node of cluster.nodes) node.set("a", "other");
-  const controller = new AbortController();
-  const listeners = countListeners(controller.signal);
-  const options = { waitMs: Infinity, signal: controller.signal, retryDelayMs: 1_000 };
-  const acquiring = cluster.redlock.acquire("a", options);
-  const rejected = assertRejects(() => acquiring);
-  await cluster.clock.advance(100);
-  const asked = cluster.nodes[0].asked("acquire").length;
-  controller.abort(REASON);
-  assertStrictEquals(await rejected, REASON);
-  assertEquals(cluster.nodes[0].asked("acquire").length, asked);
-  assertEquals([listeners(), cluster.clock.timersAlive, cluster.wheel.size], [0, 0, 0]);
-  await close(cluster);
-});
-
-Deno.test("Redlock.acquire() that won ignores a later abort", async () => {
-  const cluster = new FakeCluster();
-  const controller = new AbortController();
-  const options = { ...TTL, signal: controller.signal };
-  const lock = await settle(cluster, cluster.redlock.acquire("a", options));
-  controller.abort(REASON);
-  assertEquals([lock.held, lock.signal.aborted], [true, false]);
-  await close(cluster);
-});
+for (const [what, { hangs, held, call }] of Object.entries(WAITS)) {
+  Deno.test(`Redlock puts one listener on a signal of ${CALLS} calls that wait for ${what}, which it ends at once`, async () => {
+    const cluster = new Cluster();
+    if (hangs) cluster.set("hang");
+    const resources = Array.from({ length: CALLS }, (_, index) => `r${index}`);
+    if (held) { for (const key of [...resources, "all"]) cluster.occupy(key); }
+    const controller = new AbortController();
+    const listeners = countListeners(controller.signal);
+    const calls = resources.map((resource) => call(cluster.redlock, resource, controller.signal));
+    const rejected = Promise.all(calls.map((each) => assertRejects(() => each)));
+    await runMicrotasks();
+    assertEquals(listeners(), 1);
+    controller.abort(REASON);
+    assertEquals(await rejected, Array(CALLS).fill(REASON)); // without any time passing
+    assertEquals(listeners(), 0);
+    cluster.resume();
+    await cluster.advance(10);
+    assertEquals(cluster.clock.timersAlive, 0);
+    for (const key of resources) {
+      assertEquals(cluster.holders(key), Array(3).fill(held ? "other" : undefined));
+    }
+  });
+}
 
 Deno.test("Redlock leaves no listener on a long-lived signal, whatever comes of the calls", async () => {
-  const cluster = new FakeCluster(3, { ...TTL, waitMs: 200 });
-  const { redlock, clock } = cluster;
+  const cluster = new Cluster(3, { waitMs: 200 });
+  const { redlock } = cluster;
   const { signal } = new AbortController();
   const listeners = countListeners(signal);
   for (let times = 0; times < 3; times++) {
-    const lock = await settle(cluster, redlock.acquire("a", { signal }));
-    await settle(cluster, redlock.acquire("a", { signal }).catch(() => {}));
-    await settle(cluster, redlock.tryAcquire("a", { signal }));
-    await settle(cluster, lock.extend({ signal }));
-    await settle(cluster, lock.release());
-    await settle(cluster, redlock.using("a", { signal }, () => clock.advance(1_500)));
-    await settle(
-      cluster,
-      redlock.using("a", { signal }, () => Promise.reject(REASON)).catch(() => {}),
-    );
-    cluster.set("hang", 0, 1, 2);
-    await settle(cluster, redlock.tryAcquire("a", { signal }).catch(() => {}));
-    for (const node of cluster.nodes) node.resume();
-    await clock.advance(10);
+    const lock = await cluster.lock({ signal });
+    await cluster.refusal({ signal });
+    await cluster.try({ signal });
+    await cluster.settle(lock.extend({ signal }));
+    await cluster.settle(lock.release());
+    await cluster.settle(redlock.using("a", { signal }, () => cluster.advance(1_500)));
+    await cluster.rejection(redlock.using("a", { signal }, () => Promise.reject(REASON)));
+    cluster.set("hang");
+    await cluster.rejection(redlock.tryAcquire("a", { signal }));
+    cluster.resume();
+    await cluster.advance(10);
+    assertEquals(listeners(), 0);
   }
-  assertEquals(listeners(), 0);
-  await close(cluster);
 });
