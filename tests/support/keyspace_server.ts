@@ -3,12 +3,12 @@
  *
  * @module
  */
+import { RespDecoder } from "../../src/redis/decoder.ts";
 import { encodeCommand } from "../../src/redis/encoder.ts";
 import { type RawReply, type Reply, textReply } from "../../src/redis/reply.ts";
 import { WAKE_CHANNEL } from "../../src/redis_node/scripts/queue.ts";
 import { MemoryRedis, type MemorySession } from "../../src/testing/mod.ts";
 import type { Clock } from "../../src/time/clock.ts";
-import { decode } from "./decoding.ts";
 import type { FakeClock } from "./fake_clock.ts";
 
 /** The memory of one server, which the nodes of several clients can share. */
@@ -29,7 +29,7 @@ export class KeyspaceServer {
 
   /** The reply to a command. */
   send(command: Uint8Array): RawReply {
-    return decode([this.#session.push(command)]).replies[0];
+    return repliesIn(this.#session.push(command))[0];
   }
 
   /** The reply to a command in words, as text. */
@@ -41,7 +41,7 @@ export class KeyspaceServer {
   subscribe(client: string, onMessage: (message: string) => void = () => {}): MemorySession {
     const session = this.#redis.session({
       onMessage: (bytes) => {
-        const [[, , message]] = decode([bytes]).replies.map(textReply) as string[][];
+        const [[, , message]] = repliesIn(bytes).map(textReply) as string[][];
         this.messages.push(message);
         onMessage(message);
       },
@@ -49,4 +49,11 @@ export class KeyspaceServer {
     session.push(encodeCommand(["SUBSCRIBE", WAKE_CHANNEL + client]));
     return session;
   }
+}
+
+/** The whole replies in what a server sent. */
+function repliesIn(bytes: Uint8Array): RawReply[] {
+  const replies: RawReply[] = [];
+  new RespDecoder((reply) => void replies.push(reply)).push(bytes);
+  return replies;
 }

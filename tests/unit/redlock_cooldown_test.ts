@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertInstanceOf, assertStrictEquals } from "@std/assert";
-import { LockHeldError, LockLostError, QuorumError, RedlockError } from "../../src/errors.ts";
+import { LockHeldError, LockLostError, QuorumError, type RedlockError } from "../../src/errors.ts";
 import type { Lock } from "../../src/lock/lock.ts";
 import type { RedlockOptions } from "../../src/options.ts";
 import { Cluster, locked, MARGIN_MS, REASON, TTL_MS, VALIDITY_MS } from "../support/cluster.ts";

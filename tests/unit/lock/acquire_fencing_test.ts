@@ -8,7 +8,7 @@ import {
   assertStrictEquals,
 } from "@std/assert";
 import fc from "fast-check";
-import { QuorumError, RedlockError } from "../../../src/errors.ts";
+import { QuorumError, type RedlockError } from "../../../src/errors.ts";
 import { counterHint } from "../../../src/fencing/token.ts";
 import type { RedlockOptions } from "../../../src/options.ts";
 import { Cluster, REASON } from "../../support/cluster.ts";
