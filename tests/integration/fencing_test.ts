@@ -262,7 +262,7 @@ for (
     const connection = resolveClientOptions({ stallTimeoutMs: 5_000 });
     const node = new RedisNode(redisServer(parseAddress(servers[0].url), connection, wheel));
     node.acquire(new FakeRequest("filled"), 0);
-    node.raiseCounters(Object.assign(new FakeRequest("filled"), { counterFloor: token }), 0);
+    node.raiseCounters(new FakeRequest("filled", { counterFloor: token }), 0);
     await eventually(async () => {
       assert(counts(Number(await servers[0].command("GET", "hasp:fence:filled"))));
     });

@@ -4,7 +4,7 @@ import { ConnectionError } from "../../src/redis/errors.ts";
 import { runMicrotasks } from "../support/fake_clock.ts";
 import { connectionEvents, create, setCommand } from "../support/faked_redlock.ts";
 import { FakedSystemTime } from "../support/faked_system_time.ts";
-import { LOST, NAME } from "../support/redis_node_bench.ts";
+import { LOST, NAME } from "../support/stream_bench.ts";
 
 // Connecting
 

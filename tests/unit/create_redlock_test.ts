@@ -6,7 +6,7 @@ import { runMicrotasks } from "../support/fake_clock.ts";
 import { FakeNetwork, wire } from "../support/fake_transport.ts";
 import { connectionEvents, create, setCommand } from "../support/faked_redlock.ts";
 import { FakedSystemTime } from "../support/faked_system_time.ts";
-import { NAME } from "../support/redis_node_bench.ts";
+import { NAME } from "../support/stream_bench.ts";
 
 const CREATE = "Cannot create lock client as";
 const CONNECT = "Cannot connect to Redis as";

@@ -4,7 +4,8 @@ import { ConnectionError, ReplyError } from "../../../src/redis/errors.ts";
 import { eventually } from "../../support/eventually.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 import { type FakeTransport, wire } from "../../support/fake_transport.ts";
-import { Bench, LOST, NOSCRIPT } from "../../support/redis_node_bench.ts";
+import { NodeBench, NOSCRIPT } from "../../support/redis_node_bench.ts";
+import { LOST, testOn } from "../../support/stream_bench.ts";
 
 const TIMEOUT_MS = 1_000;
 /** What the fake clock says in the beginning. */
@@ -18,7 +19,7 @@ const INFO = [
   ...["# Persistence", "aof_enabled:1", "# Replication", "role:slave", "# Cluster"],
   ...["cluster_enabled:1", ""],
 ].join("\r\n");
-/** What a server answers that refuses nothing. */
+/** The replies of a server that refuses nothing. */
 const REPLIES = {
   TIME: time(WALL_S, 0),
   INFO: bulk(INFO),
@@ -27,12 +28,12 @@ const REPLIES = {
   EVALSHA: NOSCRIPT,
   PUBLISH: ":0\r\n",
 };
-/** What two further connections answer: `INFO server`, and the reply to `SUBSCRIBE`. */
+/** The replies on two further connections: to `INFO server`, and to `SUBSCRIBE`. */
 const SAME_RUN = bulk("# Server\r\nrun_id:abc\r\n");
 const SUBSCRIBED = `*3\r\n${bulk("subscribe")}${bulk(CHANNEL)}:1\r\n`;
-const TOLD: NodeDiagnosis = {
-  roundTripMs: 0,
-  clockOffsetMs: 0,
+const BASIC = { roundTripMs: 0, clockOffsetMs: 0, appendfsync: "always" };
+const WHOLE: NodeDiagnosis = {
+  ...BASIC,
   version: "7.0.15",
   role: "replica",
   runId: "abc",
@@ -41,7 +42,6 @@ const TOLD: NodeDiagnosis = {
   aofEnabled: true,
   maxmemoryBytes: 1_048_576,
   maxmemoryPolicy: "allkeys-lru",
-  appendfsync: "always",
 };
 
 function bulk(text: string): string {
@@ -52,129 +52,101 @@ function time(seconds: number, microseconds: number): string {
   return `*2\r\n${bulk(String(seconds))}${bulk(String(microseconds))}`;
 }
 
-/** A node that is connected and was asked, and the answer to come. */
-async function asked(
-  bench = new Bench(),
-): Promise<{ bench: Bench; told: Promise<NodeDiagnosis> }> {
-  const { writes } = await bench.open();
-  const before = writes.length;
-  const told = bench.node.diagnose(TIMEOUT_MS);
-  told.catch(() => {}); // looked at later
-  await eventually(() => writes.length > before); // once its module is loaded
-  return { bench, told };
+/** A node that is diagnosed. */
+class Bench extends NodeBench {
+  /** The diagnosis; a rejection is looked at by the test. */
+  diagnosis: Promise<NodeDiagnosis> | undefined = undefined;
+
+  /** Opens the node's own connection, and asks for the diagnosis on it. */
+  async asked(): Promise<this> {
+    await this.opened();
+    const { writes } = this.transport;
+    this.diagnosis = this.node.diagnose(TIMEOUT_MS);
+    this.diagnosis.catch(() => {});
+    await eventually(() => writes.length > 0); // once its module is loaded
+    return this;
+  }
+
+  /** Answers on the node's own connection, and returns the two that are opened then. */
+  async further(changes: Partial<typeof REPLIES> = {}): Promise<FakeTransport[]> {
+    const opened = this.network.transports.length;
+    await this.answer(Object.values({ ...REPLIES, ...changes }).join(""));
+    return this.network.transports.slice(opened);
+  }
+
+  /** Answers on all connections, and returns the diagnosis. */
+  async answerAll(
+    changes: Partial<typeof REPLIES> = {},
+    infos: readonly [string, string] = [SAME_RUN, SAME_RUN],
+    subscribed = SUBSCRIBED,
+  ): Promise<NodeDiagnosis> {
+    const [one, other] = await this.further(changes);
+    await one.answer(infos[0] + subscribed);
+    await other.answer(infos[1]);
+    return await this.diagnosis!;
+  }
 }
 
-/** Has the first connection answer as usual but for `changes`, and returns the two that are opened then. */
-async function further(
-  bench: Bench,
-  changes: Partial<typeof REPLIES> = {},
-): Promise<readonly [FakeTransport, FakeTransport]> {
-  const opened = bench.network.transports.length;
-  await bench.answer(Object.values({ ...REPLIES, ...changes }).join(""));
-  const [one, other] = bench.network.transports.slice(opened);
-  return [one, other];
-}
+const test = Object.assign(testOn(() => new Bench().asked()), { raw: testOn(() => new Bench()) });
 
-/** Has the two further connections answer. */
-async function answerFurther(
-  [one, other]: readonly [FakeTransport, FakeTransport],
-  infos: readonly [string, string] = [SAME_RUN, SAME_RUN],
-  subscribed = SUBSCRIBED,
-): Promise<void> {
-  await one.answer(infos[0] + subscribed);
-  await other.answer(infos[1]);
-}
-
-/** What is told where the replies are as usual but for `changes`. */
-async function toldWith(changes: Partial<typeof REPLIES>): Promise<NodeDiagnosis> {
-  const { bench, told } = await asked();
-  await answerFurther(await further(bench, changes));
-  const diagnosis = await told;
-  await bench.close();
-  return diagnosis;
-}
-
-/** What is told where the two further connections answer like this. */
-async function toldBy(...infos: [string, string]): Promise<NodeDiagnosis> {
-  const { bench, told } = await asked();
-  await answerFurther(await further(bench), infos);
-  const diagnosis = await told;
-  await bench.close();
-  return diagnosis;
-}
-
-Deno.test("RedisNode.diagnose() sends everything in one piece but SUBSCRIBE, and opens two further connections", async () => {
-  const { bench, told } = await asked();
-  const [own] = bench.network.transports;
-  assertEquals(
-    own.writes.at(-1),
-    [
-      wire("TIME"),
-      wire("INFO"),
-      wire("CONFIG", "GET", "appendfsync"),
-      wire("EVAL", "return 1", "-1"),
-      wire("EVALSHA", "f".repeat(40), "0"),
-      wire("PUBLISH", CHANNEL, ""),
-    ].join(""),
-  );
-  const [one, other] = await further(bench);
-  assertEquals(bench.network.transports, [own, one, other]);
+test("RedisNode.diagnose() sends everything in one piece but SUBSCRIBE, and opens two further connections", async (bench) => {
+  const own = bench.transport;
+  const commands = [
+    ["TIME"],
+    ["INFO"],
+    ["CONFIG", "GET", "appendfsync"],
+    ["EVAL", "return 1", "-1"],
+    ["EVALSHA", "f".repeat(40), "0"],
+    ["PUBLISH", CHANNEL, ""],
+  ];
+  assertEquals(own.writes, [commands.map((words) => wire(...words)).join("")]);
+  const [one, other] = await bench.further();
   assertEquals(one.written, wire("INFO", "server") + wire("SUBSCRIBE", CHANNEL));
   assertEquals(other.written, wire("INFO", "server"));
-  await answerFurther([one, other]);
-  assertEquals(await told, TOLD);
-  assertEquals([own.closed, one.closed, other.closed], [false, true, true]);
+  await one.answer(SAME_RUN + SUBSCRIBED);
+  await other.answer(SAME_RUN);
+  assertEquals(await bench.diagnosis, WHOLE);
   await runMicrotasks();
-  assertEquals(bench.wheel.size, 0);
-  await bench.close();
+  const closed = bench.network.transports.map(({ closed }) => closed);
+  assertEquals([closed, bench.wheel.size], [[false, true, true], 0]);
 });
 
 for (const command of ["TIME", "INFO", "CONFIG", "EVAL", "EVALSHA", "PUBLISH"] as const) {
-  Deno.test(`RedisNode.diagnose() tells the rest where ${command} is refused`, async () => {
-    const expected: Record<string, unknown> = { ...TOLD, refused: { [command]: "NOPERM" } };
+  test(`RedisNode.diagnose() reports the rest if ${command} is refused`, async (bench) => {
+    const expected: Record<string, unknown> = { ...(command === "INFO" ? BASIC : WHOLE) };
     if (command === "TIME") delete expected.clockOffsetMs;
     if (command === "CONFIG") delete expected.appendfsync;
-    if (command === "INFO") {
-      const { roundTripMs, clockOffsetMs, appendfsync } = TOLD;
-      Object.assign(expected, { roundTripMs, clockOffsetMs, appendfsync });
-      const kept = ["roundTripMs", "clockOffsetMs", "appendfsync", "refused"];
-      for (const name in expected) if (!kept.includes(name)) delete expected[name];
-    }
-    assertEquals<unknown>(await toldWith({ [command]: NOPERM }), expected);
+    const diagnosis = await bench.answerAll({ [command]: NOPERM });
+    assertEquals<unknown>(diagnosis, { ...expected, refused: { [command]: "NOPERM" } });
   });
 }
 
 for (
   const [what, info, expected] of [
-    ["a master", "role:master\r\n", { role: "master" }],
-    ["a replica", "role:slave\r\n", { role: "replica" }],
-    ["a replica by another word", "role:replica\r\n", { role: "replica" }],
-    ["an active replica of KeyDB", "role:active-replica\r\n", { role: "active-replica" }],
-    ["a server of another role", "role:sentinel\r\n", {}],
-    ["Valkey", "redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.0.1\r\n", {
+    ["a master", "role:master", { role: "master" }],
+    ["a replica", "role:slave", { role: "replica" }],
+    ["a replica by another word", "role:replica", { role: "replica" }],
+    ["an active replica of KeyDB", "role:active-replica", { role: "active-replica" }],
+    ["a server of another role", "role:sentinel", {}],
+    ["Valkey", "redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.0.1", {
       serverName: "valkey",
       version: "8.0.1",
     }],
-    ["a server without a log or cluster", "aof_enabled:0\r\ncluster_enabled:0\r\n", {
+    ["a server without a log or cluster", "aof_enabled:0\r\ncluster_enabled:0", {
       clustered: false,
       aofEnabled: false,
     }],
-    ["a value with colons", "run_id:abc\r\nmaxmemory_policy:a:b\r\n", {
+    ["a value with colons", "run_id:abc\r\nmaxmemory_policy:a:b", {
       runId: "abc",
       maxmemoryPolicy: "a:b",
     }],
-    ["a server with strange numbers", "uptime_in_seconds:x\r\nmaxmemory:Infinity\r\n", {}],
+    ["a server with strange numbers", "uptime_in_seconds:x\r\nmaxmemory:Infinity", {}],
     ["nothing", "", {}],
   ] as const
 ) {
-  Deno.test(`RedisNode.diagnose() reads the INFO of ${what}`, async () => {
-    const { roundTripMs, clockOffsetMs, appendfsync } = TOLD;
-    assertEquals<unknown>(await toldWith({ INFO: bulk(info) }), {
-      roundTripMs,
-      clockOffsetMs,
-      ...expected,
-      appendfsync,
-    });
+  test(`RedisNode.diagnose() reads the INFO of ${what}`, async (bench) => {
+    const diagnosis = await bench.answerAll({ INFO: bulk(`${info}\r\n`) });
+    assertEquals<unknown>(diagnosis, { ...BASIC, ...expected });
   });
 }
 
@@ -187,8 +159,8 @@ for (
     ["*2\r\n$1\r\nx\r\n$1\r\ny\r\n", undefined],
   ] as const
 ) {
-  Deno.test(`RedisNode.diagnose() reads ${JSON.stringify(reply)} as an offset of ${clockOffsetMs} ms`, async () => {
-    assertEquals((await toldWith({ TIME: reply })).clockOffsetMs, clockOffsetMs);
+  test(`RedisNode.diagnose() reads ${JSON.stringify(reply)} as an offset of ${clockOffsetMs} ms`, async (bench) => {
+    assertEquals((await bench.answerAll({ TIME: reply })).clockOffsetMs, clockOffsetMs);
   });
 }
 
@@ -199,32 +171,28 @@ for (
     ["another server the second time", ["run_id:abc", "run_id:def"], ["def"]],
     ["another server twice", ["run_id:def", "run_id:def"], ["def"]],
     ["two others", ["run_id:def", "run_id:ghi"], ["def", "ghi"]],
-    ["a server that does not say", ["", ""], undefined],
+    ["a server that does not tell its run id", ["", ""], undefined],
+    ["a server that refuses INFO", [NOPERM, NOPERM], undefined],
   ] as const
 ) {
-  Deno.test(`RedisNode.diagnose() finds ${what} behind the same address`, async () => {
-    const [first, second] = infos;
-    assertEquals((await toldBy(bulk(first), bulk(second))).otherRunIds, expected);
+  test(`RedisNode.diagnose() finds ${what} behind the same address`, async (bench) => {
+    const [one, other] = infos.map((info) => info === NOPERM ? info : bulk(info));
+    assertEquals((await bench.answerAll({}, [one, other])).otherRunIds, expected);
   });
 }
 
-Deno.test("RedisNode.diagnose() compares no run ids where INFO is refused", async () => {
-  assertEquals((await toldBy(NOPERM, NOPERM)).otherRunIds, undefined);
-});
+// Times
 
-Deno.test("RedisNode.diagnose() takes the clock as read in the middle of the round trip", async () => {
-  const { bench, told } = await asked();
+test("RedisNode.diagnose() takes the clock as read in the middle of the round trip", async (bench) => {
   await bench.clock.advance(40);
-  await answerFurther(await further(bench, { TIME: time(WALL_S, 25_000) }));
-  const { roundTripMs, clockOffsetMs } = await told;
-  assertEquals([roundTripMs, clockOffsetMs], [40, 5]);
-  await bench.close();
+  const diagnosis = await bench.answerAll({ TIME: time(WALL_S, 25_000) });
+  assertEquals([diagnosis.roundTripMs, diagnosis.clockOffsetMs], [40, 5]);
 });
 
-Deno.test("RedisNode.diagnose() does not count connecting, nor what came after the clock", async () => {
-  const bench = new Bench();
+test.raw("RedisNode.diagnose() counts neither connecting nor what came after the clock", async (bench) => {
   bench.network.mode = "wait";
-  const told = bench.node.diagnose(TIMEOUT_MS);
+  bench.diagnosis = bench.node.diagnose(TIMEOUT_MS);
+  await eventually(() => bench.network.pending.length > 0);
   await bench.clock.advance(300);
   bench.network.pending[0].accept();
   await runMicrotasks();
@@ -232,49 +200,82 @@ Deno.test("RedisNode.diagnose() does not count connecting, nor what came after t
   await bench.clock.advance(10);
   await bench.answer(time(WALL_S, 305_000));
   await bench.clock.advance(50);
-  const { INFO, CONFIG, EVAL, EVALSHA, PUBLISH } = REPLIES;
-  await bench.answer(INFO + CONFIG + EVAL + EVALSHA + PUBLISH);
-  const [, one, other] = bench.network.transports;
-  await answerFurther([one, other]);
-  const { roundTripMs, clockOffsetMs } = await told;
+  const { roundTripMs, clockOffsetMs } = await bench.answerAll({ TIME: "" });
   assertEquals([roundTripMs, clockOffsetMs], [10, 0]);
-  await bench.close();
 });
 
+test("RedisNode.diagnose() reports the rest in good time if a further connection is silent", async (bench) => {
+  await bench.clock.advance(100);
+  const further = await bench.further({ TIME: time(WALL_S, 50_000) });
+  const closed = () => further.map(({ closed }) => closed);
+  await further[0].answer(bulk("run_id:def"));
+  await bench.clock.advance(649);
+  assertEquals(closed(), [false, false]);
+  await bench.clock.advance(2);
+  assertEquals(await bench.diagnosis, { ...WHOLE, otherRunIds: ["def"], roundTripMs: 100 });
+  await bench.clock.advance(300); // closing waits a moment for replies that are due
+  assertEquals(closed(), [true, true]);
+});
+
+test("RedisNode.diagnose() opens no further connection once its time is over", async (bench) => {
+  await bench.clock.advance(750);
+  assertEquals(await bench.further({ TIME: time(WALL_S, 375_000) }), []);
+  assertEquals(await bench.diagnosis, { ...WHOLE, roundTripMs: 750 });
+});
+
+// Failures
+
 for (const prefix of ["NOAUTH", "LOADING", "BUSY"]) {
-  Deno.test(`RedisNode.diagnose() rejects where the server says ${prefix}`, async () => {
-    const { bench, told } = await asked();
-    await bench.answer(Object.values({ ...REPLIES, EVALSHA: `-${prefix} not now\r\n` }).join(""));
-    assertEquals((await assertRejects(() => told, ReplyError)).message, `${prefix} not now`);
-    assertEquals(bench.network.transports.length, 1);
-    await bench.close();
+  test(`RedisNode.diagnose() rejects if the server says ${prefix}`, async (bench) => {
+    assertEquals(await bench.further({ EVALSHA: `-${prefix} not now\r\n` }), []);
+    const error = await assertRejects(() => bench.diagnosis!, ReplyError);
+    assertEquals(error.message, `${prefix} not now`);
   });
 }
 
-Deno.test("RedisNode.diagnose() rejects where the connection breaks", async () => {
-  const { bench, told } = await asked();
+test("RedisNode.diagnose() rejects if the connection breaks", async (bench) => {
   await bench.answer(REPLIES.TIME);
   await bench.hangUp();
-  assertEquals((await assertRejects(() => told, ConnectionError)).message, LOST);
-  await bench.close();
+  assertEquals((await assertRejects(() => bench.diagnosis!, ConnectionError)).message, LOST);
 });
 
-Deno.test("RedisNode.diagnose() carries no password back that the server has put into its texts", async () => {
-  const bench = new Bench({}, "redis://locker:s3cret@h");
-  const { told } = await asked(bench);
+test("RedisNode.diagnose() reports that SUBSCRIBE is refused", async (bench) => {
+  const diagnosis = await bench.answerAll({}, [SAME_RUN, SAME_RUN], NOPERM);
+  assertEquals(diagnosis.refused, { SUBSCRIBE: "NOPERM" });
+});
+
+test.raw("RedisNode.diagnose() reports that the server has no room for further connections", async (bench) => {
+  bench.use({ clientName: "name" });
+  await bench.asked();
+  await bench.answer("+OK\r\n"); // the first one was for the name
+  for (const connection of await bench.further()) {
+    await connection.answer("-ERR max number of clients reached\r\n");
+  }
+  assertEquals(await bench.diagnosis, { ...WHOLE, refused: { SUBSCRIBE: "ERR" } });
+});
+
+test("RedisNode.diagnose() reports the rest if no further connection can be made", async (bench) => {
+  bench.network.mode = "refuse";
+  await bench.further();
+  assertEquals(await bench.diagnosis, WHOLE);
+});
+
+test.raw("RedisNode.diagnose() shows no password that the server has put into its texts", async (bench) => {
+  bench.use({}, "redis://locker:s3cret@h");
+  await bench.asked();
   await bench.answer("+OK\r\n"); // the first one was for AUTH
   const info =
     "redis_version:7-s3cret\r\nserver_name:s3cret\r\nrun_id:s3cret\r\nmaxmemory_policy:s3cret";
-  const connections = await further(bench, {
+  const [one, other] = await bench.further({
     INFO: bulk(info),
     CONFIG: `*2\r\n${bulk("appendfsync")}${bulk("s3cret")}`,
     EVALSHA: "-s3cret\r\n",
   });
-  for (const connection of connections) await connection.answer("+OK\r\n");
-  await answerFurther(connections, [bulk("run_id:other-s3cret"), bulk("")]);
-  assertEquals(await told, {
-    roundTripMs: 0,
-    clockOffsetMs: 0,
+  for (const connection of [one, other]) await connection.answer("+OK\r\n");
+  await one.answer(bulk("run_id:other-s3cret") + SUBSCRIBED);
+  await other.answer(bulk(""));
+  assertEquals<unknown>(await bench.diagnosis, {
+    ...BASIC,
     serverName: "***",
     version: "7-***",
     runId: "***",
@@ -283,70 +284,17 @@ Deno.test("RedisNode.diagnose() carries no password back that the server has put
     appendfsync: "***",
     refused: { EVALSHA: "***" },
   });
-  await bench.close();
 });
 
-Deno.test("RedisNode.diagnose() reports that SUBSCRIBE is refused", async () => {
-  const { bench, told } = await asked();
-  await answerFurther(await further(bench), [SAME_RUN, SAME_RUN], NOPERM);
-  assertEquals((await told).refused, { SUBSCRIBE: "NOPERM" });
+test("RedisNode.close() closes the further connections of diagnose()", async (bench) => {
+  const [one, other] = await bench.further();
   await bench.close();
+  assertEquals([one.closed, other.closed, await bench.diagnosis], [true, true, WHOLE]);
 });
 
-Deno.test("RedisNode.diagnose() reports that the server has no room for further connections", async () => {
-  const { bench, told } = await asked(new Bench({ clientName: "name" }));
-  await bench.answer("+OK\r\n"); // the first one was for the name
-  const connections = await further(bench);
-  for (const connection of connections) {
-    await connection.answer("-ERR max number of clients reached\r\n");
-  }
-  assertEquals(await told, { ...TOLD, refused: { SUBSCRIBE: "ERR" } });
+test("RedisNode.close() opens no other connection for diagnose() afterwards", async (bench) => {
+  bench.transport.feed(Object.values(REPLIES).join(""));
   await bench.close();
-});
-
-Deno.test("RedisNode.diagnose() reports the rest where no further connection can be made", async () => {
-  const { bench, told } = await asked();
-  bench.network.mode = "refuse";
-  await further(bench);
-  assertEquals(await told, TOLD);
-  await bench.close();
-});
-
-Deno.test("RedisNode.diagnose() reports the rest in good time where a further connection is silent", async () => {
-  const { bench, told } = await asked();
-  await bench.clock.advance(100);
-  const [one, other] = await further(bench, { TIME: time(WALL_S, 50_000) });
-  await one.answer(bulk("run_id:def"));
-  await bench.clock.advance(649);
-  assertEquals([one.closed, other.closed], [false, false]);
-  await bench.clock.advance(2);
-  assertEquals(await told, { ...TOLD, otherRunIds: ["def"], roundTripMs: 100 });
-  await bench.clock.advance(300); // closing waits a moment for replies that are due
-  assertEquals([one.closed, other.closed], [true, true]);
-  await bench.close();
-});
-
-Deno.test("RedisNode.diagnose() opens no further connection where its time is over", async () => {
-  const { bench, told } = await asked();
-  await bench.clock.advance(750);
-  await further(bench, { TIME: time(WALL_S, 375_000) });
-  assertEquals(await told, { ...TOLD, roundTripMs: 750 });
-  assertEquals(bench.network.transports.length, 1);
-  await bench.close();
-});
-
-Deno.test("RedisNode.close() closes the further connections of diagnose()", async () => {
-  const { bench, told } = await asked();
-  const [one, other] = await further(bench);
-  await bench.close();
-  assertEquals([one.closed, other.closed, await told], [true, true, TOLD]);
-});
-
-Deno.test("RedisNode.close() has no other connection opened after it", async () => {
-  const { bench, told } = await asked();
-  bench.network.last.feed(Object.values(REPLIES).join(""));
-  const closing = bench.close();
-  await closing;
-  await told.catch(() => {});
+  await bench.diagnosis!.catch(() => {});
   assertEquals(bench.network.transports.length, 1);
 });

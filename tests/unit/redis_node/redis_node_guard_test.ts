@@ -1,24 +1,12 @@
 import { assertEquals } from "@std/assert";
-import { parseAddress } from "../../../src/redis/address.ts";
-import { RedisNode } from "../../../src/redis_node/redis_node.ts";
-import { redisServer } from "../../../src/redis_node/redis_server.ts";
+import type { LockRequest } from "../../../src/quorum/lock_node.ts";
 import { ACQUIRE_OR_WAIT } from "../../../src/redis_node/scripts/acquire.ts";
 import { CREATED } from "../../../src/redis_node/scripts/creation.ts";
 import { EXTEND } from "../../../src/redis_node/scripts/extend.ts";
-import { FakeRequest } from "../../support/fake_request.ts";
-import { runMicrotasks } from "../../support/fake_clock.ts";
+import { FakeRequest, SCORE, TICKET_ID, ticketOf } from "../../support/fake_request.ts";
 import { wire } from "../../support/fake_transport.ts";
-import {
-  Bench,
-  ENTRY,
-  FencedBallot,
-  leftover,
-  NAME,
-  NOSCRIPT,
-  SCORE,
-  TicketBallot,
-  WaitingBench,
-} from "../../support/redis_node_bench.ts";
+import { type NodeBench, NOSCRIPT, test, wholeRelease } from "../../support/redis_node_bench.ts";
+import { NAME } from "../../support/stream_bench.ts";
 
 const GUARD_MS = 60_000;
 /** The node's clock, in milliseconds. */
@@ -27,10 +15,13 @@ const SET = wire("SET", "k", "v", "NX", "PX", "1000");
 const INFO = wire("INFO", "server");
 const AGE = wire("GET", "hasp:born") + wire("TIME");
 const SET_MARKER = wire("EVAL", CREATED.source, "1", "hasp:born");
+const EXTENSION = ["1", "k", "v", "1000"];
 /** The reply to TIME. */
 const TIME = "*2\r\n$10\r\n1700000000\r\n$3\r\n999\r\n";
 /** The replies about a marker that is old, and one that is missing. */
-const OLD = age(GUARD_MS), NONE = `$-1\r\n${TIME}`;
+const [OLD, MISSING] = [age(GUARD_MS), `$-1\r\n${TIME}`];
+/** The reply to INFO of a server that runs for long. */
+const UP = uptime(3_600);
 
 /** The replies about a marker that is so old. */
 function age(ms: number): string {
@@ -41,312 +32,250 @@ function bulk(text: string): string {
   return `$${text.length}\r\n${text}\r\n`;
 }
 
-function guarded<B extends { guardMs: number }>(request: B): B {
-  request.guardMs = GUARD_MS;
-  return request;
-}
-
 /** The reply to `INFO` of a server that runs for so long. */
 function uptime(seconds: number | string, runId = "one"): string {
   return bulk(`# Server\r\nrun_id:${runId}\r\nuptime_in_seconds:${seconds}\r\n`);
 }
 
-/** A node that was asked with the guard on for the first time, and has its connection. */
-async function asked(): Promise<{ bench: Bench; request: FakeRequest }> {
-  const bench = new Bench();
-  await bench.open();
-  const request = bench.ask("acquire", guarded(new FakeRequest()), 5);
-  await runMicrotasks();
-  return { bench, request };
+/** Asks a node with the guard on, and returns the request. */
+function acquire(bench: NodeBench, parts: Partial<LockRequest> = {}, index = 5) {
+  return bench.send("acquire", new FakeRequest("k", { guardMs: GUARD_MS, ...parts }), index);
 }
 
-/** A node whose uptime is known to be long. */
-async function ready(): Promise<Bench> {
-  const { bench } = await asked();
-  await bench.answer(uptime(3_600) + "+OK\r\n" + OLD);
-  bench.network.last.writes.length = 0;
-  return bench;
+/** Asks a node with the guard on, answers, and returns the outcome. */
+async function outcome(bench: NodeBench, replies: string, parts?: Partial<LockRequest>) {
+  const request = await acquire(bench, parts);
+  await bench.answer(replies);
+  return request.outcomes.join();
 }
 
-function outcomes(request: FakeRequest): string[] {
-  return request.answers.map(([outcome]) => outcome);
-}
-
-Deno.test("RedisNode without the guard sends what it would, on reconnecting too", async () => {
-  const bench = new Bench();
-  bench.ask("acquire");
-  await runMicrotasks();
-  assertEquals(bench.network.last.written, SET);
-  await bench.answer("+OK\r\n");
+test.connected("RedisNode without the guard asks nothing more, on a further connection too", async (bench) => {
+  await bench.send("acquire");
+  assertEquals(bench.written, SET);
   await bench.hangUp();
   assertEquals(await bench.reconnect(), "");
-  await bench.close();
 });
 
-Deno.test("RedisNode with the guard asks for the uptime ahead of the first command, and for the age behind each", async () => {
-  const { bench, request } = await asked();
-  assertEquals(bench.network.last.written, INFO + SET + AGE);
-  assertEquals(bench.network.last.writes.length, 1);
-  await bench.answer(uptime(3_600) + "+OK\r\n");
+test.connected("RedisNode with the guard asks for the uptime ahead of the first command, and for the age behind each", async (bench) => {
+  bench.transport.writes.length = 0;
+  const request = await acquire(bench);
+  assertEquals(bench.transport.writes, [INFO + SET + AGE]);
+  await bench.answer(UP + "+OK\r\n");
   assertEquals(request.answers, []);
   await bench.answer(OLD);
   assertEquals(request.answers, [["granted", 5, bench.clock.monotonicMs()]]);
-  bench.ask("acquire", guarded(new FakeRequest()));
-  await runMicrotasks();
-  assertEquals(bench.network.last.written, SET + AGE);
-  await bench.close();
+  await acquire(bench);
+  assertEquals(bench.written, SET + AGE);
 });
 
-Deno.test("RedisNode asks for nothing more where a release is guarded or a call is not", async () => {
-  const bench = await ready();
-  bench.release(guarded(new FakeRequest()));
-  await runMicrotasks();
+test.opened("RedisNode asks nothing more for a release, or for a request without the guard", async (bench) => {
+  assertEquals(await outcome(bench, UP + "+OK\r\n" + OLD), "granted");
+  await bench.send("release", new FakeRequest("k", { guardMs: GUARD_MS }));
   await bench.answer(":1\r\n");
-  bench.ask("acquire");
-  await runMicrotasks();
-  assertEquals(bench.network.last.written, SET);
-  await bench.close();
+  await bench.send("acquire");
+  assertEquals(bench.written, SET);
 });
 
-Deno.test("RedisNode guards extensions, too", async () => {
-  const bench = await ready();
-  const request = bench.ask("extend", guarded(new FakeRequest()));
-  await runMicrotasks();
-  const extend = wire("EVALSHA", EXTEND.sha1, "1", "k", "v", "1000");
-  assertEquals(bench.network.last.written, extend + AGE);
-  await bench.answer(":1\r\n" + NONE);
-  assertEquals(outcomes(request), ["quarantined"]);
-  await bench.close();
+test.queueing("RedisNode guards extensions and requests with a ticket, too", async (bench) => {
+  bench.transport.writes.length = 0;
+  const extension = await bench.send("extend", new FakeRequest("k", { guardMs: GUARD_MS }));
+  assertEquals(bench.written, INFO + wire("EVALSHA", EXTEND.sha1, ...EXTENSION) + AGE);
+  await bench.answer(UP + ":1\r\n" + MISSING);
+  assertEquals(extension.outcomes, ["quarantined"]);
+  await bench.answer(":1\r\n"); // the marker is set
+  const ticket = ticketOf();
+  const request = await acquire(bench, { ticket });
+  const words = [...EXTENSION, TICKET_ID, "0", `${SCORE}`];
+  assertEquals(bench.written, wire("EVALSHA", ACQUIRE_OR_WAIT.sha1, ...words) + AGE);
+  await bench.answer(":1\r\n" + age(0));
+  assertEquals(request.outcomes, ["quarantined"]);
+  const queued = "*5\r\n:500\r\n:0\r\n:1\r\n:1\r\n:1\r\n";
+  assertEquals(await outcome(bench, queued + age(0), { ticket }), "queued");
 });
 
 for (
-  const [what, replies, outcome, events] of [
-    ["runs for less than the guard", uptime(59) + "+OK\r\n" + OLD, "quarantined", 1],
-    ["may run for a moment less than the guard", uptime(60) + "+OK\r\n" + OLD, "quarantined", 1],
-    ["runs for longer than the guard", uptime(61) + "+OK\r\n" + OLD, "granted", 0],
-    ["had its clock set back below its start", uptime(-59) + "+OK\r\n" + OLD, "quarantined", 1],
-    ["sends an uptime that is no number", uptime("soon") + "+OK\r\n" + OLD, "quarantined", 1],
-    ["sends no uptime", bulk("# Server\r\n") + "+OK\r\n" + OLD, "granted", 0],
-    ["has no marker", uptime(99) + "+OK\r\n" + NONE, "quarantined", 1],
-    ["has a young marker", uptime(99) + "+OK\r\n" + age(59_999), "quarantined", 1],
-    ["has a marker of this moment", uptime(99) + "+OK\r\n" + age(0), "quarantined", 1],
-    ["has a marker of the future", uptime(99) + "+OK\r\n" + age(-1), "failed", 0],
-    ["has another's lock for a marker", uptime(99) + "+OK\r\n" + bulk("abc") + TIME, "failed", 0],
-    ["has an empty marker", uptime(99) + "+OK\r\n" + bulk("") + TIME, "failed", 0],
-    ["denies, and is young", uptime(1) + "$-1\r\n" + NONE, "denied", 0],
-    ["may not tell its uptime", "-NOPERM no\r\n+OK\r\n" + OLD, "granted", 0],
-    ["may not tell its uptime, and is young", "-NOPERM no\r\n+OK\r\n" + age(1), "quarantined", 1],
-    ["knows no INFO", "-ERR unknown command\r\n+OK\r\n" + OLD, "granted", 0],
-    ["is too busy to tell its uptime", "-BUSY script\r\n+OK\r\n" + OLD, "failed", 0],
-    ["does not let its marker be read", uptime(99) + "+OK\r\n-NOPERM no\r\n" + TIME, "failed", 0],
+  const [what, replies, expected, event] of [
+    ["runs for less than the guard", uptime(59) + "+OK\r\n" + OLD, "quarantined", "restarted 2000"],
     [
-      "does not let its clock be read",
-      uptime(99) + "+OK\r\n$1\r\n1\r\n-NOPERM no\r\n",
-      "failed",
-      0,
+      "may run for a moment less than the guard",
+      uptime(60) + "+OK\r\n" + OLD,
+      "quarantined",
+      "restarted 1000",
     ],
-    ["has a marker of another type", uptime(99) + "+OK\r\n-WRONGTYPE no\r\n" + TIME, "failed", 0],
-    ["sends no time", uptime(99) + "+OK\r\n$1\r\n1\r\n$1\r\n9\r\n", "failed", 0],
+    ["runs for longer than the guard", uptime(61) + "+OK\r\n" + OLD, "granted"],
     [
-      "sends a time that is no number",
-      uptime(99) + "+OK\r\n$1\r\n1\r\n*2\r\n$1\r\nx\r\n$1\r\n0\r\n",
-      "failed",
-      0,
+      "had its clock set back below its start",
+      uptime(-59) + "+OK\r\n" + OLD,
+      "quarantined",
+      "restarted 61000",
     ],
-    ["fails", uptime(99) + "-OOM no\r\n" + OLD, "failed", 0],
+    [
+      "sends an uptime that is not a number",
+      uptime("soon") + "+OK\r\n" + OLD,
+      "quarantined",
+      "restarted 61000",
+    ],
+    ["sends an empty uptime", uptime("") + "+OK\r\n" + OLD, "quarantined", "restarted 61000"],
+    ["sends no uptime", bulk("# Server\r\n") + "+OK\r\n" + OLD, "granted"],
+    ["sends another field", bulk("process_uptime_in_seconds:5\r\n") + "+OK\r\n" + OLD, "granted"],
+    ["has no marker", UP + "+OK\r\n" + MISSING, "quarantined", "emptied 60000"],
+    ["has a young marker", UP + "+OK\r\n" + age(59_999), "quarantined", "emptied 1"],
+    ["has a marker of this moment", UP + "+OK\r\n" + age(0), "quarantined", "emptied 60000"],
+    [
+      "was restarted, and emptied later",
+      uptime(41) + "+OK\r\n" + age(20_000),
+      "quarantined",
+      "emptied 40000",
+    ],
+    [
+      "was emptied, and restarted later",
+      uptime(21) + "+OK\r\n" + age(40_000),
+      "quarantined",
+      "restarted 40000",
+    ],
+    ["has a marker of the future", UP + "+OK\r\n" + age(-1), "failed"],
+    ...["abc", "", "-5", "1e3", " 1", "1.5"].map((marker) => {
+      return [
+        `has the marker "${marker}"`,
+        UP + "+OK\r\n" + bulk(marker) + TIME,
+        "failed",
+      ] as const;
+    }),
+    ["has a marker of another type", UP + "+OK\r\n-WRONGTYPE no\r\n" + TIME, "failed"],
+    ["does not let its marker be read", UP + "+OK\r\n-NOPERM no\r\n" + TIME, "failed"],
+    ["does not let its clock be read", UP + "+OK\r\n$1\r\n1\r\n-NOPERM no\r\n", "failed"],
+    ["sends no time", UP + "+OK\r\n$1\r\n1\r\n$1\r\n9\r\n", "failed"],
+    [
+      "sends a time that is not a number",
+      UP + "+OK\r\n$1\r\n1\r\n*2\r\n$1\r\nx\r\n$1\r\n0\r\n",
+      "failed",
+    ],
+    ["denies, and is young", uptime(1) + "$-1\r\n" + MISSING, "denied"],
+    ["may not tell its uptime", "-NOPERM no\r\n+OK\r\n" + OLD, "granted"],
+    [
+      "may not tell its uptime, and is young",
+      "-NOPERM no\r\n+OK\r\n" + age(1),
+      "quarantined",
+      "emptied 59999",
+    ],
+    ["knows no INFO", "-ERR unknown command\r\n+OK\r\n" + OLD, "granted"],
+    ["is too busy to tell its uptime", "-BUSY script\r\n+OK\r\n" + OLD, "failed"],
+    ["fails", UP + "-OOM no\r\n" + OLD, "failed"],
   ] as const
 ) {
-  Deno.test(`RedisNode with the guard on a server that ${what}: ${outcome}`, async () => {
-    const { bench, request } = await asked();
-    await bench.answer(replies);
-    const reported = bench.events.filter((event) => event !== `${NAME} connected`);
-    assertEquals([outcomes(request), reported.length], [[outcome], events]);
-    await bench.close();
+  test.opened(`RedisNode with the guard on a server that ${what}: ${expected}`, async (bench) => {
+    assertEquals(await outcome(bench, replies), expected);
+    assertEquals(bench.events, event ? [`${NAME} ${event}`] : []);
+    // A missing marker is set by the server; whatever else there is stays.
+    assertEquals(bench.written, replies.endsWith(MISSING) ? SET_MARKER : "");
   });
 }
 
-Deno.test("RedisNode asks a server again for the uptime that was too busy", async () => {
-  const { bench } = await asked();
-  await bench.answer("-BUSY script\r\n+OK\r\n" + OLD);
-  bench.ask("acquire", guarded(new FakeRequest()));
-  await runMicrotasks();
-  assertEquals(bench.network.last.written, INFO + SET + AGE);
-  await bench.close();
+test.opened("RedisNode asks a server again for the uptime that was too busy", async (bench) => {
+  await outcome(bench, "-BUSY script\r\n+OK\r\n" + OLD);
+  await acquire(bench);
+  assertEquals(bench.written, INFO + SET + AGE);
 });
 
-Deno.test("RedisNode keeps the time of the restart while it is connected", async () => {
-  const { bench } = await asked();
-  await bench.answer(uptime(41) + "+OK\r\n" + OLD);
-  for (const [waitMs, outcome] of [[19_999, "quarantined"], [1, "granted"]] as const) {
-    await bench.clock.advance(waitMs);
-    const request = bench.ask("acquire", guarded(new FakeRequest()));
-    await runMicrotasks();
-    await bench.answer("+OK\r\n" + OLD);
-    assertEquals(outcomes(request), [outcome]);
+test.opened("RedisNode keeps the time of the restart while it is connected", async (bench) => {
+  assertEquals(await outcome(bench, uptime(41) + "+OK\r\n" + OLD), "quarantined");
+  await bench.advance(19_999);
+  assertEquals(await outcome(bench, "+OK\r\n" + OLD), "quarantined");
+  await bench.advance(1);
+  assertEquals(await outcome(bench, "+OK\r\n" + OLD), "granted");
+});
+
+test.opened("RedisNode asks again on every connection, and keeps out a server whose run id has changed", async (bench) => {
+  await outcome(bench, UP + "+OK\r\n" + OLD);
+  for (
+    const [reply, expected] of [
+      [uptime(3_600, "one"), "granted"],
+      [uptime(3_600, "two"), "quarantined"],
+      [uptime(3_600, "two"), "granted"],
+      [uptime(0, "two"), "quarantined"],
+    ]
+  ) {
+    await bench.hangUp();
+    assertEquals(await bench.reconnect(), INFO + AGE);
+    assertEquals(await outcome(bench, reply + OLD + "+OK\r\n" + OLD), expected);
   }
-  await bench.close();
 });
 
-Deno.test("RedisNode asks again on every connection, as soon as it is there", async () => {
-  const bench = await ready();
+test.opened("RedisNode whose connection breaks behind the grant fails, and takes the key back", async (bench) => {
+  const request = await acquire(bench);
+  await bench.answer(UP + "+OK\r\n");
   await bench.hangUp();
-  assertEquals(await bench.reconnect(), INFO + AGE);
-  const request = bench.ask("acquire", guarded(new FakeRequest()));
-  await runMicrotasks();
-  await bench.answer(uptime(0) + OLD + "+OK\r\n" + OLD);
-  assertEquals(outcomes(request), ["quarantined"]);
-  await bench.close();
-});
-
-Deno.test("RedisNode whose connection breaks behind the grant fails, and takes the key back", async () => {
-  const { bench, request } = await asked();
-  await bench.answer(uptime(3_600) + "+OK\r\n");
-  await bench.hangUp();
-  assertEquals(outcomes(request), ["failed"]);
+  assertEquals(request.outcomes, ["failed"]);
   bench.ask("release", request, 5);
-  assertEquals(await bench.reconnect(), INFO + AGE + leftover());
-  await bench.close();
+  assertEquals(await bench.reconnect(), INFO + AGE + wholeRelease());
 });
 
-Deno.test("RedisNode whose connection breaks ahead of the grant fails once", async () => {
-  const { bench, request } = await asked();
+test.opened("RedisNode whose connection breaks ahead of the grant fails once", async (bench) => {
+  const request = await acquire(bench);
   await bench.hangUp();
-  assertEquals(outcomes(request), ["failed"]);
-  const later = bench.ask("acquire", guarded(new FakeRequest()));
-  assertEquals(outcomes(later), ["failed"]);
-  await bench.close();
-});
-
-Deno.test("RedisNode has a missing marker set by the server, with its own time", async () => {
-  const { bench, request } = await asked();
-  await bench.answer(uptime(3_600) + "+OK\r\n" + NONE);
-  assertEquals([outcomes(request), bench.network.last.written], [["quarantined"], SET_MARKER]);
-  const next = bench.ask("acquire", guarded(new FakeRequest()));
-  await runMicrotasks();
-  await bench.answer(":1\r\n+OK\r\n" + age(5));
-  assertEquals([outcomes(next), bench.network.last.written], [["quarantined"], ""]);
-  await bench.close();
+  assertEquals([request.outcomes, (await acquire(bench)).outcomes], [["failed"], ["failed"]]);
 });
 
 for (
-  const [what, replies] of [
-    ["of an application", bulk("abc") + TIME],
-    ["of the future", age(-1)],
-    ["of another type", `-WRONGTYPE no\r\n${TIME}`],
-  ]
+  const [what, reply, replies, answer] of [
+    ["says that the marker was set", ":1\r\n", age(5), "quarantined"],
+    ["says why the marker cannot be set", "-NOPERM no EVAL\r\n", MISSING, "failed"],
+  ] as const
 ) {
-  Deno.test(`RedisNode leaves a marker ${what} as it is`, async () => {
-    const { bench, request } = await asked();
-    await bench.answer(uptime(3_600) + "+OK\r\n" + replies);
-    assertEquals([outcomes(request), bench.network.last.written], [["failed"], ""]);
-    await bench.close();
+  test.opened(`RedisNode answers as is known by then if the server ${what}`, async (bench) => {
+    await outcome(bench, UP + "+OK\r\n" + MISSING);
+    const request = await acquire(bench);
+    await bench.answer(`${reply}+OK\r\n${replies}`);
+    assertEquals(request.outcomes, [answer]);
+    if (answer === "failed") assertEquals(request.errors[0].message, "NOPERM no EVAL");
+    assertEquals(bench.written, replies === MISSING ? SET_MARKER : "");
   });
 }
 
-Deno.test("RedisNode fails with the reason why the marker cannot be set, once it is known", async () => {
-  const { bench } = await asked();
-  await bench.answer(uptime(3_600) + "+OK\r\n" + NONE);
-  const request = bench.ask("acquire", guarded(new FakeRequest()), 4);
-  await runMicrotasks();
-  await bench.answer("-NOPERM no EVAL\r\n+OK\r\n" + NONE);
-  assertEquals(request.answers, [["failed", 4, "NOPERM no EVAL"]]);
-  await bench.close();
+test.opened("RedisNode says which key is not a marker", async (bench) => {
+  const request = await acquire(bench);
+  await bench.answer(UP + "+OK\r\n" + age(-1));
+  const why = "it has no time in the past under its key 'hasp:born'";
+  assertEquals(request.errors[0].message, `Cannot tell the age of ${NAME}: ${why}`);
 });
 
-Deno.test("RedisNode says which key is no marker", async () => {
-  const { bench, request } = await asked();
-  await bench.answer(uptime(3_600) + "+OK\r\n" + age(-1));
-  assertEquals(
-    request.errors[0].message,
-    "Cannot tell the age of redis://h:6379: it has no time in the past under its key 'hasp:born'",
-  );
-  await bench.close();
-});
-
-Deno.test("RedisNode keeps out a server whose run id has changed, whatever its uptime", async () => {
-  const bench = await ready();
-  for (const [runId, outcome] of [["one", "granted"], ["two", "quarantined"], ["two", "granted"]]) {
-    await bench.hangUp();
-    await bench.reconnect();
-    const request = bench.ask("acquire", guarded(new FakeRequest()));
-    await runMicrotasks();
-    await bench.answer(uptime(3_600, runId) + OLD + "+OK\r\n" + OLD);
-    assertEquals(outcomes(request), [outcome]);
-  }
-  await bench.close();
-});
-
-Deno.test("RedisNode asks for the age anew behind a script that it sends again", async () => {
-  const bench = await ready();
-  const request = bench.ask("extend", guarded(new FakeRequest()));
-  await runMicrotasks();
+test.opened("RedisNode asks for the age again behind a script that it sends again", async (bench) => {
+  await outcome(bench, UP + "+OK\r\n" + OLD);
+  const request = await bench.send("extend", new FakeRequest("k", { guardMs: GUARD_MS }));
   await bench.answer(NOSCRIPT + OLD);
-  const extend = wire("EVAL", EXTEND.source, "1", "k", "v", "1000");
-  assertEquals(bench.network.last.written, extend + AGE);
+  assertEquals(bench.written, wire("EVAL", EXTEND.source, ...EXTENSION) + AGE);
   await bench.answer(":1\r\n");
   assertEquals(request.answers, []);
   await bench.answer(age(5)); // emptied between the two
-  assertEquals(outcomes(request), ["quarantined"]);
-  await bench.close();
+  assertEquals(request.outcomes, ["quarantined"]);
 });
 
-Deno.test("RedisNode guards what is asked with a ticket", async () => {
-  const bench = await new WaitingBench().listening();
-  const request = guarded(new TicketBallot());
-  bench.commands.writes.length = 0;
-  await bench.join(request);
-  const join = wire("EVALSHA", ACQUIRE_OR_WAIT.sha1, "1", "k", "v", "1000", ENTRY, "0", `${SCORE}`);
-  assertEquals(bench.commands.written, INFO + join + AGE);
-  await bench.reply(uptime(3_600) + ":1\r\n" + age(0));
-  assertEquals(outcomes(request), ["quarantined"]);
-  const next = await bench.join(guarded(new TicketBallot()));
-  await bench.reply("*5\r\n:500\r\n:0\r\n:1\r\n:1\r\n:1\r\n" + age(0));
-  assertEquals([outcomes(next), next.queued.length], [[], 1]);
-  await bench.close();
+test.opened("RedisNode reports each cause of a quarantine once, also if its time is read a little differently", async (bench) => {
+  await outcome(bench, uptime(50) + "+OK\r\n" + OLD);
+  await outcome(bench, "+OK\r\n" + OLD);
+  await bench.advance(5_000);
+  await outcome(bench, "+OK\r\n" + age(0));
+  await outcome(bench, "+OK\r\n" + age(3));
+  await bench.advance(1_900);
+  await outcome(bench, "+OK\r\n" + age(0));
+  await bench.advance(101);
+  await outcome(bench, "+OK\r\n" + age(0));
+  const reasons = ["restarted 11000", "emptied 60000", "emptied 60000"];
+  assertEquals(bench.events, reasons.map((reason) => `${NAME} ${reason}`));
 });
 
-Deno.test("RedisNode tells each cause of a quarantine once", async () => {
-  const told: unknown[] = [];
-  const bench = new Bench();
-  const { network, wheel } = bench;
-  const options = { connect: network.connect, connectTimeoutMs: 1_000, stallTimeoutMs: Infinity };
-  const node = new RedisNode(
-    redisServer(parseAddress("redis://h"), { ...options, tls: {}, clientName: undefined }, wheel),
-    { onQuarantined: (name, { reason, remainingMs }) => told.push([name, reason, remainingMs]) },
-  );
-  const acquire = async (replies: string) => {
-    node.acquire(guarded(new FakeRequest()), 0);
-    await runMicrotasks();
-    await bench.answer(replies);
-  };
-  await acquire(uptime(50) + "+OK\r\n" + OLD);
-  await acquire("+OK\r\n" + OLD);
-  await bench.clock.advance(5_000);
-  await acquire("+OK\r\n" + age(0));
-  await acquire("+OK\r\n" + age(3));
-  assertEquals(told, [
-    ["redis://h:6379", "restarted", 11_000],
-    ["redis://h:6379", "emptied", 60_000],
-  ]);
-  await node.close();
-  await bench.close();
-});
-
-Deno.test("RedisNode with the guard withholds a count that may be older than its restart, by the node's clock alone", async () => {
-  const { bench, request } = await asked();
-  await bench.answer(uptime(120) + "+OK\r\n" + OLD);
-  assertEquals(outcomes(request), ["granted"]);
+test.opened("RedisNode with the guard withholds a count that may be older than its restart, by the node's clock alone", async (bench) => {
+  assertEquals(await outcome(bench, uptime(120) + "+OK\r\n" + OLD), "granted");
   // An uptime is a second less than it says, and a counter up to 61 seconds ahead of the clock.
   const floorUs = (TIME_MS - 119_000 + 61_000) * 1_000;
-  for (const [count, counted] of [[floorUs - 1, undefined], [floorUs, floorUs]] as const) {
-    for (const hint of [1, TIME_MS * 1_000, TIME_MS * 2_000]) {
-      const fenced = Object.assign(guarded(new FencedBallot()), { counterFloor: hint });
-      bench.ask("acquire", fenced, 1);
-      await runMicrotasks();
+  for (const [count, counted] of [[floorUs - 1, []], [floorUs, [floorUs]]] as const) {
+    for (const counterFloor of [1, TIME_MS * 1_000, TIME_MS * 2_000]) {
+      const request = await acquire(bench, { counterFloor });
       await bench.answer(`:${count}\r\n${OLD}`);
-      assertEquals([outcomes(fenced), fenced.counts], [["granted"], [counted]]);
-      assertEquals(fenced.counterFloorNext, counted === undefined ? floorUs : undefined);
+      assertEquals(request.answers.map(([outcome, , , ...count]) => [outcome, ...count]), [
+        ["granted", ...counted],
+      ]);
+      assertEquals(request.counterFloorNext, counted.length > 0 ? undefined : floorUs);
     }
   }
-  await bench.close();
 });

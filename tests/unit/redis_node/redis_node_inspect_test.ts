@@ -1,155 +1,85 @@
 import { assertEquals, assertInstanceOf, assertRejects } from "@std/assert";
+import type { KeyState } from "../../../src/quorum/lock_node.ts";
 import { ConnectionError, ProtocolError, ReplyError } from "../../../src/redis/errors.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 import { wire } from "../../support/fake_transport.ts";
-import { Bench, LOST } from "../../support/redis_node_bench.ts";
+import { test } from "../../support/redis_node_bench.ts";
+import { LOST } from "../../support/stream_bench.ts";
 
-Deno.test("RedisNode.inspect() asks for the value, the TTL, who waits and the type in one piece", async () => {
-  const bench = new Bench();
-  const transport = await bench.open();
-  const inspecting = bench.node.inspect("é");
-  await runMicrotasks();
-  assertEquals(transport.writes, [
-    wire("GET", "é") + wire("PTTL", "é") + wire("ZCARD", "hasp:queue:é") + wire("TYPE", "é"),
-  ]);
-  await bench.answer("$1\r\nv\r\n:700\r\n:2\r\n+string\r\n");
-  assertEquals(await inspecting, { value: "v", remainingMs: 700, waiters: 2 });
-  await bench.close();
+const state = (value: string, remainingMs: number, rest: Partial<KeyState> = { waiters: 0 }) => ({
+  value,
+  remainingMs,
+  ...rest,
 });
 
-for (
-  const [what, replies, state] of [
-    ["a key without a TTL", "$1\r\nv\r\n:-1\r\n:0\r\n", {
-      value: "v",
-      remainingMs: Infinity,
-      waiters: 0,
-    }],
-    ["a key in its last millisecond", "$1\r\nv\r\n:0\r\n:1\r\n", {
-      value: "v",
-      remainingMs: 0,
-      waiters: 1,
-    }],
-    ["an empty value", "$0\r\n\r\n:5\r\n:0\r\n", { value: "", remainingMs: 5, waiters: 0 }],
-    ["a value that begins with a BOM", "$4\r\n\uFEFFv\r\n:5\r\n:0\r\n", {
-      value: "\uFEFFv",
-      remainingMs: 5,
-      waiters: 0,
-    }],
-    ["no key", "$-1\r\n:-2\r\n:0\r\n", undefined],
-    ["no key for which some wait still", "$-1\r\n:-2\r\n:3\r\n", undefined],
-    ["a key that expired in between", "$1\r\nv\r\n:-2\r\n:0\r\n", undefined],
-    ["a key that was set in between", "$-1\r\n:700\r\n:0\r\n", undefined],
-    ["a key whose line it may not read", "$1\r\nv\r\n:5\r\n-NOPERM no LLEN\r\n", {
-      value: "v",
-      remainingMs: 5,
-    }],
-    ["a key whose line is no list", "$1\r\nv\r\n:5\r\n-WRONGTYPE no list\r\n", {
-      value: "v",
-      remainingMs: 5,
-    }],
-    ["a key whose line is no number", "$1\r\nv\r\n:5\r\n$1\r\n2\r\n", {
-      value: "v",
-      remainingMs: 5,
-    }],
-  ] as const
-) {
-  Deno.test(`RedisNode.inspect() of ${what} is ${Deno.inspect(state)}`, async () => {
-    const bench = new Bench();
-    await bench.open();
-    const inspecting = bench.node.inspect("k");
-    await runMicrotasks();
-    await bench.answer(`${replies}+string\r\n`);
-    assertEquals(await inspecting, state);
-    await bench.close();
-  });
-}
-
-for (
-  const [what, replies] of [
-    ["GET", "-NOPERM no\r\n:-1\r\n"],
-    ["PTTL", "$1\r\nv\r\n-NOPERM no\r\n"],
-    ["both", "-NOPERM no\r\n-BUSY no\r\n"],
-  ] as const
-) {
-  Deno.test(`RedisNode.inspect() rejects with an error reply to ${what}`, async () => {
-    const bench = new Bench();
-    await bench.open();
-    const rejected = assertRejects(() => bench.node.inspect("k"), ReplyError);
-    await runMicrotasks();
-    await bench.answer(`${replies}:0\r\n+string\r\n`);
-    assertEquals((await rejected).message, "NOPERM no");
-    await bench.close();
-  });
-}
-
-for (
-  const [what, replies] of [
-    ["GET", ":5\r\n:700\r\n"],
-    ["GET", "*0\r\n:700\r\n"],
-    ["PTTL", "$1\r\nv\r\n$-1\r\n"],
-    ["PTTL", "$1\r\nv\r\n+soon\r\n"],
-  ] as const
-) {
-  Deno.test(`RedisNode.inspect() rejects where ${what} is answered by what is none: ${JSON.stringify(replies)}`, async () => {
-    const bench = new Bench();
-    await bench.open();
-    const outcome = bench.node.inspect("k").catch((error) => error);
-    await runMicrotasks();
-    await bench.answer(`${replies}:0\r\n+string\r\n`);
-    assertInstanceOf(await outcome, ProtocolError);
-    await bench.close();
-  });
-}
-
-for (const replies of ["$1\r\nv\r\n", "$1\r\nv\r\n:700\r\n"]) {
-  Deno.test(`RedisNode.inspect() rejects where the connection breaks after ${JSON.stringify(replies)}`, async () => {
-    const bench = new Bench();
-    await bench.open();
-    const rejected = assertRejects(() => bench.node.inspect("k"), ConnectionError);
-    await runMicrotasks();
-    await bench.answer(replies);
-    await bench.hangUp();
-    assertEquals((await rejected).message, LOST);
-    await bench.close();
-  });
-}
-
-Deno.test("RedisNode.inspect() rejects at once while the node is down", async () => {
-  const bench = new Bench();
-  await bench.open();
-  await bench.hangUp();
-  assertEquals((await assertRejects(() => bench.node.inspect("k"), ConnectionError)).message, LOST);
-  await bench.close();
-});
-
-for (
-  const [pttl, remainingMs] of [[-1, Infinity], [700, 700]] as const
-) {
-  for (
-    const [reply, type] of [
+/** The replies to GET, PTTL, ZCARD and TYPE, and what they say; TYPE is `string` unless it says something else. */
+const STATES: readonly (readonly [what: string, replies: string, state: KeyState | undefined])[] = [
+  ["a key", "$1\r\nv\r\n:700\r\n:2\r\n", state("v", 700, { waiters: 2 })],
+  ["a key without a TTL", "$1\r\nv\r\n:-1\r\n:0\r\n", state("v", Infinity)],
+  ["a key in its last millisecond", "$1\r\nv\r\n:0\r\n:1\r\n", state("v", 0, { waiters: 1 })],
+  ["an empty value", "$0\r\n\r\n:5\r\n:0\r\n", state("", 5)],
+  ["a value that begins with a BOM", "$4\r\n\uFEFFv\r\n:5\r\n:0\r\n", state("\uFEFFv", 5)],
+  ["no key", "$-1\r\n:-2\r\n:0\r\n", undefined],
+  ["no key for which some still wait", "$-1\r\n:-2\r\n:3\r\n", undefined],
+  ["a key that expired in between", "$1\r\nv\r\n:-2\r\n:0\r\n", undefined],
+  ["a key that was set in between", "$-1\r\n:700\r\n:0\r\n", undefined],
+  ["a key whose queue it may not read", "$1\r\nv\r\n:5\r\n-NOPERM no ZCARD\r\n", state("v", 5, {})],
+  ["a key whose queue is of another type", "$1\r\nv\r\n:5\r\n-WRONGTYPE no\r\n", state("v", 5, {})],
+  ["a key whose queue is not a number", "$1\r\nv\r\n:5\r\n$1\r\n2\r\n", state("v", 5, {})],
+  ...([[-1, Infinity], [700, 700]] as const).flatMap(([pttl, remainingMs]) =>
+    ([
       ["+list\r\n", "list"],
       ["+zset\r\n", "zset"],
       ["-NOPERM no TYPE\r\n", "value of another type"],
-    ] as const
-  ) {
-    Deno.test(`RedisNode.inspect() of a ${type} that lives for ${remainingMs} ms has its type`, async () => {
-      const bench = new Bench();
-      await bench.open();
-      const inspecting = bench.node.inspect("k");
-      await runMicrotasks();
-      await bench.answer(`-WRONGTYPE no string\r\n:${pttl}\r\n:0\r\n${reply}`);
-      assertEquals(await inspecting, { value: "", remainingMs, waiters: 0, type });
-      await bench.close();
-    });
-  }
+    ] as const).map(([reply, type]) =>
+      [
+        `a ${type} that lives for ${remainingMs} ms`,
+        `-WRONGTYPE no string\r\n:${pttl}\r\n:0\r\n${reply}`,
+        state("", remainingMs, { waiters: 0, type }),
+      ] as const
+    )
+  ),
+  ["a list that expired in between", "-WRONGTYPE no\r\n:-2\r\n:0\r\n+none\r\n", undefined],
+];
+
+for (const [what, replies, expected] of STATES) {
+  test.opened(`RedisNode.inspect() of ${what} is ${Deno.inspect(expected)}`, async (bench) => {
+    const inspecting = bench.node.inspect("é");
+    await runMicrotasks();
+    const keys = [["GET", "é"], ["PTTL", "é"], ["ZCARD", "hasp:queue:é"], ["TYPE", "é"]];
+    assertEquals(bench.transport.writes, [keys.map((words) => wire(...words)).join("")]);
+    await bench.answer(replies.startsWith("-WRONGTYPE") ? replies : `${replies}+string\r\n`);
+    assertEquals(await inspecting, expected);
+  });
 }
 
-Deno.test("RedisNode.inspect() of a list that expired in between is undefined", async () => {
-  const bench = new Bench();
-  await bench.open();
-  const inspecting = bench.node.inspect("k");
-  await runMicrotasks();
-  await bench.answer("-WRONGTYPE no string\r\n:-2\r\n:0\r\n+none\r\n");
-  assertEquals(await inspecting, undefined);
-  await bench.close();
+for (
+  const [what, replies, Class] of [
+    ["an error reply to GET", "-NOPERM no\r\n:-1\r\n", ReplyError],
+    ["an error reply to PTTL", "$1\r\nv\r\n-NOPERM no\r\n", ReplyError],
+    ["an error reply to both", "-NOPERM no\r\n-BUSY no\r\n", ReplyError],
+    ["an integer in place of the value", ":5\r\n:700\r\n", ProtocolError],
+    ["an array in place of the value", "*0\r\n:700\r\n", ProtocolError],
+    ["a null in place of the TTL", "$1\r\nv\r\n$-1\r\n", ProtocolError],
+    ["a string in place of the TTL", "$1\r\nv\r\n+soon\r\n", ProtocolError],
+  ] as const
+) {
+  test.opened(`RedisNode.inspect() rejects with ${what}`, async (bench) => {
+    const outcome = bench.node.inspect("k").catch((error) => error);
+    await runMicrotasks();
+    await bench.answer(`${replies}:0\r\n+string\r\n`);
+    const error = await outcome;
+    assertInstanceOf(error, Class);
+    if (Class === ReplyError) assertEquals(error.message, "NOPERM no");
+  });
+}
+
+test.opened("RedisNode.inspect() rejects if the connection breaks between two replies, and while it is down", async (bench) => {
+  for (const replies of ["$1\r\nv\r\n:700\r\n", undefined]) {
+    const rejected = assertRejects(() => bench.node.inspect("k"), ConnectionError);
+    await runMicrotasks();
+    if (replies) await bench.answer(replies);
+    if (replies) await bench.hangUp();
+    assertEquals((await rejected).message, LOST);
+  }
 });

@@ -1,304 +1,234 @@
 import { assert, assertEquals, assertInstanceOf } from "@std/assert";
 import type { LockRequest } from "../../../src/quorum/lock_node.ts";
 import { QUEUE_LENGTH_MAX } from "../../../src/redis/connection.ts";
-import { ConnectionError, ProtocolError, ReplyError } from "../../../src/redis/errors.ts";
-import { RELEASE } from "../../../src/redis_node/scripts/release.ts";
-import { FakeRequest } from "../../support/fake_request.ts";
+import { ProtocolError, ReplyError } from "../../../src/redis/errors.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
-import { wire } from "../../support/fake_transport.ts";
-import { Bench, laterRelease, LOST, NAME, NOSCRIPT } from "../../support/redis_node_bench.ts";
+import { FakeRequest, ticketOf } from "../../support/fake_request.ts";
+import { laterRelease, NOSCRIPT, type Operation, test } from "../../support/redis_node_bench.ts";
+import { LOST, NAME } from "../../support/stream_bench.ts";
 
-// How it votes
+const ticket = ticketOf();
+const counterFloor = 77;
+const POSITION = "*5\r\n:700\r\n:2\r\n:5\r\n:77\r\n:1700000000250000\r\n";
+const COUNTS = Object.fromEntries(
+  [1, 2, 3, 4, 1_000_001, 1_700_000_000_000_000, Number.MAX_SAFE_INTEGER]
+    .map((count) => [`:${count}\r\n`, "granted"]),
+);
 
-for (
-  const [operation, keys, reply, outcome] of [
-    ["acquire", ["k"], "+OK\r\n", "granted"],
-    ["acquire", ["k"], "$-1\r\n", "denied"],
-    ["acquire", ["k"], "*-1\r\n", "denied"],
-    ["acquire", ["k", "l"], ":1\r\n", "granted"],
-    ["acquire", ["k", "l"], ":0\r\n", "denied"],
-    ["extend", ["k"], ":1\r\n", "granted"],
-    ["extend", ["k"], ":0\r\n", "denied"],
-    ["extend", ["k"], ":2\r\n", "denied"],
-    ["release", ["k"], ":1\r\n", "granted"],
-    ["release", ["k"], ":0\r\n", "denied"],
-    ["release", ["k"], ":3\r\n", "granted"],
-  ] as const
-) {
-  Deno.test(`RedisNode.${operation}() of ${keys.length} is ${outcome} by ${JSON.stringify(reply)}, at the time of the reply`, async () => {
-    const bench = new Bench();
-    const request = bench.ask(operation, new FakeRequest(keys), 7);
-    await bench.clock.advance(30);
-    const atMs = bench.clock.monotonicMs();
-    await bench.answer(reply);
-    assertEquals(request.answers, [[outcome, 7, atMs]]);
-    await bench.close();
-  });
-}
+/** Every kind of request, and which replies mean what. Any other reply is a failure. */
+const KINDS: readonly (readonly [
+  what: string,
+  Operation,
+  keys: readonly string[],
+  Partial<LockRequest>,
+  meanings: Readonly<Record<string, string>>,
+])[] = [
+  ["one key", "acquire", ["k"], {}, {
+    "+OK\r\n": "granted",
+    "$-1\r\n": "denied",
+    "*-1\r\n": "denied",
+  }],
+  ["several keys", "acquire", ["k", "l"], {}, { ":1\r\n": "granted", ":0\r\n": "denied" }],
+  ["one key that counts", "acquire", ["k"], { counterFloor }, { ":0\r\n": "denied", ...COUNTS }],
+  ["several keys that counts", "acquire", ["k", "l"], { counterFloor }, {
+    ":0\r\n": "denied",
+    ...COUNTS,
+  }],
+  ["one with a ticket", "acquire", ["k"], { ticket }, {
+    ":1\r\n": "granted",
+    [POSITION]: "queued",
+  }],
+  ["one with a ticket that counts", "acquire", ["k"], { ticket, counterFloor }, {
+    [POSITION]: "queued",
+    ...COUNTS,
+  }],
+  ["one key", "extend", ["k"], {}, { ":1\r\n": "granted", ":0\r\n": "denied", ":2\r\n": "denied" }],
+  ["one key", "raiseCounters", ["k"], { counterFloor }, { ":0\r\n": "denied", ...COUNTS }],
+  ["one key", "release", ["k"], {}, {
+    ":1\r\n": "granted",
+    ":0\r\n": "denied",
+    ":3\r\n": "granted",
+  }],
+  ["several keys", "release", ["k", "l"], {}, {
+    ":1\r\n": "granted",
+    ":0\r\n": "denied",
+    ":3\r\n": "granted",
+  }],
+];
 
-for (const operation of ["acquire", "extend", "release"] as const) {
-  for (
-    const reply of ["+ok\r\n", "+QUEUED\r\n", "$2\r\nOK\r\n", "$1\r\n1\r\n", ":4\r\n", ":-1\r\n"]
-      .concat(":9007199254740993\r\n", "*1\r\n:1\r\n", "*0\r\n", "+\r\n")
-      .concat("*3\r\n:500\r\n:0\r\n:1\r\n", operation === "release" ? [] : ":3\r\n")
-      .concat(operation === "extend" ? [] : ":2\r\n")
-      .concat(operation === "acquire" ? [":0\r\n", ":1\r\n"] : ["+OK\r\n", "$-1\r\n", "*-1\r\n"])
-  ) {
-    Deno.test(`RedisNode.${operation}() fails on the unexpected reply ${JSON.stringify(reply)}`, async () => {
-      const bench = new Bench();
-      const request = bench.ask(operation, new FakeRequest(), 2);
-      await runMicrotasks();
+const REPLIES = [
+  ...["+OK", "+ok", "+QUEUED", "+", "$2\r\nOK", "$1\r\n1", "$-1", "*-1", "*0", "*1\r\n:1"],
+  ...[":0", ":1", ":2", ":3", ":4", ":-1", ":1000001", ":1700000000000000", ":9007199254740991"],
+  ...[":9007199254740993", "*3\r\n:500\r\n:0\r\n:1", "*4\r\n:700\r\n:0\r\n:1\r\n:1"],
+  ...["*6\r\n:700\r\n:0\r\n:1\r\n:1\r\n:1\r\n:1", "*5\r\n$3\r\n700\r\n:0\r\n:1\r\n:1\r\n:1"],
+  ...["*5\r\n:700\r\n$-1\r\n:1\r\n:1\r\n:1", "*5\r\n:700\r\n:0\r\n+1\r\n:1\r\n:1"],
+].map((reply) => `${reply}\r\n`).concat(POSITION);
+
+for (const [what, operation, keys, parts, meanings] of KINDS) {
+  test.queueing(`RedisNode.${operation}() of ${what} reads each reply as what it answers to this command, and fails on any other`, async (bench) => {
+    for (const reply of REPLIES) {
+      const [outcome, others] = [meanings[reply] ?? "failed", 0b10001];
+      const request = new FakeRequest(keys, { ...parts, maybeSet: others });
+      bench.ask(operation, request, 2);
+      const asked = operation === "acquire" ? others | 0b100 : others;
+      assertEquals(request.maybeSet, asked); // from the moment it is asked
+      await bench.advance(30);
+      const atMs = bench.clock.monotonicMs();
       await bench.answer(reply);
-      assertEquals(request.answers, [
-        ["failed", 2, `Cannot read vote as ${NAME} sent another reply`],
-      ]);
-      assertInstanceOf(request.errors[0], ProtocolError);
-      await bench.close();
-    });
-  }
-
-  Deno.test(`RedisNode.${operation}() fails on an error reply, which it passes on`, async () => {
-    const bench = new Bench();
-    const request = bench.ask(operation, new FakeRequest(), 30);
-    await runMicrotasks();
-    await bench.answer("-OOM command not allowed when used memory > 'maxmemory'.\r\n");
-    assertEquals(request.answers, [
-      ["failed", 30, "OOM command not allowed when used memory > 'maxmemory'."],
-    ]);
-    assertInstanceOf(request.errors[0], ReplyError);
-    await bench.close();
+      const [answer, ...more] = request.answers;
+      assertEquals([answer[0], answer[1], more], [outcome, 2, []], reply);
+      const unset = operation === "acquire" && (outcome === "denied" || outcome === "queued");
+      assertEquals(request.maybeSet, unset ? others : asked);
+      assertEquals(request.hasWaiters, operation === "release" && reply === ":3\r\n");
+      if (outcome === "failed") {
+        assertEquals(answer[2], `Cannot read vote as ${NAME} sent another reply`);
+        assertInstanceOf(request.errors[0], ProtocolError);
+        continue;
+      }
+      const counts = parts.counterFloor !== undefined && outcome === "granted";
+      const position = {
+        remainingMs: 701,
+        ahead: 2,
+        length: 5,
+        score: 77,
+        timeMs: 1_700_000_000_250,
+      };
+      const detail = counts ? Number(reply.slice(1)) : outcome === "queued" ? position : undefined;
+      assertEquals(answer.slice(2), detail === undefined ? [atMs] : [atMs, detail]);
+    }
   });
 
-  Deno.test(`RedisNode.${operation}() fails at once while the node is down`, async () => {
-    const bench = new Bench();
-    await bench.open();
+  test.queueing(`RedisNode.${operation}() of ${what} fails on an error reply, at once while the node is down, and once it is closed`, async (bench) => {
+    const request = () => new FakeRequest(keys, parts);
+    const refused = await bench.send(operation, request(), 30);
+    await bench.answer("-OOM command not allowed\r\n");
+    assertEquals(refused.answers, [["failed", 30, "OOM command not allowed"]]);
+    assertInstanceOf(refused.errors[0], ReplyError);
+    assertEquals(refused.maybeSet !== 0, operation === "acquire"); // the error may have come behind the SET
+    const lost = await bench.send(operation, request(), 2);
     await bench.hangUp();
-    assertEquals(bench.ask(operation).answers, [["failed", 0, LOST]]);
-    await bench.close();
-  });
-
-  Deno.test(`RedisNode.${operation}() fails once the node is closed`, async () => {
-    const bench = new Bench();
-    await bench.close();
-    assertEquals(bench.ask(operation).answers, [
-      ["failed", 0, `Connection to ${NAME} was closed`],
+    assertEquals([lost.answers, lost.maybeSet], [
+      [["failed", 2, LOST]],
+      operation === "acquire" ? 0b100 : 0,
     ]);
-  });
-}
-
-for (const [reply, othersWait] of [[":3\r\n", true], [":1\r\n", undefined]] as const) {
-  Deno.test(`RedisNode.release() says ${othersWait ? "that others wait" : "of nobody that waits"} by ${JSON.stringify(reply)}`, async () => {
-    const bench = new Bench();
-    const request: FakeRequest & LockRequest = new FakeRequest();
-    bench.ask("release", request);
-    await runMicrotasks();
-    await bench.answer(reply);
-    assertEquals(request.hasWaiters, othersWait);
+    const down = bench.ask(operation, request(), 2);
+    assertEquals([down.answers, down.maybeSet], [[["failed", 2, LOST]], 0]);
     await bench.close();
+    assertEquals(bench.ask(operation, request()).answers, [[
+      "failed",
+      0,
+      `Connection to ${NAME} was closed`,
+    ]]);
   });
 }
 
-for (
-  const reply of ["+OK\r\n", "$-1\r\n", "*-1\r\n", ":2\r\n", ":3\r\n", ":1700000000000000\r\n"]
-) {
-  Deno.test(`RedisNode.acquire() of several keys fails on the unexpected reply ${JSON.stringify(reply)}`, async () => {
-    const bench = new Bench();
-    const request = bench.ask("acquire", new FakeRequest(["k", "l"]), 2);
-    await runMicrotasks();
-    await bench.answer(reply);
-    assertEquals(request.answers, [
-      ["failed", 2, `Cannot read vote as ${NAME} sent another reply`],
-    ]);
-    await bench.close();
+for (const [pttl, remainingMs] of [[-1, Infinity], [-2, 0], [0, 1]]) {
+  test.queueing(`RedisNode.acquire() with a ticket reads a PTTL of ${pttl} as a key that lives for ${remainingMs} ms`, async (bench) => {
+    const request = await bench.send("acquire", new FakeRequest("k", { ticket }));
+    await bench.answer(POSITION.replace(":700", `:${pttl}`));
+    const [, , , position] = request.answers[0];
+    assertEquals((position as { remainingMs: number }).remainingMs, remainingMs);
   });
 }
 
-Deno.test("RedisNode.extend() answers that keys are missing by 2, where the request knows that", async () => {
-  const bench = new Bench();
-  await bench.open();
-  const missing: (number | undefined)[][] = [];
-  const request = Object.assign(new FakeRequest(["k", "l"]), {
-    missing: (nodeIndex: number, atMs?: number) => void missing.push([nodeIndex, atMs]),
-  });
-  bench.ask("extend", request, 6);
-  await runMicrotasks();
+test.opened("RedisNode.extend() answers that keys are missing by 2 if the request asks for that", async (bench) => {
+  const missing: unknown[] = [];
+  const request = new FakeRequest(["k", "l"], { missing: (...args) => void missing.push(args) });
+  await bench.send("extend", request, 6);
   await bench.answer(":2\r\n");
   assertEquals([missing, request.answers], [[[6, bench.clock.monotonicMs()]], []]);
-  await bench.close();
 });
 
-for (
-  const [keys, reply] of [
-    [["k"], "$-1\r\n"],
-    [["k", "l"], ":0\r\n"],
-  ] as const
-) {
-  Deno.test(`RedisNode.acquire() of ${keys.length} that is denied says that no key stands there`, async () => {
-    const bench = new Bench();
-    const request = new FakeRequest(keys);
-    request.maybeSet = 0b10001;
-    bench.ask("acquire", request, 2);
-    assertEquals(request.maybeSet, 0b10101);
-    await runMicrotasks();
-    await bench.answer(reply);
-    assertEquals([request.answers[0][0], request.maybeSet], ["denied", 0b10001]);
-    await bench.close();
-  });
-}
-
-Deno.test("RedisNode.extend() that is denied says nothing of whether a key stands there", async () => {
-  const bench = new Bench();
-  await bench.open();
-  for (const reply of [":0\r\n", ":2\r\n"]) {
-    const request = Object.assign(new FakeRequest(), { maybeSet: 0b100 });
-    bench.ask("extend", request, 2);
-    await runMicrotasks();
-    await bench.answer(reply);
-    assertEquals([request.answers[0][0], request.maybeSet], ["denied", 0b100]);
-  }
-  await bench.close();
-});
-
-Deno.test("RedisNode tells each seat its own reply", async () => {
-  const bench = new Bench();
-  const ballots = [0, 13, 30].map((nodeIndex) =>
-    bench.ask("acquire", new FakeRequest(), nodeIndex)
-  );
+test("RedisNode gives each request its own reply", async (bench) => {
+  const requests = [0, 13, 30].map((index) => bench.ask("acquire", new FakeRequest(), index));
   await runMicrotasks();
   await bench.answer("+OK\r\n$-1\r\n-ERR no\r\n");
-  const atMs = bench.clock.monotonicMs();
-  assertEquals(ballots.map(({ answers }) => answers), [
-    [["granted", 0, atMs]],
-    [["denied", 13, atMs]],
-    [["failed", 30, "ERR no"]],
-  ]);
-  await bench.close();
+  const answers = requests.map(({ answers }) => answers[0].slice(0, 2));
+  assertEquals(answers, [["granted", 0], ["denied", 13], ["failed", 30]]);
+});
+
+// Whether a key may be set
+
+test("RedisNode.acquire() says that no key is set if no connection could be made", async (bench) => {
+  bench.network.mode = "refuse";
+  const request = await bench.send("acquire", new FakeRequest("k", { maybeSet: 0b1001 }), 2);
+  const message = `Connection to ${NAME} could not be made: connection refused`;
+  assertEquals([request.answers, request.maybeSet], [[["failed", 2, message]], 0b1001]);
+});
+
+test.opened("RedisNode.acquire() says that no key is set if its script could not be sent after NOSCRIPT", async (bench) => {
+  const request = await bench.send("acquire", new FakeRequest(["k", "l"]), 2);
+  await bench.feed(`${NOSCRIPT}*x\r\n`); // the stream breaks in the tick that brought the reply
+  assertEquals([request.outcomes, request.maybeSet], [["failed"], 0]);
 });
 
 // A crowd
 
-Deno.test("RedisNode refuses what sets keys while too many commands wait, but not what takes them back", async () => {
-  const bench = new Bench();
-  const transport = await bench.open();
+test.queueing("RedisNode refuses what sets keys while too many commands wait, but not what takes them back", async (bench) => {
   const crowd = new FakeRequest();
   for (let count = 0; count < QUEUE_LENGTH_MAX; count++) bench.ask("acquire", crowd);
   assertEquals(crowd.answers, []);
   const message =
     `Connection to ${NAME} has ${QUEUE_LENGTH_MAX} commands waiting for replies already`;
-  for (const operation of ["acquire", "extend"] as const) {
-    const refused = bench.ask(operation, new FakeRequest(), 3);
-    assertEquals(refused.answers, [["failed", 3, message]]);
-    assertInstanceOf(refused.errors[0], ConnectionError);
-    assertEquals(refused.maybeSet, 0);
+  const refused = [
+    bench.ask("acquire"),
+    bench.ask("acquire", new FakeRequest("k", { ticket })),
+    bench.ask("extend"),
+  ];
+  for (const { answers, maybeSet } of refused) {
+    assertEquals([answers, maybeSet], [[["failed", 0, message]], 0]);
   }
-  const release = bench.ask("release");
-  await runMicrotasks();
-  assertEquals(release.answers, []);
-  assert(transport.written.endsWith(wire("EVALSHA", RELEASE.sha1, "1", "k", "v")));
-  await bench.close();
+  const release = await bench.send("release");
+  assertEquals([release.answers, bench.written.endsWith(laterRelease())], [[], true]);
+  await bench.answer("+OK\r\n+OK\r\n"); // room for one more
+  assertEquals([bench.ask("acquire").answers.length, bench.ask("acquire").answers.length], [0, 1]);
 });
 
-Deno.test("RedisNode lets in what sets keys again once a reply made room", async () => {
-  const bench = new Bench();
-  await bench.open();
-  for (let count = 0; count < QUEUE_LENGTH_MAX; count++) bench.ask("acquire");
-  await runMicrotasks();
-  await bench.answer("+OK\r\n");
-  assertEquals(bench.ask("acquire").answers, []);
-  assertEquals(bench.ask("acquire").answers.length, 1);
-  await bench.close();
-});
-
-Deno.test("RedisNode sends a release for which there was no room once there is some", async () => {
-  const bench = new Bench();
-  const transport = await bench.open();
+test.opened("RedisNode sends a release that found no room once there is some", async (bench) => {
   const crowd = new FakeRequest();
   for (let count = 0; count < 2 * QUEUE_LENGTH_MAX; count++) bench.ask("release", crowd);
-  const refused = bench.release(new FakeRequest("k", "refused"));
-  assertEquals(refused.answers.map(([outcome]) => outcome), ["failed"]);
+  const refused = bench.release(new FakeRequest("k", { value: "refused" }));
+  assertEquals(refused.outcomes, ["failed"]);
   await runMicrotasks();
   await bench.answer(":0\r\n".repeat(2 * QUEUE_LENGTH_MAX));
-  await bench.clock.advance(refused.ttlMs - 1);
-  await runMicrotasks();
-  assertEquals(transport.written, laterRelease("refused"));
-  await bench.close();
+  await bench.advance(refused.ttlMs - 1);
+  assertEquals(bench.written, laterRelease("refused"));
 });
 
-// Where a key may stand
+// Servers that are too old
 
-for (const operation of ["acquire"] as const) {
-  Deno.test(`RedisNode.${operation}() says that a key may stand, from the moment it is asked`, async () => {
-    const bench = new Bench();
-    const request = new FakeRequest();
-    request.maybeSet = 0b1;
-    bench.ask(operation, request, 2);
-    assertEquals(request.maybeSet, 0b101);
-    await bench.close();
-  });
+const NOT_DETERMINISTIC =
+  "ERR Error running script (call to f_ef9652faca7c0fa35799c0e3911ab250ec991f42): @user_script:8: " +
+  "@user_script: 8: Write commands not allowed after non deterministic commands";
 
-  Deno.test(`RedisNode.${operation}() says that no key stands where it was not sent`, async () => {
-    const bench = new Bench();
-    bench.network.mode = "refuse";
-    const request = new FakeRequest();
-    request.maybeSet = 0b1001;
-    bench.ask(operation, request, 2);
-    await runMicrotasks();
-    assertEquals(request.answers, [
-      ["failed", 2, `Connection to ${NAME} could not be made: connection refused`],
-    ]);
-    assertEquals(request.maybeSet, 0b1001);
-    await bench.close();
-  });
+for (
+  const [version, refusal] of [
+    [
+      "3.2",
+      `${NOT_DETERMINISTIC}. Call redis.replicate_commands() at the start of your script in ` +
+      "order to switch to single commands replication mode. ",
+    ],
+    ["2.8", `${NOT_DETERMINISTIC} `],
+  ]
+) {
+  const explanation = "ERR the server is too old: fencing tokens, the restart guard and waiting " +
+    "without polling need Redis 5 or newer";
 
-  Deno.test(`RedisNode.${operation}() says that no key stands while the node is down`, async () => {
-    const bench = new Bench();
-    await bench.open();
-    await bench.hangUp();
-    assertEquals(bench.ask(operation, new FakeRequest(), 2).maybeSet, 0);
-    await bench.close();
-  });
-
-  Deno.test(`RedisNode.${operation}() says that a key may stand where the reply got lost`, async () => {
-    const bench = new Bench();
-    await bench.open();
-    const request = bench.ask(operation, new FakeRequest(), 2);
-    await runMicrotasks();
-    await bench.hangUp();
-    assertEquals([request.answers, request.maybeSet], [[["failed", 2, LOST]], 0b100]);
-    await bench.close();
-  });
-
-  Deno.test(`RedisNode.${operation}() says that a key may stand where the server answered with an error`, async () => {
-    const bench = new Bench();
-    const request = bench.ask(operation, new FakeRequest(), 2);
-    await runMicrotasks();
-    await bench.answer("-BUSY Redis is busy running a script.\r\n");
-    assertEquals(request.maybeSet, 0b100);
-    await bench.close();
+  test.queueing(`RedisNode says that Redis ${version} is too old for fencing tokens, the guard and waiting`, async (bench) => {
+    const counting = await bench.send("acquire", new FakeRequest("k", { counterFloor }), 3);
+    await bench.answer(`-${refusal}\r\n`);
+    assertEquals(counting.answers, [["failed", 3, explanation]]);
+    const error = counting.errors[0] as ReplyError;
+    assert(error instanceof ReplyError && error.prefix === "ERR" && error.permanent);
+    const guarded = () => bench.send("acquire", new FakeRequest("k", { guardMs: 60_000 }), 3);
+    const noMarker = "$-1\r\n*2\r\n$2\r\n99\r\n$1\r\n0\r\n";
+    assertEquals((await guarded()).answers, []);
+    await bench.answer(`$24\r\nuptime_in_seconds:999999\r\n+OK\r\n${noMarker}`);
+    const later = await guarded();
+    await bench.answer(`-${refusal}\r\n+OK\r\n${noMarker}`);
+    assertEquals(later.answers, [["failed", 3, explanation]]);
+    await bench.send("acquire", new FakeRequest("k", { ticket }));
+    await bench.answer(`-${refusal}\r\n`.repeat(2)); // the marker was to be set once more
+    assertEquals(bench.notices, [["unsupported", 3, explanation]]);
   });
 }
-
-for (const operation of ["extend", "release"] as const) {
-  Deno.test(`RedisNode.${operation}() says nothing of whether a key may stand`, async () => {
-    const bench = new Bench();
-    const requests = [0b0, 0b111].map((maybeSet) => Object.assign(new FakeRequest(), { maybeSet }));
-    for (const request of requests) bench.ask(operation, request, 1);
-    await runMicrotasks();
-    assertEquals(requests.map(({ maybeSet }) => maybeSet), [0b0, 0b111]);
-    await bench.hangUp();
-    assertEquals(requests.map(({ maybeSet }) => maybeSet), [0b0, 0b111]);
-    await bench.close();
-  });
-}
-
-Deno.test("RedisNode says that no key stands where the script was not sent after NOSCRIPT", async () => {
-  const bench = new Bench();
-  const transport = await bench.open();
-  const request = bench.ask("acquire", new FakeRequest(["k", "l"]), 2);
-  await runMicrotasks();
-  transport.feed(`${NOSCRIPT}*x\r\n`); // the stream breaks in the tick that brought the reply
-  await runMicrotasks();
-  assertEquals(request.answers.map(([outcome]) => outcome), ["failed"]);
-  assertEquals(request.maybeSet, 0);
-  await bench.close();
-});

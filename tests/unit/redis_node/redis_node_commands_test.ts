@@ -1,0 +1,194 @@
+import { assertEquals, assertStrictEquals } from "@std/assert";
+import type { LockRequest } from "../../../src/quorum/lock_node.ts";
+import { ACQUIRE_ALL, ACQUIRE_OR_WAIT } from "../../../src/redis_node/scripts/acquire.ts";
+import { EXTEND } from "../../../src/redis_node/scripts/extend.ts";
+import { ACQUIRE_COUNTED, ACQUIRE_FENCED, RAISE } from "../../../src/redis_node/scripts/fencing.ts";
+import { LEAVE } from "../../../src/redis_node/scripts/queue.ts";
+import { RELEASE, RELEASE_QUEUED } from "../../../src/redis_node/scripts/release.ts";
+import type { Script } from "../../../src/redis_node/scripts/script.ts";
+import { runMicrotasks } from "../../support/fake_clock.ts";
+import { FakeRequest, SCORE, TICKET_ID, ticketOf } from "../../support/fake_request.ts";
+import { wire } from "../../support/fake_transport.ts";
+import { NodeBench, NOSCRIPT, type Operation, test } from "../../support/redis_node_bench.ts";
+
+/** A request that takes a script: what is asked, and how the script is called. */
+interface Call {
+  readonly what: string;
+  readonly operation: Operation;
+  /** Whether the script is used by a node with queues alone. */
+  readonly queues: boolean;
+  /** The script with its source, and by its digest. */
+  readonly whole: string;
+  readonly digest: string;
+  request(): FakeRequest;
+}
+
+const ticket = ticketOf();
+const counterFloor = 77;
+const TICKET = [TICKET_ID, 0, SCORE] as const;
+
+/** Every request about `keys` that takes a script. */
+function callsOf(keys: readonly string[], value = "v", ttlMs = 1_000): Call[] {
+  const set = [value, ttlMs] as const;
+  const release = keys.length > 1 ? RELEASE_QUEUED : RELEASE;
+  const rows: readonly (readonly [Operation, Partial<LockRequest>, Script, readonly unknown[]])[] =
+    [
+      ...keys.length > 1
+        ? [
+          ["acquire", {}, ACQUIRE_ALL, set],
+          ["acquire", { counterFloor }, ACQUIRE_FENCED, [...set, "", 1, "", counterFloor]],
+        ] as const
+        : [["acquire", { counterFloor }, ACQUIRE_COUNTED, [...set, counterFloor]]] as const,
+      ["acquire", { ticket }, ACQUIRE_OR_WAIT, [...set, ...TICKET]],
+      ["acquire", { ticket: ticketOf("overdue") }, ACQUIRE_OR_WAIT, [...set, TICKET_ID, 1, SCORE]],
+      ["acquire", { ticket, counterFloor }, ACQUIRE_FENCED, [...set, ...TICKET, counterFloor]],
+      ["extend", {}, EXTEND, set],
+      ["extend", { counterFloor }, EXTEND, set],
+      ["raiseCounters", { counterFloor }, RAISE, [value, counterFloor]],
+      ["release", {}, release, [value]],
+      ["release", { counterFloor, keepsTicket: true }, release, [value]],
+      ["release", { ticket }, RELEASE_QUEUED, [value, TICKET_ID]],
+      ["release", { ticket, keepsTicket: true }, RELEASE_QUEUED, [value, TICKET_ID, SCORE]],
+    ];
+  return rows.map(([operation, parts, { source, sha1 }, args]) => {
+    const words = [keys.length, ...keys, ...args].map(String);
+    return {
+      what: `RedisNode.${operation}() of ${JSON.stringify(keys).slice(0, 20)} with ${
+        JSON.stringify(parts)
+      }`,
+      operation,
+      queues: operation === "acquire" && parts.ticket !== undefined,
+      whole: wire("EVAL", source, ...words),
+      digest: wire("EVALSHA", sha1, ...words),
+      request: () => new FakeRequest(keys, { value, ttlMs, ...parts }),
+    };
+  });
+}
+
+// Each character takes the most bytes that one can.
+const [LONG_KEY, LONG_VALUE] = ["\uffff".repeat(30_000), "\uffff".repeat(40)];
+const KEYS: readonly (readonly [keys: string[], value?: string, ttlMs?: number])[] = [
+  [["k"]],
+  [["é𝄞 \r\n"]],
+  [["k", "{ü}:1"]],
+  [["\uffff"], LONG_VALUE, Number.MAX_SAFE_INTEGER],
+  [[LONG_KEY], LONG_VALUE, Number.MAX_SAFE_INTEGER],
+];
+
+for (const [keys, value = "v", ttlMs = 1_000] of KEYS.filter(([keys]) => keys.length === 1)) {
+  test.listening(`RedisNode.acquire() of ${JSON.stringify(keys).slice(0, 20)} alone is a plain SET`, async (bench) => {
+    await bench.send("acquire", new FakeRequest(keys, { value, ttlMs }));
+    assertEquals(bench.written, wire("SET", keys[0], value, "NX", "PX", `${ttlMs}`));
+  });
+}
+
+for (
+  const { what, operation, whole, digest, request } of KEYS.flatMap((row) => callsOf(...row))
+) {
+  test.listening(`${what} sends its script whole the first time on a connection, then its digest`, async (bench) => {
+    bench.transport.writes.length = 0;
+    for (let times = 0; times < 2; times++) bench.ask(operation, request());
+    await runMicrotasks();
+    assertEquals(bench.transport.writes, [whole + digest]);
+    await bench.hangUp();
+    await bench.reconnect();
+    await bench.send(operation, request());
+    assertEquals(bench.written, whole);
+  });
+}
+
+for (
+  const { what, operation, whole, digest, request } of [["k"], ["k", "l"]].flatMap((keys) =>
+    callsOf(keys)
+  )
+) {
+  test.queueing(`${what} sends one whole script for many replies of NOSCRIPT, and again if that did not help`, async (bench) => {
+    const requests = Array.from({ length: 50 }, () => bench.ask(operation, request()));
+    await runMicrotasks();
+    await bench.answer(NOSCRIPT.repeat(50));
+    assertEquals(bench.written, whole + digest.repeat(49));
+    await bench.answer(":1\r\n".repeat(49) + NOSCRIPT); // flushed once more
+    assertEquals(bench.written, whole);
+    assertEquals(requests[49].answers, []);
+    await bench.answer(":1\r\n");
+    assertEquals(requests.map(({ outcomes }) => outcomes), Array(50).fill(["granted"]));
+  });
+
+  test.queueing(`${what} fails on NOSCRIPT to the whole script`, async (bench) => {
+    const asked = await bench.send(operation, request(), 4);
+    await bench.answer(NOSCRIPT);
+    await bench.answer(NOSCRIPT);
+    assertEquals([bench.written, asked.answers], ["", [["failed", 4, NOSCRIPT.slice(1, -2)]]]);
+  });
+
+  test.queueing(`${what} that is no longer wanted ${operation === "release" ? "sends its script whole all the same" : "sends nothing more"} on NOSCRIPT`, async (bench) => {
+    const asked = await bench.send(operation, request());
+    asked.wanted = false;
+    await bench.answer(NOSCRIPT);
+    const sent = operation === "release";
+    assertEquals([bench.written, asked.outcomes], sent ? [whole, []] : ["", ["failed"]]);
+  });
+}
+
+for (const keys of [["k"], ["{é}:1", "l"]]) {
+  test.opened(`RedisNode.leaveQueue() of ${JSON.stringify(keys)} sends LEAVE, whole on NOSCRIPT and no more than that`, async (bench) => {
+    const words = [`${keys.length}`, ...keys, TICKET_ID];
+    bench.node.leaveQueue(keys, TICKET_ID);
+    await runMicrotasks();
+    assertEquals(bench.written, wire("EVALSHA", LEAVE.sha1, ...words));
+    await bench.answer(NOSCRIPT);
+    assertEquals(bench.written, wire("EVAL", LEAVE.source, ...words));
+    await bench.answer(NOSCRIPT);
+    assertEquals(bench.written, "");
+  });
+}
+
+for (const reply of [":1\r\n", "-NOPERM no\r\n", "-BUSY no\r\n", "-ERR no\r\n", "*0\r\n"]) {
+  test.queueing(`RedisNode.leaveQueue() is done by ${JSON.stringify(reply)}, and leaves the next reply to its command`, async (bench) => {
+    bench.node.leaveQueue(["k"], TICKET_ID);
+    const request = await bench.send("acquire", new FakeRequest("k", { ticket }));
+    await bench.answer(`${reply}:1\r\n`);
+    await bench.advance(1_000);
+    assertEquals([request.outcomes, bench.written, bench.notices], [["granted"], "", []]);
+  });
+}
+
+test("RedisNode.leaveQueue() makes no connection, and sends nothing on the next one", async (bench) => {
+  bench.node.leaveQueue(["k"], TICKET_ID);
+  await runMicrotasks();
+  assertEquals(bench.network.targets, []);
+  await bench.opened();
+  await bench.hangUp();
+  bench.node.leaveQueue(["k"], TICKET_ID);
+  assertEquals(await bench.reconnect(), "");
+  bench.node.leaveQueue(["k"], TICKET_ID);
+  await bench.hangUp();
+  assertEquals(await bench.reconnect(), "");
+  await bench.close();
+  bench.node.leaveQueue(["k"], TICKET_ID);
+});
+
+// What goes to which node, and together
+
+test.queueing("RedisNode encodes a command once for all nodes, and apart for those without queues", async (bench) => {
+  const [other, plain] = [await new NodeBench().queueing(), await new NodeBench().opened()];
+  const benches = [plain, bench, other, plain];
+  const request = new FakeRequest("k", { ticket });
+  for (const [index, { node }] of benches.entries()) node.acquire(request, index);
+  const { shared } = request;
+  bench.ask("acquire", request);
+  assertStrictEquals(request.shared, shared);
+  await runMicrotasks();
+  const join = callsOf(["k"]).find(({ queues }) => queues)!.digest;
+  const set = wire("SET", "k", "v", "NX", "PX", "1000");
+  assertEquals(benches.map(({ written }) => written), [set + set, join + join, join, set + set]);
+  await Promise.all([other.close(), plain.close()]);
+});
+
+test.opened("RedisNode writes what one tick asks in one piece, in order", async (bench) => {
+  const request = bench.ask("acquire");
+  request.shared = undefined;
+  await bench.send("release", request);
+  const release = wire("EVALSHA", RELEASE.sha1, "1", "k", "v");
+  assertEquals(bench.transport.writes, [wire("SET", "k", "v", "NX", "PX", "1000") + release]);
+});

@@ -1,0 +1,353 @@
+import { assertEquals } from "@std/assert";
+import { ACQUIRE_ALL, ACQUIRE_OR_WAIT } from "../../../src/redis_node/scripts/acquire.ts";
+import { ACQUIRE_COUNTED } from "../../../src/redis_node/scripts/fencing.ts";
+import { advanceUntil, runMicrotasks } from "../../support/fake_clock.ts";
+import { FakeRequest, SCORE, TICKET_ID, ticketOf } from "../../support/fake_request.ts";
+import { wire } from "../../support/fake_transport.ts";
+import {
+  LISTENER_INDEX as INDEX,
+  type NodeBench,
+  NOSCRIPT,
+  PROBE,
+  SUBSCRIBED,
+  test,
+  TIME_REPLY,
+  wakeMessage as message,
+} from "../../support/redis_node_bench.ts";
+import { NAME, RECONNECT_MS } from "../../support/stream_bench.ts";
+
+const UNHEARD_DELAY_MS = 100;
+const SUBSCRIBE = wire("SUBSCRIBE", "hasp:wake:id");
+const SET = wire("SET", "k", "v", "NX", "PX", "1000");
+const JOIN_WORDS = ["1", "k", "v", "1000", TICKET_ID, "0", `${SCORE}`];
+const JOIN = wire("EVALSHA", ACQUIRE_OR_WAIT.sha1, ...JOIN_WORDS);
+const IS_SUBSCRIBED = ["subscribed", INDEX];
+const IS_UNSUBSCRIBED = ["unsubscribed", INDEX];
+
+/** Asks for a lock with a ticket. */
+function join(bench: NodeBench, keys: string | string[] = "k", parts = {}): Promise<FakeRequest> {
+  bench.transport.writes.length = 0;
+  return bench.send("acquire", new FakeRequest(keys, { ticket: ticketOf(), ...parts }), 6);
+}
+
+// Beginning
+
+test.connected("RedisNode.subscribe() connects once more, and reports once a message to itself was received", async (bench) => {
+  bench.transport.writes.length = 0;
+  assertEquals(bench.subscriptions.targets, []);
+  for (let times = 0; times < 2; times++) bench.node.subscribe(bench, INDEX);
+  await runMicrotasks();
+  assertEquals([bench.subscriptions.targets.length, bench.subscriptions.last.writes], [1, [
+    SUBSCRIBE,
+  ]]);
+  assertEquals(bench.written, "");
+  await bench.receive(SUBSCRIBED);
+  assertEquals([bench.written, bench.notices], [PROBE, []]);
+  await bench.receive(message(""));
+  assertEquals(bench.notices, []);
+  const sentMs = bench.clock.monotonicMs();
+  await bench.advance(30);
+  await bench.answerProbe();
+  assertEquals(bench.notices, [IS_SUBSCRIBED]);
+  assertEquals(bench.readings, [{ timeMs: 1_700_000_000_250, sentMs, receivedMs: sentMs + 30 }]);
+  await bench.advance(10 * UNHEARD_DELAY_MS);
+  assertEquals([bench.written, bench.events], ["", []]);
+});
+
+test.subscribed("RedisNode.subscribe() reports no time if the server does not tell it", async (bench) => {
+  await bench.answer("-NOPERM no 'time'\r\n:1\r\n");
+  assertEquals([bench.notices, bench.readings], [[IS_SUBSCRIBED], [undefined]]);
+});
+
+test("RedisNode.subscribe() sends its message once the connection for commands is made", async (bench) => {
+  bench.network.mode = "refuse";
+  await bench.send("acquire");
+  bench.node.subscribe(bench, INDEX);
+  await runMicrotasks();
+  await bench.receive(SUBSCRIBED);
+  assertEquals(bench.notices, [IS_UNSUBSCRIBED]);
+  assertEquals(await bench.reconnect(), PROBE);
+  await bench.answerProbe();
+  assertEquals(bench.notices, [IS_UNSUBSCRIBED, IS_SUBSCRIBED]);
+});
+
+test.subscribed("RedisNode.subscribe() sends its message again if the connection for commands broke before the reply, not after", async (bench) => {
+  await bench.hangUp();
+  assertEquals(bench.notices, [IS_UNSUBSCRIBED]);
+  assertEquals(await bench.reconnect(), PROBE);
+  await bench.answerProbe();
+  await bench.hangUp();
+  assertEquals(await bench.reconnect(), "");
+  assertEquals(bench.notices, [IS_UNSUBSCRIBED, IS_SUBSCRIBED]);
+});
+
+test.listening("RedisNode.subscribe() reports a cut, and begins again on the next subscription", async (bench) => {
+  await bench.cutSubscription();
+  assertEquals(bench.notices, [IS_UNSUBSCRIBED]);
+  await bench.advance(RECONNECT_MS);
+  assertEquals(bench.subscriptions.last.writes, [SUBSCRIBE]);
+  await bench.receive(SUBSCRIBED);
+  assertEquals([bench.written, bench.notices.length], [PROBE, 1]);
+  await bench.answerProbe();
+  await bench.receive(message(TICKET_ID));
+  assertEquals(bench.notices.slice(1), [IS_SUBSCRIBED, ["first", INDEX, TICKET_ID]]);
+});
+
+test.subscribed("RedisNode.subscribe() does not count a message that was received before a cut", async (bench) => {
+  await bench.cutSubscription();
+  await bench.answerProbe();
+  assertEquals(bench.notices, [IS_UNSUBSCRIBED]);
+  await bench.advance(RECONNECT_MS);
+  await bench.receive(SUBSCRIBED);
+  assertEquals([bench.written, bench.notices], [PROBE, [IS_UNSUBSCRIBED]]);
+});
+
+// Messages
+
+test.listening("RedisNode reports messages in their order, and none that is not about a ticket of its client", async (bench) => {
+  const forged = [
+    "",
+    "hello",
+    "id",
+    "id:",
+    "id:1++",
+    "id:1 ",
+    "id:é",
+    "id:1:2",
+    "ID:1",
+    "other:1",
+    "idx:1",
+  ];
+  await bench.receive(["id:1", ...forged, "id:a9+", "id:zz-", "id:1"].map(message).join(""));
+  assertEquals(bench.notices, [
+    ["first", INDEX, "id:1"],
+    ["next", INDEX, "id:a9"],
+    ["taken", INDEX, "id:zz"],
+    ["first", INDEX, "id:1"],
+  ]);
+  assertEquals(bench.written, "");
+});
+
+// Refusals
+
+/** Answers three probes in a row with nobody who received them. */
+async function reachNobody(bench: NodeBench): Promise<void> {
+  for (let unheard = 1; unheard < 3; unheard++) {
+    await bench.answerProbe(":0\r\n");
+    await bench.advance(UNHEARD_DELAY_MS - 1);
+    assertEquals(bench.written, "");
+    await bench.advance(1);
+    assertEquals(bench.written, PROBE);
+  }
+}
+
+/** Asserts that notifications are unsupported, once and for good. */
+async function assertUnsupported(bench: NodeBench, error: string): Promise<void> {
+  assertEquals(bench.notices, [["unsupported", INDEX, error]]);
+  await bench.advance(60_000);
+  const { length } = bench.subscriptions.targets;
+  assertEquals([bench.subscriptions.last.closed, bench.written], [true, ""]);
+  bench.node.subscribe(bench, INDEX);
+  await runMicrotasks();
+  assertEquals([bench.subscriptions.targets.length, bench.notices.length], [length, 1]);
+  await join(bench);
+  assertEquals(bench.written, SET);
+}
+
+test.subscribed("RedisNode.subscribe() is unsupported if three messages in a row reach nobody, twice", async (bench) => {
+  await reachNobody(bench);
+  await bench.answerProbe(":0\r\n");
+  assertEquals([bench.subscriptions.targets.length, bench.notices], [2, []]); // the subscription may be dead
+  await bench.receive(SUBSCRIBED);
+  await reachNobody(bench);
+  await bench.answerProbe(":0\r\n");
+  await assertUnsupported(bench, `${NAME} passes no messages on`);
+});
+
+test.subscribed("RedisNode.subscribe() counts messages that reach nobody from zero once one was received", async (bench) => {
+  for (let rounds = 0; rounds < 3; rounds++) {
+    await reachNobody(bench);
+    await bench.answerProbe();
+    assertEquals(bench.notices.at(-1), IS_SUBSCRIBED);
+    await bench.cutSubscription();
+    await bench.advance(RECONNECT_MS);
+    await bench.receive(SUBSCRIBED);
+    assertEquals(bench.written, PROBE);
+  }
+  assertEquals(bench.notices.some(([event]) => event === "unsupported"), false);
+});
+
+for (const error of ["NOPERM no access", "ERR unknown command 'PUBLISH'"]) {
+  test.subscribed(`RedisNode.subscribe() is unsupported by ${error} to its message`, async (bench) => {
+    await bench.answerProbe(`-${error}\r\n`);
+    await assertUnsupported(bench, error);
+  });
+
+  test.connected(`RedisNode.subscribe() is unsupported by ${error} to SUBSCRIBE, and sends no message`, async (bench) => {
+    bench.transport.writes.length = 0;
+    bench.node.subscribe(bench, INDEX);
+    await runMicrotasks();
+    await bench.receive(`-${error}\r\n`);
+    await assertUnsupported(bench, error);
+  });
+}
+
+test.subscribed("RedisNode.subscribe() goes on trying while the server is busy, however long that takes", async (bench) => {
+  for (let replies = 0; replies < 5; replies++) {
+    assertEquals(bench.written, PROBE);
+    await bench.answerProbe("-BUSY Redis is busy running a script.\r\n");
+    await bench.advance(1_000);
+  }
+  await bench.answerProbe();
+  assertEquals(bench.notices, [IS_SUBSCRIBED]);
+});
+
+// Closing
+
+for (
+  const [state, reply] of [
+    ["with a probe under way", ":1\r\n"],
+    ["after a probe that reached nobody", ":0\r\n"],
+  ]
+) {
+  test.subscribed(`RedisNode.unsubscribe() ${state} reports nothing more, and leaves the other connection`, async (bench) => {
+    if (reply === ":0\r\n") await bench.answerProbe(reply);
+    bench.node.unsubscribe();
+    if (reply === ":1\r\n") await bench.answerProbe(reply);
+    await bench.receive(message(TICKET_ID));
+    await bench.advance(10 * UNHEARD_DELAY_MS);
+    assertEquals([bench.subscriptions.last.closed, bench.transport.closed], [true, false]);
+    assertEquals([bench.notices, bench.written, bench.wheel.size], [[], "", 0]);
+  });
+}
+
+test("RedisNode.unsubscribe() of one that was never subscribed does nothing", async (bench) => {
+  bench.node.unsubscribe();
+  await runMicrotasks();
+  assertEquals(bench.subscriptions.targets, []);
+});
+
+test.queueing("RedisNode.unsubscribe() ends the queueing, too, until the node is subscribed again", async (bench) => {
+  bench.node.unsubscribe();
+  await join(bench);
+  assertEquals(bench.written, SET);
+  await bench.answer("+OK\r\n");
+  bench.node.subscribe(bench, INDEX);
+  await runMicrotasks();
+  await bench.receive(SUBSCRIBED);
+  await bench.answerProbe();
+  await bench.receive(message(TICKET_ID));
+  assertEquals(bench.notices, [IS_SUBSCRIBED, ["first", INDEX, TICKET_ID]]);
+  assertEquals(bench.subscriptions.transports.map(({ closed }) => closed), [true, false]);
+});
+
+test.connected("RedisNode receives nothing over a subscription that was ended, also if another has begun", async (bench) => {
+  bench.transport.writes.length = 0;
+  bench.node.subscribe(bench, INDEX);
+  await runMicrotasks();
+  const { last: first } = bench.subscriptions;
+  bench.node.unsubscribe(); // its SUBSCRIBE is on its way
+  bench.node.subscribe(bench, INDEX);
+  await runMicrotasks();
+  first.feed(SUBSCRIBED + message(TICKET_ID));
+  await runMicrotasks();
+  assertEquals([bench.written, bench.notices], ["", []]);
+  await bench.receive(SUBSCRIBED);
+  assertEquals(bench.written, PROBE);
+});
+
+test.listening("RedisNode.close() closes the subscription, too", async (bench) => {
+  await advanceUntil(bench.clock, bench.node.close());
+  assertEquals([bench.subscriptions.last.closed, bench.notices], [true, []]);
+});
+
+// Queues
+
+test.subscribed("RedisNode.acquire() with a ticket only asks for the keys until messages arrive, and after a cut", async (bench) => {
+  await join(bench);
+  assertEquals(bench.written, SET);
+  await bench.answer(`${TIME_REPLY}:1\r\n$-1\r\n`);
+  await join(bench);
+  assertEquals(bench.written, wire("EVAL", ACQUIRE_OR_WAIT.source, ...JOIN_WORDS));
+  await bench.cutSubscription();
+  await join(bench);
+  assertEquals(bench.written, SET);
+});
+
+test.queueing("RedisNode.acquire() with a ticket fails on an error that says nothing of queues, and queues the next time", async (bench) => {
+  for (const error of ["OOM no", "BUSY no", "READONLY no", "NOAUTH no"]) {
+    const request = await join(bench);
+    assertEquals(bench.written, JOIN);
+    await bench.answer(`-${error}\r\n`);
+    assertEquals([request.answers, bench.written], [[["failed", 6, error]], ""]);
+  }
+  assertEquals(bench.notices, []);
+});
+
+for (
+  const [error, forGood] of [
+    ["NOPERM no 'zadd'", true],
+    ["ERR unknown command called from script", true],
+    ["WRONGTYPE no sorted set", false],
+    ["ERR Error running script: WRONGTYPE no sorted set", false],
+  ] as const
+) {
+  for (const first of ["", NOSCRIPT]) {
+    test.queueing(`RedisNode.acquire() with a ticket asks for the key alone on ${error}${first && " to the whole script"}, ${forGood ? "and from then on" : "and queues the next time"}`, async (bench) => {
+      const request = await join(bench);
+      if (first) await bench.answer(first);
+      await bench.answer(`-${error}\r\n`);
+      assertEquals([bench.written, request.answers], [SET, []]);
+      assertEquals(bench.notices, forGood ? [["unsupported", INDEX, error]] : []);
+      await bench.answer("$-1\r\n");
+      assertEquals(request.answers, [["denied", 6, bench.clock.monotonicMs()]]);
+      await join(bench);
+      await bench.advance(RECONNECT_MS);
+      assertEquals(bench.written, forGood ? SET : JOIN);
+      assertEquals([bench.subscriptions.last.closed, bench.notices.length], [
+        forGood,
+        forGood ? 1 : 0,
+      ]);
+    });
+  }
+
+  test.queueing(`RedisNode.acquire() with a ticket fails on ${error} if it is no longer wanted, and queues the next time`, async (bench) => {
+    const request = await join(bench);
+    request.wanted = false;
+    await bench.answer(`-${error}\r\n`);
+    assertEquals([bench.written, request.answers], ["", [["failed", 6, error]]]);
+    await join(bench);
+    assertEquals([bench.written, bench.notices], [JOIN, []]);
+  });
+}
+
+test.queueing("RedisNode.acquire() of several keys asks for them alone, by a script that may have to be sent whole", async (bench) => {
+  const request = await join(bench, ["k", "l"]);
+  await bench.answer("-NOPERM no\r\n");
+  const words = ["2", "k", "l", "v", "1000"];
+  assertEquals(bench.written, wire("EVALSHA", ACQUIRE_ALL.sha1, ...words));
+  await bench.answer(NOSCRIPT);
+  assertEquals(bench.written, wire("EVAL", ACQUIRE_ALL.source, ...words));
+  await bench.answer(":1\r\n");
+  assertEquals(request.outcomes, ["granted"]);
+});
+
+test.queueing("RedisNode.acquire() with a ticket and a token counts all the same if there can be no queue, and keeps its notifications", async (bench) => {
+  const counterFloor = 77;
+  for (const what of ["WRONGTYPE", "ERR user_script:5: WRONGTYPE"]) {
+    const request = await join(bench, "k", { counterFloor });
+    await bench.answer(`-${what} this is no fencing counter: hasp:fence:k\r\n`);
+    assertEquals(bench.written, wire("EVALSHA", ACQUIRE_COUNTED.sha1, "1", "k", "v", "1000", "77"));
+    await bench.answer(":78\r\n");
+    assertEquals(request.answers, [["granted", 6, bench.clock.monotonicMs(), 78]]);
+  }
+  assertEquals(bench.notices, []);
+});
+
+test.queueing("RedisNode reports once that it is unsupported, and answers all who asked by then", async (bench) => {
+  const requests = [await join(bench), await join(bench), await join(bench)];
+  await bench.answer("-NOPERM no\r\n".repeat(3));
+  assertEquals([bench.written, bench.notices.length], [SET + SET + SET, 1]);
+  await bench.answer("+OK\r\n$-1\r\n$-1\r\n");
+  assertEquals(requests.flatMap(({ outcomes }) => outcomes), ["granted", "denied", "denied"]);
+});
