@@ -218,7 +218,11 @@ async function runMutations(): Promise<number> {
     const names = Object.entries(checkers).sort(([, one], [, other]) => other - one)
       .map(([checker, count]) => `${checker} ${count}`);
     if (scenarios.length > 0) names.push(`scenario ${[...new Set(scenarios)].join(" ")}`);
-    missed += Number(names.length === 0);
+    const bites = SCENARIOS.every(({ id, catches }) =>
+      catches !== mutation.mark || scenarios.includes(id)
+    );
+    if (!bites) names.push("its own scenario did NOT notice");
+    missed += Number(!bites || names.length === 0);
     const share = `${caught.length} of ${seeds}`.padEnd(11);
     console.log(`${share} ${mutation.name} (${names.join(", ") || "MISSED"})`);
   }

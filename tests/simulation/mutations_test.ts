@@ -18,6 +18,7 @@ import {
   without,
 } from "./support/mutation_operators.ts";
 import { MUTATIONS } from "./support/mutations.ts";
+import { REGRESSION_SCENARIOS } from "./support/scenarios_regressions.ts";
 
 /** Mutations tried each time; the others are tried by `deno task sim --mutations`. */
 const SAMPLE: readonly string[] = [
@@ -42,6 +43,20 @@ for (const mark of SAMPLE) {
     fn: async () => {
       const outcome = await runMutation(mutation, { from: 0, to: 500, enough: 1, limitMs: 60_000 });
       assertEquals(outcome.caught.length, 1);
+    },
+  });
+}
+
+for (const { id, name, catches } of REGRESSION_SCENARIOS) {
+  const mutation = MUTATIONS.find(({ mark }) => mark === catches);
+  assert(mutation !== undefined, id);
+  Deno.test({
+    name: `${id} notices that ${mutation.name}${mayRun ? "" : " (no permission to run programs)"}`,
+    ignore: !mayRun,
+    fn: async () => {
+      const noSeeds = { from: 0, to: 0, enough: 1, limitMs: 60_000 };
+      const { scenarios } = await runMutation(mutation, noSeeds);
+      assert(scenarios.includes(id), `${name}: this went well`);
     },
   });
 }

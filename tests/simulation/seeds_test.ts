@@ -9,35 +9,12 @@ import { swarmPlan } from "./support/swarm.ts";
 const SEEDS = 250;
 const SEEDS_MS = 15_000;
 
-/** Seeds that once failed, and what they showed. */
-const REGRESSIONS: readonly (readonly [seed: string, showed: string])[] = [
-  ["1056", "aborts the signal late where the wall clock gains slowly on the monotonic one"],
-  ["1258", "aborts the signal late where the wall clock gains slowly on the monotonic one"],
-  ["2322", "aborts the signal late where the wall clock gains slowly on the monotonic one"],
-  ["359", "aborts the signal of a lock of a few milliseconds late, by the rounding of timers"],
-  ["2386", "aborts the signal of a lock of a few milliseconds late, by the rounding of timers"],
-  ["4910", "aborts the signal of a lock of a few milliseconds late, by the rounding of timers"],
-  ["2527", "sets a timer anew for an end that has come"],
-  ["3562", "raises counters that cannot agree"],
-  ["191", "waits behind one that died without a word"],
-  ["1326", "leaves a key that an extension filled in where its caller had stood in line"],
-  ["3738", "holds a node that a subscription died on to refuse it"],
-  ["4791", "takes a stall of its own for the time of a round trip"],
-  ["6042", "splits the vote for ever, each first in line on its own nodes"],
-];
-
 Deno.test("a swarm of seeds shows no violation", async () => {
   const endMs = performance.now() + SEEDS_MS;
   for (let seed = 0; seed < SEEDS && performance.now() < endMs; seed++) {
     assertEquals((await run(swarmPlan(seed))).violations, [], `seed ${seed}`);
   }
 });
-
-for (const [seed, showed] of REGRESSIONS) {
-  Deno.test(`seed ${seed} no longer ${showed}`, async () => {
-    assertEquals((await run(swarmPlan(seed))).violations, []);
-  });
-}
 
 for (const seed of [6, 42, 75]) {
   Deno.test(`seed ${seed} makes the same trace twice, line by line`, async () => {

@@ -63,7 +63,7 @@ export async function runMutation(
       await writeFile(file, mutate(await readFile(file, "utf8"), mark, operator));
     }
     const worker = join(copy, support, "seed_worker.ts");
-    const args = [from, to, enough, limitMs].map(String);
+    const args = [from, to, enough, limitMs, mutation?.mark ?? ""].map(String);
     const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
       args: ["run", "--no-check", "--no-config", "--no-lock", worker, ...args],
       signal: AbortSignal.timeout(limitMs + HANG_MS),

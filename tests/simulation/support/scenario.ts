@@ -27,6 +27,8 @@ export interface Scenario {
   readonly outside?: string;
   /** Says what is missing from the outcome, if anything is. */
   readonly missing?: (outcome: Outcome) => string | undefined;
+  /** The mark of the mutation with which it goes wrong. */
+  readonly catches?: string;
 }
 
 /** What is unusual about a scenario; everything else is as steady as can be. */
@@ -50,11 +52,12 @@ export interface ScenarioDetails {
   readonly options?: Pick<ClientPlan, "fencing" | "notify" | "restartGuardMs">;
   readonly outside?: string;
   readonly missing?: Scenario["missing"];
+  readonly catches?: string;
 }
 
 /** Makes a scenario of what is unusual about it. */
 export function scenario(id: string, name: string, details: ScenarioDetails): Scenario {
-  const { nodes = 3, clients, faults = [], nodeTimeoutMs, outside, missing } = details;
+  const { nodes = 3, clients, faults = [], nodeTimeoutMs, outside, missing, catches } = details;
   const plan: Plan = {
     seed: `${id} ${name}`,
     nodes: Array.from({ length: nodes }, (_, index) => {
@@ -78,7 +81,7 @@ export function scenario(id: string, name: string, details: ScenarioDetails): Sc
     left: [],
     leftHow: "crashed",
   };
-  return { id, name, plan, outside, missing };
+  return { id, name, plan, outside, missing, catches };
 }
 
 /** The locks that a client had in hand before everything was mended, in order. */

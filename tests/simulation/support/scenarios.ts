@@ -10,6 +10,7 @@ import { NODE_SCENARIOS } from "./scenarios_nodes.ts";
 import { PROCESS_SCENARIOS } from "./scenarios_processes.ts";
 import type { Scenario } from "./scenario.ts";
 import { PROTECTION_SCENARIOS } from "./scenarios_protection.ts";
+import { REGRESSION_SCENARIOS } from "./scenarios_regressions.ts";
 import { WAITING_SCENARIOS } from "./scenarios_waiting.ts";
 import { WIRE_SCENARIOS } from "./scenarios_wire.ts";
 
@@ -21,4 +22,5 @@ export const SCENARIOS: readonly Scenario[] = [
   ...EXTENSION_SCENARIOS,
   ...WAITING_SCENARIOS,
   ...PROTECTION_SCENARIOS,
+  ...REGRESSION_SCENARIOS,
 ];

@@ -1,0 +1,97 @@
+/**
+ * What the library once did wrong, found by a seed: the plan of the seed, shrunk to what it takes and written by hand
+ * where randomness was left in it. Each names the mutation that brings the fault back, and fails with it.
+ *
+ * @module
+ */
+import type { Op } from "./plan.ts";
+import { expectSoon, scenario } from "./scenario.ts";
+import type { Scenario } from "./scenario.ts";
+
+/** Waits for as long as it takes. */
+const WAITER: Partial<Op> = { ttlMs: 3_000, holdMs: 100, waitMs: 60_000 };
+
+/** See the module. */
+export const REGRESSION_SCENARIOS: readonly Scenario[] = [
+  scenario("R1", "the signal is not late if the wall clock gains slowly on the monotonic one", {
+    clients: [[{ ttlMs: 60_000, holdMs: 70_000, end: "abandon" }]],
+    clocks: { monotonicRate: 0.996, wallRate: 1.004 },
+    catches: "slow-lead-forgotten",
+  }),
+  scenario(
+    "R2",
+    "the signal of a lock of a few milliseconds is not late by the rounding of timers",
+    {
+      // The other one is there so that the checkers look right after the end, at 7 ms.
+      clients: [[{ ttlMs: 10, holdMs: 50, end: "abandon" }], [{ kind: "inspect", atMs: 7.05 }]],
+      network: { delayMs: 0.6 },
+      catches: "short-lock-without-margin",
+    },
+  ),
+  scenario("R4", "counters that cannot agree are not raised beyond the time of an answer", {
+    options: { fencing: true },
+    clients: [[{ ttlMs: 1_000, holdMs: 10 }, { kind: "tryAcquire", atMs: 2_000 }]],
+    faults: [
+      { kind: "flush", node: 1, atMs: 500 },
+      { kind: "crash", node: 2, data: "all", silent: false, atMs: 600, forMs: 5_000 },
+      { kind: "hang", node: 0, atMs: 2_001.2, forMs: 3_000 },
+    ],
+    catches: "raising-without-a-limit",
+  }),
+  scenario("R5", "one that died without a word while it waited is overtaken", {
+    clients: [[{ ...WAITER, holdMs: 1_000 }], [{ ...WAITER, atMs: 50 }], [
+      { ...WAITER, atMs: 100 },
+    ]],
+    faults: [{ kind: "die", client: 1, silent: true, atMs: 500 }],
+    missing: expectSoon(2, 1_003, 200),
+    catches: "stuck-first-never-overtaken",
+  }),
+  scenario("R6", "a key that was filled in on a node that had denied is taken back", {
+    clients: [[{ ttlMs: 600_000, holdMs: 5_000, extendEveryMs: 1_000, end: "abandon" }]],
+    faults: [
+      { kind: "foreign", nodes: [2], resource: "a", ttlMs: 500, atMs: 0 },
+      { kind: "flush", node: 0, atMs: 1_500 },
+      { kind: "flush", node: 1, atMs: 1_500 },
+    ],
+    catches: "filled-in-key-forgotten",
+  }),
+  scenario("R7", "a node on which a subscription died is not taken for one that refuses it", {
+    nodes: 1,
+    clients: [[], [{ atMs: 3_982, ttlMs: 15 }, { atMs: 1_472 }], [], [], []],
+    faults: [
+      { kind: "half-open", client: 1, node: 0, directions: ["replies"], atMs: 3_123 },
+      { kind: "crash", node: 0, data: 1_000, silent: true, atMs: 4_655, forMs: 4_812 },
+    ],
+    catches: "dead-subscription-taken-for-a-refusal",
+  }),
+  scenario("R8", "a stall of its own does not make a waiter more patient", {
+    clients: [[{ ...WAITER, holdMs: 3_150, ttlMs: 10_000 }], [{ ...WAITER, atMs: 50 }], [
+      { ...WAITER, atMs: 100 },
+    ]],
+    faults: [
+      { kind: "pause", client: 2, atMs: 105.2, forMs: 3_000 },
+      { kind: "die", client: 1, silent: true, atMs: 500 },
+    ],
+    missing: expectSoon(2, 3_153, 1_100),
+    catches: "stall-taken-for-a-round-trip",
+  }),
+  scenario("R9", "two that are each the first in the queue on one node agree who is", {
+    nodes: 2,
+    clients: [[{ ...WAITER, holdMs: 1_000 }], [{ ...WAITER, atMs: 50 }], [
+      { ...WAITER, atMs: 350 },
+    ]],
+    faults: [
+      {
+        kind: "slow",
+        client: 1,
+        node: 1,
+        direction: "requests",
+        extraMs: 400,
+        atMs: 54.4,
+        forMs: 2,
+      },
+    ],
+    missing: expectSoon(2, 1_003, 20),
+    catches: "scores-stay-apart",
+  }),
+];
