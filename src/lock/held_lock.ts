@@ -194,7 +194,7 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
     const nowMs = wheel.clock.monotonicMs();
     const elapsed = elapsedBetweenMs(this.#since, nowMs, wheel.clock.wallMs());
     const endMs = nowMs + this.#validityMs - elapsed - expiryMarginMs(this.#validityMs);
-    // mutation: end-put-off
+    // mutation: late-timer-set-again
     if (endMs <= nowMs) return this.#runOut();
     wheel.schedule(this, Math.min(endMs, this.#renewal?.dueMs ?? Infinity));
   }

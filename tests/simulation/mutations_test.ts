@@ -64,18 +64,17 @@ for (const { id, name, catches } of REGRESSION_SCENARIOS) {
 Deno.test("every mark in src has one mutation, and every mutation its mark", async () => {
   const files = await markedFiles();
   assertEquals([...files.keys()].sort(), MUTATIONS.map(({ mark }) => mark).sort());
-  for (const [mark, { size }] of files) assertEquals(size, 1, `${mark} is in ${size} files`);
 });
 
 Deno.test("every mutation changes its source, to another that can be parsed", async () => {
   const files = await markedFiles();
   for (const { mark, operator } of MUTATIONS) {
-    const source = await Deno.readTextFile(
-      new URL(`../../src/${[...files.get(mark)!][0]}`, import.meta.url),
-    );
-    const broken = mutate(source, mark, operator);
-    assert(broken !== source, mark);
-    assertEquals(ts.transpileModule(broken, { reportDiagnostics: true }).diagnostics, [], mark);
+    for (const file of files.get(mark)!) {
+      const source = await Deno.readTextFile(new URL(`../../src/${file}`, import.meta.url));
+      const broken = mutate(source, mark, operator);
+      assert(broken !== source, mark);
+      assertEquals(ts.transpileModule(broken, { reportDiagnostics: true }).diagnostics, [], mark);
+    }
   }
 });
 

@@ -90,15 +90,15 @@ export class Checkers {
 
   /** Keys that nobody will take back though their locks are over. */
   checkOrphans(): void {
-    const { nodes, values, ledger } = this.#world;
+    const { nodes, values, ledger, assumptions } = this.#world;
     for (const node of nodes) {
       if (!node.up || node.hung || this.#world.plan.left.includes(node.index)) continue;
-      if (this.#world.keepsTooLong(node.index)) continue;
+      if (!assumptions.nodeExpiresKeys(node.index)) continue;
       for (const { key, value, remainingMs } of node.standing()) {
         const owner = values.get(value);
         if (!owner?.client.process.alive || owner.client.closed) continue;
         const deeds = ledger.of(value, node.index);
-        if (deeds.releaseRefused || deeds.excused || stillHeld(owner.held)) continue;
+        if (!assumptions.releaseComesLast(deeds) || stillHeld(owner.held)) continue;
         const text = `"${key}" of ${value} stands on ${node.name} for another ` +
           `${remainingMs} ms though nobody holds it`;
         this.#world.fail("orphan", text);
@@ -112,7 +112,7 @@ export class Checkers {
    */
   #checkToken(held: Held): void {
     const { fencingToken, resources } = held.lock;
-    const { plan, countersMayFall } = this.#world;
+    const { plan, assumptions } = this.#world;
     if (!plan.clients[held.client.index].fencing || held.claimMs <= 0) return;
     for (const resource of resources) {
       const highest = this.#tokens.get(resource) ?? 0;
@@ -120,9 +120,10 @@ export class Checkers {
         this.#tokens.set(resource, fencingToken);
         continue;
       }
-      const excused = countersMayFall || this.#world.clockLies(held.client.index);
+      const assumed = assumptions.countersNeverFall &&
+        assumptions.clientClockKeepsSpeed(held.client.index);
       const text = `${nameOf(held)} has token ${fencingToken}, ${highest} was there before`;
-      this.#world.failUnless(excused, "fencing", text);
+      this.#world.failAssuming(assumed, "fencing", text);
     }
   }
 
@@ -148,10 +149,10 @@ export class Checkers {
       this.#checkClaim(held, remainingMs);
       if (held.released) {
         const text = `${nameOf(held)} is held after its release`;
-        this.#world.failOnce(held, false, "held-after-end", text);
+        this.#world.failOnce(held, true, "held-after-end", text);
       }
       if (held.endedAtMs !== undefined) {
-        if (!this.#world.stepsBack(client.index)) {
+        if (this.#world.assumptions.clientClockIsNotSetBack(client.index)) {
           this.#world.fail("held-after-end", `${nameOf(held)} is held again`);
         }
         held.endedAtMs = undefined;
@@ -183,8 +184,8 @@ export class Checkers {
     if (standing < this.#quorum) {
       const text = `${nameOf(held)} claims ${remainingMs.toFixed(3)} ms, for which only ` +
         `${standing} nodes promised to keep its keys`;
-      const excused = this.#world.clockLies(held.client.index);
-      this.#world.failOnce(held, excused, "handle-truth", text);
+      const assumed = this.#world.assumptions.clientClockKeepsSpeed(held.client.index);
+      this.#world.failOnce(held, assumed, "handle-truth", text);
     }
     if (extensions > held.extensions) {
       const nodes = plan.nodes.length;
@@ -218,7 +219,9 @@ export class Checkers {
     const { ttlMs } = this.#world.values.get(lock.value)!;
     const timerMs = TIMER_PRECISION_MS + timerLateMs;
     const marginMs = abortMarginMs(ttlMs * (1 - driftFactor) - DRIFT_ALLOWANCE_MS);
-    if (this.#world.jumps(client.index)) return 2 * (HEARTBEAT_MS + timerMs);
+    if (!this.#world.assumptions.clientClocksAgree(client.index)) {
+      return 2 * (HEARTBEAT_MS + timerMs);
+    }
     if (client.process.wasStopped) return 2 * timerMs;
     return Math.max(timerMs - marginMs, 0) + ROUNDING_MS;
   }
@@ -230,15 +233,16 @@ export class Checkers {
     const pair = `${one.lock.value} ${other.lock.value}`;
     if (this.#overlaps.has(pair)) return;
     this.#overlaps.add(pair);
-    const { ledger, loop, plan } = this.#world;
+    const { ledger, loop, plan, assumptions } = this.#world;
     const promisedTwice = [one, other].every(({ lock }) =>
       ledger.standingUntil(lock.value, lock.resources, plan.nodes.length, loop.nowMs) >=
         this.#quorum
     );
-    const excused = (promisedTwice && this.#world.nodesForgot) ||
-      this.#world.clockLies(one.client.index) || this.#world.clockLies(other.client.index);
+    const nodesPromiseTruly = assumptions.nodesKeepTheirData && assumptions.nodeClocksKeepSpeed;
+    const assumed = (nodesPromiseTruly || !promisedTwice) &&
+      [one, other].every(({ client }) => assumptions.clientClockKeepsSpeed(client.index));
     const text = `${nameOf(one)} and ${nameOf(other)} are both held`;
-    this.#world.failUnless(excused, "mutual-exclusion", text);
+    this.#world.failAssuming(assumed, "mutual-exclusion", text);
   }
 }
 

@@ -149,7 +149,7 @@ function causeOnNode(
       world.network.crash(node, fault.silent);
       return () => {
         if (node.up) return;
-        if (fault.data !== "all") world.noteForgotten();
+        if (fault.data !== "all") world.assumptions.noteDataLost();
         node.restart(fault.data, crashedAtMs);
       };
     }
@@ -157,12 +157,12 @@ function causeOnNode(
       node.hang();
       return () => node.resume();
     case "flush":
-      world.noteForgotten();
+      world.assumptions.noteDataLost();
       return node.flush();
     case "flush-scripts":
       return node.flushScripts();
     case "evict":
-      world.nodesForgot = world.dataLost = true;
+      world.assumptions.noteEvicted();
       return void node.evict();
     case "stick": {
       const process = world.processOf(node.queue(fault.resource)[0]);
@@ -175,11 +175,11 @@ function causeOnNode(
       node.refusal = fault;
       return () => node.refusal = undefined;
     case "node-step":
-      if (fault.stepMs > 0) world.nodesForgot = true;
+      if (fault.stepMs > 0) world.assumptions.noteFastNode();
       return node.clock.change({ wallStepMs: fault.stepMs }, world.loop.nowMs);
     case "node-rate": {
       const before = node.clock.wallRate;
-      if (fault.rate > 1 + world.plan.driftFactor / 2) world.nodesForgot = true;
+      if (fault.rate > 1 + world.plan.driftFactor / 2) world.assumptions.noteFastNode();
       node.clock.change({ wallRate: fault.rate }, world.loop.nowMs);
       return () => node.clock.change({ wallRate: before }, world.loop.nowMs);
     }
@@ -196,7 +196,7 @@ function causeOnClient(
       process.stop();
       return () => process.resume();
     case "suspend":
-      world.noteClock(fault.client, { suspended: true });
+      world.assumptions.noteClock(fault.client, { suspended: true });
       process.stop();
       process.changeClock({ suspended: true });
       return () => {
@@ -204,12 +204,15 @@ function causeOnClient(
         process.resume();
       };
     case "wall-step":
-      world.noteClock(fault.client, fault.stepMs < 0 ? { steppedBack: true } : { jumped: true });
+      world.assumptions.noteClock(
+        fault.client,
+        fault.stepMs < 0 ? { steppedBack: true } : { steppedAhead: true },
+      );
       return process.changeClock({ wallStepMs: fault.stepMs });
     case "client-rate": {
       const { monotonicRate, wallRate } = world.plan.clients[fault.client];
       if (fault.rate < 1 - world.plan.driftFactor / 2) {
-        world.noteClock(fault.client, { tooSlow: true });
+        world.assumptions.noteClock(fault.client, { tooSlow: true });
       }
       process.changeClock({ monotonicRate: fault.rate, wallRate: fault.rate });
       return () => process.changeClock({ monotonicRate, wallRate });

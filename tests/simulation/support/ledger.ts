@@ -26,8 +26,8 @@ export interface Deeds {
   readonly releasedOver: Set<number>;
   /** Whether a release was answered with an error, so that the keys are left to their TTL. */
   releaseRefused: boolean;
-  /** Whether they may stand without a fault of the client's: set after a release that overtook, or restored. */
-  excused: boolean;
+  /** Whether a fault has put a SET behind the release: one of a connection that was overtaken, of the disk, of a replay. */
+  reordered: boolean;
 }
 
 /** What all nodes did. */
@@ -51,7 +51,7 @@ export class Ledger {
         promised: new Map(),
         releasedOver: new Set(),
         releaseRefused: false,
-        excused: false,
+        reordered: false,
       };
       nodes.set(node, deeds);
     }
@@ -67,7 +67,7 @@ export class Ledger {
   set(value: string, node: number, key: string, connection: number): Promised {
     const deeds = this.of(value, node);
     const before = deeds.promised.get(key);
-    if (before?.setsLeft === 0 && !deeds.excused) {
+    if (before?.setsLeft === 0 && !deeds.reordered) {
       this.misdeed(`node-${node + 1} ran the SET of ${value} for "${key}" twice`);
     }
     if (deeds.releasedOver.has(connection)) {
@@ -75,7 +75,7 @@ export class Ledger {
         `node-${node + 1} was sent the SET of ${value} after its release, on one connection`,
       );
     }
-    if (deeds.releasedOver.size > 0) deeds.excused = true;
+    if (deeds.releasedOver.size > 0) deeds.reordered = true;
     const setsLeft = Math.max(0, (before?.setsLeft ?? 1) - 1);
     const promised = { untilMs: 0, setsLeft, extendedAtMs: undefined };
     deeds.promised.set(key, promised);

@@ -56,11 +56,13 @@ export async function runMutation(
     const support = join("tests", "simulation", "support");
     await cp(SUPPORT, join(copy, support), { recursive: true });
     if (mutation) {
-      const [marked] = (await markedFiles()).get(mutation.mark) ?? [];
-      if (marked === undefined) throw new Error(`There is no mark "${mutation.mark}" in src`);
-      const file = join(copy, "src", marked);
       const { mark, operator } = mutation;
-      await writeFile(file, mutate(await readFile(file, "utf8"), mark, operator));
+      const marked = (await markedFiles()).get(mark);
+      if (!marked) throw new Error(`There is no mark "${mark}" in src`);
+      for (const name of marked) {
+        const file = join(copy, "src", name);
+        await writeFile(file, mutate(await readFile(file, "utf8"), mark, operator));
+      }
     }
     const worker = join(copy, support, "seed_worker.ts");
     const args = [from, to, enough, limitMs, mutation?.mark ?? ""].map(String);

@@ -1,8 +1,8 @@
 /**
  * Ways to break the library on purpose: a checker that does not notice is blind.
  *
- * Each names a mark in the sources and the operator that breaks what is marked. A mark is in one file, and each has one
- * mutation. See `mutation_operators.ts` for both.
+ * Each names a mark in the sources and the operator that breaks what is marked. Each mark has one mutation. See
+ * `mutation_operators.ts` for both.
  *
  * @module
  */
@@ -60,8 +60,7 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
     without(1),
     "the signal of a lock of a few milliseconds aborts early by a share of them alone",
   ],
-  "end-put-off": [never, "an end that has come waits for a timer"],
-  "late-timer-set-again": [never, "a timer that is late is set again"],
+  "late-timer-set-again": [never, "a timer is set again for an end that has come"],
   "signal-does-not-look-at-the-clock": [
     drop,
     "the signal waits for its timer, however late that is",

@@ -169,7 +169,8 @@ async function demandProgress(world: World, times: number): Promise<void> {
   }
   // Locks that were abandoned may be extended by themselves a few times more.
   const ttlsMs = plan.clients.flatMap((client) => client.ops.map(({ ttlMs }) => 3 * ttlMs));
-  const keptOutMs = world.guardMs > 0 ? 1.1 * world.guardMs + UPTIME_ERROR_MS : 0;
+  const { guardMs } = world.assumptions;
+  const keptOutMs = guardMs > 0 ? 1.1 * guardMs + UPTIME_ERROR_MS : 0;
   const limitMs = loop.nowMs + PROGRESS_MS + keptOutMs +
     1.1 * Math.max(...ttlsMs, ...standingMs);
   await loop.run(limitMs, checkers.check, () => ops.over);
@@ -188,13 +189,7 @@ function clientsOf(world: World): SimClient[] {
 
 /** How many turns others may have while one waits, if all wait to be notified, whatever their clocks. */
 function fairTurnsMax(world: World): number {
-  const { plan } = world;
-  // Where processes or writes are held up, a wake-up is too: and the vote is split over the nodes that are left.
-  const heldUp = plan.process.stallChance > 0 || plan.network.slowWriteChance > 0 ||
-    plan.left.length > 0 && plan.leftHow !== "crashed";
-  const poll = heldUp || plan.clients.some(({ notify }) => notify === false) ||
-    plan.faults.some((fault) => fault.kind === "errors" && /^(?:NOPERM|ERR)/u.test(fault.text));
-  if (poll) return Infinity;
+  if (!world.assumptions.waitersAreNotified) return Infinity;
   return 2 * clientsOf(world).length + FAIR_TURNS;
 }
 

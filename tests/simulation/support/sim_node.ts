@@ -224,7 +224,7 @@ export class SimNode {
     if (data === "none") this.flush();
     else if (data !== "all") {
       for (const value of this.#keyspace.rollBack(crashedAtMs - data)) {
-        this.#ledger.of(value, this.index).excused = true;
+        this.#ledger.of(value, this.index).reordered = true;
       }
     }
   }
@@ -335,7 +335,7 @@ export class SimNode {
   ): void {
     const database = session.state.database;
     const nowMs = this.#loop.nowMs;
-    if (session.replayed) this.#ledger.of(value, this.index).excused = true;
+    if (session.replayed) this.#ledger.of(value, this.index).reordered = true;
     if (reply.startsWith("-")) {
       // NOSCRIPT is followed by the script; what is refused otherwise stays as it is.
       if (operation === "release" && !reply.startsWith("-NOSCRIPT")) {

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { Assumptions } from "./assumptions.ts";
 import { Checkers } from "./checkers.ts";
 import { EventLoop } from "./event_loop.ts";
 import { Ledger } from "./ledger.ts";
@@ -21,10 +22,6 @@ import { Store } from "./workload.ts";
 export const WALL_MS = 1_700_000_000_000;
 /** Violations after which a run is not looked at further. */
 const VIOLATIONS_MAX = 20;
-/** By how much the library proposes counters ahead of its clock, in milliseconds. */
-const HINT_LEAD_MS = 1_000;
-/** By how much a proposal may differ from a node's clock and still be taken, in milliseconds; clocks drift a little. */
-const HINT_TOLERANCE_MS = 61_000;
 
 /** Something that must not be, and was. */
 export interface Violation {
@@ -43,14 +40,6 @@ export interface ValueOwner {
   held: Held | undefined;
 }
 
-/** What has happened to a client's clocks. */
-interface ClockHistory {
-  steppedBack: boolean;
-  jumped: boolean;
-  suspended: boolean;
-  tooSlow: boolean;
-}
-
 /** One run's world. */
 export class World {
   readonly plan: Plan;
@@ -61,6 +50,7 @@ export class World {
   readonly network: Network;
   readonly processes: readonly SimProcess[];
   readonly clients: readonly SimClient[];
+  readonly assumptions: Assumptions;
   readonly checkers: Checkers;
   readonly store: Store;
   readonly turns: Turns = new Turns();
@@ -72,13 +62,6 @@ export class World {
   readonly violations: Violation[] = [];
   /** What must not be, where an assumption does not hold: to be expected. */
   readonly excused: Violation[] = [];
-  /**
-   * Whether a node has lost a live key without being kept out for it, or misread the time beyond the drift allowance.
-   */
-  nodesForgot = false;
-  /** Whether a node has lost anything, be it kept out for it. */
-  dataLost = false;
-  readonly #clocks: ClockHistory[];
   readonly #told = new WeakMap<object, Set<string>>();
 
   /**
@@ -112,18 +95,13 @@ export class World {
       this.nodes,
       this.trace,
     );
-    this.#clocks = plan.clients.map(() => ({
-      steppedBack: false,
-      jumped: false,
-      suspended: false,
-      tooSlow: false,
-    }));
     this.processes = plan.clients.map(({ monotonicRate, wallRate, wallOffsetMs }, index) => {
       const name = `client-${index + 1}`;
       const clock = new MachineClock(1_000 * (index + 1), WALL_MS + wallOffsetMs);
       clock.change({ monotonicRate, wallRate }, 0);
       return new SimProcess(name, loop, clock, this.randomOf(name), plan.process);
     });
+    this.assumptions = new Assumptions(plan);
     this.checkers = new Checkers(this);
     this.store = new Store(this);
     this.clients = this.processes.map((process, index) =>
@@ -143,88 +121,30 @@ export class World {
     return new SeededRandom(`${this.plan.seed} ${purpose}`);
   }
 
+  /** Something must not be. */
+  fail(checker: string, what: string): void {
+    this.failAssuming(true, checker, what);
+  }
+
+  /**
+   * Something must not be while assumptions hold, and is to be expected else.
+   *
+   * @param assumed Whether they hold.
+   */
+  failAssuming(assumed: boolean, checker: string, what: string): void {
+    const atMs = this.loop.nowMs;
+    const list = assumed ? this.violations : this.excused;
+    if (list.length < VIOLATIONS_MAX) list.push({ atMs, checker, what });
+    this.trace.add(assumed ? "VIOLATION" : "expected", `${checker}: ${what}`);
+  }
+
   /** The same, but once for each `about`. */
-  failOnce(about: object, excused: boolean, checker: string, what: string): void {
+  failOnce(about: object, assumed: boolean, checker: string, what: string): void {
     const known = this.#told.get(about) ?? new Set();
     this.#told.set(about, known);
     if (known.has(checker)) return;
     known.add(checker);
-    this.failUnless(excused, checker, what);
-  }
-
-  /** Something must not be. */
-  fail(checker: string, what: string): void {
-    this.failUnless(false, checker, what);
-  }
-
-  /** Something must not be, but may be expected. */
-  failUnless(excused: boolean, checker: string, what: string): void {
-    const atMs = this.loop.nowMs;
-    const list = excused ? this.excused : this.violations;
-    if (list.length < VIOLATIONS_MAX) list.push({ atMs, checker, what });
-    this.trace.add(excused ? "expected" : "VIOLATION", `${checker}: ${what}`);
-  }
-
-  /** Notes what happens to the clocks of a client. */
-  noteClock(client: number, change: Partial<ClockHistory>): void {
-    Object.assign(this.#clocks[client], change);
-  }
-
-  /** Whether a client's wall clock was ever stepped back. */
-  stepsBack(client: number): boolean {
-    return this.#clocks[client].steppedBack;
-  }
-
-  /** Whether a client's wall clock ever leapt ahead of its monotonic one. */
-  jumps(client: number): boolean {
-    return this.#clocks[client].jumped || this.#clocks[client].suspended;
-  }
-
-  /** Whether both clocks of a client may have counted too little: then nothing can be promised. */
-  clockLies(client: number): boolean {
-    const { suspended, steppedBack, tooSlow } = this.#clocks[client];
-    return tooSlow || (suspended && steppedBack);
-  }
-
-  /** A node has lost everything, or its last moments, in a way that the restart guard sees. */
-  noteForgotten(): void {
-    this.dataLost = true;
-    const ttlsMs = this.plan.clients.flatMap(({ ops }) =>
-      ops.map(({ ttlMs, extendTtlMs = 0 }) => Math.max(ttlMs, extendTtlMs))
-    );
-    if (this.guardMs < Math.max(...ttlsMs)) this.nodesForgot = true;
-  }
-
-  /** For how long all clients keep out a node that may have forgotten, in milliseconds. */
-  get guardMs(): number {
-    return Math.min(...this.plan.clients.map(({ restartGuardMs }) => restartGuardMs ?? 0));
-  }
-
-  /**
-   * Whether counters that are lost may resume below what they were: clocks that count are apart by more than the guard.
-   * A client's clock does not count if it is far from that of every node.
-   */
-  get countersMayFall(): boolean {
-    if (this.nodesForgot || !this.dataLost) return this.nodesForgot;
-    const { clients, nodes, faults } = this.plan;
-    const heeded = clients.filter((client) =>
-      nodes.some(({ wallOffsetMs }) =>
-        Math.abs(client.wallOffsetMs + HINT_LEAD_MS - wallOffsetMs) <= HINT_TOLERANCE_MS
-      )
-    );
-    const offsets = [...heeded, ...nodes].map(({ wallOffsetMs }) => wallOffsetMs);
-    const stepped = faults.some(({ kind }) =>
-      ["wall-step", "node-step", "node-rate", "suspend"].includes(kind)
-    );
-    return stepped || Math.max(...offsets) - Math.min(...offsets) >= this.guardMs - HINT_LEAD_MS;
-  }
-
-  /** Whether a node's keys outlive their TTL, as its clock was set back or slowed down. */
-  keepsTooLong(node: number): boolean {
-    return this.plan.faults.some((fault) =>
-      (fault.kind === "node-step" && fault.node === node && fault.stepMs < 0) ||
-      (fault.kind === "node-rate" && fault.node === node && fault.rate < 1)
-    );
+    this.failAssuming(assumed, checker, what);
   }
 
   /** The slowest that a client's timers ever run. */
