@@ -1,5 +1,5 @@
 /**
- * Simulates the lock on a faulty network, seed by seed; `deno task sim --help` tells how.
+ * Simulates the lock on a faulty network, seed by seed; `deno task sim --help` says how.
  *
  * A seed decides everything: what goes wrong, when, and what the clients want meanwhile. The same seed makes the same
  * run, line by line.
@@ -19,7 +19,7 @@ import { FAULT_KINDS, type FaultKind, swarmPlan } from "../tests/simulation/supp
 import { timelineHtml } from "../tests/simulation/support/timeline.ts";
 
 const HOUR_MS = 3_600_000;
-/** How often progress is told, in milliseconds. */
+/** How often progress is printed, in milliseconds. */
 const PROGRESS_MS = 5_000;
 /** How many failing seeds are shown before the run ends. */
 const FAILURES_MAX = 5;
@@ -83,12 +83,12 @@ function parseChoice(args: string[]): Choice | undefined {
   return { ...values, kinds };
 }
 
-/** Runs one seed and tells everything. */
+/** Runs one seed and prints everything. */
 async function replay(seed: string, choice: Choice): Promise<number> {
   const plan = planOf(seed, choice);
   const shrunk = choice.shrink ? await shrink(plan) : undefined;
   const outcome = shrunk?.outcome ?? await run(plan, true);
-  tellRun(outcome);
+  printRun(outcome);
   if (choice.html) draw(outcome, `Seed ${seed}`, choice.html);
   return outcome.violations.length > 0 ? 1 : 0;
 }
@@ -97,7 +97,7 @@ function planOf(seed: string, { kinds }: Choice): Plan {
   return swarmPlan(seed, { kinds });
 }
 
-function tellRun({ plan, world, violations, excused }: Outcome): void {
+function printRun({ plan, world, violations, excused }: Outcome): void {
   const { nodes, clients, driftFactor, login } = plan;
   console.log(
     `${nodes.length} nodes, ${clients.length} clients, drift factor ${driftFactor}` +
@@ -134,7 +134,7 @@ async function runSeeds(choice: Choice): Promise<number> {
   const limitMs = choice.hours === undefined ? Infinity : Number(choice.hours) * HOUR_MS;
   const totals: Totals = { seeds: 0, simulatedMs: 0, locks: 0, faults: 0, excused: 0, failed: [] };
   const startMs = performance.now();
-  let toldMs = startMs;
+  let printedMs = startMs;
   for (let seed = from; seed < to && totals.simulatedMs < limitMs; seed++) {
     const outcome = await run(planOf(String(seed), choice));
     totals.seeds++;
@@ -144,15 +144,15 @@ async function runSeeds(choice: Choice): Promise<number> {
     totals.excused += Number(outcome.excused.length > 0);
     if (outcome.violations.length > 0) {
       totals.failed.push(String(seed));
-      await tellFailure(outcome, choice);
+      await printFailure(outcome, choice);
       if (totals.failed.length >= FAILURES_MAX) break;
     }
-    if (performance.now() - toldMs > PROGRESS_MS) {
-      toldMs = performance.now();
-      tellTotals(totals, toldMs - startMs);
+    if (performance.now() - printedMs > PROGRESS_MS) {
+      printedMs = performance.now();
+      printTotals(totals, printedMs - startMs);
     }
   }
-  tellTotals(totals, performance.now() - startMs);
+  printTotals(totals, performance.now() - startMs);
   if (totals.failed.length > 0) console.log(`Failed: ${totals.failed.join(", ")}`);
   return totals.failed.length > 0 ? 1 : 0;
 }
@@ -164,7 +164,7 @@ function seedRange({ seeds, hours }: Choice): { from: number; to: number } {
     : { from: Number(first), to: Number(last) };
 }
 
-function tellTotals(totals: Totals, tookMs: number): void {
+function printTotals(totals: Totals, tookMs: number): void {
   const { seeds, simulatedMs, locks, faults, excused, failed } = totals;
   const seconds = tookMs / 1_000;
   console.log(
@@ -178,13 +178,13 @@ function tellTotals(totals: Totals, tookMs: number): void {
 }
 
 /** Shows as little of a failure as is needed to understand it, and how to see it again. */
-async function tellFailure({ plan, violations }: Outcome, choice: Choice): Promise<void> {
+async function printFailure({ plan, violations }: Outcome, choice: Choice): Promise<void> {
   const [{ atMs, checker, what }] = violations;
   console.log(`\nSeed ${plan.seed} fails at ${atMs.toFixed(3)} ms: ${checker}: ${what}`);
   const shrunk = await shrink(plan);
   if (shrunk) {
     console.log(`What is needed for it (found in ${shrunk.runs} runs):`);
-    tellRun(shrunk.outcome);
+    printRun(shrunk.outcome);
   }
   const faults = choice.kinds ? ` --faults ${choice.kinds.join(",")}` : "";
   console.log(`Replay it: deno task sim --seed ${plan.seed}${faults} --shrink --html run.html\n`);

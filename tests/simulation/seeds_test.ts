@@ -41,7 +41,7 @@ Deno.test({
   name: node
     ? "a seed makes the same trace in Node"
     : `a seed makes the same trace in Node (${
-      mayRun ? "there is none that runs TypeScript" : "no permission to run programs"
+      mayRun ? "no version that runs TypeScript was found" : "no permission to run programs"
     })`,
   ignore: node === undefined,
   fn: async () => {

@@ -98,7 +98,7 @@ function way(keys: readonly string[], origins: readonly number[], last: number):
   return found.reverse();
 }
 
-/** Goes a way once more, as no states but the last ones are kept, and tells what happens on it. */
+/** Goes a way once more, as no states but the last ones are kept, and says what happens on it. */
 function trace<State, Action>(model: Model<State, Action>, [first, ...rest]: string[]): string[] {
   let state: State = [...model.initial()].find((candidate) => model.key(candidate) === first)!;
   const lines = [model.describeState(state)];

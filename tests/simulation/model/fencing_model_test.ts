@@ -167,7 +167,7 @@ for (const counters of [[0, 0, 1], [0, 0, 0, 0, 1]]) {
     assertBroken(EQUAL_AT_ONCE, { ...world, forgets: 1, guarded: false, keysStay: "all" });
   });
 
-  Deno.test(`of ${nodes} nodes, one that forgets its data breaks it if its counter begins anew`, () => {
+  Deno.test(`of ${nodes} nodes, one that forgets its data breaks it if its counter begins again`, () => {
     assertBroken(EQUAL_AT_ONCE, { ...world, forgets: 1, resumes: false, keysStay: "all" });
   });
 }

@@ -1,5 +1,5 @@
 /**
- * A state of the fencing model, and how it is told from others.
+ * A state of the fencing model, and what makes it differ from others.
  *
  * @module
  */

@@ -1,8 +1,9 @@
 /**
- * The checkers: what must hold whatever goes wrong, seen from where callers and nodes stand.
+ * The checkers: what must hold whatever goes wrong, as callers and nodes see it.
  *
  * @module
  */
+import { CooldownChecker } from "./cooldown_checker.ts";
 import type { Call, Held } from "./sim_client.ts";
 import type { Lock } from "./library.ts";
 import type { World } from "./world.ts";
@@ -25,6 +26,7 @@ export class Checkers {
   readonly #watched = new Set<Held>();
   /** Every lock there was, for the picture and for the keys that are left. */
   readonly all: Held[] = [];
+  readonly cooldowns: CooldownChecker = new CooldownChecker();
   readonly #overlaps = new Set<string>();
   /** The highest token there was of each resource. */
   readonly #tokens = new Map<string, number>();
@@ -41,6 +43,7 @@ export class Checkers {
     held.extendedAtMs = held.sinceMs;
     this.#world.values.get(held.lock.value)!.held = held;
     this.#world.trace.add(held.client.name, `has ${nameOf(held)}`);
+    this.#checkCooldown(held);
     this.#checkTurn(held);
     this.#checkToken(held);
     if (held.claimMs <= 0 && this.#world.plan.process.stallChance === 0) {
@@ -48,7 +51,7 @@ export class Checkers {
     }
   }
 
-  /** Whoever else holds something that `lock` was about. */
+  /** The other lock that holds a resource of `lock`, if there is one. */
   otherHolder(lock: Lock): Held | undefined {
     for (const held of this.#watched) {
       if (held.lock === lock || !held.client.process.alive || !held.lock.held) continue;
@@ -88,18 +91,23 @@ export class Checkers {
     this.#world.fail("settles", text);
   }
 
-  /** Keys that nobody will take back though their locks are over. */
-  checkOrphans(): void {
+  /**
+   * Keys that nobody will take back though their locks are over.
+   *
+   * @param sinceMs Since when they must have been over, or no more than an attempt.
+   */
+  checkOrphans(sinceMs = Infinity): void {
     const { nodes, values, ledger, assumptions } = this.#world;
     for (const node of nodes) {
       if (!node.up || node.hung || this.#world.plan.left.includes(node.index)) continue;
       if (!assumptions.nodeExpiresKeys(node.index)) continue;
-      for (const { key, value, remainingMs } of node.standing()) {
+      for (const { key, value, remainingMs } of node.liveKeys()) {
         const owner = values.get(value);
         if (!owner?.client.process.alive || owner.client.closed) continue;
         const deeds = ledger.of(value, node.index);
         if (!assumptions.releaseComesLast(deeds) || stillHeld(owner.held)) continue;
-        const text = `"${key}" of ${value} stands on ${node.name} for another ` +
+        if ((owner.held?.endedAtMs ?? owner.atMs) > sinceMs) continue;
+        const text = `"${key}" of ${value} stays on ${node.name} for another ` +
           `${remainingMs} ms though nobody holds it`;
         this.#world.fail("orphan", text);
       }
@@ -125,6 +133,24 @@ export class Checkers {
       const text = `${nameOf(held)} has token ${fencingToken}, ${highest} was there before`;
       this.#world.failAssuming(assumed, "fencing", text);
     }
+  }
+
+  /** A client does not have a resource again before its cooldown is over. */
+  #checkCooldown(held: Held): void {
+    const leftMs = this.cooldowns.leftMs(held);
+    if (leftMs === 0) return;
+    const text = `${nameOf(held)} was handed out in its cooldown, ${leftMs.toFixed(3)} ms too soon`;
+    this.#world.fail("cooldown", text);
+  }
+
+  /** Code that asks the signal of a lock that is over sees that it has aborted, however late timers are. */
+  askSignal(held: Held): void {
+    const { lock, signal, released } = held;
+    if (lock.held || released || !signal || signal.aborted) return;
+    this.#world.fail(
+      "signal",
+      `${nameOf(held)} is over, and its signal says that it has not aborted`,
+    );
   }
 
   /** While somebody waits others have had so many turns at the most. */
@@ -165,6 +191,7 @@ export class Checkers {
     const span = held.spans.at(-1);
     if (span?.[1] === Infinity) span[1] = nowMs;
     if (held.endedAtMs === undefined) {
+      if (!held.released) this.cooldowns.begin(held);
       held.endedAtMs = nowMs;
       this.#world.trace.add(client.name, `no longer holds ${nameOf(held)}`);
     }
@@ -180,10 +207,10 @@ export class Checkers {
     const { ledger, loop, plan } = this.#world;
     const { value, resources, extensions } = held.lock;
     const untilMs = loop.nowMs + remainingMs / (1 - plan.driftFactor / 2) - ROUNDING_MS;
-    const standing = ledger.standingUntil(value, resources, plan.nodes.length, untilMs);
-    if (standing < this.#quorum) {
+    const keeping = ledger.keepingUntil(value, resources, plan.nodes.length, untilMs);
+    if (keeping < this.#quorum) {
       const text = `${nameOf(held)} claims ${remainingMs.toFixed(3)} ms, for which only ` +
-        `${standing} nodes promised to keep its keys`;
+        `${keeping} nodes promised to keep its keys`;
       const assumed = this.#world.assumptions.clientClockKeepsSpeed(held.client.index);
       this.#world.failOnce(held, assumed, "handle-truth", text);
     }
@@ -235,7 +262,7 @@ export class Checkers {
     this.#overlaps.add(pair);
     const { ledger, loop, plan, assumptions } = this.#world;
     const promisedTwice = [one, other].every(({ lock }) =>
-      ledger.standingUntil(lock.value, lock.resources, plan.nodes.length, loop.nowMs) >=
+      ledger.keepingUntil(lock.value, lock.resources, plan.nodes.length, loop.nowMs) >=
         this.#quorum
     );
     const nodesPromiseTruly = assumptions.nodesKeepTheirData && assumptions.nodeClocksKeepSpeed;

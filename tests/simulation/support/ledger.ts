@@ -1,16 +1,16 @@
 /**
  * What the nodes did and, by it, promised: written by the nodes, read by the checkers.
  *
- * A node that sets a key promises that it stands for the TTL, by a clock that runs within the drift allowance. What a
- * node promised stays in the ledger when the node forgets it (data lost, clock stepped), so that a checker can tell a
- * lock client that claims too much from a node that kept too little.
+ * A node that sets a key promises to keep it for the TTL, by a clock that runs within the drift allowance. What a
+ * node promised stays in the ledger when the node forgets it (data lost, clock stepped), so that a checker can
+ * distinguish a lock client that claims too much from a node that kept too little.
  *
  * @module
  */
 
 /** One key on one node for one value. */
 export interface Promised {
-  /** Until when, in true time, the key was to stand at the least. */
+  /** Until when, in true time, the node was to keep the key at least. */
   untilMs: number;
   /** How many SETs may still run: one for the acquisition, and one for each extension that found the key missing. */
   setsLeft: number;
@@ -22,7 +22,7 @@ export interface Promised {
 export interface Deeds {
   /** By key. */
   readonly promised: Map<string, Promised>;
-  /** Over which connections it was told to release them. */
+  /** Over which connections it was asked to release them. */
   readonly releasedOver: Set<number>;
   /** Whether a release was answered with an error, so that the keys are left to their TTL. */
   releaseRefused: boolean;
@@ -33,10 +33,10 @@ export interface Deeds {
 /** What all nodes did. */
 export class Ledger {
   readonly #deeds = new Map<string, Map<number, Deeds>>();
-  /** Told of what no node should ever be brought to do, as it happens. */
+  /** Called with what no node should ever be brought to do, as it happens. */
   readonly misdeed: (what: string) => void;
 
-  /** @param misdeed Told of what no node should ever be brought to do, as it happens. */
+  /** @param misdeed Called with what no node should ever be brought to do, as it happens. */
   constructor(misdeed: (what: string) => void) {
     this.misdeed = misdeed;
   }
@@ -63,7 +63,7 @@ export class Ledger {
     return this.#deeds.get(value)?.get(node)?.promised.get(key);
   }
 
-  /** A key was set anew. */
+  /** A key was set. */
   set(value: string, node: number, key: string, connection: number): Promised {
     const deeds = this.of(value, node);
     const before = deeds.promised.get(key);
@@ -108,27 +108,27 @@ export class Ledger {
   }
 
   /**
-   * On how many nodes all keys were to stand for so long.
+   * How many nodes promised to keep all keys until then.
    *
    * @param value Whose.
    * @param keys Which.
    * @param nodeCount How many nodes there are.
    * @param untilMs The true time up to which they must.
    */
-  standingUntil(
+  keepingUntil(
     value: string,
     keys: readonly string[],
     nodeCount: number,
     untilMs: number,
   ): number {
-    let standing = 0;
+    let keeping = 0;
     const nodes = this.#deeds.get(value);
     if (!nodes) return 0;
     for (let node = 0; node < nodeCount; node++) {
       const promised = nodes.get(node)?.promised;
-      if (promised && keys.every((key) => (promised.get(key)?.untilMs ?? 0) >= untilMs)) standing++;
+      if (promised && keys.every((key) => (promised.get(key)?.untilMs ?? 0) >= untilMs)) keeping++;
     }
-    return standing;
+    return keeping;
   }
 
   /** On how many nodes an extension found all keys, in a span of time. */

@@ -2,8 +2,8 @@
  * The operators that break a marked point of the library. They work on the syntax tree, so that no rename and no
  * reformatting of the source takes one away.
  *
- * A **mark** is a comment on a line of its own, `// mutation: a-failed-attempt-stays`. It stands for the statement that
- * begins behind it, or for the largest expression that does. Several marks may stand one above the other.
+ * A **mark** is a comment on a line of its own, `// mutation: a-failed-attempt-stays`. It marks the statement that
+ * begins behind it, or for the largest expression that does. Several marks may be one above the other.
  *
  * What an operator works on is the **value** of that statement: what an `if` tests, what a `return` returns, what a
  * declaration or an assignment assigns. Its **parts** are the operands of an operator, the three parts of a conditional,
@@ -16,7 +16,7 @@ import { MUTANT } from "./mutant.ts";
 
 /** A mark, on a line of its own. */
 const MARK = /^[ \t]*\/\/ mutation: (\S+)$/gmu;
-/** What may stand between a mark and what it stands for: other marks, other comments, space. */
+/** What may be between a mark and what it marks: other marks, other comments, space. */
 const BETWEEN = /^(?:\s|\/\/[^\n]*\n)*$/u;
 
 /** One change of a text. */

@@ -43,7 +43,7 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
   "settled-by-grants-alone": [part(2), "a vote is settled only by grants"],
   "validity-from-the-answers-on": [now, "validity counts from the answers on"],
   "granted-too-late": [always, "a quorum that came too late is a lock all the same"],
-  "no-deadline": [drop, "nobody's time for an answer ends"],
+  "no-deadline": [drop, "the deadline of an answer never comes"],
   "silent-nodes-count-as-free": [
     never,
     "a node that does not answer counts as free in inspect()",

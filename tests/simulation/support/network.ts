@@ -38,9 +38,9 @@ export type ConnectMood = "accepted" | "refused" | "blackholed";
 class Link {
   /** What is added to every delay, in milliseconds. */
   extraMs = 0;
-  /** Takes the replies of some requests, and of all that come after them; the client is told if it is reset. */
+  /** Takes the replies of some requests, and of all that come after them; the client notices if the connection is reset. */
   trap: { takes(bytes: Uint8Array): boolean; reset: boolean } | undefined = undefined;
-  /** How many partitions stand in the way. */
+  /** How many partitions are in the way. */
   #blocks = 0;
   readonly #held = new Set<Pipe>();
 
@@ -66,7 +66,7 @@ class Link {
 
 /** One direction of one connection: what goes in comes out in order, or not at all. */
 class Pipe {
-  /** Nothing comes through any more, and nobody is told. */
+  /** Nothing comes through any more, and neither end notices. */
   dead = false;
   readonly #loop: EventLoop;
   readonly #link: Link;
@@ -337,7 +337,7 @@ export class Network {
     }
   }
 
-  /** A node crashes: the machine's kernel tells the clients, unless that dies with it. */
+  /** A node crashes: the machine's kernel closes its connections, unless it dies as well. */
   crash(node: SimNode, silently: boolean): void {
     node.crash();
     for (const connection of this.connections(node.index)) {
@@ -387,7 +387,7 @@ export class Network {
     client.post(backMs, () => resolve(connection));
   }
 
-  /** The client's end was closed: the node hears of it after whatever is under way. */
+  /** The client's end was closed: the node notices after everything that is under way. */
   #closed(connection: SimConnection): void {
     this.#connections.delete(connection);
     connection.replies.dead = true;

@@ -31,6 +31,10 @@ export interface Op {
     readonly on: "abort" | "attempt" | "extended" | "extend-failed" | "lost";
     readonly does: "close" | "release";
   };
+  /** For how long it computes without a break each time before it looks at the lock: its event loop is blocked. */
+  readonly blockMs?: number;
+  /** Whether it asks the signal each time whether it has aborted; else it only listens. */
+  readonly asksSignal?: boolean;
   /** Whether it never looks at `lock.signal`, so that none is made. */
   readonly ignoresSignal?: boolean;
 }
@@ -51,6 +55,8 @@ export interface ClientPlan {
   readonly fencing?: boolean;
   /** For how long a node that may have forgotten does not count, in milliseconds; left out: it always does. */
   readonly restartGuardMs?: number;
+  /** For how long it does not take a resource again after a lock on it ended without a release; left out: 0. */
+  readonly cooldownMs?: number;
   readonly ops: readonly Op[];
 }
 

@@ -9,7 +9,7 @@ import { Keyspace } from "./library.ts";
 /** For how long a node remembers what it did, in milliseconds, to be able to lose it in a crash. */
 const UNDO_MS = 5_000;
 
-/** What stood under a key before it was changed. */
+/** What a key was before it was changed. */
 interface Undo {
   readonly atMs: number;
   readonly key: string;

@@ -21,7 +21,7 @@ const PROGRESS_HOLD_MS = 20;
 const FAIR_TURNS = 5;
 /** How often everybody wants everything when it is looked at whether all get their turns. */
 const PROGRESS_TURNS = 4;
-/** How long all may take to notice what is dead and connect anew, in milliseconds, before that. */
+/** How long all may take to notice what is dead and connect again, in milliseconds, before that. */
 const RECOVERY_MS = 15_000;
 /** By how much longer a node that was restarted is kept out than the guard says, in milliseconds. */
 const UPTIME_ERROR_MS = 2_000;
@@ -67,6 +67,8 @@ export async function run(plan: Plan, traced = false): Promise<Outcome> {
     }
     await loop.run(plan.healAtMs, checkers.check);
     heal(world);
+    // At the end there is a second look. By then keys with long TTLs have expired.
+    loop.at(plan.healAtMs + 2 * QUIET_MS, () => checkers.checkOrphans(plan.healAtMs));
     await loop.run(loop.nowMs + OPS_MS + longestMs(plan), checkers.check, () => ops.over);
     if (!ops.over) reportStuck(world, "ops");
     await demandProgress(world, 1);
@@ -144,7 +146,7 @@ async function demandProgress(world: World, times: number): Promise<void> {
   const resources = [
     ...new Set(plan.clients.flatMap(({ ops }) => ops.flatMap((op) => op.resources))),
   ];
-  const standingMs = nodes.flatMap((node) => node.standing().map(({ remainingMs }) => remainingMs));
+  const livesMs = nodes.flatMap((node) => node.liveKeys().map(({ remainingMs }) => remainingMs));
   const ops = new Ops(world);
   let failed = 0;
   for (const client of clientsOf(world)) {
@@ -172,7 +174,7 @@ async function demandProgress(world: World, times: number): Promise<void> {
   const { guardMs } = world.assumptions;
   const keptOutMs = guardMs > 0 ? 1.1 * guardMs + UPTIME_ERROR_MS : 0;
   const limitMs = loop.nowMs + PROGRESS_MS + keptOutMs +
-    1.1 * Math.max(...ttlsMs, ...standingMs);
+    1.1 * Math.max(...ttlsMs, ...livesMs);
   await loop.run(limitMs, checkers.check, () => ops.over);
   if (!ops.over || failed > 0) {
     world.fail(

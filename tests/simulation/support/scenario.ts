@@ -1,5 +1,5 @@
 /**
- * What a named scenario is, and words to write one in a few lines.
+ * What a named scenario is, and functions to write one in a few lines.
  *
  * @module
  */
@@ -33,7 +33,7 @@ export interface Scenario {
 
 /** What is unusual about a scenario; everything else is as steady as can be. */
 export interface ScenarioDetails {
-  /** How many nodes; three unless told otherwise. */
+  /** How many nodes; left out: three. */
   readonly nodes?: number;
   /** What each client does. */
   readonly clients: readonly (readonly Partial<Op>[])[];
@@ -48,8 +48,8 @@ export interface ScenarioDetails {
   readonly nodesAheadMs?: readonly number[];
   /** How fast the clients' clocks run. */
   readonly clocks?: Partial<Pick<ClientPlan, "monotonicRate" | "wallRate">>;
-  /** What all clients are told to do beyond the algorithm. */
-  readonly options?: Pick<ClientPlan, "fencing" | "notify" | "restartGuardMs">;
+  /** Options of all clients. */
+  readonly options?: Pick<ClientPlan, "fencing" | "notify" | "restartGuardMs" | "cooldownMs">;
   readonly outside?: string;
   readonly missing?: Scenario["missing"];
   readonly catches?: string;
@@ -106,7 +106,7 @@ export function expectLocks(client: number, count: number): NonNullable<Scenario
   };
 }
 
-/** Complains unless a client held its first lock for so long, give or take. */
+/** Complains unless a client held its first lock for a time between two bounds. */
 export function expectHeldMs(
   client: number,
   minMs: number,

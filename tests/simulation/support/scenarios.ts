@@ -1,7 +1,7 @@
 /**
  * The named scenarios: faults that analyses of Redlock and users of other lock clients speak of, each with what must
  * come of it. `P` is about processes, `N` about nodes, `W` about the wire, `G` about the algorithm, `E` about
- * extending, `Q` about waiting in line.
+ * extending, `Q` about waiting.
  *
  * @module
  */

@@ -44,7 +44,7 @@ export const NODE_SCENARIOS: readonly Scenario[] = [
   }),
   scenario(
     "N2",
-    "a node whose clock stands still keeps a dead holder's key, and a quorum goes on",
+    "a node whose clock has stopped keeps a dead holder's key, and a quorum goes on",
     {
       clients: [[{ ttlMs: 2_000 }], [{ atMs: 500 }]],
       faults: [

@@ -73,7 +73,7 @@ export const PROCESS_SCENARIOS: readonly Scenario[] = [
   }),
   scenario(
     "P8",
-    "a client that a listener closes in the wake-up after a clock's jump ends its other locks too",
+    "a client that a listener closes in the first timer after a clock's jump ends its other locks too",
     {
       clients: [[
         {
@@ -89,6 +89,23 @@ export const PROCESS_SCENARIOS: readonly Scenario[] = [
         const [, secondMs = Infinity] = heldMs(outcome, 0);
         return secondMs < 1_000 ? undefined : `the second lock was held for ${secondMs} ms`;
       },
+    },
+  ),
+  scenario("P9", "replies that came while the event loop was blocked are read before a deadline", {
+    clients: [[{ kind: "tryAcquire", ttlMs: 30_000 }]],
+    nodeTimeoutMs: 200,
+    faults: [{ kind: "pause", client: 0, atMs: 1.7, forMs: 1_000 }],
+    process: { timersFirst: true },
+    missing: expectLocks(0, 1),
+    catches: "late-deadline-judged-at-once",
+  }),
+  scenario(
+    "P10",
+    "a signal that is asked after the event loop was blocked knows that it has aborted",
+    {
+      clients: [[{ ...SECOND, blockMs: 400, asksSignal: true }]],
+      missing: expectHeldMs(0, 900, 1_000),
+      catches: "signal-does-not-look-at-the-clock",
     },
   ),
   scenario("P7", "a machine that slept through the validity wakes up without the lock", {

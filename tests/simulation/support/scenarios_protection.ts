@@ -153,6 +153,21 @@ export const PROTECTION_SCENARIOS: readonly Scenario[] = [
     healAtMs: 22 * DAY_MS,
     missing: all(expectLocks(0, 6), expectLocks(1, 4), expectTokensInTime),
   }),
+  scenario(
+    "F1",
+    "a counter that a node's wrong clock has put years ahead lives on without that node",
+    {
+      options: FENCED,
+      nodesAheadMs: [TEN_YEARS_MS],
+      clients: [[0, 10, 20].map((day) => ({ atMs: day * DAY_MS, ttlMs: 800, holdMs: 100 }))],
+      faults: [10, 20].map((day) => (
+        { kind: "hang", node: 0, atMs: day * DAY_MS - 1_000, forMs: 2_000 }
+      )),
+      healAtMs: 22 * DAY_MS,
+      missing: expectLocks(0, 3),
+      catches: "leaping-counter-expires-early",
+    },
+  ),
   scenario("F1", "tokens rise over days where every clock is years from every other", {
     options: FENCED,
     clientsAheadMs: [TEN_YEARS_MS, -TEN_YEARS_MS],
@@ -160,6 +175,18 @@ export const PROTECTION_SCENARIOS: readonly Scenario[] = [
     clients: DAYS,
     healAtMs: 22 * DAY_MS,
     missing: all(expectLocks(0, 6), expectLocks(1, 4)),
+  }),
+  scenario("K1", "a lock that a quorum grants after the cooldown has begun is not accepted", {
+    options: { cooldownMs: 1_000 },
+    clients: [[
+      { ttlMs: 5_000, holdMs: 3_000, extendEveryMs: 1_000, waitMs: 0 },
+      { atMs: 1_002.4, kind: "tryAcquire" }, // while the extension is on its way that finds the keys gone,
+      { atMs: 1_500, kind: "tryAcquire" },
+      { atMs: 2_500, kind: "tryAcquire", holdMs: 100 },
+    ]],
+    faults: [0, 1, 2].map((node) => ({ kind: "flush", node, atMs: 900 })),
+    missing: expectLocks(0, 2),
+    catches: "accepted-in-its-cooldown",
   }),
   scenario("P1", "with fencing tokens the store refuses what a paused process writes late", {
     options: FENCED,

@@ -1,5 +1,5 @@
 /**
- * Scenarios about waiting in line: who is woken, by whom, and what becomes of those who are not.
+ * Scenarios about waiting: who is notified, by whom, and what becomes of those who are not.
  *
  * @module
  */
@@ -54,19 +54,31 @@ export const WAITING_SCENARIOS: readonly Scenario[] = [
     nodes: 5,
     clients: [[HOLDER], ...Array.from({ length: 9 }, (_, index) => [waits(50 + 20 * index)])],
     healAtMs: 4_000,
-    // Each asks when it comes, again to stand in line, and when it is woken; and gives itself a name to stand there.
+    // Each asks when it comes, again to join the queue, and when it is notified; and makes a value for its ticket.
     missing: ({ world, plan }) => {
       const attempts = plan.clients.length * 4 - 3;
       const made = [...world.values.values()].filter(({ atMs }) => atMs < plan.healAtMs).length;
       return made <= attempts ? undefined : `${made} attempts were made, ${attempts} are enough`;
     },
   }),
-  scenario("Q3", "where every wake-up is lost, the lock is had when its keys run out", {
+  scenario("Q2", "the second of those who wait does not ask when the first has taken the key", {
+    clients: [[HOLDER], [waits(50, { holdMs: 1_000 })], [waits(100)]],
+    healAtMs: 4_000,
+    // It asks when it comes, again to join the queue, and when it is notified.
+    missing: ({ world, plan }) => {
+      const asked = [...world.values.values()].filter(({ client, atMs }) =>
+        client.index === 2 && atMs < plan.healAtMs
+      ).length;
+      return asked <= 4 ? undefined : `it asked ${asked} times`;
+    },
+    catches: "first-overtaken-though-it-took-the-key",
+  }),
+  scenario("Q3", "if every notification is lost, the lock is acquired when its keys expire", {
     clients: [[HOLDER], [waits(50)]],
     messages: { lostChance: 1, twiceChance: 0, lateMs: 0 },
     missing: expectSoon(1, RELEASED_MS, 3_000),
   }),
-  scenario("Q3", "wake-ups that come twice, and late, do no harm", {
+  scenario("Q3", "notifications that come twice, and late, do no harm", {
     clients: [[HOLDER], [waits(50)], [waits(100)], [waits(150)]],
     messages: { lostChance: 0, twiceChance: 1, lateMs: 30 },
     missing: all(expectOrder(0, 1, 2, 3), ...[0, 1, 2, 3].map((client) => expectLocks(client, 1))),
@@ -86,11 +98,11 @@ export const WAITING_SCENARIOS: readonly Scenario[] = [
     faults: [{ kind: "die", client: 0, silent: false, atMs: 500 }],
     missing: all(expectOrder(1, 2), expectSoon(1, 3_000, 100)),
   }),
-  scenario("Q6", "one that gives up just when it is woken passes the wake-up on", {
+  scenario("Q6", "one that gives up just when it is notified passes the notification on", {
     clients: [[HOLDER], [waits(50, { abortAfterMs: 953.2 })], [waits(100)]],
     missing: all(expectLocks(1, 0), expectSoon(2, RELEASED_MS, 2 * HAND_OFF_MS)),
   }),
-  scenario("Q6", "one that gives up before leaves the line without disturbing it", {
+  scenario("Q6", "one that gives up before leaves the queue without disturbing it", {
     clients: [[HOLDER], [waits(50, { abortAfterMs: 300 })], [waits(100)]],
     missing: all(expectLocks(1, 0), expectSoon(2, RELEASED_MS, HAND_OFF_MS), nobodyLeft),
   }),
@@ -99,16 +111,20 @@ export const WAITING_SCENARIOS: readonly Scenario[] = [
     healAtMs: 2_000,
     missing: all(expectLocks(1, 0), nobodyLeft),
   }),
-  scenario("Q7", "a release that nobody hears as all connections are cut is found out about soon", {
+  scenario("Q7", "a release is noticed soon though all connections were cut at that moment", {
     clients: [[HOLDER], [waits(50)]],
     faults: onAll((node) => ({ kind: "cut", client: 1, node, requests: "lost", atMs: 1_000 })),
     missing: expectSoon(1, RELEASED_MS, 300),
   }),
-  scenario("Q8", "a node that comes back without its line does not stop the others from telling", {
-    clients: [[HOLDER], [waits(50)], [waits(100)]],
-    faults: [{ kind: "crash", node: 1, data: "none", silent: false, atMs: 300, forMs: 300 }],
-    missing: all(expectOrder(0, 1, 2), expectSoon(1, RELEASED_MS, HAND_OFF_MS)),
-  }),
+  scenario(
+    "Q8",
+    "a node that comes back without its queue does not stop the others from notifying",
+    {
+      clients: [[HOLDER], [waits(50)], [waits(100)]],
+      faults: [{ kind: "crash", node: 1, data: "none", silent: false, atMs: 300, forMs: 300 }],
+      missing: all(expectOrder(0, 1, 2), expectSoon(1, RELEASED_MS, HAND_OFF_MS)),
+    },
+  ),
   scenario("Q9", "one that asks again and again does not pass one that waits", {
     clients: [
       Array.from({ length: 8 }, (_, index) => waits(index * 10, { holdMs: 200 })),
@@ -116,14 +132,18 @@ export const WAITING_SCENARIOS: readonly Scenario[] = [
     ],
     missing: expectSoon(1, 300, 2 * 210),
   }),
-  scenario("Q9", "one that asks again and again does not pass one whose wake-up is on its way", {
-    clients: [
-      Array.from({ length: 8 }, (_, index) => waits(index * 10, { holdMs: 200 })),
-      [waits(300)],
-    ],
-    messages: { lostChance: 0, twiceChance: 0, lateMs: 40 },
-    missing: expectSoon(1, 300, 2 * 210 + 40),
-  }),
+  scenario(
+    "Q9",
+    "one that asks again and again does not pass one whose notification is on its way",
+    {
+      clients: [
+        Array.from({ length: 8 }, (_, index) => waits(index * 10, { holdMs: 200 })),
+        [waits(300)],
+      ],
+      messages: { lostChance: 0, twiceChance: 0, lateMs: 40 },
+      missing: expectSoon(1, 300, 2 * 210 + 40),
+    },
+  ),
   scenario("Q11", "a first that is stuck when it is notified is overtaken after a patience", {
     clients: [[HOLDER], [waits(50)], [waits(100)], [waits(150)]],
     faults: [{ kind: "stick", node: 0, resource: "a", atMs: 900, forMs: 5_000 }],
@@ -177,7 +197,7 @@ export const WAITING_SCENARIOS: readonly Scenario[] = [
     healAtMs: 6_000,
     missing: expectSoon(0, 200, 500),
   }),
-  scenario("Q15", "a release while the first waiter subscribes is found out about soon", {
+  scenario("Q15", "a release while the first waiter subscribes is noticed soon", {
     clients: [[{ ttlMs: 20_000, holdMs: 1_000 }], [waits(1_001, { ttlMs: 20_000 })]],
     missing: expectSoon(1, RELEASED_MS, HAND_OFF_MS),
   }),

@@ -33,6 +33,62 @@ export const WIRE_SCENARIOS: readonly Scenario[] = [
     ]),
     missing: expectLocks(0, 0),
   }),
+  scenario("W1", "an attempt is not taken back on nodes that have denied it", {
+    clients: [[{ holdMs: 2_000 }], [{ atMs: 500, kind: "tryAcquire" }]],
+    healAtMs: 3_000,
+    missing: ({ world: { values, ledger, nodes } }) => {
+      const attempts = [...values].filter(([, { client, atMs }]) =>
+        client.index === 1 && atMs < 3_000
+      );
+      const undone = attempts.flatMap(([value]) =>
+        nodes.filter(({ index }) => ledger.of(value, index).releasedOver.size > 0)
+      );
+      // Two denials decide it, before the third is there.
+      return attempts.length === 1 && undone.length <= 1
+        ? undefined
+        : `${attempts.length} attempts were taken back on ${undone.length} nodes`;
+    },
+    catches: "undo-spares-no-node",
+  }),
+  scenario("W1", "a release whose connection breaks is sent over the next one", {
+    clients: [[{ ttlMs: 600_000, holdMs: 500 }]],
+    faults: [{ kind: "cut", client: 0, node: 2, requests: "lost", atMs: 502.3 }],
+    missing: expectLocks(0, 1),
+    catches: "release-forgotten",
+  }),
+  scenario("W2", "a script that a node did not know is not sent again behind its undo", {
+    clients: [[
+      { resources: ["a", "b"], holdMs: 100 },
+      { resources: ["a", "b"], holdMs: 10, atMs: 1_000, ttlMs: 60_000 },
+    ], [
+      { resources: ["c", "d"], holdMs: 150, atMs: 800 }, // its release has the node know that script again
+    ]],
+    faults: [
+      { kind: "flush-scripts", node: 2, atMs: 900 },
+      {
+        kind: "slow",
+        client: 0,
+        node: 2,
+        direction: "replies",
+        extraMs: 300,
+        atMs: 950,
+        forMs: 1_000,
+      },
+    ],
+    missing: expectLocks(0, 2),
+    catches: "script-sent-for-undone-attempt",
+  }),
+  scenario("W8", "a connection on which nothing comes back is replaced after two seconds", {
+    clients: [[{ holdMs: 100 }, { atMs: 1_000, waitMs: 9_000 }]],
+    faults: [0, 1].map((node) => (
+      { kind: "half-open", client: 0, node, directions: ["replies"], atMs: 500 }
+    )),
+    missing: (outcome) => {
+      const sinceMs = locksOf(outcome, 0)[1]?.sinceMs ?? Infinity;
+      return sinceMs < 4_500 ? undefined : `the second lock was acquired at ${sinceMs} ms`;
+    },
+    catches: "silent-connection-kept",
+  }),
   scenario("W2", "a SET that waits in a hung node is done before the release that follows it", {
     clients: [[{ ...LONG_TTL }]],
     faults: [{ kind: "hang", node: 2, atMs: 1.2, forMs: 1_500 }],
@@ -122,7 +178,7 @@ export const WIRE_SCENARIOS: readonly Scenario[] = [
     faults: [{ kind: "crash", node: 0, data: "all", silent: false, atMs: 0, forMs: 5_000 }],
     missing: all(expectLocks(0, 1), expectSoon(0, 0, 3)),
   }),
-  scenario("G5", "a release goes to a node whose grant was never heard of", {
+  scenario("G5", "a release goes to a node whose grant never arrived", {
     clients: [[{ ...LONG_TTL, holdMs: 500 }]],
     faults: [
       {

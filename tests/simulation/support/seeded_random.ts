@@ -12,7 +12,7 @@ const TWO_TO_32 = 2 ** 32;
 export class SeededRandom {
   #state: number;
 
-  /** @param seed Whatever tells this generator from others. */
+  /** @param seed What makes this generator differ from others. */
   constructor(seed: string | number) {
     this.#state = hashOf(String(seed));
   }

@@ -20,7 +20,7 @@ import type { SeededRandom } from "./seeded_random.ts";
 import type { SimProcess } from "./sim_process.ts";
 import type { World } from "./world.ts";
 
-/** The shortest silence after which the preset makes a connection anew, in milliseconds. */
+/** The shortest silence after which the preset replaces a connection, in milliseconds. */
 const STALL_TIMEOUT_MS_MIN = 2_000;
 /** How long a value is. */
 const VALUE_LENGTH = 40;
@@ -88,9 +88,9 @@ export class SimClient {
     const random = world.randomOf(`${this.name} library`);
     const fraction = () => random.fraction();
     const wheel = new TimerWheel(process, { value: () => this.#value(random), fraction });
-    const { notify, fencing, restartGuardMs } = this.plan;
+    const { notify, fencing, restartGuardMs, cooldownMs } = this.plan;
     const delays = { nodeTimeoutMs, retryDelayMs, retryDelayMaxMs };
-    const options = { driftFactor, ...delays, notify, fencing };
+    const options = { driftFactor, ...delays, notify, fencing, cooldownMs };
     this.nodeTimeoutMs = (ttlMs) =>
       resolveOptions("acquire lock", { ...options, ttlMs }).nodeTimeoutMs;
     // The guard must not be shorter than the client's own TTL, which every op replaces by another.
@@ -157,7 +157,7 @@ export class SimClient {
     }
   }
 
-  /** A value that tells in traces whose it is and of which attempt. */
+  /** A value that shows in traces whose it is and of which attempt. */
   #value(random: SeededRandom): string {
     const head = `c${(this.index + 1).toString(16)}a${(++this.#values).toString(16)}`;
     let value = `${head}00000000`.slice(0, 8);

@@ -51,7 +51,7 @@ export interface Messages {
   readonly untilMs: number;
 }
 
-/** How long a value stood under a key, in true time. */
+/** How long a key had a value, in true time. */
 export interface KeyLife {
   readonly key: string;
   readonly value: string;
@@ -78,7 +78,7 @@ export class SimNode {
   readonly #keyspace: RememberingKeyspace;
   readonly #sessions = new Set<NodeSession>();
   #hung = 0;
-  /** Which keys stood when, as far as anybody looked; only where there is a trace. */
+  /** Which keys there were when, as far as anybody looked; only if there is a trace. */
   readonly lives: KeyLife[] = [];
   #inbox: { session: NodeSession; bytes: Uint8Array }[] = [];
   #connections = 0;
@@ -275,15 +275,15 @@ export class SimNode {
     }
   }
 
-  /** What stands there now: values by key, and for how many milliseconds of the node's clock. */
-  standing(): { key: string; value: string; remainingMs: number }[] {
-    const standing = [];
+  /** Which keys there are now, their values, and for how many milliseconds of the node's clock. */
+  liveKeys(): { key: string; value: string; remainingMs: number }[] {
+    const live = [];
     for (const key of [...this.#keyspace.keys.keys()]) {
       const value = this.#keyspace.get(key);
       if (value === undefined) continue;
-      standing.push({ key, value, remainingMs: Number(this.#keyspace.remainingMs(key)) });
+      live.push({ key, value, remainingMs: Number(this.#keyspace.remainingMs(key)) });
     }
-    return standing;
+    return live;
   }
 
   /** What is repeated may begin or end in the middle of a command; it ends the connection, as with any server. */
@@ -371,19 +371,19 @@ export class SimNode {
     }
   }
 
-  /** Notes which keys stand now. */
+  /** Notes which keys there are now. */
   noteLives(): void {
     const { nowMs } = this.#loop;
-    const standing = this.up ? this.standing() : [];
-    for (const { key, value } of standing) {
+    const live = this.up ? this.liveKeys() : [];
+    for (const { key, value } of live) {
       const last = this.lives.findLast((life) => life.key === key);
       if (last?.value === value && last.toMs === Infinity) continue;
       this.lives.push({ key, value, fromMs: nowMs, toMs: Infinity });
     }
     for (const life of this.lives) {
       if (life.toMs !== Infinity) continue;
-      const stands = standing.some(({ key, value }) => key === life.key && value === life.value);
-      if (!stands) life.toMs = nowMs;
+      const lives = live.some(({ key, value }) => key === life.key && value === life.value);
+      if (!lives) life.toMs = nowMs;
     }
   }
 

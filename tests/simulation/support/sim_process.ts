@@ -95,7 +95,7 @@ export class SimProcess implements Clock, Turn {
     return this.#busyUntilMs;
   }
 
-  /** Whether it was ever held up: then its timers begin to count anew, late. */
+  /** Whether it was ever held up: then its timers begin to count again, late. */
   get wasStopped(): boolean {
     return this.#stoppedMs > 0;
   }
@@ -103,6 +103,16 @@ export class SimProcess implements Clock, Turn {
   /** How many timers are set. */
   get timers(): number {
     return this.#timers.size;
+  }
+
+  /** What its monotonic clock shows, for the checkers: to look at it stalls nothing. */
+  get uptimeMs(): number {
+    return this.#clock.monotonicAt(this.trueMs);
+  }
+
+  /** The code that runs now computes for so long, in milliseconds of true time, before it goes on. */
+  block(forMs: number): void {
+    if (this.#running) this.#lagMs += forMs;
   }
 
   monotonicMs(): number {

@@ -13,7 +13,7 @@ import {
   type Plan,
 } from "./plan.ts";
 import { SeededRandom } from "./seeded_random.ts";
-import { lostExtensions, withListeners } from "./swarm_callers.ts";
+import { lostExtensions, withBusyCallers, withCooldown, withListeners } from "./swarm_callers.ts";
 
 /** Every kind of fault that swarms choose from. */
 export const FAULT_KINDS = [
@@ -88,7 +88,8 @@ export function swarmPlan(seed: string | number, { kinds = FAULT_KINDS }: SwarmO
     partialWriteChance: random.pick([0, 0, 0.2]),
     slowWriteChance: random.pick([0, 0, 0, 0.1]),
   };
-  const clients = withListeners(seed, clientPlans(random, healAtMs, rate));
+  let clients = withListeners(seed, clientPlans(random, healAtMs, rate));
+  clients = withBusyCallers(seed, withCooldown(seed, clients));
   const waiting = waitingPlan(new SeededRandom(`${seed} waiting`), nodes, healAtMs);
   const restartGuardMs = guardPlan(new SeededRandom(`${seed} guard`), clients);
   const clocks = clockPlan(new SeededRandom(`${seed} wrong clocks`));
@@ -110,7 +111,7 @@ export function swarmPlan(seed: string | number, { kinds = FAULT_KINDS }: SwarmO
       ...faultPlans(random, chosen, { nodes, clients: clients.length, healAtMs }).filter((fault) =>
         restartGuardMs === undefined || !CLOCK_KINDS.includes(fault.kind)
       ),
-      ...waiting.faults,
+      ...(kinds === FAULT_KINDS ? waiting.faults : []),
       ...(kinds === FAULT_KINDS ? lostExtensions(seed, nodes, clients.length, healAtMs) : []),
     ],
     messages: waiting.messages,

@@ -20,6 +20,28 @@ export function withListeners(seed: string | number, clients: ClientPlan[]): Cli
   }));
 }
 
+/** In some runs all clients have a cooldown; of a randomness of its own. */
+export function withCooldown(seed: string | number, clients: ClientPlan[]): ClientPlan[] {
+  const random = new SeededRandom(`${seed} cooldown`);
+  if (!random.chance(0.2)) return clients;
+  const cooldownMs = random.pick([20, 300, 3_000]);
+  return clients.map((client) => ({ ...client, cooldownMs }));
+}
+
+/** In some runs some callers block their event loop and ask their signals; of a randomness of its own. */
+export function withBusyCallers(seed: string | number, clients: ClientPlan[]): ClientPlan[] {
+  const random = new SeededRandom(`${seed} busy`);
+  if (!random.chance(0.3)) return clients;
+  const busy = () => ({
+    blockMs: random.pick([undefined, 1, 30, 400, 2_500]),
+    asksSignal: random.chance(0.7),
+  });
+  return clients.map((client) => ({
+    ...client,
+    ops: client.ops.map((op) => random.chance(0.3) ? { ...op, ...busy() } : op),
+  }));
+}
+
 /** In some runs the replies to some extensions are lost; of a randomness of its own. */
 export function lostExtensions(
   seed: string | number,

@@ -90,7 +90,7 @@ async function inspect(world: World, client: SimClient, op: Op): Promise<boolean
   const held = holders.find(({ lock }) => lock.held);
   if (held && !inspection.held) {
     const text =
-      `${client.name} is told that ${resource} is free, which ${held.client.name} held all the while`;
+      `${client.name} learns that ${resource} is free, which ${held.client.name} held all the while`;
     const { assumptions } = world;
     const assumed = assumptions.nodesLoseNothing && assumptions.nodeClocksKeepSpeed &&
       assumptions.clientClockKeepsSpeed(held.client.index);
@@ -128,7 +128,7 @@ async function takeAndWork(world: World, client: SimClient, op: Op): Promise<boo
         await work(world, held, op, bounds);
         held.released = true;
       }),
-    );
+    ).finally(() => listener.held && world.checkers.cooldowns.end(listener.held));
     return true;
   }
   const lock = op.kind === "acquire"
@@ -139,7 +139,7 @@ async function takeAndWork(world: World, client: SimClient, op: Op): Promise<boo
   listener.held = held;
   try {
     await work(world, held, op, bounds);
-    await end(held, op, bounds);
+    await end(world, held, op, bounds);
   } catch (error) {
     if (!(error instanceof RedlockError)) throw error;
     world.trace.add(client.name, String(error));
@@ -164,6 +164,10 @@ class Listener {
   }
 
   /** The lock, once the caller has it. */
+  get held(): Held | undefined {
+    return this.#held;
+  }
+
   set held(held: Held) {
     this.#held = held;
     if (this.#op.listener?.on === "abort") held.signal?.addEventListener("abort", this.#act);
@@ -182,8 +186,8 @@ class Listener {
       this.#done = client.closed = true;
       client.call("close", closeMs(this.#world), client.redlock.close());
     } else if (this.#held) {
-      this.#done = this.#held.released = true;
-      client.call("release", this.#bounds.releaseMs, this.#held.lock.release()).catch(() => {});
+      this.#done = true;
+      release(this.#world, this.#held, this.#bounds).catch(() => {});
     }
   };
 }
@@ -196,6 +200,8 @@ async function work(world: World, held: Held, op: Op, bounds: Bounds): Promise<v
   let extendAtMs = process.awakeMs + (op.extendEveryMs ?? Infinity);
   while (process.awakeMs < endMs && !held.aborted) {
     await process.sleep(Math.min(WRITE_EVERY_MS, Math.ceil(endMs - process.awakeMs)));
+    if (op.blockMs !== undefined) process.block(op.blockMs);
+    if (op.asksSignal) world.checkers.askSignal(held);
     if (lock.held) await write(world, held);
     if (process.awakeMs < extendAtMs) continue;
     extendAtMs = process.awakeMs + op.extendEveryMs!;
@@ -214,15 +220,25 @@ async function write(world: World, { client, lock }: Held): Promise<void> {
   world.store.write(lock, client);
 }
 
-async function end(held: Held, op: Op, bounds: Bounds): Promise<void> {
-  const { client, lock } = held;
+async function end(world: World, held: Held, op: Op, bounds: Bounds): Promise<void> {
   if (op.end === "abandon") return;
-  const release = () => {
-    held.released = true;
-    return client.call("release", bounds.releaseMs, lock.release());
-  };
-  if (op.end === "twice") await Promise.all([release(), release()]);
-  else await release();
+  const releases = [release(world, held, bounds)];
+  if (op.end === "twice") releases.push(release(world, held, bounds));
+  await Promise.all(releases);
+}
+
+async function release(world: World, held: Held, { releaseMs }: Bounds): Promise<void> {
+  const { client, lock } = held;
+  const { cooldowns } = world.checkers;
+  const { held: wasHeld } = lock; // else the cooldown began when it ended
+  held.released = true;
+  let confirmed = false;
+  try {
+    confirmed = await client.call("release", releaseMs, lock.release());
+  } finally {
+    if (confirmed) cooldowns.end(held);
+    else if (wasHeld) cooldowns.begin(held);
+  }
 }
 
 /**
@@ -232,7 +248,7 @@ async function end(held: Held, op: Op, bounds: Bounds): Promise<void> {
 export class Store {
   /** Writes by one while another held the lock. */
   readonly late: { atMs: number; what: string }[] = [];
-  /** Writes that their tokens told to be late. */
+  /** Writes that their tokens showed to be late. */
   refused = 0;
   readonly #world: World;
   readonly #highest = new Map<string, number>();

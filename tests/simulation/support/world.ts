@@ -62,7 +62,7 @@ export class World {
   readonly violations: Violation[] = [];
   /** What must not be, where an assumption does not hold: to be expected. */
   readonly excused: Violation[] = [];
-  readonly #told = new WeakMap<object, Set<string>>();
+  readonly #reported = new WeakMap<object, Set<string>>();
 
   /**
    * @param plan What is to happen.
@@ -140,8 +140,8 @@ export class World {
 
   /** The same, but once for each `about`. */
   failOnce(about: object, assumed: boolean, checker: string, what: string): void {
-    const known = this.#told.get(about) ?? new Set();
-    this.#told.set(about, known);
+    const known = this.#reported.get(about) ?? new Set();
+    this.#reported.set(about, known);
     if (known.has(checker)) return;
     known.add(checker);
     this.failAssuming(assumed, checker, what);

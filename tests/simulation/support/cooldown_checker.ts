@@ -1,0 +1,45 @@
+/**
+ * The checker of cooldowns: which resources a client may not have again yet.
+ *
+ * @module
+ */
+import type { Held } from "./sim_client.ts";
+
+/** By how much numbers with a fraction may differ though they mean the same, in milliseconds. */
+const ROUNDING_MS = 0.01;
+
+/** The cooldowns that must have begun by now, by the clients' monotonic clocks. */
+export class CooldownChecker {
+  /** By client and resource. */
+  readonly #cooldowns: Map<string, { readonly value: string; readonly untilMs: number }> =
+    new Map();
+
+  /** A lock has ended, and no release of it was confirmed. */
+  begin(held: Held): void {
+    const { client, lock } = held;
+    const untilMs = client.process.uptimeMs + (client.plan.cooldownMs ?? 0);
+    for (const name of namesOf(held)) {
+      const known = this.#cooldowns.get(name)?.untilMs ?? 0;
+      if (untilMs > known) this.#cooldowns.set(name, { value: lock.value, untilMs });
+    }
+  }
+
+  /** A release of a lock was confirmed, or may have been. */
+  end(held: Held): void {
+    for (const name of namesOf(held)) {
+      if (this.#cooldowns.get(name)?.value === held.lock.value) this.#cooldowns.delete(name);
+    }
+  }
+
+  /** How much of its cooldown was left when a client got a lock, in milliseconds. */
+  leftMs(held: Held): number {
+    const leftMs = namesOf(held).map((name) =>
+      (this.#cooldowns.get(name)?.untilMs ?? 0) - held.client.process.uptimeMs
+    );
+    return Math.max(0, ...leftMs.filter((eachMs) => eachMs > ROUNDING_MS));
+  }
+}
+
+function namesOf({ client, lock }: Held): string[] {
+  return lock.resources.map((resource) => `${client.name} ${resource}`);
+}
