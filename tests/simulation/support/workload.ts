@@ -197,10 +197,11 @@ async function work(world: World, held: Held, op: Op, bounds: Bounds): Promise<v
   const { client, lock } = held;
   const { process } = client;
   const endMs = process.awakeMs + op.holdMs;
+  const lastBlockMs = process.trueMs + op.holdMs; // a process is not awake while it is blocked
   let extendAtMs = process.awakeMs + (op.extendEveryMs ?? Infinity);
   while (process.awakeMs < endMs && !held.aborted) {
     await process.sleep(Math.min(WRITE_EVERY_MS, Math.ceil(endMs - process.awakeMs)));
-    if (op.blockMs !== undefined) process.block(op.blockMs);
+    if (op.blockMs !== undefined && process.trueMs < lastBlockMs) process.block(op.blockMs);
     if (op.asksSignal) world.checkers.askSignal(held);
     if (lock.held) await write(world, held);
     if (process.awakeMs < extendAtMs) continue;
