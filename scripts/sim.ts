@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import process from "node:process";
 import { parseArgs } from "node:util";
 import { describeFault } from "../tests/simulation/support/faults.ts";
@@ -26,6 +26,8 @@ const FAILURES_MAX = 5;
 const SEEDS = 1_000;
 /** How many seeds each mutation is tried on, and for how long, in milliseconds. */
 const MUTATION_SEEDS = 300;
+/** How many of them have to notice before the next mutation is tried. */
+const MUTATION_ENOUGH = 5;
 const MUTATION_MS = 20_000;
 
 const HELP = `Usage: deno task sim [options]
@@ -36,7 +38,9 @@ const HELP = `Usage: deno task sim [options]
   --faults <a,b>     choose from these kinds of faults only
   --scenarios        run the named scenarios; with --scenario <text> those that match
   --mutations        break the library on purpose, way by way, and count the seeds that notice
-  --shrink           with --seed: leave out whatever the failure does not need
+  --shrink           with --seed or --plan: leave out whatever the failure does not need
+  --save <file>      with --seed or --plan: write the plan to a file, shrunk if --shrink is there
+  --plan <file>      replay a plan from such a file
   --html <file>      with --seed or --scenario: draw who held what when
   --help             show this text
 
@@ -52,6 +56,8 @@ interface Choice {
   readonly scenarios?: boolean;
   readonly mutations?: boolean;
   readonly shrink?: boolean;
+  readonly save?: string;
+  readonly plan?: string;
   readonly html?: string;
 }
 
@@ -67,6 +73,8 @@ function parseChoice(args: string[]): Choice | undefined {
       scenarios: { type: "boolean" },
       mutations: { type: "boolean" },
       shrink: { type: "boolean" },
+      save: { type: "string" },
+      plan: { type: "string" },
       html: { type: "string" },
       help: { type: "boolean", short: "h" },
     },
@@ -83,13 +91,16 @@ function parseChoice(args: string[]): Choice | undefined {
   return { ...values, kinds };
 }
 
-/** Runs one seed and prints everything. */
-async function replay(seed: string, choice: Choice): Promise<number> {
-  const plan = planOf(seed, choice);
+/** Runs one plan and prints everything. */
+async function replay(plan: Plan, choice: Choice): Promise<number> {
   const shrunk = choice.shrink ? await shrink(plan) : undefined;
   const outcome = shrunk?.outcome ?? await run(plan, true);
   printRun(outcome);
-  if (choice.html) draw(outcome, `Seed ${seed}`, choice.html);
+  if (choice.html) draw(outcome, `Seed ${plan.seed}`, choice.html);
+  if (choice.save) {
+    writeFileSync(choice.save, JSON.stringify(outcome.plan, undefined, 2));
+    console.log(`The plan is in ${choice.save}`);
+  }
   return outcome.violations.length > 0 ? 1 : 0;
 }
 
@@ -187,7 +198,9 @@ async function printFailure({ plan, violations }: Outcome, choice: Choice): Prom
     printRun(shrunk.outcome);
   }
   const faults = choice.kinds ? ` --faults ${choice.kinds.join(",")}` : "";
-  console.log(`Replay it: deno task sim --seed ${plan.seed}${faults} --shrink --html run.html\n`);
+  console.log(
+    `Replay it: deno task sim --seed ${plan.seed}${faults} --shrink --html run.html --save plan.json\n`,
+  );
 }
 
 async function runScenarios({ scenario = "", html }: Choice): Promise<number> {
@@ -210,7 +223,7 @@ async function runMutations(): Promise<number> {
   // Loaded here because they load a parser of TypeScript.
   const { runMutation } = await import("../tests/simulation/support/mutation_run.ts");
   const { MUTATIONS } = await import("../tests/simulation/support/mutations.ts");
-  const range = { from: 0, to: MUTATION_SEEDS, enough: Infinity, limitMs: MUTATION_MS };
+  const range = { from: 0, to: MUTATION_SEEDS, enough: MUTATION_ENOUGH, limitMs: MUTATION_MS };
   let missed = 0;
   console.log("caught by   broken on purpose");
   for (const mutation of MUTATIONS) {
@@ -219,7 +232,7 @@ async function runMutations(): Promise<number> {
       .map(([checker, count]) => `${checker} ${count}`);
     if (scenarios.length > 0) names.push(`scenario ${[...new Set(scenarios)].join(" ")}`);
     const bites = SCENARIOS.every(({ id, catches }) =>
-      catches !== mutation.mark || scenarios.includes(id)
+      !catches.includes(mutation.mark) || scenarios.includes(id)
     );
     if (!bites) names.push("its own scenario did NOT notice");
     missed += Number(!bites || names.length === 0);
@@ -237,7 +250,10 @@ async function main(): Promise<number> {
   if (!choice) return 0;
   if (choice.mutations) return await runMutations();
   if (choice.scenarios || choice.scenario !== undefined) return await runScenarios(choice);
-  if (choice.seed !== undefined) return await replay(choice.seed, choice);
+  if (choice.plan !== undefined) {
+    return await replay(JSON.parse(readFileSync(choice.plan, "utf8")), choice);
+  }
+  if (choice.seed !== undefined) return await replay(planOf(choice.seed, choice), choice);
   return await runSeeds(choice);
 }
 

@@ -182,8 +182,8 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
   }
 
   #runOut(): void {
-    // mutation: end-aborts-nothing
     const cause = this.#renewal?.ended ?? this.#failing?.whyRanOut();
+    // mutation: end-aborts-nothing
     this.lose(cause ?? new Error("its validity has ended"), true);
   }
 

@@ -79,7 +79,7 @@ export interface ReleaseListener {
    * Called when a key was released or taken that a ticket of this client waits for.
    *
    * @param nodeIndex The index of the node.
-   * @param ticketId The id of the ticket.
+   * @param ticketId The id of the ticket; anybody can send one, so it may be no ticket of this client.
    * @param notice What happened, and where the ticket stands.
    */
   onReleased(nodeIndex: number, ticketId: string, notice: QueueNotice): void;

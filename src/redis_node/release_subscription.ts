@@ -113,13 +113,10 @@ export class ReleaseSubscription implements SubscriberOwner, ReplyReceiver {
     this.refuse(error);
   }
 
-  /** A ticket that is not one of this client's is no notification: a probe, or sent by somebody else. */
+  /** Text that is no ticket is a probe, or sent by somebody else; the listener ignores tickets that it does not know. */
   onMessage(message: Uint8Array): void {
     const [, ticketId, suffix] = TICKET_AND_SUFFIX.exec(decoder.decode(message)) ?? [];
-    const listener = this.#listener!;
-    // mutation: message-for-another-client-heeded
-    if (!ticketId?.startsWith(`${listener.id}:`)) return;
-    listener.onReleased(this.#nodeIndex, ticketId, NOTICES[suffix]);
+    if (ticketId) this.#listener!.onReleased(this.#nodeIndex, ticketId, NOTICES[suffix]);
   }
 
   /** Part of {@linkcode ReplyReceiver}: the replies to a probe. */

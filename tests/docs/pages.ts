@@ -52,15 +52,16 @@ type Token = ReturnType<typeof markdown.parse>[number];
 
 const markdown = new MarkdownIt();
 
-/** Every page that users read: the README, docs/ and the community files. */
+/** Every page that people read: the README, docs/, the community files and the simulator's page. */
 export const PAGES: readonly Page[] = [
   "README.md",
   ...namesIn("docs"),
   ...namesIn(".github"),
+  "tests/simulation/README.md",
 ].map(readPage);
 
 /** The README and the manual, whose code is run and whose tables are compared. */
-export const MANUAL: readonly Page[] = PAGES.filter(({ path }) => !path.startsWith("."));
+export const MANUAL: readonly Page[] = PAGES.filter(({ path }) => !/^(?:\.|tests\/)/u.test(path));
 
 /** The fences of the manual. */
 export const FENCES: readonly Fence[] = MANUAL.flatMap(({ fences }) => fences);

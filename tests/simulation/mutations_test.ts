@@ -18,6 +18,7 @@ import {
   without,
 } from "./support/mutation_operators.ts";
 import { MUTATIONS } from "./support/mutations.ts";
+import { SCENARIOS } from "./support/scenarios.ts";
 import { REGRESSION_SCENARIOS } from "./support/scenarios_regressions.ts";
 
 /** Mutations tried each time; the others are tried by `deno task sim --mutations`. */
@@ -47,19 +48,33 @@ for (const mark of SAMPLE) {
   });
 }
 
-for (const { id, name, catches } of REGRESSION_SCENARIOS) {
-  const mutation = MUTATIONS.find(({ mark }) => mark === catches);
-  assert(mutation !== undefined, id);
+for (const mutation of MUTATIONS) {
+  const { mark, name } = mutation;
+  const ids = SCENARIOS.filter(({ catches }) => catches.includes(mark)).map(({ id }) => id);
+  if (ids.length === 0) continue;
   Deno.test({
-    name: `${id} notices that ${mutation.name}${mayRun ? "" : " (no permission to run programs)"}`,
+    name: `${[...new Set(ids)].join(", ")} goes wrong if ${name}${
+      mayRun ? "" : " (no permission to run programs)"
+    }`,
     ignore: !mayRun,
     fn: async () => {
-      const noSeeds = { from: 0, to: 0, enough: 1, limitMs: 60_000 };
-      const { scenarios } = await runMutation(mutation, noSeeds);
-      assert(scenarios.includes(id), `${name}: this went well`);
+      const { scenarios } = await runMutation(mutation, {
+        from: 0,
+        to: 0,
+        enough: 1,
+        limitMs: 60_000,
+      });
+      assertEquals(scenarios, ids);
     },
   });
 }
+
+Deno.test("every mutation that a scenario catches is there", () => {
+  const marks = MUTATIONS.map(({ mark }) => mark);
+  const caught = SCENARIOS.flatMap(({ catches }) => catches);
+  assertEquals(caught.filter((mark) => !marks.includes(mark)), []);
+  for (const { id, catches } of REGRESSION_SCENARIOS) assert(catches.length > 0, id);
+});
 
 Deno.test("every mark in src has one mutation, and every mutation its mark", async () => {
   const files = await markedFiles();
@@ -143,5 +158,6 @@ Deno.test("mutate() refuses a mark that is missing or that nothing follows, and 
   assertThrows(() => mutate(last, "one", drop), Error, 'Nothing begins behind the mark "one"');
   const marked = "// mutation: one\nconst a = b;";
   assertThrows(() => mutate(marked, "one", part(1)), Error, "Cannot find part 1 in a Identifier");
+  assertThrows(() => mutate(marked, "one", drop), Error, "Cannot find a statement to leave out");
   assertThrows(() => mutate(marked, "one", late(1)), Error, "Cannot find a call in a Identifier");
 });

@@ -58,8 +58,11 @@ export function mutate(source: string, mark: string, operator: Operator): string
   );
 }
 
-/** Leaves the statement out. */
-export const drop: Operator = (marked, file) => replace(statement(marked), ";", file);
+/** Leaves the statement out, which must not declare what others use. */
+export const drop: Operator = (marked, file) => {
+  if (ts.isVariableStatement(marked)) throw misfit("a statement to leave out", marked);
+  return replace(statement(marked), ";", file);
+};
 
 /** Puts a constant in place of the value. */
 export function becomes(constant: string): Operator {

@@ -27,8 +27,8 @@ export interface Scenario {
   readonly outside?: string;
   /** Says what is missing from the outcome, if anything is. */
   readonly missing?: (outcome: Outcome) => string | undefined;
-  /** The mark of the mutation with which it goes wrong. */
-  readonly catches?: string;
+  /** The marks of the mutations with which it goes wrong. */
+  readonly catches: readonly string[];
 }
 
 /** What is unusual about a scenario; everything else is as steady as can be. */
@@ -52,12 +52,13 @@ export interface ScenarioDetails {
   readonly options?: Pick<ClientPlan, "fencing" | "notify" | "restartGuardMs" | "cooldownMs">;
   readonly outside?: string;
   readonly missing?: Scenario["missing"];
-  readonly catches?: string;
+  readonly catches?: readonly string[];
 }
 
 /** Makes a scenario of what is unusual about it. */
 export function scenario(id: string, name: string, details: ScenarioDetails): Scenario {
-  const { nodes = 3, clients, faults = [], nodeTimeoutMs, outside, missing, catches } = details;
+  const { nodes = 3, clients, faults = [], nodeTimeoutMs, outside, missing, catches = [] } =
+    details;
   const plan: Plan = {
     seed: `${id} ${name}`,
     nodes: Array.from({ length: nodes }, (_, index) => {

@@ -41,6 +41,7 @@ export const EXTENSION_SCENARIOS: readonly Scenario[] = [
     },
   ),
   scenario("E2", "an extension takes nothing from the client that got the lock in the meantime", {
+    catches: ["extension-steals"],
     clients: [
       [{ ttlMs: 4_000, holdMs: 8_000, extendEveryMs: 2_500 }],
       [{ atMs: 600, holdMs: 3_000 }],
@@ -58,10 +59,12 @@ export const EXTENSION_SCENARIOS: readonly Scenario[] = [
     missing: expectHeldMs(0, 930, 990),
   }),
   scenario("E4", "an extension by a shorter TTL shortens nothing", {
+    catches: ["extension-shortens-ttl"],
     clients: [[{ ttlMs: 5_000, holdMs: 8_000, extendEveryMs: 1_000, extendTtlMs: 500 }]],
     missing: expectHeldMs(0, 4_900, 8_010),
   }),
   scenario("E4", "a longer extension that reached a minority leaves no key once the lock ran out", {
+    catches: ["doubtful-extension-stays"],
     clients: [[{
       ttlMs: 1_000,
       holdMs: 5_000,
@@ -105,7 +108,7 @@ export const EXTENSION_SCENARIOS: readonly Scenario[] = [
       },
     ],
     missing: expectLocks(0, 1),
-    catches: "filled-in-after-its-end",
+    catches: ["filled-in-after-its-end"],
   }),
   scenario("E3", "an extension whose replies wait in a paused process does not revive the lock", {
     // The other one is there so that the checkers look after the end.
@@ -115,7 +118,7 @@ export const EXTENSION_SCENARIOS: readonly Scenario[] = [
     ],
     faults: [{ kind: "pause", client: 0, atMs: 502.8, forMs: 1_500 }],
     missing: expectHeldMs(0, 900, 1_000),
-    catches: "extended-after-its-end",
+    catches: ["extended-after-its-end"],
   }),
   scenario("E6", "extensions that fail for a while are tried again inside the validity", {
     clients: [[{ ttlMs: 3_000, holdMs: 8_000, autoExtend: true }]],

@@ -97,7 +97,7 @@ export const PROCESS_SCENARIOS: readonly Scenario[] = [
     faults: [{ kind: "pause", client: 0, atMs: 1.7, forMs: 1_000 }],
     process: { timersFirst: true },
     missing: expectLocks(0, 1),
-    catches: "late-deadline-judged-at-once",
+    catches: ["late-deadline-judged-at-once"],
   }),
   scenario(
     "P10",
@@ -105,7 +105,7 @@ export const PROCESS_SCENARIOS: readonly Scenario[] = [
     {
       clients: [[{ ...SECOND, blockMs: 400, asksSignal: true }]],
       missing: expectHeldMs(0, 900, 1_000),
-      catches: "signal-does-not-look-at-the-clock",
+      catches: ["signal-does-not-look-at-the-clock"],
     },
   ),
   scenario("P7", "a machine that slept through the validity wakes up without the lock", {

@@ -16,7 +16,7 @@ export const REGRESSION_SCENARIOS: readonly Scenario[] = [
   scenario("R1", "the signal is not late if the wall clock gains slowly on the monotonic one", {
     clients: [[{ ttlMs: 60_000, holdMs: 70_000, end: "abandon" }]],
     clocks: { monotonicRate: 0.996, wallRate: 1.004 },
-    catches: "slow-lead-forgotten",
+    catches: ["slow-lead-forgotten"],
   }),
   scenario(
     "R2",
@@ -25,7 +25,7 @@ export const REGRESSION_SCENARIOS: readonly Scenario[] = [
       // The other one is there so that the checkers look right after the end, at 7 ms.
       clients: [[{ ttlMs: 10, holdMs: 50, end: "abandon" }], [{ kind: "inspect", atMs: 7.05 }]],
       network: { delayMs: 0.6 },
-      catches: "short-lock-without-margin",
+      catches: ["short-lock-without-margin"],
     },
   ),
   scenario("R3", "an end that has come while timers are late does not wait for another timer", {
@@ -52,7 +52,7 @@ export const REGRESSION_SCENARIOS: readonly Scenario[] = [
       atMs: 20,
       forMs: 5_000,
     })),
-    catches: "late-timer-set-again",
+    catches: ["late-timer-set-again"],
   }),
   scenario("R4", "counters that cannot agree are not raised beyond the time of an answer", {
     options: { fencing: true },
@@ -62,7 +62,7 @@ export const REGRESSION_SCENARIOS: readonly Scenario[] = [
       { kind: "crash", node: 2, data: "all", silent: false, atMs: 600, forMs: 5_000 },
       { kind: "hang", node: 0, atMs: 2_001.2, forMs: 3_000 },
     ],
-    catches: "raising-without-a-limit",
+    catches: ["raising-without-a-limit"],
   }),
   scenario("R5", "one that died without a word while it waited is overtaken", {
     clients: [[{ ...WAITER, holdMs: 1_000 }], [{ ...WAITER, atMs: 50 }], [
@@ -70,7 +70,7 @@ export const REGRESSION_SCENARIOS: readonly Scenario[] = [
     ]],
     faults: [{ kind: "die", client: 1, silent: true, atMs: 500 }],
     missing: expectSoon(2, 1_003, 200),
-    catches: "stuck-first-never-overtaken",
+    catches: ["stuck-first-never-overtaken"],
   }),
   scenario("R6", "a key that was filled in on a node that had denied is taken back", {
     clients: [[{ ttlMs: 600_000, holdMs: 5_000, extendEveryMs: 1_000, end: "abandon" }]],
@@ -79,7 +79,7 @@ export const REGRESSION_SCENARIOS: readonly Scenario[] = [
       { kind: "flush", node: 0, atMs: 1_500 },
       { kind: "flush", node: 1, atMs: 1_500 },
     ],
-    catches: "filled-in-key-forgotten",
+    catches: ["filled-in-key-forgotten", "undo-spares-what-may-be-set"],
   }),
   scenario("R7", "a node on which a subscription died is not taken for one that refuses it", {
     nodes: 1,
@@ -88,7 +88,7 @@ export const REGRESSION_SCENARIOS: readonly Scenario[] = [
       { kind: "half-open", client: 1, node: 0, directions: ["replies"], atMs: 3_123 },
       { kind: "crash", node: 0, data: 1_000, silent: true, atMs: 4_655, forMs: 4_812 },
     ],
-    catches: "dead-subscription-taken-for-a-refusal",
+    catches: ["dead-subscription-taken-for-a-refusal"],
   }),
   scenario("R8", "a stall of its own does not make a waiter more patient", {
     clients: [[{ ...WAITER, holdMs: 3_150, ttlMs: 10_000 }], [{ ...WAITER, atMs: 50 }], [
@@ -99,7 +99,7 @@ export const REGRESSION_SCENARIOS: readonly Scenario[] = [
       { kind: "die", client: 1, silent: true, atMs: 500 },
     ],
     missing: expectSoon(2, 3_153, 1_100),
-    catches: "stall-taken-for-a-round-trip",
+    catches: ["stall-taken-for-a-round-trip"],
   }),
   scenario("R9", "two that are each the first in the queue on one node agree who is", {
     nodes: 2,
@@ -118,6 +118,6 @@ export const REGRESSION_SCENARIOS: readonly Scenario[] = [
       },
     ],
     missing: expectSoon(2, 1_003, 20),
-    catches: "scores-stay-apart",
+    catches: ["scores-stay-apart"],
   }),
 ];

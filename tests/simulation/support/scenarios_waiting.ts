@@ -43,6 +43,7 @@ function onAll(fault: (node: number) => Fault): Fault[] {
 /** See the module. */
 export const WAITING_SCENARIOS: readonly Scenario[] = [
   scenario("Q1", "those who wait get the lock in the order of asking, each as soon as it is free", {
+    catches: ["release-notifies-nobody"],
     clients: [[HOLDER], [waits(50)], [waits(100)], [waits(150)], [waits(200)]],
     missing: all(
       expectOrder(0, 1, 2, 3, 4),
@@ -71,7 +72,7 @@ export const WAITING_SCENARIOS: readonly Scenario[] = [
       ).length;
       return asked <= 4 ? undefined : `it asked ${asked} times`;
     },
-    catches: "first-overtaken-though-it-took-the-key",
+    catches: ["first-overtaken-though-it-took-the-key"],
   }),
   scenario("Q3", "if every notification is lost, the lock is acquired when its keys expire", {
     clients: [[HOLDER], [waits(50)]],
@@ -84,6 +85,7 @@ export const WAITING_SCENARIOS: readonly Scenario[] = [
     missing: all(expectOrder(0, 1, 2, 3), ...[0, 1, 2, 3].map((client) => expectLocks(client, 1))),
   }),
   scenario("Q4", "one that died while it waited is passed over", {
+    catches: ["dead-waiter-notified"],
     clients: [[HOLDER], [waits(50)], [waits(100)]],
     faults: [{ kind: "die", client: 1, silent: false, atMs: 500 }],
     missing: expectSoon(2, RELEASED_MS, HAND_OFF_MS),
@@ -136,6 +138,7 @@ export const WAITING_SCENARIOS: readonly Scenario[] = [
     "Q9",
     "one that asks again and again does not pass one whose notification is on its way",
     {
+      catches: ["newcomers-overtake"],
       clients: [
         Array.from({ length: 8 }, (_, index) => waits(index * 10, { holdMs: 200 })),
         [waits(300)],
@@ -145,6 +148,7 @@ export const WAITING_SCENARIOS: readonly Scenario[] = [
     },
   ),
   scenario("Q11", "a first that is stuck when it is notified is overtaken after a patience", {
+    catches: ["notified-first-never-overtaken"],
     clients: [[HOLDER], [waits(50)], [waits(100)], [waits(150)]],
     faults: [{ kind: "stick", node: 0, resource: "a", atMs: 900, forMs: 5_000 }],
     missing: all(
@@ -167,6 +171,7 @@ export const WAITING_SCENARIOS: readonly Scenario[] = [
     missing: all(expectOrder(0, 2, 1), expectSoon(1, RELEASED_MS, 300)),
   }),
   scenario("Q12", "clocks of clients that are minutes apart do not change the order of asking", {
+    catches: ["waiters-ordered-by-their-own-clocks"],
     clients: [[HOLDER], [waits(50)], [waits(100)], [waits(150)], [waits(200)]],
     clientsAheadMs: [0, 300_000, -2_000, -300_000, 40],
     missing: expectOrder(0, 1, 2, 3, 4),
