@@ -106,7 +106,9 @@ export class Checkers {
         if (!owner?.client.process.alive || owner.client.closed) continue;
         const deeds = ledger.of(value, node.index);
         if (!assumptions.releaseComesLast(deeds) || stillHeld(owner.held)) continue;
-        if ((owner.held?.endedAtMs ?? owner.atMs) > sinceMs) continue;
+        // A lock whose end nobody has looked at yet has just ended.
+        const endedAtMs = owner.held ? owner.held.endedAtMs ?? Infinity : owner.atMs;
+        if (endedAtMs > sinceMs) continue;
         const text = `"${key}" of ${value} stays on ${node.name} for another ` +
           `${remainingMs} ms though nobody holds it`;
         this.#world.fail("orphan", text);
@@ -191,10 +193,11 @@ export class Checkers {
     const span = held.spans.at(-1);
     if (span?.[1] === Infinity) span[1] = nowMs;
     if (held.endedAtMs === undefined) {
-      if (!held.released) this.cooldowns.begin(held);
       held.endedAtMs = nowMs;
       this.#world.trace.add(client.name, `no longer holds ${nameOf(held)}`);
     }
+    // The client notices the end when its timer fires: before that, nothing has begun.
+    if (held.aborted && !held.released && held.spans.length > 0) this.cooldowns.begin(held);
     this.#checkAbort(held);
     if (nowMs - held.endedAtMs > AFTERLIFE_MS && (held.released || held.aborted)) {
       this.#watched.delete(held);

@@ -14,8 +14,13 @@ export class CooldownChecker {
   readonly #cooldowns: Map<string, { readonly value: string; readonly untilMs: number }> =
     new Map();
 
-  /** A lock has ended, and no release of it was confirmed. */
+  /** Locks whose cooldowns have begun. */
+  readonly #begun: WeakSet<Held> = new WeakSet();
+
+  /** A lock has ended, and no release of it was confirmed. It ends once, however often that is seen. */
   begin(held: Held): void {
+    if (this.#begun.has(held)) return;
+    this.#begun.add(held);
     const { client, lock } = held;
     const untilMs = client.process.uptimeMs + (client.plan.cooldownMs ?? 0);
     for (const name of namesOf(held)) {
