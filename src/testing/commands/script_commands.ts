@@ -13,6 +13,8 @@ import { sha1 } from "../scripts/sha1.ts";
 const FUNCTIONS: ReadonlyMap<string, ScriptFunction> = new Map(
   [...SCRIPT_FUNCTIONS, ...PEER_SCRIPT_FUNCTIONS].map((script) => [script.sha1, script]),
 );
+/** The same by the sources that were sent, so that no source is hashed twice. */
+const SOURCES: Map<string, ScriptFunction> = new Map();
 
 /** The commands by their names in lower case. */
 export const SCRIPT_COMMANDS: Readonly<Record<string, Command>> = {
@@ -36,12 +38,15 @@ function evalSource(context: CommandContext, [source, ...args]: readonly string[
 }
 
 function evalSha(context: CommandContext, [name, ...args]: readonly string[]): string {
-  const unknown = new CommandError("NOSCRIPT No matching script. Please use EVAL.");
-  if (name.length !== 40) throw unknown;
+  if (name.length !== 40) throw unknownScript();
   const { keys, values } = splitArguments(args);
   const script = FUNCTIONS.get(name.toLowerCase());
-  if (!script || !context.server.scripts.has(script.sha1)) throw unknown;
+  if (!script || !context.server.scripts.has(script.sha1)) throw unknownScript();
   return runScript(script, context, keys, values);
+}
+
+function unknownScript(): CommandError {
+  return new CommandError("NOSCRIPT No matching script. Please use EVAL.");
 }
 
 /** Lua stops with an error where a key or a value is missing, and so does the function that stands for a script. */
@@ -72,11 +77,14 @@ function splitArguments(args: readonly string[]): { keys: string[]; values: stri
 }
 
 function functionOf(source: string): ScriptFunction {
-  const script = FUNCTIONS.get(sha1(fromByteString(source)));
-  if (script) return script;
-  throw new CommandError(
-    "ERR MemoryRedis runs only the scripts of @hasp/redlock and node-redlock, not this one",
-  );
+  const script = SOURCES.get(source) ?? FUNCTIONS.get(sha1(fromByteString(source)));
+  if (!script) {
+    throw new CommandError(
+      "ERR MemoryRedis runs only the scripts of @hasp/redlock and node-redlock, not this one",
+    );
+  }
+  SOURCES.set(source, script);
+  return script;
 }
 
 function load({ server }: CommandContext, [source]: readonly string[]): string {

@@ -14,7 +14,6 @@ export type { RedlockOptions } from "../../../src/options.ts";
 export { resolveOptions } from "../../../src/options.ts";
 export { parseAddress } from "../../../src/redis/address.ts";
 export { resolveClientOptions } from "../../../src/redis/client.ts";
-export { RespDecoder } from "../../../src/redis/decoder.ts";
 export { RedisNode } from "../../../src/redis_node/redis_node.ts";
 export { redisServer } from "../../../src/redis_node/redis_server.ts";
 export { Redlock, redlockOn } from "../../../src/redlock.ts";

@@ -92,15 +92,16 @@ class Pipe {
     this.#deliver = deliver;
   }
 
+  /** @param bytes What nobody changes any more. */
   send(bytes: Uint8Array, atMs: number): void {
     if (bytes.length === 0) return;
     const { splitChance } = this.#manners;
     if (bytes.length > 1 && splitChance > 0 && this.#random.chance(splitChance)) {
       const at = this.#random.integer(1, bytes.length - 1);
-      this.#post(bytes.slice(0, at), atMs);
-      this.#post(bytes.slice(at), atMs);
+      this.#post(bytes.subarray(0, at), atMs);
+      this.#post(bytes.subarray(at), atMs);
     } else {
-      this.#post(bytes.slice(), atMs);
+      this.#post(bytes, atMs);
     }
   }
 
@@ -201,7 +202,7 @@ class SimConnection implements Transport {
     const partial = bytes.length > 1 && this.#manners.partialWriteChance > 0 &&
       this.#random.chance(this.#manners.partialWriteChance);
     const count = partial ? this.#random.integer(1, bytes.length - 1) : bytes.length;
-    this.requests.send(bytes.subarray(0, count), this.client.trueMs);
+    this.requests.send(bytes.slice(0, count), this.client.trueMs); // the client writes into the same buffer again
     const { slowWriteChance } = this.#manners;
     if (slowWriteChance === 0 || !this.#random.chance(slowWriteChance)) {
       return Promise.resolve(count);

@@ -59,6 +59,8 @@ export async function run(plan: Plan, traced = false): Promise<Outcome> {
   const { loop, checkers } = world;
   if (traced) watchKeys(world);
   const rejections = watchRejections(world);
+  const { stackTraceLimit } = Error;
+  if (!traced) Error.stackTraceLimit = 0; // nobody reads the stacks of errors that are meant to happen
   try {
     planFaults(world);
     const ops = new Ops(world);
@@ -81,6 +83,7 @@ export async function run(plan: Plan, traced = false): Promise<Outcome> {
     checkers.checkOrphans();
     await closeAll(world);
   } finally {
+    Error.stackTraceLimit = stackTraceLimit;
     rejections.stop();
   }
   return {

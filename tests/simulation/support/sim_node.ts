@@ -12,15 +12,14 @@ import {
   failure,
   fromByteString,
   queueOf,
-  RespDecoder,
   runCommand,
   type ServerState,
-  toByteString,
   WAKE_CHANNEL,
 } from "./library.ts";
 import { type LockCommand, lockCommand } from "./lock_command.ts";
 import type { MachineClock } from "./machine_clock.ts";
 import type { MessageManners } from "./plan.ts";
+import { RequestReader } from "./request_reader.ts";
 import { RememberingKeyspace } from "./remembering_keyspace.ts";
 import type { SeededRandom } from "./seeded_random.ts";
 import type { Trace } from "./trace.ts";
@@ -34,7 +33,7 @@ export interface NodeSession {
   readonly id: number;
   readonly client: string;
   readonly state: ConnectionState;
-  readonly decoder: RespDecoder;
+  readonly reader: RequestReader;
   /** Sends bytes back. */
   reply(bytes: Uint8Array): void;
   /** Whether the node has not closed it. */
@@ -153,7 +152,7 @@ export class SimNode {
       id,
       client,
       state,
-      decoder: new RespDecoder((request) => this.#onRequest(session, request as Uint8Array[])),
+      reader: new RequestReader((words) => this.#onRequest(session, words)),
       reply,
       open: true,
       replayed,
@@ -289,17 +288,15 @@ export class SimNode {
   /** What is repeated may begin or end in the middle of a command; it ends the connection, as with any server. */
   #decode(session: NodeSession, bytes: Uint8Array): void {
     try {
-      session.decoder.push(bytes);
+      session.reader.push(bytes);
     } catch (error) {
       if (!session.replayed) throw error;
       session.open = false;
     }
   }
 
-  #onRequest(session: NodeSession, request: Uint8Array[]): void {
+  #onRequest(session: NodeSession, words: string[]): void {
     if (!session.open) return;
-    if (!Array.isArray(request)) throw new Error(`${this.name} was sent what is no request`);
-    const words = request.map(toByteString);
     const replies = this.#refused(words) ?? this.#run(session, words);
     if (replies === undefined) return;
     if (this.#trace.on) this.#traceCommand(session, words, replies);
