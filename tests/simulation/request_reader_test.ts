@@ -29,6 +29,11 @@ Deno.test("RequestReader reads requests whole, in two pieces and byte by byte", 
   assertEquals(read(...Array.from(BYTES, (byte) => Uint8Array.of(byte))), REQUESTS);
 });
 
+Deno.test("RequestReader reads words of any length and of any bytes", () => {
+  const word = String.fromCharCode(...Array.from({ length: 10_000 }, (_, index) => index % 256));
+  assertEquals(read(fromByteString(`*1\r\n$10000\r\n${word}\r\n`)), [[word]]);
+});
+
 Deno.test("RequestReader refuses what is no request", () => {
   for (const text of ["PING\r\n", "*x\r\n", "*-1\r\n", "*1\r\n:1\r\n", "*1\r\n$1\r\nab\r\n"]) {
     assertThrows(() => read(fromByteString(text)), Error, "Cannot ");

@@ -62,7 +62,17 @@ Deno.test({
 
 Deno.test("shrink() leaves of a failing plan what the failure needs", async () => {
   // Where no node is left in the end there is no progress, and no fault is needed for it.
-  const plan = { ...swarmPlan(42, { kinds: ["hang", "cut", "pause"] }), left: [] };
+  const drawn = swarmPlan(42, { kinds: ["hang", "cut", "pause"] });
+  const clients = drawn.clients.slice(0, 1).map((client) => ({
+    ...client,
+    ops: client.ops.slice(0, 1),
+  }));
+  const plan = {
+    ...drawn,
+    clients,
+    faults: drawn.faults.filter((fault) => !("client" in fault) || fault.client < clients.length),
+    left: [],
+  };
   const broken = { ...plan, left: plan.nodes.map((_, index) => index) };
   const shrunk = await shrink(broken);
   assert(shrunk !== undefined);

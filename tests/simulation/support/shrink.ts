@@ -60,6 +60,7 @@ export async function shrink(plan: Plan): Promise<Shrunk | undefined> {
   smallest = await withoutIdlers(smallest, fails);
   for (const calmer of calmed(smallest)) {
     const next = calmer(smallest);
+    if (JSON.stringify(next) === JSON.stringify(smallest)) continue; // it was calm already
     if (await fails(next)) smallest = next;
   }
   return { plan: smallest, outcome: await run(smallest, true), runs };
