@@ -209,9 +209,9 @@ export class KeyspaceNode implements LockNode {
     return this.#server.ask("ZRANGE", queueOf(key), 0, -1) as string[];
   }
 
-  /** The score of a ticket in the queue for `key`. */
+  /** The score of a ticket in the queue for `key`; NaN if it is not there. */
   score(ticketId: string, key = "a"): number {
-    return Number(this.#server.ask("ZSCORE", queueOf(key), ticketId));
+    return Number(this.#server.ask("ZSCORE", queueOf(key), ticketId) ?? NaN);
   }
 
   /** What subscribed clients got: a ticket that is the first, or one that is the second and a sign. */

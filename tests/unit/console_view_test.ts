@@ -3,7 +3,7 @@ import { inspect } from "node:util";
 import { Lock } from "../../src/lock/lock.ts";
 import { RedisClient } from "../../src/redis/client.ts";
 import { Redlock } from "../../src/redlock.ts";
-import { close, locked, settle, VALIDITY_MS } from "../support/cluster_calls.ts";
+import { locked, VALIDITY_MS } from "../support/cluster.ts";
 import { runMicrotasks } from "../support/fake_clock.ts";
 import { FakeNetwork } from "../support/fake_transport.ts";
 
@@ -32,10 +32,10 @@ for (const [runtime, show] of Object.entries(CONSOLES)) {
     cluster.clock.block(VALIDITY_MS);
     assertEquals(flat(show(lock)), view("lost", 0)); // before any timer could end it
     await runMicrotasks();
-    const other = await settle(cluster, cluster.redlock.acquire("b"));
-    await settle(cluster, other.release());
+    const other = await cluster.settle(cluster.redlock.acquire("b"));
+    await cluster.settle(other.release());
     assertEquals(flat(show(other)), view("released", 0).replace('"a"', '"b"'));
-    await close(cluster);
+    await cluster.close();
     assertEquals(flat(show(lock)), view("lost", 0));
   });
 
@@ -44,7 +44,7 @@ for (const [runtime, show] of Object.entries(CONSOLES)) {
     const view = (state: string) =>
       `Redlock { state: "${state}", nodes: [ "node0", "node1", "node2" ], quorum: 2 }`;
     assertEquals(flat(show(cluster.redlock)), view("open"));
-    await close(cluster);
+    await cluster.close();
     assertEquals(flat(show(cluster.redlock)), view("closed"));
   });
 
@@ -74,10 +74,9 @@ for (const [runtime, show] of Object.entries(CONSOLES)) {
 }
 
 Deno.test("console.log in Node shows the name alone of a Lock deeper than its depth", async () => {
-  const { cluster, lock } = await locked();
+  const { lock } = await locked();
   const view = Reflect.get(lock, Symbol.for("nodejs.util.inspect.custom")) as (
     ...args: unknown[]
   ) => string;
   assertEquals(view.call(lock, -1, {}, inspect), "[Lock]");
-  await close(cluster);
 });

@@ -2,8 +2,7 @@ import { assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
 import { counting, drawing, extending, inspecting, waiting } from "../../src/lock/parts.ts";
 import { Part } from "../../src/part.ts";
 import type { RedlockOptions } from "../../src/options.ts";
-import { close, settle } from "../support/cluster_calls.ts";
-import { FakeCluster } from "../support/fake_nodes.ts";
+import { Cluster } from "../support/cluster.ts";
 
 Deno.test("Part loads its module with the first call, and then no more", async () => {
   let loads = 0;
@@ -51,39 +50,36 @@ for (
   ] as [string, Part<unknown>, RedlockOptions][]
 ) {
   Deno.test(`acquire() whose part for ${what} cannot be loaded rejects before it asks a node`, async () => {
-    const cluster = new FakeCluster(3, { ttlMs: 1_000 });
-    for (const node of cluster.nodes) Object.assign(node, { raiseCounters: () => {} });
+    const cluster = new Cluster();
     await without(part, async () => {
       for (const waitMs of [0, 1_000]) {
         const call = cluster.redlock.acquire("a", { ...options, waitMs });
-        await assertRejects(() => settle(cluster, call), Error, "offline");
+        await assertRejects(() => cluster.settle(call), Error, "offline");
       }
     });
-    assertEquals(cluster.nodes.map(({ calls }) => calls.length), [0, 0, 0]);
-    const lock = await settle(cluster, cluster.redlock.acquire("a"));
-    assertEquals(await settle(cluster, lock.release()), true);
-    await close(cluster);
+    assertEquals(cluster.steps, ["", "", ""]);
+    const lock = await cluster.lock();
+    assertEquals(await cluster.settle(lock.release()), true);
   });
 }
 
 Deno.test("acquire() whose part for waiting cannot be loaded rejects, and leaves neither keys nor a place in the queue", async () => {
-  const cluster = new FakeCluster(3, { ttlMs: 1_000 });
+  const cluster = new Cluster();
   for (const node of cluster.nodes.slice(0, 2)) node.set("a", "other", 500);
   await without(waiting, async () => {
     const calls = Promise.allSettled([1, 2].map(() => cluster.redlock.acquire("a")));
-    for (const outcome of await settle(cluster, calls)) {
+    for (const outcome of await cluster.settle(calls)) {
       assertEquals(outcome.status === "rejected" && outcome.reason, new Error("offline"));
     }
   });
-  assertEquals(cluster.nodes.map(({ keys }) => keys.a?.value), ["other", "other", undefined]);
-  const lock = await settle(cluster, cluster.redlock.acquire("a"));
-  assertEquals(await settle(cluster, lock.release()), true);
-  await close(cluster);
+  assertEquals(cluster.holders(), ["other", "other", undefined]);
+  const lock = await cluster.lock();
+  assertEquals(await cluster.settle(lock.release()), true);
 });
 
 Deno.test("extend() and inspect() whose parts cannot be loaded reject, and the lock stays held", async () => {
-  const cluster = new FakeCluster(3, { ttlMs: 1_000 });
-  const lock = await settle(cluster, cluster.redlock.acquire("a"));
+  const cluster = new Cluster();
+  const lock = await cluster.lock();
   await without(extending, async () => {
     await assertRejects(() => lock.extend(), Error, "offline");
   });
@@ -91,7 +87,6 @@ Deno.test("extend() and inspect() whose parts cannot be loaded reject, and the l
     await assertRejects(() => cluster.redlock.inspect("a"), Error, "offline");
   });
   assertEquals(lock.held, true);
-  await settle(cluster, lock.extend());
+  await cluster.settle(lock.extend());
   assertEquals(lock.extensions, 1);
-  await close(cluster);
 });

@@ -5,8 +5,7 @@ import type { HealthReport } from "../../../src/health/report.ts";
 import type { NodeDiagnosis } from "../../../src/quorum/node_diagnosis.ts";
 import { type RedlockOptions, resolveOptions } from "../../../src/options.ts";
 import { createClientState } from "../../../src/client_state.ts";
-import { close, rejection, settle } from "../../support/cluster_calls.ts";
-import { FakeCluster } from "../../support/fake_nodes.ts";
+import { Cluster } from "../../support/cluster.ts";
 
 const DIAGNOSIS: NodeDiagnosis = { roundTripMs: 1, clockOffsetMs: 0, role: "master" };
 const OPTIONS = { nodeTimeoutMs: 100 };
@@ -17,17 +16,17 @@ const answer: Diagnose = () => Promise.resolve(DIAGNOSIS);
 const hang: Diagnose = () => new Promise(() => {});
 
 /** Nodes of which each does what it is told to when it is diagnosed; `undefined` cannot be. */
-function clusterOf(...diagnoses: (Diagnose | undefined)[]): FakeCluster {
-  const cluster = new FakeCluster(diagnoses.length);
+function clusterOf(...diagnoses: (Diagnose | undefined)[]): Cluster {
+  const cluster = new Cluster(diagnoses.length, { ttlMs: undefined });
   diagnoses.forEach((diagnose, index) => Object.assign(cluster.nodes[index], { diagnose }));
   return cluster;
 }
 
 /** Checks the nodes without the client that they belong to. */
-function checkAll(cluster: FakeCluster, options: RedlockOptions = OPTIONS): Promise<HealthReport> {
+function checkAll(cluster: Cluster, options: RedlockOptions = OPTIONS): Promise<HealthReport> {
   const { nodes, wheel } = cluster;
   const client = createClientState(wheel, nodes);
-  return settle(cluster, check(client, resolveOptions("check nodes", options)));
+  return cluster.settle(check(client, resolveOptions("check nodes", options)));
 }
 
 function codes({ findings }: HealthReport): string[] {
@@ -46,8 +45,7 @@ Deno.test("check() reports what the nodes tell, in their order", async () => {
     ],
     findings: [],
   });
-  assertEquals([cluster.clock.timersAlive, cluster.wheel.size], [0, 0]);
-  await close(cluster);
+  assertEquals(cluster.timers, [0, 0]);
 });
 
 Deno.test("check() tells the nodes how long they are waited for", async () => {
@@ -60,7 +58,6 @@ Deno.test("check() tells the nodes how long they are waited for", async () => {
   await checkAll(cluster, { nodeTimeoutMs: 123 });
   await checkAll(cluster, { ttlMs: 4_000 });
   assertEquals(toldMs, [123, 123, 200, 200]);
-  await close(cluster);
 });
 
 for (
@@ -78,30 +75,27 @@ for (
     const report = await checkAll(cluster);
     assertEquals(report.nodes[1], { name: "node1", reachable: false, error });
     assertEquals([codes(report), report.ok], [["NODE_UNREACHABLE"], true]);
-    assertEquals([cluster.clock.timersAlive, cluster.wheel.size], [0, 0]);
-    await close(cluster);
+    assertEquals(cluster.timers, [0, 0]);
   });
 }
 
 Deno.test("check() is over after one nodeTimeoutMs where every node hangs", async () => {
   const cluster = clusterOf(hang, hang, hang);
-  const startMs = cluster.clock.monotonicMs();
+  const startMs = cluster.nowMs;
   const report = await checkAll(cluster);
-  assertEquals(cluster.clock.monotonicMs() - startMs, 100);
+  assertEquals(cluster.nowMs - startMs, 100);
   assertEquals([codes(report), report.ok], [["NO_QUORUM", "NODE_UNREACHABLE"], false]);
-  await close(cluster);
 });
 
 Deno.test("check() waits for the first connecting of a node, and nodeTimeoutMs from its end on", async () => {
   const cluster = clusterOf(answer, hang, answer);
   const [, node] = cluster.nodes;
   node.readyAtMs = Infinity;
-  const startMs = cluster.clock.monotonicMs();
+  const startMs = cluster.nowMs;
   cluster.clock.setTimer(() => node.readyAtMs = startMs + 350, 350);
   const { nodes } = await checkAll(cluster);
   assertEquals(nodes[1].error, "no answer within 100 ms");
-  assertEquals(cluster.clock.monotonicMs() - startMs, 450);
-  await close(cluster);
+  assertEquals(cluster.nowMs - startMs, 450);
 });
 
 Deno.test("check() only looks at a key of a node that cannot be diagnosed", async () => {
@@ -119,7 +113,6 @@ Deno.test("check() only looks at a key of a node that cannot be diagnosed", asyn
       ["inspect", ["app:hasp:check"]],
     ]);
   }
-  await close(cluster);
 });
 
 Deno.test("check() makes texts of nodes one line, without control characters, of bounded length", async () => {
@@ -155,7 +148,6 @@ Deno.test("check() makes texts of nodes one line, without control characters, of
   for (const { message, advice } of report.findings) {
     assertFalse(/\p{Cc}/u.test(message + advice), message);
   }
-  await close(cluster);
 });
 
 Deno.test("check() reports a node as unavailable whose diagnosis cannot be read", async () => {
@@ -163,28 +155,25 @@ Deno.test("check() reports a node as unavailable whose diagnosis cannot be read"
   circle.refused = circle;
   const cluster = clusterOf(answer, () => Promise.resolve(circle as NodeDiagnosis), answer);
   assertEquals((await checkAll(cluster)).nodes[1].reachable, false);
-  await close(cluster);
 });
 
 Deno.test("check() returns plain data", async () => {
   const cluster = clusterOf(answer, hang, undefined, undefined);
   const report = await checkAll(cluster);
   assertEquals(JSON.parse(JSON.stringify(report)), report);
-  await close(cluster);
 });
 
 Deno.test("Redlock.check() goes by the client's options, and by those of the call", async () => {
   const cluster = clusterOf(answer, () => Promise.resolve({ ...DIAGNOSIS, uptimeMs: 5_000 }));
-  const report = await settle(cluster, cluster.redlock.check());
+  const report = await cluster.settle(cluster.redlock.check());
   assertEquals(codes(report), ["RESTARTED", "NODES_FEW", "NODES_EVEN"]);
-  const call = await settle(cluster, cluster.redlock.check({ ttlMs: 3_000 }));
+  const call = await cluster.settle(cluster.redlock.check({ ttlMs: 3_000 }));
   assertEquals(codes(call), ["NODES_FEW", "NODES_EVEN"]);
-  await close(cluster);
 });
 
 Deno.test("Redlock.check() of a client that is closed rejects", async () => {
   const cluster = clusterOf(answer);
-  await close(cluster);
+  await cluster.close();
   const error = await assertRejects(() => cluster.redlock.check(), RedlockError);
   assertEquals([error.code, error.message], [
     "CLOSED",
@@ -195,14 +184,13 @@ Deno.test("Redlock.check() of a client that is closed rejects", async () => {
 Deno.test("check() rejects where the client is closed meanwhile", async () => {
   const cluster = clusterOf(answer, hang, hang);
   const client = createClientState(cluster.wheel, cluster.nodes);
-  const rejected = rejection(cluster, check(client, resolveOptions("check nodes", OPTIONS)));
+  const rejected = cluster.rejection(check(client, resolveOptions("check nodes", OPTIONS)));
   client.closed = true;
   cluster.wheel.announceClose();
   const error = await rejected;
   assertInstanceOf(error, RedlockError);
   assertEquals(error.message, "Cannot check nodes: the lock client is closed");
-  assertEquals([cluster.clock.timersAlive, cluster.wheel.size], [0, 0]);
-  await close(cluster);
+  assertEquals(cluster.timers, [0, 0]);
 });
 
 Deno.test("Redlock.check() names an option that there is not", async () => {
@@ -213,5 +201,4 @@ Deno.test("Redlock.check() names an option that there is not", async () => {
     error.message.split(":")[0],
     "Cannot check nodes as option 'timeoutMs' is unknown",
   );
-  await close(cluster);
 });

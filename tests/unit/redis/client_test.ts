@@ -3,7 +3,7 @@ import { connect, RedisClient } from "../../../src/redis/client.ts";
 import { QUEUE_LENGTH_MAX } from "../../../src/redis/connection.ts";
 import { ConnectionError, ReplyError } from "../../../src/redis/errors.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
-import { countListeners } from "../../support/fake_nodes.ts";
+import { countListeners } from "../../support/count_listeners.ts";
 import { FakedSystemTime } from "../../support/faked_system_time.ts";
 import { assertGrowth } from "../../support/growth.ts";
 import { FakeNetwork, type FakeTransport, PING, wire } from "../../support/fake_transport.ts";

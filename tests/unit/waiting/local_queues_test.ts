@@ -1,73 +1,27 @@
 import { assert, assertEquals, assertInstanceOf, assertStrictEquals } from "@std/assert";
-import { QueuedWaiter } from "../../../src/waiting/queued_waiter.ts";
-import { Contention } from "../../../src/waiting/contention.ts";
-import { type LocalQueues, queueKey } from "../../../src/waiting/local_queues.ts";
-import { type RedlockOptions, resolveOptions, type Settings } from "../../../src/options.ts";
-import { type ClientState, createClientState } from "../../../src/client_state.ts";
-import { Round } from "../../../src/quorum/round.ts";
-import { PollingWaiter } from "../../../src/waiting/polling.ts";
-import { runMicrotasks } from "../../support/fake_clock.ts";
-import { countListeners } from "../../support/fake_nodes.ts";
-import { WaitingCluster } from "../../support/waiting_nodes.ts";
+import { LockHeldError, LockLostError, QuorumError, RedlockError } from "../../../src/errors.ts";
+import type { RedlockEvent } from "../../../src/events.ts";
+import { queueKey } from "../../../src/waiting/local_queues.ts";
+import { blocked, Callers, held } from "../../support/callers.ts";
+import { REASON } from "../../support/cluster.ts";
+import { countListeners } from "../../support/count_listeners.ts";
 
-/** The lines of a client, and callers who write down how their wait ended. */
-class Bench {
-  readonly cluster: WaitingCluster;
-  readonly electorate: ClientState;
-  readonly localQueues: LocalQueues;
-  readonly contention: Contention;
-  /** Who came first, and who left, in order. */
-  readonly told: string[] = [];
-
-  constructor(prepare: (cluster: WaitingCluster) => void = () => {}) {
-    this.cluster = new WaitingCluster();
-    prepare(this.cluster);
-    this.electorate = createClientState(this.cluster.wheel, this.cluster.nodes);
-    this.localQueues = this.electorate.localQueues;
-    this.contention = new Contention(this.localQueues, this.electorate, undefined);
-  }
-
-  /** A caller that waits in the line of that name. */
-  caller(who: string, limitMs = Infinity, signal?: AbortSignal, name = "a"): object {
-    const caller = { who };
-    this.contention.wait(name, caller, limitMs, signal).then((first) => {
-      this.told.push(`${who} ${first ? "is first" : "left"}`);
-    });
-    return caller;
-  }
-
-  settings(options: RedlockOptions = {}): Settings {
-    return resolveOptions("test", options);
-  }
-
-  /** An attempt at "a". */
-  round(): Round {
-    return new Round(this.electorate, ["a"], "value", 1_000);
-  }
-}
-
-// Names
-
-for (
-  const [one, other, same] of [
-    [["a"], ["a"], true],
-    [["a"], ["b"], false],
-    [["a", "b"], ["b", "a"], true],
-    [["a", "b", "c"], ["c", "a", "b"], true],
-    [["a", "b"], ["a"], false],
-    [["a", "b"], ["ab"], false],
-    [["a", "b"], ["a,b"], false],
-    [["a", "b"], ["a\0b"], false],
-    [["a", "b"], ["a", "c"], false],
-    [["ab", "c"], ["a", "bc"], false],
-  ]
-) {
-  Deno.test(`queueKey() is ${same ? "one" : "two"} for ${JSON.stringify([one, other])}`, () => {
-    assertEquals(queueKey(one as string[]) === queueKey(other as string[]), same);
-  });
-}
-
-Deno.test("queueKey() leaves its keys in their order", () => {
+Deno.test("queueKey() is one for the same keys in any order, and differs for different keys", () => {
+  const sets = [
+    [["a"]],
+    [["b"]],
+    [["ab"]],
+    [["a,b"]],
+    [["a\0b"]],
+    [["a", "b"], ["b", "a"]],
+    [["a", "c"]],
+    [["ab", "c"]],
+    [["a", "bc"]],
+    [["a", "b", "c"], ["c", "a", "b"]],
+  ];
+  const names = sets.map((orders) => new Set(orders.map(queueKey)));
+  for (const [index, name] of names.entries()) assertEquals(name.size, 1, `${sets[index]}`);
+  assertEquals(new Set(names.flatMap((name) => [...name])).size, sets.length);
   const keys = ["b", "a"];
   queueKey(keys);
   assertEquals(keys, ["b", "a"]);
@@ -75,298 +29,269 @@ Deno.test("queueKey() leaves its keys in their order", () => {
 
 // Turns
 
-Deno.test("LocalQueues let the first in at once, and others only once nobody is there", () => {
-  const { localQueues } = new Bench();
-  const [first, second] = [{}, {}];
-  assertEquals(localQueues.enter("a", first), true);
-  assertEquals([localQueues.enter("a", second), localQueues.enter("a", first)], [false, false]);
-  localQueues.leave("a", first);
-  assertEquals(localQueues.enter("a", second), true);
+Deno.test("calls of one client are first in, first out; each asks once, and none while another has the lock", async () => {
+  const callers = await held("second", "third");
+  callers.call("using");
+  callers.redlock.using("a", () => callers.won.push("the routine"));
+  callers.call("last");
+  await callers.advance(500_000);
+  assertEquals([callers.asked(), callers.won], [[1, 1, 1], ["first"]]);
+  assertEquals(callers.clock.timersAlive, 1);
+  for (const who of ["first", "second", "third", "using"]) await callers.release(who);
+  assertEquals(callers.won, ["first", "second", "third", "using", "the routine", "last"]);
+  assertEquals([callers.asked(), callers.priorities], [[6, 6, 6], Array(6).fill("none")]);
+  assertEquals(callers.nodes.map(({ subscribes }) => subscribes), [0, 0, 0]);
+  await callers.release("last");
+  assertEquals([callers.holders(), ...callers.timers], [Array(3).fill(undefined), 0, 0]);
 });
 
-Deno.test("LocalQueues of different names are independent", () => {
-  const { localQueues } = new Bench();
-  const [first, second] = [{}, {}];
-  assertEquals([localQueues.enter("a", first), localQueues.enter("b", second)], [true, true]);
-  localQueues.leave("a", first);
-  assertEquals([localQueues.enter("a", {}), localQueues.enter("b", {})], [true, false]);
+Deno.test("the next call of a client asks when a quorum has answered the release, in the same tick", async () => {
+  const callers = await held("second");
+  callers.nodes[2].modes.release = "hang";
+  for (const node of callers.nodes) node.replyMs = 10;
+  callers.locks.get("first")!.release();
+  await callers.advance(9);
+  assertEquals(callers.asked(), [1, 1, 1]);
+  await callers.advance(1);
+  assertEquals(callers.asked(), [2, 2, 2]);
+  await callers.advance(10);
+  assertEquals(callers.won, ["first", "second"]);
 });
 
-Deno.test("LocalQueues are first in, first out, through attempts and holds", async () => {
-  const bench = new Bench();
-  const { localQueues, told } = bench;
-  const first = {};
-  localQueues.enter("a", first);
-  const second = bench.caller("second");
-  const third = bench.caller("third");
-  bench.caller("fourth");
-  await runMicrotasks();
-  assertEquals(told, []);
-  localQueues.leave("a", first);
-  await runMicrotasks();
-  assertEquals(told, ["second is first"]);
-  const held = {};
-  localQueues.promote("a", second, held);
-  localQueues.leave("a", second); // whose hold it is now
-  await runMicrotasks();
-  assertEquals(told, ["second is first"]);
-  localQueues.leave("a", held);
-  await runMicrotasks();
-  localQueues.leave("a", third);
-  await runMicrotasks();
-  assertEquals(told, ["second is first", "third is first", "fourth is first"]);
+Deno.test("the first call of a client alone asks while others hold the lock", async () => {
+  const callers = await blocked(["first", "second", "third"]);
+  await callers.advance(25_000);
+  assertEquals([callers.asked(), callers.priorities], [[2, 2, 2], ["none", "in-order"]]);
+  assertEquals(callers.queueLengths, [1, 1, 1]);
+  callers.free();
+  await callers.advance(0);
+  assertEquals(callers.priorities, ["none", "in-order", "in-order"]);
+  for (const who of ["first", "second", "third"]) await callers.release(who);
+  assertEquals(callers.won, ["first", "second", "third"]);
 });
 
-Deno.test("LocalQueues take no notice of anybody who leaves without having come", async () => {
-  const bench = new Bench();
-  const { localQueues } = bench;
-  const first = {};
-  localQueues.enter("a", first);
-  localQueues.leave("a", {});
-  assertEquals(localQueues.enter("a", {}), false);
-  const second = bench.caller("second");
-  localQueues.leave("a", {});
-  localQueues.leave("b", first);
-  await runMicrotasks();
-  assertEquals(bench.told, []);
-  localQueues.leave("a", first);
-  await runMicrotasks();
-  localQueues.leave("a", first); // was first before
-  localQueues.leave("a", second);
-  assertEquals([bench.told, localQueues.enter("a", {})], [["second is first"], true]);
+Deno.test("different sets of resources are different locks, in any order of names", async () => {
+  const callers = new Callers();
+  callers.call("a and b", {}, ["a", "b"]);
+  await callers.advance(0);
+  callers.call("c", {}, "c");
+  callers.call("b and a", {}, ["b", "a"]);
+  callers.call("with a prefix", { keyPrefix: "p:" }, ["a", "b"]);
+  await callers.advance(1_000);
+  assertEquals(callers.won, ["a and b", "c", "with a prefix"]);
+  assertEquals(callers.asked(), [3, 3, 3]);
+  callers.call("a", {}, "a"); // has a queue of its own, and learns from the nodes that it is held
+  await callers.advance(1_000);
+  assertEquals(callers.asked(), [5, 5, 5]);
+  await callers.release("a and b");
+  assertEquals(callers.won.slice(3), ["a"]);
+  await callers.release("a");
+  await callers.advance(1_000);
+  assertEquals(callers.won.slice(3), ["a", "b and a"]);
 });
 
-Deno.test("LocalQueues take no notice of a second vacating by the same hold", async () => {
-  const bench = new Bench();
-  const { localQueues } = bench;
-  const held = {};
-  localQueues.enter("a", held);
-  bench.caller("second");
-  bench.caller("third");
-  localQueues.leave("a", held);
-  localQueues.leave("a", held);
-  await runMicrotasks();
-  assertEquals(bench.told, ["second is first"]);
-});
+for (const how of ["tryAcquire()", "acquire() with a waitMs of 0"]) {
+  const attempt = ({ redlock }: Callers) =>
+    how === "tryAcquire()" ? redlock.tryAcquire("a") : redlock.acquire("a", { waitMs: 0 });
 
-Deno.test("LocalQueues let a caller go whose time is over, and the others keep their places", async () => {
-  const bench = new Bench();
-  const first = {};
-  bench.localQueues.enter("a", first);
-  bench.caller("second", 100);
-  bench.caller("third");
-  bench.caller("fourth", 200);
-  await bench.cluster.clock.advance(99);
-  assertEquals(bench.told, []);
-  await bench.cluster.clock.advance(1);
-  assertEquals(bench.told, ["second left"]);
-  await bench.cluster.clock.advance(100);
-  bench.localQueues.leave("a", first);
-  await runMicrotasks();
-  assertEquals(bench.told, ["second left", "fourth left", "third is first"]);
-  assertEquals([bench.cluster.clock.timersAlive, bench.cluster.wheel.size], [0, 0]);
-});
+  Deno.test(`${how} asks at once though others of its client wait, and leaves their order as it is`, async () => {
+    const callers = await held("second");
+    const outcome = await callers.settle(attempt(callers).catch((error) => error));
+    if (how === "tryAcquire()") assertEquals(outcome, undefined);
+    else assertEquals((outcome as LockHeldError).votes.length, 3);
+    assertEquals([callers.asked(), callers.priorities], [[2, 2, 2], ["none", "none"]]);
+    await callers.release("first");
+    assertEquals(callers.won, ["first", "second"]);
+    const waiting = await blocked(["first", "second"]);
+    for (const node of waiting.nodes) node.delete("a"); // and notify nobody
+    const lock = await waiting.settle(attempt(waiting));
+    await waiting.advance(1_000);
+    assertEquals(waiting.won, []);
+    await waiting.settle(lock!.release());
+    await waiting.advance(0);
+    await waiting.release("first");
+    assertEquals(waiting.won, ["first", "second"]);
+  });
 
-Deno.test("LocalQueues let a caller go whose signal aborts, or did before", async () => {
-  const bench = new Bench();
-  bench.localQueues.enter("a", {});
+  Deno.test(`${how} has later calls wait for its lock without asking, and leaves nothing without one`, async () => {
+    const callers = new Callers();
+    callers.occupy();
+    await callers.settle(attempt(callers).catch(() => {}));
+    callers.free();
+    const lock = await callers.settle(attempt(callers));
+    callers.call("second");
+    await callers.advance(100_000);
+    assertEquals([callers.asked(), callers.won], [[2, 2, 2], []]);
+    await callers.settle(lock!.release());
+    await callers.advance(0);
+    assertEquals([callers.asked(), callers.won], [[3, 3, 3], ["second"]]);
+    assertEquals(callers.nodes[0].subscribes, 0);
+  });
+}
+
+// Giving up
+
+Deno.test("a call that gives up leaves the other calls of its client their places", async () => {
+  const callers = await held("second");
   const controller = new AbortController();
   const listeners = countListeners(controller.signal);
-  bench.caller("second", Infinity, AbortSignal.abort());
-  bench.caller("third", Infinity, controller.signal);
-  await runMicrotasks();
-  assertEquals([bench.told, listeners()], [["second left"], 1]);
-  controller.abort();
-  await runMicrotasks();
-  assertEquals([bench.told, listeners()], [["second left", "third left"], 0]);
-  assertEquals(bench.cluster.wheel.size, 0);
+  callers.call("third", { signal: controller.signal });
+  callers.call("fourth", { waitMs: 100 });
+  callers.call("fifth", { signal: AbortSignal.abort(REASON) });
+  callers.call("sixth");
+  await callers.advance(99);
+  assertEquals([...callers.errors.keys()], ["fifth"]);
+  await callers.advance(1);
+  controller.abort(REASON);
+  await callers.advance(0);
+  assertStrictEquals(callers.error("third"), REASON);
+  assertInstanceOf(callers.error("fourth"), LockHeldError);
+  assertStrictEquals(callers.error("fifth"), REASON);
+  assertEquals([callers.asked(), listeners()], [[1, 1, 1], 0]);
+  for (const who of ["first", "second", "sixth"]) await callers.release(who);
+  assertEquals(callers.won, ["first", "second", "sixth"]);
 });
 
-Deno.test("LocalQueues let whoever is first be so, though its signal aborts in the same moment", async () => {
-  for (const order of ["abort first", "vacate first"]) {
-    const bench = new Bench();
-    const first = {};
-    bench.localQueues.enter("a", first);
+for (const order of ["abort, then release", "release, then abort"]) {
+  Deno.test(`a call whose signal aborts as its turn comes passes its turn on: ${order}`, async () => {
+    const callers = await held();
     const controller = new AbortController();
-    const second = bench.caller("second", Infinity, controller.signal);
-    bench.caller("third");
-    const acts = [() => controller.abort(), () => bench.localQueues.leave("a", first)];
-    if (order === "vacate first") acts.reverse();
+    callers.call("second", { signal: controller.signal });
+    callers.call("third");
+    await callers.advance(0);
+    const acts = [() => controller.abort(REASON), () => callers.locks.get("first")!.release()];
+    if (order === "release, then abort") acts.reverse();
     for (const act of acts) act();
-    await runMicrotasks();
-    assertEquals(bench.told, ["second is first"], order);
-    bench.localQueues.leave("a", second);
-    await runMicrotasks();
-    assertEquals(bench.told, ["second is first", "third is first"], order);
-  }
-});
-
-Deno.test("LocalQueues let all callers go when the client closes", async () => {
-  const bench = new Bench();
-  bench.localQueues.enter("a", {});
-  bench.caller("second");
-  bench.caller("third", 1_000);
-  bench.contention.close();
-  assertEquals(bench.cluster.wheel.announceClose(), true);
-  await runMicrotasks();
-  assertEquals(bench.told.toSorted(), ["second left", "third left"]);
-  assertEquals([bench.cluster.clock.timersAlive, bench.cluster.wheel.size], [0, 0]);
-});
-
-Deno.test("LocalQueues keep the process alive while a caller waits", async () => {
-  const bench = new Bench();
-  const first = {};
-  bench.localQueues.enter("a", first);
-  assertEquals(bench.cluster.clock.timers, 0);
-  bench.caller("second");
-  assertEquals(bench.cluster.clock.timersAlive, 1);
-  bench.localQueues.leave("a", first);
-  await runMicrotasks();
-  assertEquals(bench.cluster.clock.timersAlive, 0);
-});
-
-// Those who never ask
-
-Deno.test("LocalQueues remember the last attempt for those who wait behind, until somebody has the lock", () => {
-  const bench = new Bench();
-  const { contention, localQueues } = bench;
-  const first = {};
-  localQueues.enter("a", first);
-  assertEquals(localQueues.get("a")?.latest, undefined);
-  bench.caller("second");
-  const rounds = [bench.round(), bench.round()];
-  for (const round of rounds) contention.recordDenial("a", round);
-  assertStrictEquals(localQueues.get("a")?.latest, rounds[1]);
-  assertEquals([localQueues.get("b")?.latest, localQueues.get("a")?.waiter?.queueLength], [
-    undefined,
-    undefined,
-  ]);
-  localQueues.promote("a", first, {});
-  assertEquals(localQueues.get("a")?.latest, undefined);
-});
-
-Deno.test("LocalQueues remember no attempt where nobody stands in line", () => {
-  const bench = new Bench();
-  bench.contention.recordDenial("a", bench.round());
-  assertEquals(bench.localQueues.get("a")?.latest, undefined);
-});
-
-// How the first waits
-
-Deno.test("LocalQueues have the first wait to be woken, or poll where it wants to or must", () => {
-  const bench = new Bench();
-  bench.localQueues.enter("a", {});
-  assertInstanceOf(
-    bench.contention.waiter("a", ["a"], bench.settings({ notify: false })),
-    PollingWaiter,
-  );
-  assertEquals(bench.cluster.nodes.map(({ subscribes }) => subscribes), [0, 0, 0]);
-  assertInstanceOf(bench.contention.waiter("a", ["a"], bench.settings()), QueuedWaiter);
-  assertEquals(bench.cluster.nodes.map(({ subscribes }) => subscribes), [1, 1, 1]);
-  const deaf = new Bench(({ nodes }) => {
-    for (const node of nodes) Object.assign(node, { subscribe: undefined });
+    await callers.advance(0);
+    assertEquals([callers.errors.get("second"), callers.won], [REASON, ["first", "third"]]);
   });
-  deaf.localQueues.enter("a", {});
-  assertInstanceOf(deaf.contention.waiter("a", ["a"], deaf.settings()), PollingWaiter);
+}
+
+for (const [how, options] of [["whose time is over", { waitMs: 1_500 }], ["that is aborted", {}]]) {
+  Deno.test(`a first call ${how} has the next of its client go on in its place in the nodes' queues`, async () => {
+    const callers = new Callers();
+    const controller = new AbortController();
+    callers.occupy();
+    callers.call("first", { signal: controller.signal, ...options as object });
+    for (const who of ["second", "third"]) callers.call(who);
+    await callers.advance(1_500);
+    const tickets = callers.nodes.map((node) => node.queue());
+    assertEquals(callers.queueLengths, [1, 1, 1]);
+    controller.abort(REASON);
+    await callers.advance(1_000);
+    assertEquals([...callers.errors.keys()], ["first"]);
+    assertEquals(callers.nodes.map((node) => node.queue()), tickets);
+    callers.free();
+    await callers.advance(0);
+    await callers.release("second");
+    assertEquals(callers.won, ["second", "third"]);
+  });
+}
+
+Deno.test("a call that is aborted in its attempt gives back what it won, and the next goes on", async () => {
+  const callers = new Callers();
+  const controller = new AbortController();
+  for (const node of callers.nodes) node.replyMs = 10;
+  callers.call("first", { signal: controller.signal });
+  callers.call("second");
+  await callers.advance(5);
+  controller.abort(REASON);
+  await callers.advance(20);
+  assertEquals([callers.errors.get("first"), callers.won], [REASON, ["second"]]);
 });
 
-Deno.test("LocalQueues have one waiter among all clients for one caller after another", async () => {
-  const bench = new Bench();
-  const { contention, localQueues } = bench;
-  const [first, held] = [{}, {}];
-  localQueues.enter("a", first);
-  const waiter = contention.waiter("a", ["a"], bench.settings());
-  assertInstanceOf(waiter, QueuedWaiter);
-  bench.caller("second");
-  const { ticketId } = waiter;
-  localQueues.leave("a", first);
-  await runMicrotasks();
-  const settings = bench.settings({ ttlMs: 123 });
-  assertStrictEquals(contention.waiter("a", ["a"], settings), waiter);
-  assertEquals([waiter.ticketId, waiter.settings], [ticketId, settings]);
-  localQueues.enter("b", held);
-  assert(contention.waiter("b", ["b"], settings) !== waiter);
+Deno.test("a call whose turn comes only when its time is over still asks once", async () => {
+  const callers = await held();
+  callers.call("second", { waitMs: 100 });
+  await callers.advance(0);
+  callers.clock.block(100);
+  await callers.release("first");
+  assertEquals([callers.won, callers.asked()], [["first", "second"], [2, 2, 2]]);
 });
 
-Deno.test("LocalQueues that are empty leave those on the nodes", async () => {
-  const bench = new Bench();
-  const { contention, localQueues, cluster: { nodes } } = bench;
-  const first = {};
-  localQueues.enter("a", first);
-  const waiter = contention.waiter("a", ["a"], bench.settings()) as QueuedWaiter;
-  await bench.cluster.clock.advance(100);
-  waiter.nextTicket();
-  waiter.onEnqueued(1, { remainingMs: 100, ahead: 0, length: 7 }, 0, 0);
-  assertEquals(localQueues.get("a")?.waiter?.queueLength, 7);
-  localQueues.leave("a", first);
-  assertEquals(nodes.map(({ leaves }) => leaves), Array(3).fill([waiter.ticketId]));
-  assertEquals(localQueues.get("a")?.waiter?.queueLength, undefined);
-  await bench.cluster.clock.advance(30_000);
-  assertEquals(nodes.map(({ unsubscribes }) => unsubscribes), [1, 1, 1]);
+// Locks that end otherwise than by a release
+
+Deno.test("the next call of a client goes on when its lock runs out", async () => {
+  const callers = new Callers({ ttlMs: 1_000 });
+  for (const who of ["first", "second"]) callers.call(who);
+  await callers.advance(900);
+  assertEquals(callers.asked(), [1, 1, 1]);
+  await callers.advance(1_000);
+  assertEquals(callers.won, ["first", "second"]);
 });
 
-Deno.test("LocalQueues expect others only where they were seen to want the same, and enough nodes tell", async () => {
-  const bench = new Bench(({ nodes }) => nodes.forEach((node) => node.subscribeMs = 10));
-  const { contention, localQueues } = bench;
-  const expects = (name: string, options?: RedlockOptions) => {
-    const caller = {};
-    localQueues.enter(name, caller);
-    const waiter = contention.waiterIfContended(name, [name], bench.settings(options));
-    localQueues.leave(name, caller);
-    return waiter !== undefined;
-  };
-  assertEquals(expects("a"), false);
-  const first = {};
-  localQueues.enter("a", first);
-  contention.waiter("a", ["a"], bench.settings());
-  localQueues.leave("a", first);
-  assertEquals(expects("a"), false); // nothing would be heard by now
-  await bench.cluster.clock.advance(10);
-  assertEquals([expects("a"), expects("b")], [true, false]);
-  assertEquals(expects("a", { notify: false }), false);
-  await bench.cluster.clock.advance(30_000);
-  assertEquals(expects("a"), false);
+Deno.test("the next call of a client goes on at once when its lock is lost, whose release then frees nothing", async () => {
+  const callers = await held("second");
+  const first = callers.locks.get("first")!;
+  callers.occupy();
+  assertInstanceOf(await callers.rejection(first.extend()), LockLostError);
+  await callers.advance(1_000);
+  assertEquals(callers.priorities.slice(0, 2), ["none", "none"]);
+  callers.free();
+  await callers.advance(0);
+  assertEquals(callers.won, ["first", "second"]);
+  assertEquals(await callers.settle(first.release()), false);
+  callers.call("third");
+  await callers.advance(1_000);
+  assertEquals(callers.won, ["first", "second"]);
 });
 
-Deno.test("LocalQueues expect others where these wait at the release, for the next alone", async () => {
-  const bench = new Bench();
-  const { contention, localQueues } = bench;
-  const held = {};
-  localQueues.enter("a", held);
-  const second = bench.caller("second");
-  bench.caller("third");
-  localQueues.leave("a", held, true);
-  await runMicrotasks();
-  assertEquals(
-    contention.waiterIfContended("a", ["a"], bench.settings({ notify: false })),
-    undefined,
+Deno.test("the next call of a client goes on when its lock could not be released", async () => {
+  const callers = await held("second");
+  callers.set("fail", 0, 1);
+  assertInstanceOf(
+    await callers.rejection(callers.locks.get("first")!.release()),
+    QuorumError,
   );
-  const [node] = bench.cluster.nodes;
-  assertEquals(node.subscribes, 0);
-  localQueues.leave("a", second);
-  await runMicrotasks();
-  assertEquals([bench.told.at(-1), node.subscribes], ["third is first", 0]);
-  assertEquals(contention.waiterIfContended("a", ["a"], bench.settings()), undefined);
+  callers.set("answer", 0, 1);
+  callers.free();
+  await callers.advance(60_000);
+  assertEquals(callers.won, ["first", "second"]);
 });
 
-Deno.test("LocalQueues have the next line up where others wait at the release, though nobody listens yet", async () => {
-  const bench = new Bench();
-  const held = {};
-  bench.localQueues.enter("a", held);
-  bench.caller("second");
-  bench.localQueues.leave("a", held, true);
-  await runMicrotasks();
-  assertInstanceOf(bench.contention.waiterIfContended("a", ["a"], bench.settings()), QueuedWaiter);
-  assertEquals(bench.cluster.nodes[0].subscribes, 1);
-});
+for (const how of ["lost", "given up"]) {
+  Deno.test(`the next call of a client goes on although the lock is ${how} in the listener that gets it`, async () => {
+    const controller = new AbortController();
+    const callers = new Callers({ ttlMs: 1_000 });
+    const onEvent = ({ type }: RedlockEvent) => {
+      if (type !== "acquired") return;
+      if (how === "lost") callers.clock.advanceSync(1_001);
+      else controller.abort(REASON);
+    };
+    callers.call("first", { onEvent, signal: controller.signal });
+    callers.call("second");
+    await callers.advance(0);
+    assertEquals(callers.won, how === "lost" ? ["first", "second"] : ["second"]);
+    await callers.release("second");
+    callers.call("third");
+    await callers.advance(1_000);
+    assertEquals(callers.won.at(-1), "third");
+  });
+}
 
-Deno.test("LocalQueues that nobody waits in forget that others waited at the release", () => {
-  const bench = new Bench();
-  const { contention, localQueues } = bench;
-  const [held, next] = [{}, {}];
-  localQueues.enter("a", held);
-  localQueues.leave("a", held, true);
-  localQueues.enter("a", next);
-  assertEquals(contention.waiterIfContended("a", ["a"], bench.settings()), undefined);
-  assertEquals(bench.cluster.nodes[0].subscribes, 0);
+// Closing
+
+Deno.test("close() ends every call that waits, wherever it is, asks no node for what it freed, and leaves no timer", async () => {
+  const callers = await blocked(["head", "behind"]);
+  callers.call("other lock", {}, "b");
+  await callers.advance(0);
+  const controller = new AbortController();
+  callers.call("behind a lock", {}, "b");
+  callers.call("with an end", { waitMs: 5_000 }, "b");
+  callers.call("aborted", { signal: controller.signal }, "b");
+  await callers.advance(10);
+  const asked = callers.asked();
+  const closing = callers.redlock.close();
+  controller.abort(REASON);
+  await callers.settle(closing);
+  await callers.advance(0);
+  for (const who of ["head", "behind", "behind a lock", "with an end"]) {
+    assertInstanceOf(callers.error(who), RedlockError);
+    assertEquals(callers.error<RedlockError>(who).code, "CLOSED", who);
+  }
+  assertStrictEquals(callers.error("aborted"), REASON);
+  assertEquals([callers.won, callers.asked()], [["other lock"], asked]);
+  assert(!callers.locks.get("other lock")!.held);
+  assertEquals(callers.holders("b"), [undefined, undefined, undefined]);
+  assertEquals([callers.clock.timers, callers.wheel.size], [0, 0]);
 });

@@ -1,27 +1,11 @@
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertGreater, assertLess } from "@std/assert";
 import fc from "fast-check";
 import { backoffMs } from "../../../src/waiting/polling.ts";
+import { Callers } from "../../support/callers.ts";
 
 const SEED = 1_024;
 
-Deno.test("backoffMs() doubles its limit with each attempt", () => {
-  const limits = [0, 1, 2, 3].map((attempt) => backoffMs(attempt, 100, 10_000, 1));
-  assertEquals(limits, [100, 200, 400, 800]);
-});
-
-Deno.test("backoffMs() stays below its highest limit", () => {
-  assertEquals([4, 5, 6].map((attempt) => backoffMs(attempt, 100, 2_000, 1)), [
-    1_600,
-    2_000,
-    2_000,
-  ]);
-});
-
-Deno.test("backoffMs() draws from the whole range down to 0", () => {
-  assertEquals([0, 0.25, 0.5].map((fraction) => backoffMs(1, 100, 2_000, fraction)), [0, 50, 100]);
-});
-
-Deno.test("backoffMs() is a number within its limits for any attempt", () => {
+Deno.test("backoffMs() draws from a range that doubles with each attempt, up to its highest limit", () => {
   fc.assert(
     fc.property(
       fc.oneof(fc.nat(2_000), fc.constantFrom(1_023, 1_024, 1e9)),
@@ -30,9 +14,35 @@ Deno.test("backoffMs() is a number within its limits for any attempt", () => {
       fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
       (attempt, baseMs, maxMs, fraction) => {
         const delayMs = backoffMs(attempt, baseMs, maxMs, fraction);
-        assert(delayMs >= 0 && delayMs <= maxMs, `${delayMs}`);
+        const limitMs = backoffMs(attempt, baseMs, maxMs, 1);
+        assert(delayMs >= 0 && delayMs <= limitMs && limitMs <= maxMs, `${delayMs}`);
+        const nextMs = backoffMs(attempt + 1, baseMs, maxMs, 1);
+        assert(nextMs === Math.min(maxMs, 2 * limitMs) || attempt >= 32, `${nextMs}`);
+        assertEquals(backoffMs(attempt, baseMs, maxMs, 0), 0);
       },
     ),
     { seed: SEED, numRuns: 1_000 },
   );
+  assertEquals([0, 1, 2].map((attempt) => backoffMs(attempt, 100, 250, 0.5)), [50, 100, 125]);
+});
+
+Deno.test("a call that polls asks after delays that grow up to retryDelayMaxMs and differ between clients, and no longer than it may wait", async () => {
+  const firstMs = new Set<number>();
+  for (const fraction of [0.1, 0.5, 0.99]) {
+    const options = { notify: false, retryDelayMs: 100, retryDelayMaxMs: 1_000, waitMs: 5_500 };
+    const callers = new Callers(options, 1);
+    callers.fraction = fraction;
+    callers.occupy();
+    callers.call("first");
+    const startMs = callers.nowMs;
+    await callers.advance(10_000);
+    const asksMs = callers.asksMs(startMs);
+    const delaysMs = asksMs.slice(1, -1).map((askMs, index) => askMs - asksMs[index]);
+    assertEquals(delaysMs, delaysMs.toSorted((one, other) => one - other));
+    assertGreater(delaysMs.at(-1)!, 0.99 * fraction * 1_000);
+    for (const delayMs of delaysMs) assertLess(delayMs, 1_000);
+    assertEquals([asksMs.at(-1), callers.errors.size], [5_500, 1]);
+    firstMs.add(delaysMs[0]);
+  }
+  assertEquals(firstMs.size, 3);
 });

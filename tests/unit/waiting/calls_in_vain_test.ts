@@ -1,0 +1,100 @@
+import { assert, assertEquals, assertInstanceOf } from "@std/assert";
+import { LockHeldError, QuorumError } from "../../../src/errors.ts";
+import { blocked, Callers, held } from "../../support/callers.ts";
+
+// Errors of calls whose turn never came
+
+Deno.test("a call that waited in vain for its own client's lock has no votes", async () => {
+  const callers = await held();
+  callers.call("second", { waitMs: 100 });
+  await callers.advance(100);
+  const error = callers.error<LockHeldError>("second");
+  assertEquals(
+    error.message,
+    'Cannot acquire lock "a": this client itself has held it for 100 ms, and locks are not reentrant; waited 100 ms',
+  );
+  assertEquals([error.votes, error.cause, error.waiters], [[], undefined, undefined]);
+  const denied = callers.events.at(-1);
+  assert(denied?.type === "denied");
+  assertEquals([denied.reason, denied.attempts, denied.elapsedMs], ["held", 0, 100]);
+});
+
+Deno.test("a call that waited in vain for other calls of its client has the votes of their last attempt", async () => {
+  const callers = await blocked();
+  callers.call("second", { waitMs: 100 });
+  await callers.advance(100);
+  const error = callers.error<LockHeldError>("second");
+  assertInstanceOf(error, LockHeldError);
+  assertEquals(
+    error.message,
+    'Cannot acquire lock "a": someone else holds it; waited 100 ms; its key has no TTL, so no lock library set it; 0 of 3 nodes granted it, 3 denied, 2 are needed',
+  );
+  assertEquals(error.votes.map(({ outcome }) => outcome), ["denied", "denied", "denied"]);
+  assertEquals(callers.asked(), [2, 2, 2]);
+  callers.free();
+  await callers.advance(0);
+  callers.call("third", { waitMs: 100 }); // behind a lock, and not behind those attempts
+  await callers.advance(100);
+  assertEquals([callers.won, callers.error<LockHeldError>("third").votes], [["first"], []]);
+});
+
+Deno.test("a call that waited in vain says so if the last attempt of its client was not answered", async () => {
+  const callers = new Callers({ retryDelayMs: 10_000 });
+  callers.set("fail", 0, 1);
+  callers.fraction = 0.99;
+  callers.call("first");
+  callers.call("second", { waitMs: 100 });
+  await callers.advance(100);
+  const error = callers.error<QuorumError>("second");
+  assertInstanceOf(error, QuorumError);
+  assertEquals(
+    error.message,
+    'Cannot acquire lock "a": 1 of 3 nodes granted it, 2 failed, 2 are needed; first error: node0 is down',
+  );
+  assertInstanceOf(error.cause, AggregateError);
+  const denied = callers.events.at(-1);
+  assert(denied?.type === "denied");
+  assertEquals([denied.reason, denied.attempts], ["no-quorum", 0]);
+});
+
+Deno.test("LockHeldError.waiters is the length of the longest queue that a node reported last, and missing for a call that polls", async () => {
+  const callers = new Callers();
+  callers.occupy();
+  for (const node of callers.nodes) node.enqueue("a", "other:1");
+  callers.nodes[1].enqueue("a", "other:2");
+  callers.call("first", { waitMs: 500 });
+  callers.call("second", { waitMs: 400 });
+  await callers.advance(500);
+  for (const who of ["first", "second"]) {
+    assertEquals(callers.error<LockHeldError>(who).waiters, 3, who);
+  }
+  callers.call("polls", { waitMs: 500, notify: false });
+  await callers.advance(500);
+  assertEquals(callers.error<LockHeldError>("polls").waiters, undefined);
+});
+
+// Events
+
+Deno.test("a call reports that a node notified it, and how long it had waited", async () => {
+  const callers = await blocked(["first", "second"]);
+  assertEquals(callers.eventTypes, ["attempt", "attempt"]);
+  callers.free();
+  await callers.advance(0);
+  assertEquals(callers.events[2] as unknown, {
+    type: "woken",
+    resources: ["a"],
+    elapsedMs: 1_000,
+  });
+  assertEquals(callers.eventTypes.slice(2), ["woken", "attempt", "acquired"]);
+});
+
+Deno.test("a call reports no notification if it polls, if a key ran out, or when its turn comes", async () => {
+  const callers = new Callers();
+  callers.occupy("a", 500);
+  callers.call("first");
+  callers.call("second");
+  await callers.advance(1_000);
+  await callers.release("first");
+  assertEquals(callers.won, ["first", "second"]);
+  assert(!callers.eventTypes.includes("woken"));
+});

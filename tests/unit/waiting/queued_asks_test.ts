@@ -1,0 +1,212 @@
+import { assert, assertEquals, assertGreater, assertLess, assertLessOrEqual } from "@std/assert";
+import type { RedlockOptions } from "../../../src/options.ts";
+import { quorumSize } from "../../../src/quorum/quorum.ts";
+import { blocked, Callers } from "../../support/callers.ts";
+import { runMicrotasks } from "../../support/fake_clock.ts";
+import type { KeyspaceNode } from "../../support/keyspace_node.ts";
+
+/** The constants of which these tests say no more than what they promise. */
+const PATIENCE_MS = 50;
+const STAGGER_MS = 20;
+const IDLE_MS_MAX = 60_000;
+
+/** Tickets of other clients. */
+function others(count: number): string[] {
+  return Array.from({ length: count }, (_, index) => `other:${index}`);
+}
+
+// Notified
+
+for (const nodeCount of [1, 2, 3, 5]) {
+  Deno.test(`a call on ${nodeCount} nodes asks at once when the first of them notifies it, and keeps to the order`, async () => {
+    const callers = await blocked(["first"], {}, nodeCount, (nodes) => {
+      for (const node of nodes) node.replyMs = 10;
+    });
+    const [waitedMs, priority] = await callers.asksAfter(() => {
+      for (const node of callers.nodes.slice(0, -1)) node.delete("a"); // and notify nobody
+      callers.nodes.at(-1)!.free();
+    });
+    assertEquals([waitedMs, priority, callers.won], [0, "in-order", ["first"]]);
+    assertEquals(callers.nodes.map((node) => node.queue()), Array(nodeCount).fill([]));
+  });
+
+  Deno.test(`a call on ${nodeCount} nodes that was notified in vain asks once a quorum has notified it, or a round trip later`, async () => {
+    const callers = await blocked(["first"], {}, nodeCount, (nodes) => {
+      for (const node of nodes) node.replyMs = 10;
+    });
+    const quorum = quorumSize(nodeCount);
+    const { nodes } = callers;
+    const [first] = await callers.asksAfter(() => callers.notify([nodes[0]]), 100);
+    const asked = callers.asked()[0];
+    for (let number = 0; number < quorum; number++) {
+      assertEquals([first, callers.asked()[0]], [0, asked]);
+      callers.notify([nodes[number], nodes[number]]); // the same one twice counts once
+      await runMicrotasks();
+    }
+    assertEquals(callers.asked()[0], asked + 1);
+    await callers.advance(100);
+    if (quorum === 1) return;
+    const [waitedMs = NaN] = await callers.asksAfter(() => callers.notify([nodes[1]]), 100);
+    assert(waitedMs >= 5 && waitedMs <= 15, `${waitedMs} ms for round trips of 10`);
+  });
+}
+
+Deno.test("a call that is notified while it asks asks again at once", async () => {
+  const callers = new Callers();
+  for (const node of callers.nodes) node.replyMs = 10;
+  callers.occupy();
+  callers.call("first");
+  await callers.advance(15);
+  assertEquals(callers.asksMs(callers.nowMs), [-15, -5]);
+  const [waitedMs] = await callers.asksAfter(() => callers.notify([callers.nodes[2]]), 100);
+  assertEquals(waitedMs, 5); // as soon as it is denied
+});
+
+Deno.test("a call takes no notice of notifications for tickets that are not its own, or have left", async () => {
+  const callers = await blocked(["first"]);
+  const [id] = callers.ticket.split(":");
+  const [waitedMs] = await callers.asksAfter(() => {
+    for (const ticketId of [`${id}:zz`, "other:2", ""]) callers.nodes[1].notify(ticketId);
+  });
+  assertEquals([waitedMs, callers.nodes[1].leaves], [undefined, []]);
+});
+
+// The first in the queue that does not use its turn
+
+Deno.test("a ticket that is notified again and again, but is never the first on a quorum, overtakes after a patience", async () => {
+  const callers = new Callers({}, 2);
+  const [one, other] = callers.nodes;
+  other.enqueue("a", "other:1");
+  callers.occupy();
+  callers.call("first");
+  await callers.advance(10);
+  for (const node of callers.nodes) node.delete("a");
+  const startMs = callers.nowMs;
+  while (callers.won.length === 0 && callers.nowMs - startMs < 1_000) {
+    callers.notify([one]);
+    await callers.advance(10);
+  }
+  assertLessOrEqual(callers.nowMs - startMs, PATIENCE_MS + 30);
+  assertEquals(callers.priorities.at(-1), "overdue");
+});
+
+for (const replyMs of [0, 4, 40]) {
+  Deno.test(`a call overtakes the first in the queue that was notified before it, after a patience and no sooner: replies take ${replyMs} ms`, async () => {
+    const callers = await blocked(["first"], {}, 3, (nodes) => {
+      for (const node of nodes) {
+        node.enqueue("a", "stuck:1");
+        node.replyMs = replyMs;
+      }
+    });
+    const [waitedMs = NaN, priority] = await callers.asksAfter(() => callers.free());
+    const patienceMs = Math.max(PATIENCE_MS, 10 * replyMs);
+    assert(waitedMs >= patienceMs && waitedMs <= patienceMs + 2, `${waitedMs}, ${patienceMs}`);
+    assertEquals([priority, callers.won, callers.queueLengths], ["overdue", ["first"], [0, 0, 0]]);
+  });
+}
+
+for (const [taken, waitedMs] of [[1, 100 + PATIENCE_MS], [2, undefined], [3, undefined]]) {
+  Deno.test(`a call ${waitedMs ? "overtakes" : "leaves alone"} a first in the queue of which ${taken} of 3 nodes say that it has the key`, async () => {
+    const callers = await blocked(["first"]);
+    const { nodes, clock } = callers;
+    const [actualMs] = await callers.asksAfter(() => {
+      clock.setTimer(() => callers.notify(nodes, "next"), 100);
+      clock.setTimer(() => callers.notify(nodes.slice(0, taken), "taken"), 110);
+    });
+    assertEquals(actualMs, waitedMs);
+  });
+}
+
+Deno.test("a call is patient again with each release, and not with one that a slow node reports late", async () => {
+  const callers = await blocked(["first"]);
+  const { nodes, clock } = callers;
+  const [waitedMs, priority] = await callers.asksAfter(() => {
+    clock.setTimer(() => callers.notify(nodes.slice(0, 2), "next"), 100);
+    clock.setTimer(() => callers.notify(nodes.slice(0, 2), "taken"), 110);
+    clock.setTimer(() => callers.notify([nodes[2]], "next"), 120);
+    clock.setTimer(() => callers.notify(nodes, "next"), 1_000);
+  });
+  assertEquals([waitedMs, priority], [1_000 + PATIENCE_MS, "overdue"]);
+});
+
+for (const ahead of [1, 2, 5]) {
+  Deno.test(`a call that finds the key free and ${ahead} tickets ahead overtakes the first, with a little more patience for more of them`, async () => {
+    const callers = await blocked(["first"], {}, 3, (nodes) => {
+      for (const node of nodes) node.enqueue("a", ...others(ahead));
+    });
+    for (const node of callers.nodes) node.delete("a"); // and notify nobody
+    const startMs = callers.nowMs;
+    callers.notify([callers.nodes[0]]);
+    await callers.advance(10_000);
+    const [found, overtook, ...rest] = callers.asksMs(startMs).slice(2);
+    const patienceMs = PATIENCE_MS + STAGGER_MS * (ahead - 1);
+    assert(overtook >= patienceMs && overtook <= patienceMs + 2, `${overtook}`);
+    assertEquals([found, rest, callers.priorities.at(-1)], [0, [], "overdue"]);
+    assertEquals([callers.won, callers.nodes[0].queue()], [["first"], others(ahead).slice(1)]);
+  });
+}
+
+// Keys that expire, and idleness
+
+for (const ahead of [0, 1, 7]) {
+  Deno.test(`a call asks when a quorum of the keys has expired, a little later for each of the ${ahead} tickets ahead`, async () => {
+    const callers = new Callers({}, 5);
+    callers.nodes.forEach((node, index) => {
+      node.set("a", "other", [300, 500, 700, 900, Infinity][index]);
+      node.enqueue("a", ...others(ahead));
+    });
+    callers.call("first");
+    const startMs = callers.nowMs;
+    await callers.advance(1_000);
+    const laterMs = callers.asksMs(startMs)[2] - 700 - STAGGER_MS * ahead;
+    assert(laterMs >= 0 && laterMs <= 2, `${laterMs} ms after the quorum expired`);
+  });
+}
+
+/** The times between the asks of a call, from the one on with which it joined the queues. */
+async function waitsMs(
+  forMs: number,
+  options: RedlockOptions,
+  prepare: (nodes: KeyspaceNode[]) => void,
+  fraction = 0.5,
+): Promise<number[]> {
+  const callers = new Callers(options);
+  callers.fraction = fraction;
+  callers.occupy();
+  prepare(callers.nodes);
+  callers.call("first");
+  await callers.advance(forMs);
+  const asksMs = callers.asksMs().slice(1);
+  return asksMs.slice(1).map((askMs, index) => askMs - asksMs[index]);
+}
+
+Deno.test("a call to which nothing happens asks ever more rarely, one further behind more rarely still, and never later than a minute", async () => {
+  let before = 0;
+  for (const ahead of [0, 1, 4]) {
+    const waits = await waitsMs(600_000, { retryDelayMaxMs: 2_000 }, (nodes) => {
+      for (const node of nodes) node.enqueue("a", ...others(ahead));
+    });
+    assert(waits[0] >= 1_000 * (1 + ahead) && waits[0] <= 2_000 * (1 + ahead), `${waits}`);
+    assertGreater(waits[1], 1.9 * waits[0]);
+    assertEquals(waits, waits.toSorted((one, other) => one - other));
+    assertGreater(waits.at(-1)!, IDLE_MS_MAX / 2);
+    assertLessOrEqual(waits.at(-1)!, IDLE_MS_MAX);
+    assertGreater(waits[0], before);
+    before = waits[0];
+  }
+});
+
+Deno.test("a call that a minority grants does not wake itself, and asks soon, then ever more rarely, at moments that differ", async () => {
+  const firstMs = new Set<number>();
+  for (const fraction of [0, 0.5, 0.99]) {
+    const waits = await waitsMs(20_000, {}, (nodes) => {
+      nodes[0].delete("a");
+      for (const node of nodes) node.replyMs = 5;
+    }, fraction);
+    assertLessOrEqual(waits[0], 4 * 10 * 1.5);
+    for (const index of [1, 2, 3]) assertGreater(waits[index], 2 * waits[index - 1]);
+    assertLess(waits.length, 10);
+    firstMs.add(waits[0]);
+  }
+  assertEquals(firstMs.size, 3);
+});

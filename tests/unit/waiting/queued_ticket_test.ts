@@ -1,0 +1,210 @@
+import { assert, assertEquals, assertGreater } from "@std/assert";
+import { blocked, Callers, held } from "../../support/callers.ts";
+import type { KeyspaceNode } from "../../support/keyspace_node.ts";
+
+// Its ticket
+
+Deno.test("a call asks without a ticket until a node is subscribed, and with one of its client's from then on", async () => {
+  const slow = (nodes: KeyspaceNode[]) => nodes.forEach((node) => node.subscribeMs = Infinity);
+  const callers = await blocked(["first"], {}, 3, slow);
+  assert(callers.priorities.every((priority) => priority === "none"));
+  callers.nodes[0].confirm();
+  await callers.advance(10_000);
+  assertEquals([callers.priorities.at(-1), callers.queueLengths], ["in-order", [1, 0, 0]]);
+  const [id, number] = callers.ticket.split(":");
+  assertEquals([id.length, number], [20, "1"]);
+  assert(callers.values.some((value) => value.startsWith(id)));
+  for (const node of callers.nodes) node.cut();
+  const asked = callers.priorities.length;
+  await callers.advance(10_000);
+  assertGreater(callers.priorities.length, asked);
+  assertEquals(new Set(callers.priorities.slice(asked)), new Set(["in-order"]));
+});
+
+Deno.test("a ticket has as its score when its call joined, by the median of the nodes' clocks, and keeps it", async () => {
+  const callers = new Callers({}, 3, (nodes) => {
+    nodes.forEach((node, index) => node.aheadMs = [60_000, 5_000, -3_600_000][index]);
+  });
+  callers.occupy();
+  callers.call("first");
+  const joinedMs = callers.clock.wallMs() + 5_000;
+  await callers.advance(1_000);
+  await callers.asksAfter(() => callers.notify(callers.nodes));
+  assertEquals(callers.nodes[1].score(callers.ticket), joinedMs * 1_000);
+});
+
+Deno.test("a ticket whose score a quorum of nodes did not take asks with one that they have the next time", async () => {
+  const callers = new Callers({}, 5);
+  const { nodes } = callers;
+  callers.occupy();
+  const lateUs = (callers.clock.wallMs() + 1_000) * 1_000; // too late to be passed by a new ticket
+  nodes.slice(2).forEach((node, index) => {
+    node.enqueue("a", "other:1");
+    node.raise("a", "other:1", lateUs + index);
+  });
+  callers.call("first");
+  await callers.advance(10);
+  const scores = () => nodes.map((node) => node.score(callers.ticket));
+  assertEquals(new Set(scores()).size, 4); // one of two nodes, three of three
+  await callers.advance(1_000); // no node takes a score that is far ahead of its clock
+  await callers.asksAfter(() => callers.notify(nodes));
+  const [first, second, third, , fifth] = scores();
+  assertEquals([first, second, third], Array(3).fill(lateUs + 1));
+  assertGreater(fifth, third);
+});
+
+/** A call whose ticket is the first on one of two nodes, and behind another's on the other, which is stuck. */
+async function split(): Promise<Callers> {
+  const callers = await blocked(["first"], {}, 2);
+  const [, other] = callers.nodes;
+  other.drop("a", callers.ticket);
+  other.enqueue("a", "other:1");
+  other.raise("a", "other:1", (callers.clock.wallMs() + 200) * 1_000); // too late to be passed
+  for (const node of callers.nodes) node.delete("a");
+  return callers;
+}
+
+Deno.test("a ticket that is the first on some nodes alone agrees with them on a score, even if they grant", async () => {
+  const callers = await split();
+  const { ticket, nodes: [one, other] } = callers;
+  const score = one.score(ticket);
+  callers.notify([one]); // it grants, and the other puts the ticket behind
+  await callers.advance(40);
+  assertEquals([callers.won, callers.queueLengths], [[], [1, 2]]);
+  assertGreater(one.score(ticket), score);
+  assertEquals(one.score(ticket), other.score(ticket));
+});
+
+for (const what of ["one node cannot notify it", "one node's grants come late"]) {
+  Deno.test(`a ticket that is the first on some nodes alone overtakes a first that is stuck, although ${what}`, async () => {
+    const callers = await split();
+    const [one, other] = callers.nodes;
+    if (what === "one node cannot notify it") one.cut();
+    else one.replyMs = 20; // the denial of the other decides
+    callers.notify([other]);
+    await callers.advance(5_000);
+    assertEquals([callers.won, callers.priorities.at(-1)], [["first"], "overdue"]);
+  });
+}
+
+// Before and after the lock
+
+Deno.test("a call joins the queues with its first attempt if the lock was contended lately", async () => {
+  const callers = await blocked(["first"]);
+  callers.free();
+  await callers.advance(0);
+  await callers.release("first");
+  callers.call("second");
+  await callers.advance(0);
+  assertEquals(callers.priorities, ["none", "in-order", "in-order", "in-order"]);
+  await callers.release("second");
+  callers.call("polls", { notify: false });
+  callers.call("other", {}, "b");
+  await callers.advance(0);
+  assertEquals(callers.priorities.slice(4), ["none", "none"]);
+  await callers.release("polls");
+  await callers.advance(30_000);
+  callers.call("third");
+  await callers.advance(0);
+  assertEquals([callers.won.at(-1), callers.priorities.at(-1)], ["third", "none"]);
+});
+
+Deno.test("a call joins the queues with its first attempt if others wait at its client's release, and the next call does not", async () => {
+  for (const notified of [true, false]) {
+    const callers = await held();
+    callers.call("second", { notify: notified });
+    callers.call("third");
+    for (const node of callers.nodes) node.enqueue("a", "other:1");
+    await callers.advance(0);
+    await callers.release("first");
+    for (const node of callers.nodes) assertEquals(node.messages[0], "other:1");
+    await callers.advance(1_000); // whoever was notified does not use its turn
+    assertEquals(callers.won, ["first", "second"]);
+    assertEquals(callers.priorities[1], notified ? "in-order" : "none");
+    for (const node of callers.nodes) node.drop("a", "other:1");
+    await callers.release("second");
+    assertEquals([callers.won.at(-1), callers.priorities.at(-1)], [
+      "third",
+      notified ? "in-order" : "none",
+    ]);
+  }
+});
+
+/** A client whose first call has won on two nodes, and is in the queue on the third, where somebody else has the key. */
+async function queuedOnOne(): Promise<Callers> {
+  const callers = await blocked(["first"]);
+  for (const node of callers.nodes.slice(0, 2)) node.free();
+  await callers.advance(0);
+  assertEquals([callers.won, callers.queueLengths], [["first"], [0, 0, 1]]);
+  return callers;
+}
+
+Deno.test("a client that has the lock takes no notice of a late notification, and its release notifies the next", async () => {
+  const callers = await queuedOnOne();
+  const [, , node] = callers.nodes;
+  node.enqueue("a", "other:1");
+  const { ticket } = callers;
+  const asked = callers.asked();
+  node.free();
+  await callers.advance(10_000);
+  assertEquals([node.leaves, node.messages], [[], [ticket, "other:1+"]]);
+  assertEquals([callers.asked(), node.queue()], [asked, [ticket, "other:1"]]);
+  await callers.release("first");
+  assertEquals([node.queue(), node.messages.at(-1)], [["other:1"], "other:1"]);
+});
+
+Deno.test("a client leaves the queues with its lock where it still was, and its next call joins behind all who wait", async () => {
+  const callers = await queuedOnOne();
+  const [, , node] = callers.nodes;
+  const { ticket } = callers;
+  const score = node.score(ticket);
+  node.enqueue("a", "other:1");
+  callers.call("second");
+  await callers.release("first");
+  assertEquals(callers.won, ["first", "second"]);
+  const [first, second, ...rest] = node.queue();
+  assertEquals([first, second === ticket, rest], ["other:1", false, []]);
+  assertGreater(node.score(second), score);
+  await callers.release("second");
+  assertEquals(node.queue(), ["other:1"]);
+});
+
+Deno.test("the release of a lock that was lost leaves the queues alone, because the ticket is another call's", async () => {
+  const callers = await blocked(["first"]);
+  callers.free();
+  await callers.advance(0);
+  const lock = callers.locks.get("first")!;
+  callers.call("second");
+  callers.forget();
+  callers.occupy();
+  await callers.rejection(lock.extend());
+  await callers.advance(1_000);
+  const queues = callers.nodes.map((node) => node.queue());
+  assertEquals(callers.queueLengths, [1, 1, 1]);
+  assertEquals(await callers.settle(lock.release()), false);
+  assertEquals(callers.nodes.map((node) => node.queue()), queues);
+});
+
+Deno.test("the last call that gives up leaves the queues on every node that may have its ticket, and a call in none leaves none", async () => {
+  for (const waits of ["first", "first and second"]) {
+    const callers = new Callers({ waitMs: 500 }, 4);
+    const [, slow, cut, lacking] = callers.nodes;
+    callers.occupy();
+    Object.assign(lacking, { leaveQueue: undefined });
+    callers.call("first");
+    if (waits !== "first") callers.call("second", { waitMs: 5_000 });
+    await callers.advance(100);
+    const { ticket } = callers;
+    slow.replyMs = 10_000;
+    cut.cut();
+    await callers.advance(3_000);
+    const leaves = callers.nodes.map((node) => node.leaves);
+    if (waits !== "first") assertEquals([callers.errors.size, leaves], [1, [[], [], [], []]]);
+    await callers.advance(5_000);
+    assertEquals(leaves, [[ticket], [ticket], [ticket], []]);
+    assertEquals(callers.queueLengths, [0, 0, 0, 1]);
+  }
+  const polling = await blocked(["first"], { waitMs: 500, notify: false });
+  assertEquals(polling.errors.size, 1);
+  assertEquals(polling.nodes.map(({ leaves }) => leaves), [[], [], []]);
+});
