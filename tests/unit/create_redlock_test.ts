@@ -18,6 +18,11 @@ function refusal(addresses: unknown, options?: unknown): Error {
   ) as Error;
 }
 
+/** As many addresses of different servers. */
+function addressesOf(count: number): string[] {
+  return Array.from({ length: count }, (_, index) => `redis://h${index}`);
+}
+
 // Addresses
 
 for (const addresses of [[], undefined, null, "redis://h", new Set(["redis://h"]), {}]) {
@@ -28,19 +33,14 @@ for (const addresses of [[], undefined, null, "redis://h", new Set(["redis://h"]
   });
 }
 
-Deno.test("createRedlock() refuses more servers than there are seats", () => {
-  const addresses = Array.from({ length: NODES_MAX + 1 }, (_, index) => `redis://h${index}`);
-  const error = refusal(addresses);
+Deno.test("createRedlock() takes 31 servers and asks each, and refuses one more", async () => {
+  const error = refusal(addressesOf(NODES_MAX + 1));
   assertInstanceOf(error, RangeError);
   assertEquals(
     error.message,
     `${CREATE} 'addresses' must have at most 31 elements: current value is 32`,
   );
-});
-
-Deno.test("createRedlock() takes as many servers as there are seats, and asks each", async () => {
-  const addresses = Array.from({ length: NODES_MAX }, (_, index) => `redis://h${index}`);
-  const { redlock, network } = create(addresses, { waitMs: 0 });
+  const { redlock, network } = create(addressesOf(NODES_MAX), { waitMs: 0 });
   const acquiring = redlock.acquire("a");
   await runMicrotasks();
   assertEquals(network.targets.length, NODES_MAX);
@@ -56,17 +56,12 @@ Deno.test("createRedlock() takes as many servers as there are seats, and asks ea
 
 for (
   const [first, second, name] of [
-    ["redis://h", "redis://h", "redis://h:6379"],
-    ["redis://h", "redis://h:6379", "redis://h:6379"],
     ["redis://h", "redis://h:6379/", "redis://h:6379"],
     ["redis://h", "redis://H", "redis://h:6379"],
     ["redis://h", "redis://%68", "redis://h:6379"],
-    ["redis://h", "redis://h/1", "redis://h:6379/1"],
     ["redis://h/2", "redis://h/3", "redis://h:6379/3"],
     ["redis://h", "rediss://h", "rediss://h:6379"],
-    ["rediss://h/1", "redis://h", "redis://h:6379"],
-    ["redis://h", "redis://user:hunter2@h", "redis://h:6379"],
-    ["redis://:hunter2@h", "redis://:hunter3@h", "redis://h:6379"],
+    ["redis://:hunter2@h", "redis://user:hunter3@h", "redis://h:6379"],
     ["redis://[::1]", "redis://[0:0:0:0:0:0:0:1]/4", "redis://[::1]:6379/4"],
     ["redis+unix:///r.sock", "redis+unix:///r.sock?db=1", "redis+unix:///r.sock?db=1"],
   ] as const
@@ -82,91 +77,58 @@ for (
 }
 
 Deno.test("createRedlock() takes several servers of one host by their ports, and sockets by their paths", async () => {
-  const { redlock } = create([
-    "redis://h",
-    "redis://h:6380",
-    new URL("redis://h:6381"),
-    "redis+unix:///a.sock",
-    "redis+unix:///b.sock",
-  ]);
+  const ports = ["redis://h", "redis://h:6380", new URL("redis://h:6381")];
+  const { redlock } = create([...ports, "redis+unix:///a.sock", "redis+unix:///b.sock"]);
   await redlock.close();
 });
 
-const SCHEMES = "its scheme must be 'redis', 'rediss', 'valkey', 'valkeys' or 'redis+unix'";
-const NO_SCHEME = "its scheme is missing: it must begin with 'redis://'";
-
-for (
-  const [address, shown, reason] of [
-    ["http://user:hunter2@h", "http://h", `${SCHEMES}: current value is 'http'`],
-    ["user:hunter2@h", "h", NO_SCHEME],
-    ["redis://user:hunter2@h:port", "redis://h", "its port must be an integer from 1 to 65535"],
-    ["redis://user:hunter2@h:0", "redis://h:0", "its port must be an integer from 1 to 65535"],
-    [
-      "redis://user:hunter#2@h",
-      "redis://h",
-      "its credentials must be percent-encoded: they contain '#'",
-    ],
-    ["", "addresses[1]", NO_SCHEME],
-    [6379, "addresses[1]", "it must be a string or a URL: current type is 'number'"],
-    [undefined, "addresses[1]", "it must be a string or a URL: current type is 'undefined'"],
-  ] as const
-) {
-  Deno.test(`createRedlock() refuses the address ${Deno.inspect(address)}, and shows no password`, () => {
+Deno.test("createRedlock() refuses what is no address, names its place, and shows no password", () => {
+  for (
+    const [address, shown, reason] of [
+      [
+        "redis://user:hunter2@h:0",
+        "redis://h:0",
+        "its port must be an integer from 1 to 65535",
+      ],
+      ["", "addresses[1]", "its scheme is missing: it must begin with 'redis://'"],
+      [6379, "addresses[1]", "it must be a string or a URL: current type is 'number'"],
+      [undefined, "addresses[1]", "it must be a string or a URL: current type is 'undefined'"],
+    ] as const
+  ) {
     const error = refusal(["redis://good", address]);
     assertInstanceOf(error, TypeError);
     assertEquals(error.message, `Cannot use Redis address ${shown} as ${reason}`);
     assertEquals(Deno.inspect(error, { depth: 10 }).includes("hunter"), false);
-  });
-}
+  }
+});
 
 // Options
 
-const LOCK_OPTIONS = "ttlMs, waitMs, signal, nodeTimeoutMs, driftFactor, retryDelayMs, " +
+const OPTIONS = "ttlMs, waitMs, signal, nodeTimeoutMs, driftFactor, retryDelayMs, " +
   "retryDelayMaxMs, notify, fencing, tokenSource, autoExtend, extensionsMax, keyPrefix, " +
-  "restartGuardMs, cooldownMs, onEvent";
-const ALL_OPTIONS = `${LOCK_OPTIONS}, connectTimeoutMs, tls, clientName, connect`;
+  "restartGuardMs, cooldownMs, onEvent, connectTimeoutMs, tls, clientName, connect";
 const POSITIVE = "must be a finite number greater than 0: current value is";
 
 for (
   const [options, Class, message] of [
     [{ connectTimeoutMs: 0 }, RangeError, `${CONNECT} 'connectTimeoutMs' ${POSITIVE} 0`],
-    [{ connectTimeoutMs: -1 }, RangeError, `${CONNECT} 'connectTimeoutMs' ${POSITIVE} -1`],
-    [
-      { connectTimeoutMs: Infinity },
-      RangeError,
-      `${CONNECT} 'connectTimeoutMs' ${POSITIVE} Infinity`,
-    ],
-    [
-      { connectTimeoutMs: "1" },
-      TypeError,
-      `${CONNECT} 'connectTimeoutMs' must be a number: current type is 'string'`,
-    ],
-    [{ tls: null }, TypeError, `${CONNECT} 'tls' must be an object`],
     [{ tls: true }, TypeError, `${CONNECT} 'tls' must be an object`],
-    [{ connect: "tcp" }, TypeError, `${CONNECT} 'connect' must be a function`],
-    [
-      { clientName: "two words" },
-      TypeError,
-      `${CONNECT} 'clientName' must be printable ASCII without spaces`,
-    ],
     [{ nodeTimeoutMs: 0 }, RangeError, `${CREATE} 'nodeTimeoutMs' ${POSITIVE} 0`],
-    [{ nodeTimeoutMs: NaN }, RangeError, `${CREATE} 'nodeTimeoutMs' ${POSITIVE} NaN`],
-    [{ nodeTimeoutMs: Infinity }, RangeError, `${CREATE} 'nodeTimeoutMs' ${POSITIVE} Infinity`],
     [
       { nodeTimeoutMs: "50" },
       TypeError,
       `${CREATE} 'nodeTimeoutMs' must be a number: current type is 'string'`,
     ],
     [{ ttlMs: 1 }, RangeError, `${CREATE} 'ttlMs' must be from 10 to 86400000: current value is 1`],
-    [
-      { stallTimeoutMs: 1 },
-      TypeError,
-      `${CREATE} option 'stallTimeoutMs' is unknown: valid options are ${ALL_OPTIONS}`,
-    ],
-    [{ ttl: 1 }, TypeError, `${CREATE} option 'ttl' is unknown: valid options are ${ALL_OPTIONS}`],
+    ...["stallTimeoutMs", "ttl"].map((name) =>
+      [
+        { [name]: 1 },
+        TypeError,
+        `${CREATE} option '${name}' is unknown: valid options are ${OPTIONS}`,
+      ] as const
+    ),
     [null, TypeError, `${CREATE} 'options' must be an object: current value is null`],
     [5, TypeError, `${CREATE} 'options' must be an object: current type is 'number'`],
-    ["tls", TypeError, `${CREATE} 'options' must be an object: current type is 'string'`],
   ] as const
 ) {
   Deno.test(`createRedlock() refuses ${Deno.inspect(options)}`, () => {
@@ -177,15 +139,8 @@ for (
 }
 
 Deno.test("createRedlock() takes undefined options as left out", async () => {
-  const redlock = createRedlock(["redis://h"], {
-    ttlMs: undefined,
-    nodeTimeoutMs: undefined,
-    connectTimeoutMs: undefined,
-    tls: undefined,
-    clientName: undefined,
-    connect: undefined,
-    onEvent: undefined,
-  });
+  const undefineds = Object.fromEntries(OPTIONS.split(", ").map((name) => [name, undefined]));
+  const redlock = createRedlock(["redis://h"], undefineds);
   assertInstanceOf(redlock, Redlock);
   await redlock.close();
 });
@@ -219,7 +174,7 @@ Deno.test("createRedlock() has its options reach the lock and the connection", a
 });
 
 for (const [nodeTimeoutMs, stallTimeoutMs] of [[50, 2_000], [1_000, 2_000], [3_000, 6_000]]) {
-  Deno.test(`createRedlock() with a nodeTimeoutMs of ${nodeTimeoutMs} has a connection be silent for ${stallTimeoutMs} ms`, async () => {
+  Deno.test(`createRedlock() with a nodeTimeoutMs of ${nodeTimeoutMs} lets a connection be silent for ${stallTimeoutMs} ms`, async () => {
     using time = new FakedSystemTime();
     const { redlock, network, events } = create(["redis://h"], { nodeTimeoutMs, ttlMs: 60_000 });
     const trying = redlock.tryAcquire("a").catch((error) => error);
@@ -239,18 +194,18 @@ for (const [nodeTimeoutMs, stallTimeoutMs] of [[50, 2_000], [1_000, 2_000], [3_0
 
 Deno.test("createRedlock() keeps its own copy of the options", async () => {
   const network = new FakeNetwork();
-  const heard: string[] = [];
+  const types: string[] = [];
   const options: CreateRedlockOptions = {
     connect: network.connect,
-    onEvent: ({ type }) => void heard.push(type),
+    onEvent: ({ type }) => void types.push(type),
   };
   const redlock = createRedlock(["redis://h"], options);
-  options.onEvent = () => void heard.push("not mine");
+  options.onEvent = () => void types.push("not mine");
   const trying = redlock.tryAcquire("a");
   await runMicrotasks();
   network.last.feed("$-1\r\n");
   await trying;
-  assertEquals(heard, ["node-connected", "attempt", "denied"]);
+  assertEquals(types, ["node-connected", "attempt", "denied"]);
   network.last.end();
   await redlock.close();
 });

@@ -44,13 +44,26 @@ for (
   });
 }
 
-Deno.test("RedlockError has no votes where no node was asked", () => {
+Deno.test("RedlockError has no votes if no node was asked", () => {
   assertEquals(new RedlockError("Cannot", { resources: ["a"] }).votes, []);
 });
 
-Deno.test("lockName() quotes resources so that nothing in them can be taken for the message", () => {
-  assertEquals(lockName(["invoice:42"]), 'lock "invoice:42"');
-  assertEquals(lockName(["a", 'b"\n']), 'locks "a", "b\\"\\n"');
+Deno.test("lockName() quotes resources so that nothing in them can be taken for the message, and cuts them", () => {
+  const long = "x".repeat(100);
+  const names = Array.from({ length: 7 }, (_, index) => `${index}`);
+  for (
+    const [resources, name] of [
+      [["invoice:42"], 'lock "invoice:42"'],
+      [["a", 'b"\n'], 'locks "a", "b\\"\\n"'],
+      [[long], `lock "${long}"`],
+      [[`${long}y`], `lock "${long}…"`],
+      [[`${long.slice(1)}😀`], `lock "${long.slice(1)}…"`], // and no half of a character
+      [names.slice(0, 5), 'locks "0", "1", "2", "3", "4"'],
+      [names, 'locks "0", "1", "2", "3", "4" and 2 more'],
+    ] as const
+  ) {
+    assertEquals(lockName(resources), name);
+  }
 });
 
 Deno.test("voteCount() says how many did what, and how many are needed", () => {
@@ -58,20 +71,14 @@ Deno.test("voteCount() says how many did what, and how many are needed", () => {
   assertEquals(voteCount(VOTES, 5, 3), `1 of 5 nodes granted it, ${others}`);
   assertEquals(voteCount(VOTES, 5, 3, "extend"), `1 of 5 nodes extended it, ${others}`);
   assertEquals(voteCount(VOTES, 5, 3, "release"), `1 of 5 nodes released it, ${others}`);
-});
-
-Deno.test("voteCount() of an inspection says how many answered, and what", () => {
+  assertEquals(voteCount(VOTES.slice(0, 1), 3, 2), "1 of 3 nodes granted it, 2 are needed");
+  assertEquals(voteCount([], 1, 1), "0 of 1 node granted it, 1 is needed");
   const votes = (["held", "held", "free", "timed-out"] as const)
     .map((outcome) => ({ node: "a", outcome, elapsedMs: 1 }));
   assertEquals(
     voteCount(votes, 4, 3, "inspect"),
     "3 of 4 nodes answered, 2 held, 1 free, 1 timed out, 3 are needed",
   );
-});
-
-Deno.test("voteCount() leaves out what no node did, and counts one in the singular", () => {
-  assertEquals(voteCount(VOTES.slice(0, 1), 3, 2), "1 of 3 nodes granted it, 2 are needed");
-  assertEquals(voteCount([], 1, 1), "0 of 1 node granted it, 1 is needed");
 });
 
 /** The vote of a node that fails, for good or not. */
@@ -111,27 +118,27 @@ Deno.test("quorumError() lets no server forge lines", () => {
   assertEquals((error.cause as Error).message.endsWith(`: ${shown}`), true);
 });
 
-for (
-  const [outcomes, nodeCount, quorum, hopeless] of [
-    ["PP", 3, 2, true],
-    ["P", 3, 2, false],
-    ["PG", 3, 2, false],
-    ["PF", 3, 2, false],
-    ["PFP", 3, 2, true],
-    ["PP", 4, 3, true],
-    ["PP", 5, 3, false],
-    ["PPP", 5, 3, true],
-    ["P", 1, 1, true],
-    ["FFF", 3, 2, false],
-  ] as const
-) {
-  Deno.test(`isHopeless() is ${hopeless} of ${nodeCount} nodes that answered ${outcomes}`, () => {
+Deno.test("isHopeless() is true once the nodes that refuse for good leave no quorum of others", () => {
+  for (
+    const [outcomes, nodeCount, quorum, hopeless] of [
+      ["PP", 3, 2, true],
+      ["P", 3, 2, false],
+      ["PG", 3, 2, false],
+      ["PF", 3, 2, false],
+      ["PFP", 3, 2, true],
+      ["PP", 4, 3, true],
+      ["PP", 5, 3, false],
+      ["PPP", 5, 3, true],
+      ["P", 1, 1, true],
+      ["FFF", 3, 2, false],
+    ] as const
+  ) {
     const votes = [...outcomes].map((letter) =>
       letter === "G" ? VOTES[0] : failed("why", letter === "P")
     );
-    assertEquals(isHopeless(votes, nodeCount, quorum), hopeless);
-  });
-}
+    assertEquals(isHopeless(votes, nodeCount, quorum), hopeless, outcomes);
+  }
+});
 
 const DENIED: Vote[] = ["a", "b"].map((node) => ({ node, outcome: "denied", elapsedMs: 1 }));
 const DENIED_TWICE = "0 of 3 nodes granted it, 2 denied, 2 are needed";
@@ -197,23 +204,10 @@ Deno.test("lockHeldError() of a cooldown gives its cause", () => {
   );
 });
 
-Deno.test("nodeErrors() gathers the nodes' errors under their names", () => {
+Deno.test("nodeErrors() gathers the nodes' errors under their names, and is undefined if there are none", () => {
   const error = nodeErrors(VOTES);
   assertInstanceOf(error, AggregateError);
   assertEquals(error.message, "c: refused; e: reset");
   assertEquals(error.errors, [VOTES[2].error, VOTES[4].error]);
-});
-
-Deno.test("nodeErrors() is undefined where no node gave one", () => {
   assertEquals(nodeErrors(VOTES.slice(0, 2)), undefined);
-});
-
-Deno.test("lockName() cuts long resources without splitting a character, and long lists", () => {
-  const long = "x".repeat(100);
-  assertEquals(lockName([long]), `lock "${long}"`);
-  assertEquals(lockName([`${long}y`]), `lock "${long}…"`);
-  assertEquals(lockName([`${"x".repeat(99)}😀`]), `lock "${"x".repeat(99)}…"`);
-  const names = Array.from({ length: 7 }, (_, index) => `${index}`);
-  assertEquals(lockName(names), 'locks "0", "1", "2", "3", "4" and 2 more');
-  assertEquals(lockName(names.slice(0, 5)), 'locks "0", "1", "2", "3", "4"');
 });

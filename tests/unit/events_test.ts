@@ -3,10 +3,10 @@ import { emit, type RedlockEvent } from "../../src/events.ts";
 
 const EVENT: RedlockEvent = { type: "node-connected", node: "redis://h:6379" };
 
-Deno.test("emit() tells the listener", () => {
-  const heard: RedlockEvent[] = [];
-  emit((event) => heard.push(event), EVENT);
-  assertEquals(heard, [EVENT]);
+Deno.test("emit() calls the listener", () => {
+  const events: RedlockEvent[] = [];
+  emit((event) => events.push(event), EVENT);
+  assertEquals(events, [EVENT]);
 });
 
 Deno.test("emit() lets a listener throw", () => {

@@ -1,10 +1,12 @@
-import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertThrows } from "@std/assert";
 import { checkResources, RESOURCES_MAX } from "../../src/resources.ts";
 
 const NOT_STRINGS = "'resource' must be a non-empty string or an array of non-empty strings";
 
-Deno.test("checkResources() makes a list of one resource", () => {
-  assertEquals(checkResources("acquire lock", "a", ""), ["a"]);
+Deno.test("checkResources() makes a list of one resource, of any well-formed text", () => {
+  for (const name of ["a", " ", "\0", "a\r\nb", "é", "😀", "{a}:b"]) {
+    assertEquals(checkResources("acquire lock", name, ""), [name]);
+  }
 });
 
 Deno.test("checkResources() copies a list, which the caller may change afterwards", () => {
@@ -12,12 +14,6 @@ Deno.test("checkResources() copies a list, which the caller may change afterward
   const resources = checkResources("acquire lock", given, "");
   given.push("c");
   assertEquals(resources, ["a", "b"]);
-});
-
-Deno.test("checkResources() takes any well-formed text", () => {
-  for (const name of [" ", "\0", "a\r\nb", "é", "😀", "{a}:b"]) {
-    assertStrictEquals(checkResources("acquire lock", name, "")[0], name);
-  }
 });
 
 Deno.test("checkResources() takes as many resources as one lock may have", () => {
@@ -29,50 +25,44 @@ Deno.test("checkResources() takes as many resources as one lock may have", () =>
   );
 });
 
-for (
-  const [resource, reason] of [
-    ["", NOT_STRINGS],
-    [[""], NOT_STRINGS],
-    [["a", ""], NOT_STRINGS],
-    [5, NOT_STRINGS],
-    [null, NOT_STRINGS],
-    [undefined, NOT_STRINGS],
-    [["a", 5], NOT_STRINGS],
-    [[], "'resource' must not be an empty array"],
-    [["a", "a"], 'resource "a" is listed twice'],
-    [["a", "b", "c", "b", "a"], 'resource "b" is listed twice'],
-    ["\ud800", "'resource' must be well-formed Unicode, without lone surrogates"],
-    [["a", "b\udc00"], "'resource' must be well-formed Unicode, without lone surrogates"],
-  ] as const
-) {
-  Deno.test(`checkResources() refuses ${JSON.stringify(resource)}`, () => {
-    assertEquals(
-      assertThrows(() => checkResources("acquire lock", resource as string, ""), TypeError).message,
-      `Cannot acquire lock as ${reason}`,
-    );
-  });
-}
+Deno.test("checkResources() refuses what is no non-empty string, twice the same, and text that is not well-formed", () => {
+  const unformed = "'resource' must be well-formed Unicode, without lone surrogates";
+  for (
+    const [reason, ...resources] of [
+      [NOT_STRINGS, "", [""], ["a", ""], 5, null, undefined, ["a", 5]],
+      ["'resource' must not be an empty array", []],
+      ['resource "a" is listed twice', ["a", "a"]],
+      ['resource "b" is listed twice', ["a", "b", "c", "b", "a"]],
+      [unformed, "\ud800", ["a", "b\udc00"]],
+    ] as const
+  ) {
+    for (const resource of resources) {
+      const check = () => checkResources("acquire lock", resource as string, "");
+      assertEquals(assertThrows(check, TypeError).message, `Cannot acquire lock as ${reason}`);
+    }
+  }
+});
 
-for (
-  const [keyPrefix, resource] of [
-    ["", "hasp:born"],
-    ["", "hasp:"],
-    ["", "hasp:fence:a"],
-    ["ha", "sp:queue:a"],
-    ["hasp:", "a"],
-    ["hasp:lock:", "a"],
-    ["hasp", ":a"],
-  ] as const
-) {
-  Deno.test(`checkResources() refuses ${JSON.stringify(resource)} with the prefix ${JSON.stringify(keyPrefix)}, which is the library's own`, () => {
+Deno.test("checkResources() refuses keys that begin as the library's own do", () => {
+  for (
+    const [keyPrefix, resource] of [
+      ["", "hasp:born"],
+      ["", "hasp:"],
+      ["", "hasp:fence:a"],
+      ["ha", "sp:queue:a"],
+      ["hasp:", "a"],
+      ["hasp:lock:", "a"],
+      ["hasp", ":a"],
+    ] as const
+  ) {
     for (const given of [resource, [resource, "b"]]) {
       assertEquals(
         assertThrows(() => checkResources("acquire lock", given, keyPrefix), RangeError).message,
         `Cannot acquire lock as no key may begin with 'hasp:': current key is "${keyPrefix}${resource}"`,
       );
     }
-  });
-}
+  }
+});
 
 Deno.test("checkResources() takes what begins like the library's own names, and what has them further back", () => {
   for (

@@ -2,7 +2,7 @@ import { assert, assertEquals, assertInstanceOf, assertLessOrEqual } from "@std/
 import { LockHeldError, QuorumError } from "../../../src/errors.ts";
 import { quorumSize } from "../../../src/quorum/quorum.ts";
 import { expiryMarginMs } from "../../../src/time/validity.ts";
-import { Cluster, TTL_MS, VALIDITY_MS } from "../../support/cluster.ts";
+import { Cluster, VALIDITY_MS } from "../../support/cluster.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 
 /** The default for a TTL of a second. */
@@ -261,13 +261,4 @@ Deno.test("acquire() and using() extend the lock if autoExtend says so, and usin
     assertEquals(await cluster.settle(extensions), used);
     assertEquals([lock.extensions, lock.held], [acquired, true]);
   }
-});
-
-Deno.test("a lock that was released lets the next client in at once", async () => {
-  const cluster = new Cluster();
-  const lock = await cluster.lock();
-  const peer = cluster.peer();
-  assertEquals(await cluster.settle(peer.tryAcquire("a")), undefined);
-  await cluster.settle(lock.release());
-  assertEquals((await cluster.settle(peer.tryAcquire("a", { ttlMs: TTL_MS })))?.held, true);
 });

@@ -70,37 +70,15 @@ function possible(states: readonly State[], quorum: number): Set<"held" | "free"
   }));
 }
 
-for (const nodeCount of [1, 2, 3]) {
+for (const nodeCount of [1, 2, 3, 4]) {
   Deno.test(`inspect() of ${nodeCount} nodes tells held from free exactly if the answers leave no doubt, for every combination`, async () => {
     const all = ["free", "alice", "bob", "fail", "hang", "throw"];
-    for (const states of combinations(all, nodeCount)) {
+    for (const states of combinations(all.slice(0, 9 - nodeCount), nodeCount)) {
       const outcome = await outcomeOf(clusterOf(states.join(" ")));
       const [first, ...others] = possible(states, quorumSize(nodeCount));
       assertEquals(verdict(outcome), others.length > 0 ? "unknown" : first, states.join(" "));
       if (!(outcome instanceof Error)) assertEquals(outcome.remainingMs > 0, outcome.held);
     }
-  });
-}
-
-for (
-  const [told, states] of [
-    ["held", "alice alice alice free free"],
-    ["held", "alice alice alice hang fail"],
-    ["held", "alice bob alice bob alice"],
-    ["free", "alice alice free free bob"],
-    ["free", "alice bob fail free free"],
-    ["free", "free free free hang hang"],
-    ["free", "alice free free free hang"],
-    ["free", "alice alice bob bob free"],
-    ["unknown", "alice alice free free hang"],
-    ["unknown", "alice free free hang fail"],
-    ["unknown", "alice alice bob bob throw"],
-    ["unknown", "free free hang hang hang"],
-    ["unknown", "fail fail fail fail fail"],
-  ] as const
-) {
-  Deno.test(`inspect() of five nodes is ${told} if they answer ${states}`, async () => {
-    assertEquals(verdict(await outcomeOf(clusterOf(states))), told);
   });
 }
 

@@ -26,17 +26,6 @@ Deno.test("Lock.extend() gives a new validity, counted from before its first byt
   assertEquals([lock.held, lock.signal.aborted], [true, false]);
 });
 
-Deno.test("Lock.extend() takes a longer TTL, and never shortens what is left", async () => {
-  const { cluster, lock } = await locked();
-  for (const ttlMs of [10_000, 100]) {
-    await cluster.settle(lock.extend({ ttlMs }));
-    assertEquals(lock.remainingMs(), 9_898);
-    assertEquals(cluster.nodes.map((node) => node.lifeMs()), Array(3).fill(10_000));
-  }
-  await cluster.advance(9_000);
-  assertEquals([lock.held, lock.extensions], [true, 2]);
-});
-
 Deno.test("Lock.extend() refuses options of a wrong type or out of range, and leaves the lock as it is", async () => {
   const { lock } = await locked();
   for (
@@ -79,32 +68,5 @@ Deno.test("Lock.extend() does not bring back a lock whose validity ended before 
   await cluster.settle(rejected);
   assertEquals([lock.held, lock.extensions, lock.signal.aborted], [false, 0, true]);
   await cluster.advance(10);
-  assertEquals(cluster.holders(), [undefined, undefined, undefined]);
-});
-
-Deno.test("Lock.extend() loses a lock that is gone on a majority, at once, and takes back the rest", async () => {
-  const { cluster, lock } = await locked();
-  const { signal } = lock;
-  cluster.nodes[0].set("a", "other", 5_000);
-  cluster.forget(1);
-  const error = await cluster.rejection(lock.extend(), 5);
-  assertEquals(
-    error.message,
-    'Cannot keep lock "a": a majority of the nodes no longer holds it',
-  );
-  assertStrictEquals(signal.reason, error);
-  assertEquals(lock.held, false);
-  await runMicrotasks();
-  assertEquals(cluster.holders(), ["other", undefined, undefined]);
-  assertEquals(cluster.eventTypes.slice(2), ["extend-failed", "lost"]);
-});
-
-Deno.test("Lock.extend() that is under way when the lock is released revives no key", async () => {
-  const { cluster, lock } = await locked();
-  for (const node of cluster.nodes) node.requestMs = 10;
-  const rejected = assertRejects(() => lock.extend(), LockLostError);
-  assertEquals(await cluster.settle(lock.release()), true);
-  assertEquals((await rejected).message, 'Cannot extend lock "a": it was released');
-  await cluster.advance(500);
   assertEquals(cluster.holders(), [undefined, undefined, undefined]);
 });

@@ -91,22 +91,6 @@ Deno.test("Renewal fills nothing in while too few nodes grant", async () => {
   assertEquals(cluster.nodes[0].holder(), lock.value);
 });
 
-for (const [extensionsMax, times] of [[0, "0 times"], [1, "once"], [2, "2 times"]] as const) {
-  Deno.test(`Renewal with an extensionsMax of ${extensionsMax} extends so often; the lock is lost when its validity ends`, async () => {
-    const { cluster, lock } = await locked(3, { extensionsMax });
-    const { signal } = lock;
-    await cluster.advance((extensionsMax + 1) * THIRD_MS);
-    assertEquals([lock.held, lock.extensions], [true, extensionsMax]);
-    await cluster.advance(TTL_MS);
-    assertEquals([lock.held, lock.extensions], [false, extensionsMax]);
-    assertEquals(
-      signal.reason.message,
-      `Cannot keep lock "a": it was extended ${times}, the most that 'extensionsMax' allows`,
-    );
-    assertEquals(cluster.asked("extend"), Array(3).fill(extensionsMax));
-  });
-}
-
 Deno.test("Renewal does not shorten what the holder extended by more", async () => {
   const { cluster, lock } = await locked();
   await cluster.settle(lock.extend({ ttlMs: 60_000 }));
@@ -131,16 +115,4 @@ Deno.test("Renewal whose answers come after the validity does not bring the lock
   assertEquals([lock.held, lock.extensions, lock.signal.aborted], [false, 0, true]);
   await cluster.advance(0);
   assertEquals(cluster.holders(), [undefined, undefined, undefined]);
-});
-
-Deno.test("Renewal reports each extension and each failed try", async () => {
-  const { cluster } = await locked();
-  await cluster.advance(THIRD_MS);
-  cluster.set("fail", 0, 1);
-  await cluster.advance(THIRD_MS);
-  assertEquals(cluster.eventTypes, ["attempt", "acquired", "extended", "extend-failed"]);
-  const [, , extended, failed] = cluster.events;
-  assert(extended.type === "extended" && failed.type === "extend-failed");
-  assertEquals([extended.extensions, extended.remainingMs], [1, VALIDITY_MS]);
-  assertEquals(failed.remainingMs, VALIDITY_MS - THIRD_MS);
 });

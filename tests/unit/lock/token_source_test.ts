@@ -159,6 +159,16 @@ for (
   });
 }
 
+Deno.test("acquire() gives no lock whose validity ended while its tokenSource blocked the event loop", async () => {
+  const cluster = new Cluster();
+  const tokenSource = () => {
+    cluster.clock.block(2_000); // before any timer could end the lock
+    return 7;
+  };
+  assertInstanceOf(await cluster.refusal({ tokenSource }), LockLostError);
+  await assertFree(cluster);
+});
+
 Deno.test("acquire() extends from when the tokenSource has answered", async () => {
   const tokenSource = () =>
     new Promise<number>((resolve) => {
