@@ -12,7 +12,7 @@ export type RedisErrorCode = "REPLY" | "PROTOCOL" | "CONNECTION";
 const PERMANENT_PREFIXES: readonly string[] = ["DENIED", "NOAUTH", "NOPERM", "WRONGPASS"];
 /** The same in replies whose prefix is the general `ERR`. */
 const PERMANENT_TEXT =
-  /^ERR (unknown command|invalid password|.*\b(no|any) password\b|.*\bDB index\b|SELECT is not allowed)/iu;
+  /^ERR (unknown (sub)?command|The user executing|ACL failure|Unknown Redis command|the server is too old|invalid password|.*\b(no|any) password\b|.*\bDB index\b|SELECT is not allowed)/iu;
 
 /** Base class of the errors of the Redis client. */
 export abstract class RedisError extends Error {
@@ -73,15 +73,6 @@ export function stacklessReplyError(text: string, password: string | undefined):
   } finally {
     Reflect.set(Error, "stackTraceLimit", limit);
   }
-}
-
-/** How a server says that it does not allow a command or does not know it, by itself or to a script. */
-const REFUSALS =
-  /^NOPERM |^ERR (?:unknown (?:sub)?command|The user executing|ACL failure|Unknown Redis command|the server is too old)/iu;
-
-/** Whether the server does not allow or does not know the command, so that sending it again cannot help. */
-export function isRefusal({ message }: ReplyError): boolean {
-  return REFUSALS.test(message);
 }
 
 /** Thrown if the server sent something that is not RESP2, or not a reply to the command. */

@@ -9,7 +9,7 @@ import type { RedisAddress } from "./address.ts";
 import type { ReplyReceiver } from "./command_queue.ts";
 import { Connection, type ConnectionOptions } from "./connection.ts";
 import { encodeCommand } from "./encoder.ts";
-import { isRefusal, type RedisError, ReplyError } from "./errors.ts";
+import { type RedisError, ReplyError } from "./errors.ts";
 import type { RawReply } from "./reply.ts";
 
 /** How often the server is pinged, in milliseconds: a dead connection looks like a quiet one. */
@@ -90,7 +90,7 @@ export class Subscriber implements ReplyReceiver {
       this.#errors = 0;
       this.#pingLater();
       this.#owner.onSubscribed();
-    } else if (isRefusal(reply)) {
+    } else if (reply.permanent) {
       this.close();
       this.#owner.onRefused(reply);
     } else {

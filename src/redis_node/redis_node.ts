@@ -1,26 +1,21 @@
 /**
  * A {@linkcode LockNode} on one Redis server, over the RESP2 client.
  *
+ * What a lock on one key needs is here; the rest is loaded when a request first needs it. While it is loaded, later
+ * requests stay behind that one, so that all of them reach the server in their order.
+ *
+ * A script goes out whole (`EVAL`) the first time on a connection and by its digest (`EVALSHA`) from then on. So a
+ * server that does not know it needs no second round trip, in which the client's next command could overtake it.
+ *
  * @module
  */
-import {
-  acquireOperation,
-  encodeOperation,
-  isAcquire,
-  isShared,
-  OPERATION,
-  type QueueLeave,
-  scriptOf,
-} from "./commands.ts";
-import { inspectKey } from "./inspect_key.ts";
+import type { Part } from "../part.ts";
 import type { KeyState, LockNode, LockRequest } from "../quorum/lock_node.ts";
 import type { NodeDiagnosis } from "../quorum/node_diagnosis.ts";
 import type { ReleaseListener } from "../quorum/queue_ticket.ts";
-import { type PendingRelease, PendingReleases } from "./pending_releases.ts";
 import type { ReplyReceiver } from "../redis/command_queue.ts";
 import {
   type ConnectionError,
-  isRefusal,
   ProtocolError,
   type RedisError,
   ReplyError,
@@ -28,12 +23,15 @@ import {
 import type { RawReply } from "../redis/reply.ts";
 import type { CommandSender, ServerAccess } from "./command_sender.ts";
 import type { RedisDiagnostics } from "./diagnostics.ts";
-import { scriptError } from "./old_server.ts";
-import { ReleaseSubscription } from "./release_subscription.ts";
-import { outcomeOf, queuePosition } from "./replies.ts";
-import { isGuarded, RedisGuard } from "./restart_guard.ts";
+import { type Operation, type Release, RELEASE_KEY, scriptError, SET_KEY } from "./operation.ts";
+import * as parts from "./parts.ts";
+import { type PendingRelease, PendingReleases } from "./pending_releases.ts";
 import type { Quarantine } from "./quarantine.ts";
-import { SentScripts } from "./sent_scripts.ts";
+import type { QueueLeave } from "./queue_operations.ts";
+import type { ReleaseSubscription } from "./release_subscription.ts";
+import type { RedisGuard } from "./restart_guard.ts";
+import type { Script } from "./scripts/script.ts";
+import { settledWithin } from "../time/pause.ts";
 
 /** Error prefixes of a server that will serve later: it loads its data, or a script runs. */
 const BUSY_PREFIXES: readonly string[] = ["LOADING", "BUSY"];
@@ -41,9 +39,17 @@ const BUSY_PREFIXES: readonly string[] = ["LOADING", "BUSY"];
 const WRONG_TYPE = "WRONGTYPE";
 /** Error prefix of a script that the server does not know. */
 const UNKNOWN_SCRIPT = "NOSCRIPT";
+/** How long `close` waits for requests whose parts are being loaded, in milliseconds. */
+const LOADING_MS_MAX = 500;
 
-/** A command's tag: the operation, whether the script went out whole, whether it was sent before, the node's index. */
-const OPERATION_MASK = 15, WHOLE = 16, REPEATED = 32, TAG_BITS = 6;
+/**
+ * A command's tag: the operation's code, whether the script went out whole, whether it was sent before, whether it is a
+ * release that did not reach the node before, and the node's index.
+ */
+const CODE_MASK = 15, WHOLE = 16, REPEATED = 32, PENDING = 64, TAG_BITS = 7;
+
+/** What a command is about. */
+type Content = LockRequest | PendingRelease | QueueLeave;
 
 /** Events of the connection, for the node's owner. */
 export interface NodeObserver {
@@ -59,34 +65,38 @@ export interface NodeObserver {
 export class RedisNode implements LockNode, ReplyReceiver {
   readonly name: string;
   readonly #server: ServerAccess;
+  readonly #observer: NodeObserver;
   readonly #connection: CommandSender;
-  #diagnostics: RedisDiagnostics | undefined = undefined;
-  readonly #subscription: ReleaseSubscription;
-  readonly #guard: RedisGuard;
-  readonly #scripts = new SentScripts();
   readonly #pendingReleases: PendingReleases;
+  /** The operations in use, by their codes. */
+  readonly #operations: Operation[] = [];
+  /** The scripts that were sent whole on this connection, and whether that was answered. */
+  readonly #scripts: Map<Script, boolean> = new Map();
+  /** Settles when no request waits for a part any more. */
+  #loading: Promise<void> | undefined = undefined;
+  #guard: RedisGuard | undefined = undefined;
+  #listener: ReleaseListener | undefined = undefined;
+  #subscription: ReleaseSubscription | undefined = undefined;
+  #diagnostics: RedisDiagnostics | undefined = undefined;
 
   constructor(server: ServerAccess, observer: NodeObserver = {}) {
     this.name = server.name;
     this.#server = server;
+    this.#observer = observer;
     this.#connection = server.open({
       onConnected: () => {
         this.#scripts.clear();
-        this.#guard.onConnected();
+        this.#guard?.onConnected();
         this.#pendingReleases.sendAll();
-        this.#subscription.onCommandsPossible();
+        this.#subscription?.onCommandsPossible();
       },
-      onDisconnected: () => this.#guard.onDisconnected(),
+      onDisconnected: () => this.#guard?.onDisconnected(),
       onAvailable: () => observer.onConnected?.(this.name),
       onUnavailable: (error) => observer.onDisconnected?.(this.name, error),
     });
-    this.#guard = new RedisGuard(this.name, this.#connection, (quarantine) => {
-      observer.onQuarantined?.(this.name, quarantine);
-    });
     this.#pendingReleases = new PendingReleases(this.#connection, server.wheel, (release) => {
-      this.#send(OPERATION.pendingRelease, release, 0);
+      this.#send(releaseOperation(release), release, 0, PENDING);
     });
-    this.#subscription = new ReleaseSubscription(server, this.#connection);
   }
 
   get readyAtMs(): number {
@@ -94,50 +104,72 @@ export class RedisNode implements LockNode, ReplyReceiver {
   }
 
   acquire(request: LockRequest, nodeIndex: number): void {
-    const queues = request.ticket !== undefined && this.#subscription.listening;
-    // mutation: set-sent-again
-    // mutation: set-after-its-undo
-    this.#ask(acquireOperation(request, queues), request, nodeIndex);
+    const missing = missingParts(request);
+    if (!missing && !this.#loading) return this.#acquire(request, nodeIndex);
+    this.#putOff(missing, request, nodeIndex, () => this.#acquire(request, nodeIndex));
   }
 
   extend(request: LockRequest, nodeIndex: number): void {
-    this.#ask(OPERATION.extend, request, nodeIndex);
+    const extend = () => this.#ask(parts.extending.loaded!.EXTEND_KEYS, request, nodeIndex);
+    const missing = missingParts(request);
+    if (!missing && !this.#loading && parts.extending.loaded) return extend();
+    this.#putOff([parts.extending, ...missing ?? []], request, nodeIndex, extend);
   }
 
   raiseCounters(request: LockRequest, nodeIndex: number): void {
-    this.#send(OPERATION.raise, request, nodeIndex);
+    const raise = () => this.#send(parts.counting.loaded!.RAISE_COUNTERS, request, nodeIndex);
+    if (!this.#loading && parts.counting.loaded) return raise();
+    this.#putOff([parts.counting], request, nodeIndex, raise);
   }
 
   release(request: LockRequest, nodeIndex: number): void {
-    this.#send(OPERATION.release, request, nodeIndex);
+    const missing = request.keys.length > 1 && !parts.queueing.loaded;
+    if (!missing && !this.#loading) return this.#release(request, nodeIndex);
+    const release = () => this.#release(request, nodeIndex);
+    this.#putOff(missing ? [parts.queueing] : undefined, request, nodeIndex, release, true);
   }
 
-  inspect(key: string): Promise<KeyState | undefined> {
-    return inspectKey(this.#connection, this.name, key);
+  async inspect(key: string): Promise<KeyState | undefined> {
+    const { inspectKey } = parts.inspecting.loaded ?? await parts.inspecting.load();
+    return await inspectKey(this.#connection, this.name, key);
   }
 
   subscribe(listener: ReleaseListener, nodeIndex: number): void {
-    this.#subscription.open(listener, nodeIndex);
+    if (this.#listener) return;
+    this.#listener = listener;
+    const open = () => {
+      if (this.#listener !== listener) return; // it was ended meanwhile
+      const { ReleaseSubscription } = parts.notifying.loaded!;
+      this.#subscription ??= new ReleaseSubscription(this.#server, this.#connection);
+      this.#subscription.open(listener, nodeIndex);
+    };
+    if (parts.notifying.loaded && parts.queueing.loaded) return open();
+    Promise.all([parts.notifying.load(), parts.queueing.load()])
+      .then(open, (error) => listener.onUnsupported(nodeIndex, error));
   }
 
   unsubscribe(): void {
-    this.#subscription.close();
+    this.#listener = undefined;
+    this.#subscription?.close();
   }
 
   leaveQueue(keys: readonly string[], ticketId: string): void {
-    if (!this.#connection.open) return; // the next notification drops it
-    this.#send(OPERATION.leave, { keys, ticketId }, 0);
+    // The next notification drops it. Without this part the node has put no ticket in its queues.
+    if (!this.#connection.open || !parts.queueing.loaded) return;
+    this.#send(parts.queueing.loaded.LEAVE_QUEUE, { keys, ticketId }, 0);
   }
 
   async diagnose(timeoutMs: number): Promise<NodeDiagnosis> {
-    const { RedisDiagnostics } = await import("./diagnostics.ts");
+    const { RedisDiagnostics } = parts.diagnosing.loaded ?? await parts.diagnosing.load();
     this.#diagnostics ??= new RedisDiagnostics(this.#connection, this.#server);
     return await this.#diagnostics.diagnose(timeoutMs);
   }
 
   async close(): Promise<void> {
+    this.#listener = undefined;
+    if (this.#loading) await settledWithin(this.#server.wheel, this.#loading, LOADING_MS_MAX);
     await Promise.all([
-      this.#subscription.close(),
+      this.#subscription?.close(),
       this.#diagnostics?.close(),
       this.#connection.close(),
     ]);
@@ -145,14 +177,16 @@ export class RedisNode implements LockNode, ReplyReceiver {
 
   /** Part of {@linkcode ReplyReceiver}. */
   onReply(reply: RawReply, context: unknown, tag: number): void {
-    const operation = tag & OPERATION_MASK;
+    const operation = this.#operations[tag & CODE_MASK];
     const request = context as LockRequest;
-    if (tag & WHOLE) this.#scripts.onAnswered(scriptOf(operation, request)!);
-    if (reply instanceof ReplyError) return this.#onErrorReply(scriptError(reply), request, tag);
-    if (operation >= OPERATION.pendingRelease) return; // nobody waits for the answer
+    if (tag & WHOLE) this.#scripts.set(operation.script!, true); // the server knows it from here on
+    if (reply instanceof ReplyError) {
+      return this.#onErrorReply(scriptError(reply), operation, request, tag);
+    }
+    if (tag & PENDING || operation.kind === "leave") return; // nobody waits for the answer
     const nodeIndex = tag >> TAG_BITS;
     const atMs = this.#connection.receivedAtMs;
-    switch (outcomeOf(operation, reply)) {
+    switch (operation.read(reply)) {
       case "contended":
         request.hasWaiters = true;
         return request.grant(nodeIndex, atMs);
@@ -161,13 +195,17 @@ export class RedisNode implements LockNode, ReplyReceiver {
       case "counted":
         return this.#grant(operation, request, nodeIndex, reply as number);
       case "denied":
-        if (isAcquire(operation)) request.maybeSet &= ~(1 << nodeIndex); // it has set nothing
+        if (operation.kind === "acquire") request.maybeSet &= ~(1 << nodeIndex); // it has set nothing
         return request.deny(nodeIndex, atMs);
       case "missing":
         return request.missing ? request.missing(nodeIndex, atMs) : request.deny(nodeIndex, atMs);
       case "queued":
         request.maybeSet &= ~(1 << nodeIndex);
-        return request.enqueued!(nodeIndex, queuePosition(reply as number[]), atMs);
+        return request.enqueued!(
+          nodeIndex,
+          parts.queueing.loaded!.queuePosition(reply as number[]),
+          atMs,
+        );
       default:
         request.fail(
           nodeIndex,
@@ -178,96 +216,179 @@ export class RedisNode implements LockNode, ReplyReceiver {
 
   /** Part of {@linkcode ReplyReceiver}. */
   onFailure(error: RedisError, context: unknown, tag: number): void {
-    const operation = tag & OPERATION_MASK;
-    if (operation === OPERATION.pendingRelease) {
+    if (tag & PENDING) {
       // mutation: pending-release-forgotten
       return this.#pendingReleases.addAgain(context as PendingRelease);
     }
-    if (operation === OPERATION.leave) return; // the next notification drops it
+    const { kind } = this.#operations[tag & CODE_MASK];
+    if (kind === "leave") return; // the next notification drops it
     const request = context as LockRequest;
     const bit = 1 << (tag >> TAG_BITS);
-    if (operation === OPERATION.release) {
+    if (kind === "release") {
       // mutation: release-forgotten
       if (request.maybeSet & bit) this.#pendingReleases.add(request);
-    } else if (isAcquire(operation) && (error as ConnectionError).outcome === "not-sent") {
+    } else if (kind === "acquire" && (error as ConnectionError).outcome === "not-sent") {
       request.maybeSet &= ~bit;
     }
     request.fail(tag >> TAG_BITS, error);
   }
 
+  #acquire(request: LockRequest, nodeIndex: number): void {
+    const queues = request.ticket !== undefined && this.#subscription?.listening === true;
+    // mutation: set-sent-again
+    // mutation: set-after-its-undo
+    this.#ask(acquireOperation(request, queues), request, nodeIndex);
+  }
+
+  #release(request: LockRequest, nodeIndex: number): void {
+    this.#send(releaseOperation(request), request, nodeIndex);
+  }
+
+  /** Asks once the parts are loaded, and behind everything that was put off before. */
+  #putOff(
+    missing: readonly Part<unknown>[] | undefined,
+    request: LockRequest,
+    nodeIndex: number,
+    ask: () => void,
+    releases = false,
+  ): void {
+    const fail = (error: Error) => request.fail(nodeIndex, error);
+    const before = this.#loading ?? Promise.resolve();
+    const loading = this.#loading = before
+      .then(() => Promise.all(missing?.map((part) => part.load()) ?? []))
+      // What undoes the request may have been sent meanwhile.
+      .then(() => releases || request.wanted ? ask() : fail(new Error("it was given up")), fail)
+      .then(() => {
+        if (this.#loading === loading) this.#loading = undefined;
+      });
+  }
+
   /** Sends what a node in quarantine must not grant. */
-  #ask(operation: number, request: LockRequest, nodeIndex: number, flags = 0): void {
+  #ask(operation: Operation, request: LockRequest, nodeIndex: number, flags = 0): void {
     const connection = this.#connection;
     // Only these are refused if there is no room: what undoes them always finds some.
     if (connection.crowded) return request.fail(nodeIndex, connection.crowdedError());
-    if (isAcquire(operation)) request.maybeSet |= 1 << nodeIndex;
-    if (isGuarded(request)) this.#guard.ahead();
+    if (operation.kind === "acquire") request.maybeSet |= 1 << nodeIndex;
+    if (!isGuarded(request)) return this.#send(operation, request, nodeIndex, flags);
+    const guard = this.#guard ??= new parts.guarding.loaded!.RedisGuard(
+      this.name,
+      connection,
+      (quarantine) => this.#observer.onQuarantined?.(this.name, quarantine),
+    );
+    guard.ahead();
     this.#send(operation, request, nodeIndex, flags);
-    if (isGuarded(request)) this.#guard.behind(request, nodeIndex);
+    guard.behind(request, nodeIndex);
   }
 
   #send(
-    operation: number,
-    content: LockRequest | PendingRelease | QueueLeave,
+    operation: Operation<LockRequest & QueueLeave>,
+    content: Content,
     nodeIndex: number,
     flags = 0,
   ): void {
-    const script = scriptOf(operation, content);
-    const tag = nodeIndex << TAG_BITS | operation | flags;
-    if (script && this.#scripts.nextCall(script) === "EVAL") {
-      const whole = encodeOperation(operation, content, "EVAL");
+    const { code, kind, script } = operation;
+    const request = content as LockRequest & QueueLeave;
+    const tag = nodeIndex << TAG_BITS | code | flags;
+    this.#operations[code] = operation;
+    if (script && !this.#scripts.has(script)) {
+      this.#scripts.set(script, false);
+      const whole = operation.encode(request, "EVAL");
       return this.#connection.submit(whole, this, content, tag | WHOLE);
     }
-    const command = !(flags & REPEATED) && isShared(operation, content as LockRequest)
-      ? (content as LockRequest).shared ??= encodeOperation(operation, content, "EVALSHA")
-      : encodeOperation(operation, content, "EVALSHA");
+    // All nodes share one command; but if there is a ticket, some nodes may put it in a queue and others cannot.
+    const shared = flags === 0 && kind !== "leave" &&
+      (request.ticket === undefined || operation.queues || kind !== "acquire");
+    const command = shared
+      ? request.shared ??= operation.encode(request, "EVALSHA")
+      : operation.encode(request, "EVALSHA");
     this.#connection.submit(command as Uint8Array, this, content, tag);
   }
 
   /** A grant counts only if the node cannot have lost locks of others. */
-  #grant(operation: number, request: LockRequest, nodeIndex: number, count?: number): void {
+  #grant({ kind }: Operation, request: LockRequest, nodeIndex: number, count?: number): void {
     const atMs = this.#connection.receivedAtMs;
-    const guarded = isAcquire(operation) || operation === OPERATION.extend;
-    if (guarded && isGuarded(request)) this.#guard.hold(request, atMs, count);
+    const guarded = kind === "acquire" || kind === "extend";
+    if (guarded && isGuarded(request)) this.#guard!.hold(request, atMs, count);
     else request.grant(nodeIndex, atMs, count);
   }
 
-  #onErrorReply(reply: ReplyError, request: LockRequest, tag: number): void {
-    const operation = tag & OPERATION_MASK;
+  #onErrorReply(
+    reply: ReplyError,
+    operation: Operation,
+    request: LockRequest,
+    tag: number,
+  ): void {
     const nodeIndex = tag >> TAG_BITS;
+    const { kind, queues } = operation;
     // mutation: script-never-sent
-    if (reply.prefix === UNKNOWN_SCRIPT && !(tag & WHOLE) && this.#repeat(request, tag)) return;
+    if (
+      reply.prefix === UNKNOWN_SCRIPT && !(tag & WHOLE) && this.#repeat(operation, request, tag)
+    ) return;
     const busy = BUSY_PREFIXES.includes(reply.prefix);
-    if (operation === OPERATION.pendingRelease) {
+    if (tag & PENDING) {
       if (busy) this.#pendingReleases.addAgain(request as unknown as PendingRelease);
       return;
     }
-    if (operation === OPERATION.leave) return;
-    const queues = operation === OPERATION.queue || operation === OPERATION.queueCount;
-    if (queues && request.wanted && (reply.message.includes(WRONG_TYPE) || isRefusal(reply))) {
-      return this.#askWithoutQueue(request, nodeIndex, reply);
+    if (kind === "leave") return;
+    const wrongType = reply.message.includes(WRONG_TYPE);
+    if (queues && request.wanted && (wrongType || reply.permanent)) {
+      // The node cannot queue: asks it all the same. If the server does not allow it, callers poll from now on.
+      if (!wrongType) this.#subscription?.refuse(reply);
+      return this.#ask(acquireOperation(request, false), request, nodeIndex, REPEATED);
     }
-    if (operation === OPERATION.release && busy) this.#pendingReleases.add(request);
+    if (kind === "release" && busy) this.#pendingReleases.add(request);
     request.fail(nodeIndex, reply);
   }
 
-  /** Sends a command again whose script the server does not know; not one that could outlive what undoes it. */
-  #repeat(request: LockRequest, tag: number): boolean {
-    const operation = tag & OPERATION_MASK;
+  /**
+   * Sends a command again whose script the server does not know; not one that could outlive what undoes it. The script
+   * goes out whole unless that was done behind the command: many calls in flight cause one whole script, not one each.
+   */
+  #repeat(operation: Operation, request: LockRequest, tag: number): boolean {
+    const { kind, script } = operation;
+    const undoes = kind === "release" || kind === "leave";
     // mutation: script-sent-for-undone-attempt
-    if (operation < OPERATION.release && !request.wanted) return false;
-    const script = scriptOf(operation, request);
+    if (!undoes && !request.wanted) return false;
     if (!script) return false;
-    this.#scripts.onUnknown(script, (tag & REPEATED) !== 0);
+    if (tag & REPEATED || this.#scripts.get(script)) this.#scripts.delete(script);
     const nodeIndex = tag >> TAG_BITS;
-    if (operation < OPERATION.raise) this.#ask(operation, request, nodeIndex, REPEATED);
-    else this.#send(operation, request, nodeIndex, REPEATED);
+    const flags = tag & PENDING | REPEATED;
+    if (undoes || kind === "raise") this.#send(operation, request, nodeIndex, flags);
+    else this.#ask(operation, request, nodeIndex, flags);
     return true;
   }
+}
 
-  /** The node cannot queue: asks it all the same. If the server does not allow it, callers poll from now on. */
-  #askWithoutQueue(request: LockRequest, nodeIndex: number, reply: ReplyError): void {
-    if (!reply.message.includes(WRONG_TYPE)) this.#subscription.refuse(reply);
-    this.#ask(acquireOperation(request, false), request, nodeIndex, REPEATED);
+/** Whether grants of this request are guarded. */
+function isGuarded({ guardMs }: LockRequest): boolean {
+  return guardMs !== undefined && guardMs > 0;
+}
+
+/** The parts that an acquisition or an extension needs and that are not loaded. */
+function missingParts(request: LockRequest): readonly Part<unknown>[] | undefined {
+  const { keys, counterFloor } = request;
+  const guarded = isGuarded(request);
+  if (keys.length === 1 && counterFloor === undefined && !guarded) return undefined;
+  const needed = [
+    keys.length > 1 && parts.queueing,
+    counterFloor !== undefined && parts.counting,
+    guarded && parts.guarding,
+  ].filter((part) => part && !part.loaded) as Part<unknown>[];
+  return needed.length > 0 ? needed : undefined;
+}
+
+/** How a request for a lock is put to a node; `queues` if that is to put the request's ticket in the queue. */
+export function acquireOperation({ keys, counterFloor }: LockRequest, queues: boolean): Operation {
+  if (counterFloor !== undefined) {
+    const { COUNT_KEY, COUNT_KEYS, COUNT_OR_QUEUE } = parts.counting.loaded!;
+    return queues ? COUNT_OR_QUEUE : keys.length > 1 ? COUNT_KEYS : COUNT_KEY;
   }
+  if (queues) return parts.queueing.loaded!.SET_OR_QUEUE;
+  return keys.length > 1 ? parts.queueing.loaded!.SET_KEYS : SET_KEY;
+}
+
+/** How a release is put to a node. Without the part for queues the node has put no ticket in them. */
+export function releaseOperation({ keys, ticket }: Release): Operation<Release> {
+  const queued = keys.length > 1 || ticket !== undefined;
+  return queued && parts.queueing.loaded ? parts.queueing.loaded.RELEASE_KEYS : RELEASE_KEY;
 }

@@ -3,10 +3,11 @@
  *
  * @module
  */
+import { toError } from "../errors.ts";
 import type { QueueNotice, ReleaseListener, TimeReading } from "../quorum/queue_ticket.ts";
 import type { ReplyReceiver } from "../redis/command_queue.ts";
 import { encodeCommand } from "../redis/encoder.ts";
-import { isRefusal, type RedisError, ReplyError } from "../redis/errors.ts";
+import { type RedisError, ReplyError } from "../redis/errors.ts";
 import { type RawReply, textReply } from "../redis/reply.ts";
 import type { SubscriberOwner } from "../redis/subscriber.ts";
 import type { CommandSender, ServerAccess, Subscription } from "./command_sender.ts";
@@ -37,7 +38,7 @@ const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 export class ReleaseSubscription implements SubscriberOwner, ReplyReceiver {
   readonly #server: ServerAccess;
   readonly #commands: CommandSender;
-  #subscriber: Subscription | undefined = undefined;
+  #subscriber: Subscription | Promise<Subscription> | undefined = undefined;
   #listener: ReleaseListener | undefined = undefined;
   #nodeIndex = 0;
   /** Whether the server has confirmed the subscription. */
@@ -73,7 +74,13 @@ export class ReleaseSubscription implements SubscriberOwner, ReplyReceiver {
     if (this.#subscriber || this.#refused) return;
     this.#listener = listener;
     this.#nodeIndex = nodeIndex;
-    this.#subscriber = this.#server.subscribe(WAKE_CHANNEL + listener.id, this);
+    const subscriber = this.#server.subscribe(WAKE_CHANNEL + listener.id, this);
+    this.#subscriber = subscriber;
+    if (subscriber instanceof Promise) {
+      subscriber.catch((error) => {
+        if (this.#subscriber === subscriber) this.refuse(toError(error));
+      });
+    }
   }
 
   /** Ends the subscription; resolves once its connection is closed. */
@@ -82,7 +89,7 @@ export class ReleaseSubscription implements SubscriberOwner, ReplyReceiver {
     this.#subscriber = undefined;
     this.#subscribed = this.#listening = false;
     if (this.#retry) this.#server.wheel.cancel(this.#retry);
-    if (subscriber) this.#closing = Promise.all([this.#closing, subscriber.close()]);
+    if (subscriber) this.#closing = Promise.all([this.#closing, closeOf(subscriber)]);
     return this.#closing;
   }
 
@@ -125,7 +132,7 @@ export class ReleaseSubscription implements SubscriberOwner, ReplyReceiver {
     this.#probedMs = undefined;
     if (!this.#subscribed) return;
     if (reply instanceof ReplyError) {
-      if (isRefusal(reply)) this.refuse(reply);
+      if (reply.permanent) this.refuse(reply);
       else this.#probeLater(BUSY_DELAY_MS);
     } else if (typeof reply === "number" && reply > 0) {
       this.#unheard = 0;
@@ -181,4 +188,10 @@ export class ReleaseSubscription implements SubscriberOwner, ReplyReceiver {
     this.#commands.submit(encodeCommand(["TIME"]), this, undefined, TIME);
     this.#commands.submit(encodeCommand(["PUBLISH", channel, ""]), this, undefined, PUBLISH);
   }
+}
+
+/** Closes a subscription, even one that is being made. */
+function closeOf(subscriber: Subscription | Promise<Subscription>): Promise<void> {
+  if (!(subscriber instanceof Promise)) return subscriber.close();
+  return subscriber.then((made) => made.close(), () => {});
 }

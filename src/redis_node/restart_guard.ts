@@ -10,10 +10,10 @@
 import type { LockRequest } from "../quorum/lock_node.ts";
 import type { ReplyReceiver } from "../redis/command_queue.ts";
 import { encodeCommand, encodeHead } from "../redis/encoder.ts";
-import { isRefusal, ProtocolError, type RedisError, ReplyError } from "../redis/errors.ts";
+import { ProtocolError, type RedisError, ReplyError } from "../redis/errors.ts";
 import { type RawReply, textReply } from "../redis/reply.ts";
 import type { CommandSender } from "./command_sender.ts";
-import { scriptError } from "./old_server.ts";
+import { scriptError } from "./operation.ts";
 import {
   Causes,
   CREATED_KEY,
@@ -40,11 +40,6 @@ interface Answer {
   awaited: number;
   /** When the node granted, and what it counted. */
   granted: { readonly atMs: number; readonly count: number | undefined } | undefined;
-}
-
-/** Whether grants of this request are guarded. */
-export function isGuarded({ guardMs }: LockRequest): boolean {
-  return guardMs !== undefined && guardMs > 0;
 }
 
 /** Holds back the grants of one server that may have lost keys. */
@@ -168,7 +163,7 @@ export class RedisGuard implements ReplyReceiver {
         this.#restartedMs = Math.max(this.#restartedMs, receivedAtMs);
       }
       this.#runId = runId;
-    } else if (reply instanceof ReplyError && isRefusal(reply)) {
+    } else if (reply instanceof ReplyError && reply.permanent) {
       this.#restartedMs = -Infinity; // it will never reply: the marker has to do
     } else this.#asked = false; // it may reply later
   }

@@ -8,14 +8,11 @@ import type { KeyState, LockNode, LockRequest } from "../../src/quorum/lock_node
 import type * as queue from "../../src/quorum/queue_ticket.ts";
 import { ReplyError } from "../../src/redis/errors.ts";
 import type { RawReply } from "../../src/redis/reply.ts";
-import {
-  acquireOperation,
-  encodeOperation,
-  isAcquire,
-  OPERATION,
-  type Operation as LockOperation,
-} from "../../src/redis_node/commands.ts";
-import { outcomeOf, queuePosition } from "../../src/redis_node/replies.ts";
+import { RAISE_COUNTERS } from "../../src/redis_node/count_operations.ts";
+import { EXTEND_KEYS } from "../../src/redis_node/extend_operation.ts";
+import type { Operation as LockOperation } from "../../src/redis_node/operation.ts";
+import { LEAVE_QUEUE, queuePosition } from "../../src/redis_node/queue_operations.ts";
+import { acquireOperation, releaseOperation } from "../../src/redis_node/redis_node.ts";
 import { COUNTER_PREFIX } from "../../src/redis_node/scripts/fencing.ts";
 import { NOTIFIED_SUFFIX, queueOf, TAKEN_SUFFIX } from "../../src/redis_node/scripts/queue.ts";
 import type { MemorySession } from "../../src/testing/mod.ts";
@@ -120,7 +117,7 @@ export class KeyspaceNode implements LockNode {
   /** Has the holder of `key` release it. */
   free(key = "a"): void {
     const content = { keys: [key], value: this.holder(key) ?? "" };
-    this.#server.send(encodeOperation(OPERATION.release, content, "EVAL"));
+    this.#server.send(releaseOperation(content).encode(content, "EVAL"));
   }
 
   /** Forgets everything, as a server that restarts without its data. */
@@ -243,15 +240,15 @@ export class KeyspaceNode implements LockNode {
   }
 
   extend(request: LockRequest, nodeIndex: number): void {
-    this.#take("extend", OPERATION.extend, request, nodeIndex);
+    this.#take("extend", EXTEND_KEYS, request, nodeIndex);
   }
 
   release(request: LockRequest, nodeIndex: number): void {
-    this.#take("release", OPERATION.release, request, nodeIndex);
+    this.#take("release", releaseOperation(request) as LockOperation, request, nodeIndex);
   }
 
   raiseCounters(request: LockRequest, nodeIndex: number): void {
-    this.#take("raiseCounters", OPERATION.raise, request, nodeIndex);
+    this.#take("raiseCounters", RAISE_COUNTERS, request, nodeIndex);
   }
 
   inspect(key: string): Promise<KeyState | undefined> {
@@ -284,7 +281,7 @@ export class KeyspaceNode implements LockNode {
 
   leaveQueue(keys: readonly string[], ticketId: string): void {
     this.leaves.push(ticketId);
-    this.#server.send(encodeOperation(OPERATION.leave, { keys, ticketId }, "EVAL"));
+    this.#server.send(LEAVE_QUEUE.encode({ keys, ticketId }, "EVAL"));
   }
 
   close(): Promise<void> {
@@ -297,7 +294,7 @@ export class KeyspaceNode implements LockNode {
     if (this.closed > 0) return request.fail(nodeIndex, new Error(`${this.name} is closed`));
     const mode = this.modes[kind] ?? this.mode;
     if (mode === "throw") throw new Error(`${this.name} threw`);
-    const command = encodeOperation(operation, request, "EVAL");
+    const command = operation.encode(request, "EVAL");
     const act = () => {
       if (mode === "fail") return request.fail(nodeIndex, new Error(`${this.name} is down`));
       this.before[kind]?.();
@@ -317,8 +314,9 @@ export class KeyspaceNode implements LockNode {
     nodeIndex: number,
   ): void {
     if (reply instanceof ReplyError) return request.fail(nodeIndex, reply);
-    const outcome = outcomeOf(operation, reply);
-    if (isAcquire(operation) && (outcome === "denied" || outcome === "queued")) {
+    const { kind } = operation;
+    const outcome = operation.read(reply);
+    if (kind === "acquire" && (outcome === "denied" || outcome === "queued")) {
       request.maybeSet &= ~(1 << nodeIndex);
     }
     if (outcome === "queued") {
@@ -327,10 +325,10 @@ export class KeyspaceNode implements LockNode {
     if (outcome === "denied") return request.deny(nodeIndex);
     if (outcome === "missing") return request.missing!(nodeIndex);
     if (outcome === "contended") request.hasWaiters = true;
-    const guarded = isAcquire(operation) || operation === OPERATION.extend;
+    const guarded = kind === "acquire" || kind === "extend";
     if (guarded && this.quarantined && request.guardMs) return request.quarantine!(nodeIndex);
-    if (isAcquire(operation) && this.outdated) request.counterFloorNext = request.counterFloor;
-    const counted = outcome === "counted" && !(isAcquire(operation) && this.outdated);
+    if (kind === "acquire" && this.outdated) request.counterFloorNext = request.counterFloor;
+    const counted = outcome === "counted" && !(kind === "acquire" && this.outdated);
     request.grant(nodeIndex, undefined, counted ? Number(reply) : undefined);
   }
 

@@ -4,5 +4,7 @@
  * @module
  */
 import * as lock from "../../src/lock/parts.ts";
+import * as node from "../../src/redis_node/parts.ts";
 
-await Promise.all(Object.values(lock).map((part) => part.load()));
+const parts = [...Object.values(lock), ...Object.values(node)];
+await Promise.all(parts.map((part) => part.load()));

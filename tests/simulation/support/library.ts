@@ -5,6 +5,7 @@
  * @module
  */
 import * as lockParts from "../../../src/lock/parts.ts";
+import * as nodeParts from "../../../src/redis_node/parts.ts";
 
 export type { Clock, Instant } from "../../../src/time/clock.ts";
 export { LockHeldError, LockLostError, QuorumError, RedlockError } from "../../../src/errors.ts";
@@ -31,4 +32,5 @@ export { TimerWheel } from "../../../src/time/timer_wheel.ts";
 export type { Connect, Transport } from "../../../src/transport/transport.ts";
 export { driftMs } from "../../../src/time/validity.ts";
 
-await Promise.all(Object.values(lockParts).map((part) => part.load()));
+const parts = [...Object.values(lockParts), ...Object.values(nodeParts)];
+await Promise.all(parts.map((part) => part.load()));

@@ -1,0 +1,94 @@
+/**
+ * The operations on several keys, and on the queues of clients that wait.
+ *
+ * @module
+ */
+import type { QueuePosition, QueuePriority } from "../quorum/queue_ticket.ts";
+import type { RawReply } from "../redis/reply.ts";
+import { encodeCall, type Operation, outcomeOf, type Release } from "./operation.ts";
+import { ACQUIRE_ALL, ACQUIRE_OR_WAIT } from "./scripts/acquire.ts";
+import { LEAVE } from "./scripts/queue.ts";
+import { RELEASE_QUEUED } from "./scripts/release.ts";
+
+/** A priority as an argument of the script. */
+export const PRIORITIES: Readonly<Record<QueuePriority, string>> = {
+  "in-order": "0",
+  overdue: "1",
+};
+
+/** A ticket that leaves the queue. */
+export interface QueueLeave {
+  /** The keys that it waited for. */
+  readonly keys: readonly string[];
+  /** The ticket. */
+  readonly ticketId: string;
+}
+
+/** Sets several keys if all are missing. */
+export const SET_KEYS: Operation = {
+  code: 2,
+  kind: "acquire",
+  script: ACQUIRE_ALL,
+  encode: ({ keys, value, ttlMs }, call) =>
+    encodeCall(call, ACQUIRE_ALL, keys, [value, String(ttlMs)]),
+  read: (reply) => outcomeOf(reply, "denied", "granted"),
+};
+
+/** Sets the keys, or puts the request's ticket in their queues. */
+export const SET_OR_QUEUE: Operation = {
+  code: 3,
+  kind: "acquire",
+  script: ACQUIRE_OR_WAIT,
+  queues: true,
+  encode: ({ keys, value, ttlMs, ticket }, call) => {
+    const { ticketId, priority, score } = ticket!;
+    const args = [value, String(ttlMs), ticketId, PRIORITIES[priority], String(score)];
+    return encodeCall(call, ACQUIRE_OR_WAIT, keys, args);
+  },
+  read: (reply) => isQueuePosition(reply) ? "queued" : reply === 1 ? "granted" : undefined,
+};
+
+/**
+ * Deletes the keys, takes the request's ticket out of their queues or puts it back, and notifies the next waiter of
+ * each.
+ */
+export const RELEASE_KEYS: Operation<Release> = {
+  code: 4,
+  kind: "release",
+  script: RELEASE_QUEUED,
+  encode: ({ keys, value, ticket, keepsTicket }, call) => {
+    const args = [value];
+    if (ticket) args.push(ticket.ticketId);
+    if (ticket && keepsTicket) args.push(String(ticket.score));
+    return encodeCall(call, RELEASE_QUEUED, keys, args);
+  },
+  read: (reply) => outcomeOf(reply, "denied", "granted", undefined, "contended"),
+};
+
+/** Takes a ticket out of the queues for the keys; nobody reads the reply. */
+export const LEAVE_QUEUE: Operation<QueueLeave> = {
+  code: 5,
+  kind: "leave",
+  script: LEAVE,
+  encode: ({ keys, ticketId }, call) => encodeCall(call, LEAVE, keys, [ticketId]),
+  read: () => undefined,
+};
+
+/** Whether a reply is a place in the queue. */
+export function isQueuePosition(reply: RawReply): reply is number[] {
+  return Array.isArray(reply) && reply.length === 5 &&
+    reply.every((part) => typeof part === "number");
+}
+
+/**
+ * The place in the queue that a node replied.
+ *
+ * @param reply The reply of {@linkcode ACQUIRE_OR_WAIT}.
+ */
+export function queuePosition(
+  [pttl, ahead, length, score, timeUs]: readonly number[],
+): QueuePosition {
+  // PTTL replies 0 in the last millisecond of a key, and -2 for a key that is missing.
+  const remainingMs = pttl === -1 ? Infinity : Math.max(pttl + 1, 0);
+  return { remainingMs, ahead, length, score, timeMs: timeUs / 1_000 };
+}
