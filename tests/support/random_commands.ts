@@ -88,7 +88,10 @@ const keyCommand = fc.oneof(
   fc.tuple(fc.constant("PEXPIRE"), anyKey, life),
 );
 const item = word("v", "w", "x");
-const score = word(..."1 2 -1.5 0.1 007 1e3 inf -inf 1700000000000001 x".split(" "), "");
+const score = word(
+  ..."1 2 -1.50 0.1 007 1e300 .5e-7 +inf -Infinity 1700000000000001 x".split(" "),
+  "",
+);
 const setCommand = fc.oneof(
   fc.tuple(setKey, word("NX", "nx", "1", "2"), fc.array(fc.tuple(score, item), { maxLength: 3 }))
     .map(([key, first, pairs]) => ["ZADD", key, first, ...pairs.flat()]),

@@ -7,6 +7,7 @@ import type { Command, CommandContext } from "./command.ts";
 import { parseInteger } from "./integers.ts";
 import { PEER_SCRIPT_FUNCTIONS } from "../scripts/peer_script_functions.ts";
 import { array, bulk, CommandError, fromByteString, integer, simple } from "../server/replies.ts";
+import { scriptError } from "../scripts/script_calls.ts";
 import { SCRIPT_FUNCTIONS, type ScriptFunction } from "../scripts/script_functions.ts";
 import { sha1 } from "../scripts/sha1.ts";
 
@@ -49,7 +50,6 @@ function unknownScript(): CommandError {
   return new CommandError("NOSCRIPT No matching script. Please use EVAL.");
 }
 
-/** Lua stops with an error where a key or a value is missing, and so does the function that stands for a script. */
 function runScript(
   script: ScriptFunction,
   context: CommandContext,
@@ -59,9 +59,7 @@ function runScript(
   try {
     return script.run(context, keys, values);
   } catch (error) {
-    if (error instanceof CommandError) throw error;
-    const { message } = error as Error;
-    throw new CommandError(`ERR user_script: ${message} script: ${script.sha1}`);
+    throw scriptError(error, script.sha1);
   }
 }
 

@@ -3,17 +3,11 @@
  *
  * @module
  */
-import { CREATED } from "../../redis_node/scripts/creation.ts";
 import type { CommandContext } from "../commands/command.ts";
-import { setKey } from "../commands/key_commands.ts";
-import { CommandError, integer } from "../server/replies.ts";
-import { atPlace, placeIn } from "./script_places.ts";
+import { integer } from "../server/replies.ts";
+import { setInScript } from "./script_calls.ts";
 
 /** CREATED. */
 export function created({ keys }: CommandContext, [key]: readonly string[]): string {
-  const set = atPlace(placeIn(CREATED, "redis.call('SET'"), () => {
-    if (key !== undefined) return setKey(keys, [key, String(keys.nowMs()), "NX"]);
-    throw new CommandError("ERR Lua redis lib command arguments must be strings or integers");
-  });
-  return integer(set ? 1 : 0);
+  return integer(setInScript(keys, key, [String(keys.nowMs()), "NX"]) ? 1 : 0);
 }

@@ -4,20 +4,13 @@
  * @module
  */
 import { COUNTER_AGE_MAX_MS, COUNTER_TTL_MS, counterStart } from "../../fencing/token.ts";
-import {
-  ACQUIRE_COUNTED,
-  ACQUIRE_FENCED,
-  COUNTER_PREFIX,
-  RAISE,
-} from "../../redis_node/scripts/fencing.ts";
-import type { Script } from "../../redis_node/scripts/script.ts";
+import { COUNTER_PREFIX } from "../../redis_node/scripts/fencing.ts";
 import type { CommandContext } from "../commands/command.ts";
 import { INT64_MAX, parseInteger } from "../commands/integers.ts";
-import { setKey } from "../commands/key_commands.ts";
 import type { Keyspace } from "../server/keyspace.ts";
 import { acquireOrWait } from "./queue_functions.ts";
 import { CommandError, integer } from "../server/replies.ts";
-import { atPlace, placeIn, scriptError, type ScriptPlace, toNumber } from "./script_places.ts";
+import { luaError, ReturnedError, setInScript, toNumber } from "./script_calls.ts";
 
 /** Decimal digits as `INCR` writes them. */
 const DIGITS = /^(?:0|[1-9]\d*)$/u;
@@ -29,11 +22,7 @@ export function acquireCounted(
   [value, ttl, hintText]: readonly string[],
 ): string {
   const { keys } = context;
-  const set = atPlace(
-    placeIn(ACQUIRE_COUNTED, "redis.call('SET', KEYS[1]"),
-    () => setKey(keys, [key, value, "NX", "PX", ttl]),
-  );
-  if (!set) return integer(0);
+  if (!setInScript(keys, key, [value, "NX", "PX", ttl])) return integer(0);
   const name = COUNTER_PREFIX + key;
   const hint = Number(hintText);
   const before = countable(keys, name);
@@ -45,7 +34,7 @@ export function acquireCounted(
   const start = counterStart(nowUs(context), hint);
   if (count < 1 || Math.max(count, start) > Number.MAX_SAFE_INTEGER) {
     keys.replace(name, String(before));
-    throw notCounter(name);
+    throw new ReturnedError(notCounter(name));
   }
   if (isYoung(start)) return integer(count);
   keys.set(name, String(start), keys.nowMs() + BigInt(COUNTER_TTL_MS));
@@ -58,8 +47,12 @@ export function acquireFenced(
   names: readonly string[],
   args: readonly string[],
 ): string {
-  const count = () => setCounters(context, names, ACQUIRE_FENCED, 0, Number(args[5]), 1);
-  return acquireOrWait(context, names, args, ACQUIRE_FENCED, count);
+  return acquireOrWait(
+    context,
+    names,
+    args,
+    () => setCounters(context, names, 0, Number(args[5]), 1),
+  );
 }
 
 /** RAISE. */
@@ -68,23 +61,18 @@ export function raise(
   names: readonly string[],
   [value, tokenText]: readonly string[],
 ): string {
-  const place = placeIn(RAISE, "redis.call('GET', key) ~=");
-  for (const key of names) {
-    if (atPlace(place, () => context.keys.get(key)) !== value) return integer(0);
-  }
+  if (names.some((key) => context.keys.get(key) !== value)) return integer(0);
   const token = toNumber(tokenText);
   if (token === undefined) {
-    const at = placeIn(RAISE, "math.abs(hint - now)");
-    throw luaError("attempt to perform arithmetic on local 'hint' (a nil value)", at);
+    throw luaError("attempt to perform arithmetic on local 'hint' (a nil value)");
   }
-  return integer(setCounters(context, names, RAISE, token, token, 0));
+  return integer(setCounters(context, names, token, token, 0));
 }
 
 /** `set(keys, token, hint, step)`. */
 function setCounters(
   context: CommandContext,
   names: readonly string[],
-  script: Script,
   token: number,
   hint: number,
   step: number,
@@ -93,13 +81,12 @@ function setCounters(
   const timeUs = nowUs(context);
   const start = counterStart(timeUs, hint);
   const counts = names.map((key) => {
-    const last = countOf(keys, COUNTER_PREFIX + key, script);
+    const last = countOf(keys, COUNTER_PREFIX + key);
     return last > 0 ? last + step : start;
   });
   const highest = Math.max(token, ...counts);
   if (highest > Number.MAX_SAFE_INTEGER) {
-    const what = "WRONGTYPE the clock is beyond all fencing counters";
-    throw luaError(what, placeIn(script, `error('${what}')`));
+    throw luaError("WRONGTYPE the clock is beyond all fencing counters");
   }
   // mutation: leaping-counter-expires-early
   const ttlMs = COUNTER_TTL_MS + Math.max(0, Math.ceil((highest - timeUs) / 1_000));
@@ -115,31 +102,26 @@ function countable(keys: Keyspace, name: string): bigint {
     if (count < INT64_MAX) return count;
     throw new CommandError("ERR increment or decrement would overflow");
   } catch (error) {
-    throw error instanceof CommandError ? naming(error.message, name) : error;
+    throw error instanceof CommandError ? new ReturnedError(naming(error.message, name)) : error;
   }
 }
 
-function notCounter(name: string): CommandError {
+function notCounter(name: string): string {
   return naming("WRONGTYPE this is no fencing counter", name);
 }
 
-/** An error that ends with a name; the server cuts its text off at a NUL. */
-function naming(text: string, name: string): CommandError {
-  return new CommandError(`${text}: ${name.split("\0", 1)[0]}`);
+/** A text that ends with a name; the server cuts it off at a NUL. */
+function naming(text: string, name: string): string {
+  return `${text}: ${name.split("\0", 1)[0]}`;
 }
 
 /** `count(key)`. */
-function countOf(keys: Keyspace, name: string, script: Script): number {
-  const text = atPlace(placeIn(script, "redis.call('GET', name)"), () => keys.get(name)) ?? "0";
+function countOf(keys: Keyspace, name: string): number {
+  const text = keys.get(name) ?? "0";
   if (DIGITS.test(text) && Number(text) < Number.MAX_SAFE_INTEGER) return Number(text);
-  throw luaError(notCounter(name).message, placeIn(script, "error('WRONGTYPE this"));
+  throw luaError(notCounter(name));
 }
 
 function nowUs({ server }: CommandContext): number {
   return Math.floor(server.clock.wallMs() * 1_000);
-}
-
-/** An error that Lua throws by itself. */
-function luaError(what: string, place: ScriptPlace): CommandError {
-  return scriptError(new CommandError(`ERR user_script:${place.line}: ${what}`), place);
 }

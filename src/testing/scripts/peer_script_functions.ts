@@ -6,12 +6,7 @@
  */
 import type { Keyspace } from "../server/keyspace.ts";
 import { integerScript, type ScriptFunction } from "./script_functions.ts";
-import { getInScript, type ScriptPlace, setInScript } from "./script_places.ts";
-
-/** The lines in which the versions' scripts read and write. */
-const SET_LINE = 11;
-const EXTEND_GET_LINE = 4;
-const RELEASE_GET_LINE = 5;
+import { setInScript } from "./script_calls.ts";
 
 /** The scripts of `redlock@4.2.0` and of `redlock@5.0.0-beta.2`: each acquires, extends, releases. */
 export const PEER_SCRIPT_FUNCTIONS: readonly ScriptFunction[] = [
@@ -31,40 +26,32 @@ function versionScripts(acquireSha1: string, extendSha1: string, releaseSha1: st
   return [
     integerScript(acquireSha1, (keyspace, keys, args) => {
       if (keys.some((key) => keyspace.has(key))) return 0;
-      return setAll(keyspace, keys, args, { sha1: acquireSha1, line: SET_LINE });
+      return setAll(keyspace, keys, args);
     }),
     integerScript(extendSha1, (keyspace, keys, args) => {
-      const place = { sha1: extendSha1, line: EXTEND_GET_LINE };
-      if (keys.some((key) => !holds(keyspace, key, args[0], place))) return 0;
-      return setAll(keyspace, keys, args, { sha1: extendSha1, line: SET_LINE });
+      if (keys.some((key) => !holds(keyspace, key, args[0]))) return 0;
+      return setAll(keyspace, keys, args);
     }),
     integerScript(releaseSha1, (keyspace, keys, args) => {
-      const place = { sha1: releaseSha1, line: RELEASE_GET_LINE };
       let released = 0;
       for (const key of keys) {
-        if (holds(keyspace, key, args[0], place) && keyspace.delete(key)) released++;
+        if (holds(keyspace, key, args[0]) && keyspace.delete(key)) released++;
       }
       return released;
     }),
   ];
 }
 
-function holds(
-  keyspace: Keyspace,
-  key: string,
-  value: string | undefined,
-  place: ScriptPlace,
-): boolean {
-  const found = getInScript(keyspace, key, place);
+function holds(keyspace: Keyspace, key: string, value: string | undefined): boolean {
+  const found = keyspace.get(key);
   return found !== undefined && found === value;
 }
 
 function setAll(
   keyspace: Keyspace,
   keys: readonly string[],
-  args: readonly string[],
-  place: ScriptPlace,
+  [value, ttl]: readonly string[],
 ): number {
-  for (const key of keys) setInScript(keyspace, key, args, place);
+  for (const key of keys) setInScript(keyspace, key, [value, "PX", ttl]);
   return keys.length;
 }

@@ -3,9 +3,7 @@
  *
  * @module
  */
-import { ACQUIRE_OR_WAIT } from "../../redis_node/scripts/acquire.ts";
 import {
-  LEAVE,
   NOTIFIED_SUFFIX,
   QUEUE_LEAD_MS,
   QUEUE_TTL_MS,
@@ -13,12 +11,11 @@ import {
   TAKEN_SUFFIX,
   WAKE_CHANNEL,
 } from "../../redis_node/scripts/queue.ts";
-import { RELEASE } from "../../redis_node/scripts/release.ts";
 import type { CommandContext } from "../commands/command.ts";
 import type { Keyspace } from "../server/keyspace.ts";
 import { array, CommandError, integer } from "../server/replies.ts";
 import type { SortedSet } from "../server/sorted_set.ts";
-import { atPlace, getInScript, placeIn, type ScriptPlace, setInScript } from "./script_places.ts";
+import { getInScript, ReturnedError, setInScript } from "./script_calls.ts";
 
 const LEAD_US = QUEUE_LEAD_MS * 1_000;
 
@@ -28,8 +25,7 @@ export function release(
   [key]: readonly string[],
   [value]: readonly string[],
 ): string {
-  const place = placeIn(RELEASE, "local value = redis.call('GET'");
-  const found = getInScript(context.keys, key, place);
+  const found = getInScript(context.keys, key);
   // mutation: release-does-not-compare
   if (found !== undefined && found !== value) return integer(0);
   if (found !== undefined) context.keys.delete(key);
@@ -63,7 +59,7 @@ export function releaseQueued(
       waiting = notify(context, key, score === undefined ? undefined : ticket) || waiting;
     }
   }
-  if (failure) throw failure;
+  if (failure) throw new ReturnedError(failure.message);
   return integer(all ? waiting ? 3 : 1 : 0);
 }
 
@@ -72,12 +68,10 @@ export function acquireOrWait(
   context: CommandContext,
   names: readonly string[],
   args: readonly string[],
-  script = ACQUIRE_OR_WAIT,
   count = () => 1,
 ): string {
   const { keys } = context;
-  const [, , ticket, priority] = args;
-  const at = (text: string) => placeIn(script, text);
+  const [value, ttl, ticket, priority] = args;
   const lives = names.map((key) => Number(keys.remainingMs(key)));
   let blocked = lives.some((lifeMs) => lifeMs !== -2);
   // mutation: newcomers-overtake
@@ -85,21 +79,17 @@ export function acquireOrWait(
     for (const key of names) blocked = notify(context, key, ticket) || blocked;
   }
   if (!blocked) {
-    const overdue = priority === "1";
-    const place = at(overdue ? "local first = overdue" : "redis.call('ZREM', queue, ticket");
     for (const key of ticket === "" ? [] : names) {
-      quit(keys, key, ticket, overdue, place);
+      quit(keys, key, ticket, priority === "1");
       const [next] = keys.sortedSet(queueOf(key))?.range(0, 0) ?? [];
       if (next !== undefined) publish(context, next, next + TAKEN_SUFFIX);
     }
     const granted = count();
-    for (const key of names) {
-      setInScript(keys, key, args, at("redis.call('SET', key, ARGV[1]"));
-    }
+    for (const key of names) setInScript(keys, key, [value, "PX", ttl]);
     return integer(granted);
   }
   if (ticket === "") return integer(0);
-  return join(context, names, args, lives, at);
+  return join(context, names, args, lives);
 }
 
 /** LEAVE. */
@@ -109,10 +99,7 @@ export function leave(
   [ticket]: readonly string[],
 ): string {
   for (const key of names) {
-    const left = atPlace(
-      placeIn(LEAVE, "local left = redis.call('ZREM'"),
-      () => remove(context.keys, key, ticket),
-    );
+    const left = remove(context.keys, key, ticket);
     if (left && !context.keys.has(key)) notify(context, key);
   }
   return integer(1);
@@ -124,11 +111,10 @@ function join(
   names: readonly string[],
   args: readonly string[],
   lives: readonly number[],
-  at: (text: string) => ScriptPlace,
 ): string {
   const [, , ticket, , since] = args;
   const nowUs = Math.floor(server.clock.wallMs() * 1_000);
-  const queues = names.map((key) => atPlace(at("'ZSCORE'"), () => keys.sortedSet(queueOf(key))));
+  const queues = names.map((key) => keys.sortedSet(queueOf(key)));
   const score = allowedScore(queues, ticket, Number(since), nowUs + LEAD_US);
   let [held, ahead, length] = [-2, 0, 0];
   names.forEach((key, index) => {
@@ -215,15 +201,8 @@ function putBack(keys: Keyspace, key: string, ticket: string, score: string): vo
 }
 
 /** A ticket that takes the key leaves the queue, and if it is overdue so does the first. */
-function quit(
-  keys: Keyspace,
-  key: string,
-  ticket: string,
-  overdue: boolean,
-  place: ScriptPlace,
-): void {
-  const queue = atPlace(place, () => keys.sortedSet(queueOf(key)));
-  const [first] = queue?.range(0, 0) ?? [];
+function quit(keys: Keyspace, key: string, ticket: string, overdue: boolean): void {
+  const [first] = keys.sortedSet(queueOf(key))?.range(0, 0) ?? [];
   remove(keys, key, ticket);
   if (overdue && first !== undefined) remove(keys, key, first);
 }

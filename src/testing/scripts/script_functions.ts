@@ -16,15 +16,8 @@ import { acquireOrWait, leave, release, releaseQueued } from "./queue_functions.
 import type { CommandContext } from "../commands/command.ts";
 import { expireKey } from "../commands/key_commands.ts";
 import type { Keyspace } from "../server/keyspace.ts";
-import { CommandError, integer } from "../server/replies.ts";
-import {
-  atPlace,
-  getInScript,
-  placeIn,
-  scriptError,
-  setInScript,
-  toNumber,
-} from "./script_places.ts";
+import { integer } from "../server/replies.ts";
+import { getInScript, luaError, setInScript, toNumber } from "./script_calls.ts";
 
 /** A script that can be run without Lua. */
 export interface ScriptFunction {
@@ -59,8 +52,8 @@ export function integerScript(
 // mutation: extension-sets-missing-keys
 function acquireAll(keyspace: Keyspace, keys: readonly string[], args: readonly string[]): number {
   if (keys.some((key) => keyspace.has(key))) return 0;
-  const place = placeIn(ACQUIRE_ALL, "redis.call('SET'");
-  for (const key of keys) setInScript(keyspace, key, args, place);
+  const [value, ttl] = args;
+  for (const key of keys) setInScript(keyspace, key, [value, "PX", ttl]);
   return 1;
 }
 
@@ -69,22 +62,16 @@ function extend(keyspace: Keyspace, keys: readonly string[], args: readonly stri
   const [value, ttl] = args;
   let reply = 1;
   for (const key of keys) {
-    const found = getInScript(keyspace, key, placeIn(EXTEND, "local value = redis.call("));
+    const found = getInScript(keyspace, key);
     // mutation: extension-steals
     if (found !== undefined && found !== value) return 0;
     if (found === undefined) reply = 2;
   }
-  const place = placeIn(EXTEND, "if redis.call('PTTL', key)");
   for (const key of keys) {
     const ttlMs = toNumber(ttl);
-    if (ttlMs === undefined) {
-      const text = `ERR user_script:${place.line}: attempt to compare number with nil`;
-      throw scriptError(new CommandError(text), place);
-    }
+    if (ttlMs === undefined) throw luaError("attempt to compare number with nil");
     // mutation: extension-shortens-ttl
-    if (Number(keyspace.remainingMs(key)) < ttlMs) {
-      atPlace(place, () => expireKey(keyspace, key, ttl));
-    }
+    if (Number(keyspace.remainingMs(key)) < ttlMs) expireKey(keyspace, key, ttl);
   }
   return reply;
 }

@@ -1,184 +1,157 @@
-import { assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertNotEquals, assertRejects, assertThrows } from "@std/assert";
 import { createRedlock } from "../../../mod.ts";
-import type { Clock } from "../../../src/time/clock.ts";
-import { encodeCommand, joinCommands } from "../../../src/redis/encoder.ts";
 import { connect } from "../../../src/redis/client.ts";
-import { ACQUIRE_ALL } from "../../../src/redis_node/scripts/acquire.ts";
-import { EXTEND } from "../../../src/redis_node/scripts/extend.ts";
-import { RELEASE, RELEASE_QUEUED } from "../../../src/redis_node/scripts/release.ts";
-import { MemoryRedis, type MemorySession, startNodes } from "../../../src/testing/mod.ts";
+import { encodeCommand } from "../../../src/redis/encoder.ts";
+import { RELEASE } from "../../../src/redis_node/scripts/release.ts";
+import { MemoryRedis, startNodes } from "../../../src/testing/mod.ts";
 import type { Connect } from "../../../src/transport/transport.ts";
+import { askOn as ask, MemoryBench } from "../../support/memory_bench.ts";
 
 const encoder = new TextEncoder();
 const latin1 = new TextDecoder("latin1");
+const NEWS = "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$2\r\nhi";
+const TARGET = { kind: "tcp", hostname: "node-1", port: 6379 } as const;
 
-function ask(session: MemorySession, ...command: (string | number | Uint8Array)[]): string {
-  return latin1.decode(session.push(encodeCommand(command)));
+/** Requests as one piece of bytes. */
+function requests(...commands: string[][]): Uint8Array {
+  return encoder.encode(commands.map((words) => latin1.decode(encodeCommand(words))).join(""));
 }
 
-/** A clock whose wall time the test sets; nothing else of it is used. */
-class WallClock implements Clock {
-  nowMs = 1_700_000_000_123.456;
-  monotonicMs = () => this.nowMs;
-  wallMs = () => this.nowMs;
-  setTimer = () => undefined;
-  clearTimer = () => {};
-  keepAlive = () => {};
-}
-
-Deno.test("MemoryRedis.session() answers a request that comes byte by byte once it is complete", () => {
+Deno.test("MemoryRedis.session() answers requests in their order, each once it is complete", () => {
   const session = new MemoryRedis().session();
-  const bytes = encodeCommand(["PING"]);
-  const replies = [...bytes].map((byte) => latin1.decode(session.push(Uint8Array.of(byte))));
-  assertEquals(replies, [...new Array(bytes.length - 1).fill(""), "+PONG\r\n"]);
+  const bytes = requests(["SET", "a", "1"], ["GET", "a"]);
+  assertEquals(latin1.decode(session.push(bytes)), "+OK\r\n$1\r\n1\r\n");
+  const replies = Array.from(bytes, (byte) => latin1.decode(session.push(Uint8Array.of(byte))));
+  assertEquals(replies.filter((reply) => reply !== ""), ["+OK\r\n", "$1\r\n1\r\n"]);
+  assertEquals(replies.indexOf("+OK\r\n"), encodeCommand(["SET", "a", "1"]).length - 1);
 });
 
-Deno.test("MemoryRedis.session() answers several requests of one piece in their order", () => {
-  const session = new MemoryRedis().session();
-  const requests = joinCommands([["SET", "a", "1"], ["GET", "a"]].map(encodeCommand));
-  assertEquals(latin1.decode(session.push(requests)), "+OK\r\n$1\r\n1\r\n");
-});
-
-Deno.test("MemoryRedis.session() ends the connection after bytes that are no request", () => {
+Deno.test("MemoryRedis.session() ends the connection after bytes that are not a request", () => {
   const session = new MemoryRedis().session();
   const reply = latin1.decode(session.push(encoder.encode("PING\r\n")));
   assertEquals(reply, "-ERR Protocol error: expected an array of bulk strings\r\n");
-  assertEquals(session.ended, true);
-  assertEquals(ask(session, "PING"), "");
+  assertEquals([session.ended, ask(session, "PING")], [true, ""]);
 });
 
 Deno.test("MemoryRedis.session() keeps every byte of a key and a value", () => {
   const session = new MemoryRedis().session();
   const bytes = Uint8Array.from({ length: 256 }, (_, byte) => byte);
   ask(session, "SET", bytes, bytes);
-  assertEquals(
-    session.push(encodeCommand(["GET", bytes])),
-    Uint8Array.of(
-      ...encoder.encode("$256\r\n"),
-      ...bytes,
-      ...encoder.encode("\r\n"),
-    ),
-  );
+  const reply = [...encoder.encode("$256\r\n"), ...bytes, ...encoder.encode("\r\n")];
+  assertEquals([...session.push(encodeCommand(["GET", bytes]))], reply);
 });
 
-Deno.test("MemoryRedis.session() drops a key one millisecond after its life has ended", () => {
-  const clock = new WallClock();
-  const session = new MemoryRedis({ clock }).session();
-  ask(session, "SET", "a", "1", "PX", 100);
-  clock.nowMs += 100;
-  assertEquals([ask(session, "GET", "a"), ask(session, "PTTL", "a")], ["$1\r\n1\r\n", ":0\r\n"]);
-  clock.nowMs += 1;
-  assertEquals([ask(session, "GET", "a"), ask(session, "PTTL", "a")], ["$-1\r\n", ":-2\r\n"]);
+Deno.test("MemoryRedis.session() reports the time of its clock, and drops a key a millisecond after its life", () => {
+  const bench = new MemoryBench();
+  bench.nowMs += 123.456;
+  assertEquals(bench.ask("TIME"), "*2\r\n$10\r\n1700000000\r\n$6\r\n123456");
+  bench.ask("SET", "a", "1", "PX", 100);
+  bench.nowMs += 100;
+  assertEquals([bench.ask("GET", "a"), bench.ask("PTTL", "a")], ["$1\r\n1", ":0"]);
+  bench.nowMs += 1;
+  assertEquals([bench.ask("GET", "a"), bench.ask("PTTL", "a")], ["$-1", ":-2"]);
 });
 
-Deno.test("MemoryRedis.session() tells the time of its clock", () => {
-  const session = new MemoryRedis({ clock: new WallClock() }).session();
-  assertEquals(ask(session, "TIME"), "*2\r\n$10\r\n1700000000\r\n$6\r\n123456\r\n");
-});
-
-Deno.test("MemoryRedis.session() keeps its own database and name and shares the keys", () => {
+Deno.test("MemoryRedis.session() keeps its own name, knows no HELLO, and runs no script of others", () => {
   const redis = new MemoryRedis();
-  const [one, other] = [redis.session(), redis.session()];
-  ask(one, "SELECT", 3);
-  ask(one, "CLIENT", "SETNAME", "one");
-  ask(one, "SET", "a", "1");
-  assertEquals([ask(other, "GET", "a"), ask(other, "CLIENT", "GETNAME")], ["$-1\r\n", "$-1\r\n"]);
-  ask(other, "SELECT", 3);
-  assertEquals(ask(other, "GET", "a"), "$1\r\n1\r\n");
-});
-
-Deno.test("MemoryRedis.session() lets nothing through before the password is given", () => {
-  const session = new MemoryRedis({ password: "secret" }).session();
-  assertEquals(ask(session, "GET", "a"), "-NOAUTH Authentication required.\r\n");
+  const session = redis.session();
+  ask(session, "CLIENT", "SETNAME", "one");
+  assertEquals(ask(redis.session(), "CLIENT", "GETNAME"), "$-1");
+  const error = "-ERR unknown command 'HELLO', with args beginning with: '3'";
+  assertEquals(ask(session, "HELLO", "3"), error);
   assertEquals(
-    ask(session, "AUTH", "wrong"),
-    "-WRONGPASS invalid username-password pair or user is disabled.\r\n",
+    ask(session, "EVAL", "return 1", 0),
+    "-ERR MemoryRedis runs only the scripts of @hasp/redlock and node-redlock, not this one",
   );
-  assertEquals(ask(session, "AUTH", "default", "secret"), "+OK\r\n");
-  assertEquals(ask(session, "GET", "a"), "$-1\r\n");
 });
 
-Deno.test("MemoryRedis.session() knows no HELLO, as it speaks RESP2 alone", () => {
-  const reply = ask(new MemoryRedis().session(), "HELLO", "3");
-  assertEquals(reply, "-ERR unknown command 'HELLO', with args beginning with: '3' \r\n");
+Deno.test("MemoryRedis.session() delivers messages at once, or in front of the next reply", () => {
+  const redis = new MemoryRedis();
+  const messages: string[] = [];
+  const listener = redis.session({ onMessage: (bytes) => messages.push(latin1.decode(bytes)) });
+  const polling = redis.session();
+  for (const session of [listener, polling]) ask(session, "SUBSCRIBE", "news");
+  assertEquals(ask(redis.session(), "PUBLISH", "news", "hi"), ":2");
+  assertEquals(messages, [`${NEWS}\r\n`]);
+  assertEquals(ask(polling, "PING"), `${NEWS}\r\n*2\r\n$4\r\npong\r\n$0`);
 });
 
-Deno.test("MemoryRedis.session() runs a script by its SHA-1 only once it was loaded", () => {
+Deno.test("MemoryRedis.session() leaves its channels in the order in which it subscribed to them", () => {
   const session = new MemoryRedis().session();
-  ask(session, "SET", "a", "v");
-  const noScript = "-NOSCRIPT No matching script. Please use EVAL.\r\n";
-  assertEquals(ask(session, "EVALSHA", RELEASE.sha1, 1, "a", "v"), noScript);
-  assertEquals(ask(session, "SCRIPT", "LOAD", RELEASE.source), `$40\r\n${RELEASE.sha1}\r\n`);
-  assertEquals(ask(session, "EVALSHA", RELEASE.sha1, 1, "a", "other"), ":0\r\n");
-  assertEquals(ask(session, "EVALSHA", RELEASE.sha1, 1, "a", "v"), ":1\r\n");
-  ask(session, "SCRIPT", "FLUSH");
-  assertEquals(ask(session, "EVALSHA", RELEASE.sha1, 1, "a", "v"), noScript);
+  ask(session, "SUBSCRIBE", "b", "a");
+  const notices = ["b\r\n:1", "a\r\n:0"].map((rest) => `*3\r\n$11\r\nunsubscribe\r\n$1\r\n${rest}`);
+  assertEquals(ask(session, "UNSUBSCRIBE"), notices.join("\r\n"));
 });
 
-Deno.test("MemoryRedis.session() sets all keys of an acquisition or none", () => {
-  const session = new MemoryRedis().session();
-  ask(session, "SET", "b", "other");
-  assertEquals(ask(session, "EVAL", ACQUIRE_ALL.source, 2, "a", "b", "v", 1000), ":0\r\n");
-  assertEquals(ask(session, "EXISTS", "a"), ":0\r\n");
-  assertEquals(ask(session, "EVAL", ACQUIRE_ALL.source, 2, "a", "c", "v", 1000), ":1\r\n");
-});
-
-Deno.test("MemoryRedis.session() extends what holds the value and never shortens it", () => {
-  const session = new MemoryRedis({ clock: new WallClock() }).session();
-  ask(session, "SET", "a", "v", "PX", 100);
-  assertEquals(ask(session, "EVAL", EXTEND.source, 1, "a", "v", 500), ":1\r\n");
-  assertEquals(ask(session, "EVAL", EXTEND.source, 1, "a", "v", 200), ":1\r\n");
-  assertEquals(ask(session, "PTTL", "a"), ":500\r\n");
-  assertEquals(ask(session, "EVAL", EXTEND.source, 1, "a", "other", 900), ":0\r\n");
-  assertEquals(ask(session, "PTTL", "a"), ":500\r\n");
-});
-
-Deno.test("MemoryRedis.session() extends those of several keys that hold the value, and sets none that is missing", () => {
-  const session = new MemoryRedis({ clock: new WallClock() }).session();
-  ask(session, "SET", "a", "v", "PX", 100);
-  assertEquals(ask(session, "EVAL", EXTEND.source, 3, "gone", "a", "lost", "v", 500), ":2\r\n");
-  assertEquals(ask(session, "PTTL", "a"), ":500\r\n");
-  assertEquals(ask(session, "EXISTS", "gone", "lost"), ":0\r\n");
-  ask(session, "SET", "b", "another", "PX", 100);
-  assertEquals(ask(session, "EVAL", EXTEND.source, 3, "gone", "a", "b", "v", 900), ":0\r\n");
-  assertEquals(ask(session, "PTTL", "a"), ":500\r\n");
-});
-
-Deno.test("MemoryRedis.session() releases what it holds beside a key of another type, and says so", () => {
-  const session = new MemoryRedis().session();
-  ask(session, "ZADD", "set", 1, "v");
-  ask(session, "SET", "a", "v");
-  assertEquals(
-    ask(session, "EVAL", RELEASE_QUEUED.source, 2, "set", "a", "v"),
-    "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n",
-  );
-  assertEquals(ask(session, "EXISTS", "a", "set"), ":1\r\n");
-});
-
-for (
-  const [score, shown] of [
-    ["1700000000000001", "1700000000000001"],
-    ["-1.50", "-1.5"],
-    ["0.1", "0.10000000000000001"],
-    [".5e-7", "4.9999999999999998e-08"],
-    ["1e300", "1.0000000000000001e+300"],
-    ["+inf", "inf"],
-    ["-Infinity", "-inf"],
-  ]
-) {
-  Deno.test(`MemoryRedis.session() shows the score ${score} as redis-server does`, () => {
-    const session = new MemoryRedis().session();
-    ask(session, "ZADD", "s", score, "x");
-    const reply = ask(session, "ZSCORE", "s", "x");
-    assertEquals(reply, `$${shown.length}\r\n${shown}\r\n`);
+for (const how of ["close()", "QUIT"]) {
+  Deno.test(`MemoryRedis.session() is over after ${how}: it answers nothing, receives nothing and says so once`, () => {
+    const redis = new MemoryRedis();
+    let ends = 0;
+    const session = redis.session({ onEnd: () => ends++ });
+    if (how === "QUIT") {
+      const bytes = requests(["QUIT"], ["SET", "a", "1"]);
+      assertEquals(latin1.decode(session.push(bytes)), "+OK\r\n");
+    } else {
+      ask(session, "SUBSCRIBE", "news");
+      session.close();
+    }
+    session.close();
+    assertEquals([session.ended, ends, ask(session, "PING")], [true, 1, ""]);
+    assertEquals(ask(redis.session(), "PUBLISH", "news", "hi"), ":0");
+    assertEquals(ask(redis.session(), "EXISTS", "a"), ":0");
   });
 }
 
-Deno.test("MemoryRedis.session() says that it does not run a script of somebody else's", () => {
-  assertEquals(
-    ask(new MemoryRedis().session(), "EVAL", "return 1", 0),
-    "-ERR MemoryRedis runs only the scripts of @hasp/redlock and node-redlock, not this one\r\n",
-  );
+Deno.test("MemoryRedis.restart() ends sessions and forgets keys, scripts and channels", () => {
+  const redis = new MemoryRedis();
+  let ends = 0;
+  const session = redis.session({ onEnd: () => ends++ });
+  ask(session, "SET", "a", "1");
+  ask(session, "SCRIPT", "LOAD", RELEASE.source);
+  ask(session, "SUBSCRIBE", "news");
+  redis.restart();
+  assertEquals([session.ended, ends], [true, 1]);
+  const after = redis.session();
+  assertEquals([ask(after, "CLIENT", "ID"), ask(after, "EXISTS", "a")], [":1", ":0"]);
+  assertEquals(ask(after, "SCRIPT", "EXISTS", RELEASE.sha1), "*1\r\n:0");
+  assertEquals(ask(after, "PUBLISH", "news", "hi"), ":0");
+});
+
+Deno.test("MemoryRedis.restart({ keepData: true }) keeps the keys, and their lives go on", () => {
+  const bench = new MemoryBench();
+  bench.ask("SET", "a", "1", "PX", 1_000);
+  bench.ask("SET", "b", "1", "PX", 10);
+  bench.redis.restart({ keepData: true });
+  bench.nowMs += 400;
+  const session = bench.redis.session();
+  assertEquals([ask(session, "PTTL", "a"), ask(session, "PTTL", "b")], [":600", ":-2"]);
+});
+
+Deno.test("MemoryRedis.flush() deletes the keys of every database and keeps sessions and scripts", () => {
+  const redis = new MemoryRedis();
+  const session = redis.session();
+  ask(session, "SCRIPT", "LOAD", RELEASE.source);
+  ask(session, "SELECT", 3);
+  ask(session, "SET", "a", "1");
+  redis.flush();
+  assertEquals(ask(session, "GET", "a"), "$-1");
+  assertEquals(ask(session, "SCRIPT", "EXISTS", RELEASE.sha1), "*1\r\n:1");
+});
+
+Deno.test("MemoryRedis reports in INFO how long it has run, and another run_id after each start", () => {
+  const bench = new MemoryBench();
+  const info = (name: string) => {
+    const text = ask(bench.redis.session(), "INFO", "server");
+    return new RegExp(`^${name}:(.*?)\r?$`, "mu").exec(text)?.[1];
+  };
+  bench.nowMs += 90_061_999;
+  assertEquals([info("uptime_in_seconds"), info("uptime_in_days")], ["90061", "1"]);
+  const before = info("run_id");
+  assert(/^[\da-f]{40}$/u.test(before!));
+  assertEquals(info("run_id"), before);
+  bench.redis.restart();
+  assertEquals(info("uptime_in_seconds"), "0");
+  assertNotEquals(info("run_id"), before);
 });
 
 Deno.test("MemoryRedis.connect() serves a client without a socket", async () => {
@@ -190,18 +163,19 @@ Deno.test("MemoryRedis.connect() serves a client without a socket", async () => 
 
 Deno.test("MemoryRedis.connect() rejects with the reason of a signal that was aborted", async () => {
   const signal = AbortSignal.abort(new Error("given up"));
-  const target = { kind: "tcp", hostname: "node-1", port: 6379 } as const;
-  await assertRejects(() => new MemoryRedis().connect(target, { signal }), Error, "given up");
+  await assertRejects(() => new MemoryRedis().connect(TARGET, { signal }), Error, "given up");
 });
 
-Deno.test("MemoryRedis.connect() opens a stream whose pending read ends when it is closed", async () => {
-  const target = { kind: "tcp", hostname: "node-1", port: 6379 } as const;
-  const { signal } = new AbortController();
-  const stream = await new MemoryRedis().connect(target, { signal });
-  const reading = stream.read(new Uint8Array(8));
-  stream.close();
-  assertEquals(await reading, null);
-});
+for (const how of ["closed", "restarted"]) {
+  Deno.test(`MemoryRedis.connect() opens a stream whose pending read ends when it is ${how}`, async () => {
+    const redis = new MemoryRedis();
+    const stream = await redis.connect(TARGET, { signal: new AbortController().signal });
+    const reading = stream.read(new Uint8Array(8));
+    if (how === "closed") stream.close();
+    else redis.restart();
+    assertEquals(await reading, null);
+  });
+}
 
 Deno.test("MemoryRedis.connect() carries locks over several nodes", async () => {
   const hosts = ["node-1", "node-2", "node-3"];
@@ -214,31 +188,17 @@ Deno.test("MemoryRedis.connect() carries locks over several nodes", async () => 
   const lock = await redlock.acquire(["a", "b"]);
   assertEquals(await redlock.tryAcquire("b"), undefined);
   await lock.extend();
-  assertEquals(lock.extensions, 1);
-  assertEquals(await lock.release(), true);
+  assertEquals([lock.extensions, await lock.release()], [1, true]);
   assertEquals((await redlock.inspect("a")).held, false);
 });
 
-Deno.test("startNodes() refuses a count that is out of range", async () => {
-  await assertRejects(
-    () => startNodes(0),
-    RangeError,
-    "Cannot start nodes as 'count' must be an integer from 1 to 31: current value is 0",
-  );
-});
-
-Deno.test("startNodes() refuses an option that it does not know", async () => {
-  await assertRejects(
-    () => startNodes(1, { passwort: "s/cret" } as object),
-    TypeError,
-    "Cannot start nodes as option 'passwort' is unknown: valid options are clock, password",
-  );
-});
-
-Deno.test("MemoryRedis refuses an option that it does not know", () => {
-  const error = assertThrows(() => new MemoryRedis({ passwort: "s/cret" } as object), TypeError);
-  assertEquals(
-    error.message,
-    "Cannot create server as option 'passwort' is unknown: valid options are clock, password",
-  );
+Deno.test("startNodes() and MemoryRedis refuse what they do not know", async () => {
+  const options = { passwort: "s/cret" } as object;
+  const unknown = "option 'passwort' is unknown: valid options are clock, password";
+  const count = "'count' must be an integer from 1 to 31: current value is 0";
+  const nodes = "Cannot start nodes as";
+  await assertRejects(() => startNodes(0), RangeError, `${nodes} ${count}`);
+  await assertRejects(() => startNodes(1, options), TypeError, `${nodes} ${unknown}`);
+  const { message } = assertThrows(() => new MemoryRedis(options), TypeError);
+  assertEquals(message, `Cannot create server as ${unknown}`);
 });

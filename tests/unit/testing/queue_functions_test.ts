@@ -1,6 +1,6 @@
 import { assertEquals, assertMatch } from "@std/assert";
 import { QUEUE_LEAD_MS, queueOf } from "../../../src/redis_node/scripts/queue.ts";
-import { QueueBench as Bench, SCORE, WRONGTYPE } from "../../support/queue_bench.ts";
+import { MemoryBench as Bench, SCORE, WRONGTYPE } from "../../support/memory_bench.ts";
 
 const LEAD_US = QUEUE_LEAD_MS * 1_000;
 
@@ -9,23 +9,23 @@ const LEAD_US = QUEUE_LEAD_MS * 1_000;
 for (const overdue of [false, true]) {
   Deno.test(`ACQUIRE_OR_WAIT gives a key that is free and unwanted to a ticket that is ${overdue ? "" : "not "}overdue, for the TTL`, () => {
     const bench = new Bench();
-    assertEquals(bench.acquire("k", "x:1", SCORE, overdue), ":1");
+    assertEquals(bench.join("k", "x:1", SCORE, overdue), ":1");
     assertEquals([bench.ask("GET", "k"), bench.ask("PTTL", "k")], ["$1\r\nv", ":1000"]);
-    assertEquals(bench.standing(queueOf("k")), []);
+    assertEquals(bench.existing(queueOf("k")), []);
   });
 }
 
 Deno.test("ACQUIRE_OR_WAIT orders tickets by their scores, then by their names, and keeps their places", () => {
   const bench = new Bench();
   bench.ask("SET", "k", "w", "PX", 900);
-  assertEquals(bench.acquire("k", "c:1", SCORE), [900, 0, 1, SCORE]);
-  assertEquals(bench.acquire("k", "b:1", SCORE + 5), [900, 1, 2, SCORE + 5]);
-  assertEquals(bench.acquire("k", "a:1", SCORE + 5), [900, 1, 3, SCORE + 5]);
-  assertEquals(bench.acquire("k", "d:1", SCORE - 5), [900, 0, 4, SCORE - 5]);
+  assertEquals(bench.join("k", "c:1", SCORE), [900, 0, 1, SCORE]);
+  assertEquals(bench.join("k", "b:1", SCORE + 5), [900, 1, 2, SCORE + 5]);
+  assertEquals(bench.join("k", "a:1", SCORE + 5), [900, 1, 3, SCORE + 5]);
+  assertEquals(bench.join("k", "d:1", SCORE - 5), [900, 0, 4, SCORE - 5]);
   const order = ["d:1", "c:1", "a:1", "b:1"];
   assertEquals(bench.queue("k"), order);
   for (const overdue of [false, true]) {
-    assertEquals(bench.acquire("k", "a:1", SCORE - 9, overdue), [900, 2, 4, SCORE + 5]);
+    assertEquals(bench.join("k", "a:1", SCORE - 9, overdue), [900, 2, 4, SCORE + 5]);
   }
   assertEquals([bench.queue("k"), bench.ask("GET", "k"), bench.messages], [order, "$1\r\nw", []]);
 });
@@ -33,46 +33,46 @@ Deno.test("ACQUIRE_OR_WAIT orders tickets by their scores, then by their names, 
 Deno.test("ACQUIRE_OR_WAIT lets a new ticket pass only those that came at most a bounded time before the last", () => {
   const bench = new Bench();
   bench.ask("SET", "k", "w");
-  bench.acquire("k", "early:1", SCORE - LEAD_US);
-  bench.acquire("k", "last:1", SCORE);
-  assertEquals(bench.acquire("k", "x:1", SCORE - LEAD_US - 1), [-1, 2, 3, SCORE + 1]);
-  assertEquals(bench.acquire("k", "y:1", SCORE + 1 - LEAD_US), [-1, 1, 4, SCORE + 1 - LEAD_US]);
+  bench.join("k", "early:1", SCORE - LEAD_US);
+  bench.join("k", "last:1", SCORE);
+  assertEquals(bench.join("k", "x:1", SCORE - LEAD_US - 1), [-1, 2, 3, SCORE + 1]);
+  assertEquals(bench.join("k", "y:1", SCORE + 1 - LEAD_US), [-1, 1, 4, SCORE + 1 - LEAD_US]);
 });
 
 Deno.test("ACQUIRE_OR_WAIT cuts a score that is ahead of the node's clock, and moves nobody by it later", () => {
   const bench = new Bench();
   bench.ask("SET", "k", "w");
   const limit = bench.nowMs * 1_000 + LEAD_US;
-  assertEquals(bench.acquire("k", "x:1", limit + 60_000_000), [-1, 0, 1, limit]);
+  assertEquals(bench.join("k", "x:1", limit + 60_000_000), [-1, 0, 1, limit]);
   bench.nowMs += 10;
-  assertEquals(bench.acquire("k", "x:1", limit + 60_000_000), [-1, 0, 1, limit]);
+  assertEquals(bench.join("k", "x:1", limit + 60_000_000), [-1, 0, 1, limit]);
   bench.nowMs -= 3_600_000; // the clock steps back: who comes now stands behind
-  assertEquals(bench.acquire("k", "y:1", limit), [-1, 1, 2, limit + 1]);
+  assertEquals(bench.join("k", "y:1", limit), [-1, 1, 2, limit + 1]);
 });
 
 Deno.test("ACQUIRE_OR_WAIT moves a ticket back whose client asks for it", () => {
   const bench = new Bench();
   bench.ask("SET", "k", "w");
   bench.enqueue("k", "x:1", "y:1");
-  assertEquals(bench.acquire("k", "x:1", SCORE + 7), [-1, 1, 2, SCORE + 7]);
+  assertEquals(bench.join("k", "x:1", SCORE + 7), [-1, 1, 2, SCORE + 7]);
   assertEquals(bench.queue("k"), ["y:1", "x:1"]);
 });
 
 Deno.test("ACQUIRE_OR_WAIT returns how long the key is held, in whole milliseconds: -1 forever, 0 in its last one", () => {
   const bench = new Bench();
   bench.ask("SET", "k", "w");
-  assertEquals(bench.acquire("k", "x:1"), [-1, 0, 1, SCORE]);
+  assertEquals(bench.join("k", "x:1"), [-1, 0, 1, SCORE]);
   bench.ask("PEXPIRE", "k", 50);
   bench.nowMs += 50;
-  assertEquals(bench.acquire("k", "x:1"), [0, 0, 1, SCORE]);
+  assertEquals(bench.join("k", "x:1"), [0, 0, 1, SCORE]);
 });
 
 Deno.test("ACQUIRE_OR_WAIT keeps a queue for three minutes after the last ask for a place in it", () => {
   const bench = new Bench();
   bench.ask("SET", "k", "w");
-  bench.acquire("k", "x:1");
+  bench.join("k", "x:1");
   bench.nowMs += 100_000;
-  bench.acquire("k", "x:1");
+  bench.join("k", "x:1");
   assertEquals(bench.ask("PTTL", queueOf("k")), ":180000");
   bench.nowMs += 180_001;
   assertEquals(bench.queue("k"), []);
@@ -81,28 +81,28 @@ Deno.test("ACQUIRE_OR_WAIT keeps a queue for three minutes after the last ask fo
 Deno.test("ACQUIRE_OR_WAIT keeps a free key for the first that is subscribed, and notifies it and the next", () => {
   const bench = new Bench("x", "y");
   bench.enqueue("k", "gone:1", "x:1", "y:1");
-  assertEquals(bench.acquire("k", "z:1", SCORE + 9), [-2, 2, 3, SCORE + 9]);
-  assertEquals([bench.messages, bench.standing("k")], [["x:1", "y:1+"], []]);
+  assertEquals(bench.join("k", "z:1", SCORE + 9), [-2, 2, 3, SCORE + 9]);
+  assertEquals([bench.messages, bench.existing("k")], [["x:1", "y:1+"], []]);
   assertEquals(bench.queue("k"), ["x:1", "y:1", "z:1"]);
 });
 
 Deno.test("ACQUIRE_OR_WAIT sends no second message to the ticket that asks, which has the reply", () => {
   const bench = new Bench("x", "y");
   bench.enqueue("k", "x:1", "y:1");
-  assertEquals([bench.acquire("k", "y:1"), bench.messages], [[-2, 1, 2, SCORE + 1], ["x:1"]]);
+  assertEquals([bench.join("k", "y:1"), bench.messages], [[-2, 1, 2, SCORE + 1], ["x:1"]]);
 });
 
 Deno.test("ACQUIRE_OR_WAIT gives a free key to the first in its queue, which leaves, and reports that to the next", () => {
   const bench = new Bench("x", "y");
   bench.enqueue("k", "gone:1", "x:1", "y:1", "x:2");
-  assertEquals([bench.acquire("k", "x:1"), bench.queue("k")], [":1", ["y:1", "x:2"]]);
+  assertEquals([bench.join("k", "x:1"), bench.queue("k")], [":1", ["y:1", "x:2"]]);
   assertEquals(bench.messages, ["y:1-"]);
 });
 
 Deno.test("ACQUIRE_OR_WAIT gives a free key to a ticket that is overdue, and drops the first that kept it waiting", () => {
   const bench = new Bench("x", "y", "z");
   bench.enqueue("k", "x:1", "y:1", "z:1");
-  assertEquals(bench.acquire("k", "y:1", SCORE, true), ":1");
+  assertEquals(bench.join("k", "y:1", SCORE, true), ":1");
   assertEquals([bench.queue("k"), bench.messages], [["z:1"], ["z:1-"]]);
 });
 
@@ -111,7 +111,7 @@ Deno.test("ACQUIRE_OR_WAIT drops nobody but the first for a ticket that is overd
   bench.enqueue("k", "x:1", "x:2", "y:1", "x:3");
   bench.enqueue("l", "y:1", "x:1");
   bench.enqueue("m", "x:1", "x:2");
-  for (const key of ["k", "l", "m"]) assertEquals(bench.acquire(key, "y:1", SCORE, true), ":1");
+  for (const key of ["k", "l", "m"]) assertEquals(bench.join(key, "y:1", SCORE, true), ":1");
   assertEquals(["k", "l", "m"].map((key) => bench.queue(key)), [["x:2", "x:3"], ["x:1"], ["x:2"]]);
 });
 
@@ -119,8 +119,8 @@ Deno.test("ACQUIRE_OR_WAIT sets all of several keys, and takes the ticket out of
   const bench = new Bench();
   bench.enqueue("k", "x:1", "y:1");
   bench.enqueue("m", "x:1");
-  assertEquals(bench.acquire("k l m", "x:1"), ":1");
-  assertEquals(bench.standing("k", "l", "m"), ["k", "l", "m"]);
+  assertEquals(bench.join("k l m", "x:1"), ":1");
+  assertEquals(bench.existing("k", "l", "m"), ["k", "l", "m"]);
   assertEquals([bench.queue("k"), bench.queue("m")], [["y:1"], []]);
 });
 
@@ -129,8 +129,8 @@ Deno.test("ACQUIRE_OR_WAIT sets none of several keys if one is held, and puts th
   bench.ask("SET", "l", "w", "PX", 300);
   bench.ask("SET", "n", "w", "PX", 700);
   bench.enqueue("m", "y:1", "y:2");
-  assertEquals(bench.acquire("k l m n", "x:1", SCORE + 9), [700, 2, 3, SCORE + 9]);
-  assertEquals([bench.standing("k", "l", "m", "n"), bench.messages], [["l", "n"], []]);
+  assertEquals(bench.join("k l m n", "x:1", SCORE + 9), [700, 2, 3, SCORE + 9]);
+  assertEquals([bench.existing("k", "l", "m", "n"), bench.messages], [["l", "n"], []]);
   const queues = ["k", "l", "m", "n"].map((key) => bench.queue(key));
   assertEquals(queues, [["x:1"], ["x:1"], ["y:1", "y:2", "x:1"], ["x:1"]]);
 });
@@ -138,10 +138,10 @@ Deno.test("ACQUIRE_OR_WAIT sets none of several keys if one is held, and puts th
 Deno.test("ACQUIRE_OR_WAIT gives a ticket for several keys its score back in a queue that it was dropped from", () => {
   const bench = new Bench();
   bench.ask("SET", "l", "w");
-  bench.acquire("k l", "x:1", SCORE);
+  bench.join("k l", "x:1", SCORE);
   bench.ask("ZREM", queueOf("k"), "x:1");
   bench.ask("ZADD", queueOf("k"), SCORE + 2 * LEAD_US, "y:1");
-  assertEquals(bench.acquire("k l", "x:1", SCORE), [-1, 0, 2, SCORE]);
+  assertEquals(bench.join("k l", "x:1", SCORE), [-1, 0, 2, SCORE]);
   assertEquals(bench.queue("k"), ["x:1", "y:1"]);
 });
 
@@ -149,7 +149,7 @@ Deno.test("ACQUIRE_OR_WAIT waits for a key of another type as for any that is he
   const bench = new Bench();
   bench.ask("ZADD", "k", 1, "v");
   for (const overdue of [false, true]) {
-    assertEquals(bench.acquire("k", "x:1", SCORE, overdue), [-1, 0, 1, SCORE]);
+    assertEquals(bench.join("k", "x:1", SCORE, overdue), [-1, 0, 1, SCORE]);
   }
   assertEquals(bench.ask("ZCARD", "k"), ":1");
 });
@@ -159,8 +159,8 @@ for (const [what, held, overdue] of [["free", 0, 0], ["free", 0, 1], ["held", 1,
     const bench = new Bench();
     if (held) bench.ask("SET", "k", "w");
     bench.ask("SET", queueOf("k"), "theirs");
-    assertMatch(String(bench.acquire("k", "x:1", SCORE, overdue === 1)), new RegExp(WRONGTYPE));
-    assertEquals([bench.standing("k").length, bench.ask("GET", queueOf("k"))], [
+    assertMatch(String(bench.join("k", "x:1", SCORE, overdue === 1)), new RegExp(WRONGTYPE));
+    assertEquals([bench.existing("k").length, bench.ask("GET", queueOf("k"))], [
       held,
       "$6\r\ntheirs",
     ]);
@@ -178,7 +178,7 @@ for (const ticket of [undefined, "z:1"]) {
     bench.enqueue("k", "gone:1", "nonsense", "x:1", "gone:2", "y:1");
     assertEquals([bench.release("k", ticket), bench.messages], [":3", ["x:1"]]);
     assertEquals(bench.queue("k"), ["x:1", "gone:2", "y:1"]);
-    assertEquals(bench.standing("k"), []);
+    assertEquals(bench.existing("k"), []);
     assertEquals([bench.release("k", ticket), bench.messages.slice(1)], [":0", ["x:1"]]);
   });
 
@@ -194,7 +194,7 @@ for (const ticket of [undefined, "z:1"]) {
       if (value) bench.ask("SET", "k", value);
       bench.enqueue("k", "x:1", "y:1");
       assertEquals([bench.release("k", ticket), bench.messages], [reply, messages]);
-      assertEquals(bench.standing("k"), value === "w" ? ["k"] : []);
+      assertEquals(bench.existing("k"), value === "w" ? ["k"] : []);
     });
   }
 
@@ -202,14 +202,14 @@ for (const ticket of [undefined, "z:1"]) {
     const bench = new Bench();
     bench.ask("SET", "k", "v");
     bench.enqueue("k", "gone:1", "gone:2");
-    assertEquals([bench.release("k", ticket), bench.standing(queueOf("k"))], [":1", []]);
+    assertEquals([bench.release("k", ticket), bench.existing(queueOf("k"))], [":1", []]);
   });
 
   Deno.test(`${how} deletes a key whose queue's key holds something else, and leaves that`, () => {
     const bench = new Bench();
     bench.ask("SET", "k", "v");
     bench.ask("SET", queueOf("k"), "theirs");
-    assertEquals([bench.release("k", ticket), bench.standing("k", queueOf("k"))], [":1", [
+    assertEquals([bench.release("k", ticket), bench.existing("k", queueOf("k"))], [":1", [
       queueOf("k"),
     ]]);
   });
@@ -226,10 +226,10 @@ Deno.test("RELEASE_QUEUED of several keys deletes its own, and notifies the firs
   const bench = new Bench("x", "y");
   for (const [key, value] of [["k", "v"], ["l", "w"], ["n", "v"]]) bench.ask("SET", key, value);
   bench.ask("ZADD", "m", 1, "of another type");
-  for (const key of ["k", "l", "m", "n"]) bench.enqueue(key, "x:1");
+  bench.enqueue("k l m n", "x:1");
   bench.enqueue("n", "y:1");
   assertMatch(bench.release("k l m n"), new RegExp(WRONGTYPE));
-  assertEquals(bench.standing("k", "l", "m", "n"), ["l", "m"]);
+  assertEquals(bench.existing("k", "l", "m", "n"), ["l", "m"]);
   assertEquals(bench.messages, ["x:1", "x:1", "y:1+"]);
 });
 
@@ -237,7 +237,7 @@ Deno.test("RELEASE_QUEUED takes its ticket out of every queue before it notifies
   const bench = new Bench("x", "y");
   bench.ask("SET", "k", "v");
   bench.ask("SET", "l", "w");
-  for (const key of ["k", "l"]) bench.enqueue(key, "x:1", "y:1");
+  bench.enqueue("k l", "x:1", "y:1");
   assertEquals([bench.release("k l", "x:1"), bench.messages], [":0", ["y:1"]]);
   assertEquals([bench.queue("k"), bench.queue("l")], [["y:1"], ["y:1"]]);
 });
@@ -250,7 +250,7 @@ Deno.test("RELEASE_QUEUED puts a ticket back with its score, and does not notify
   assertEquals([bench.queue("k"), bench.ask("PTTL", queueOf("k"))], [["x:1", "y:1"], ":180000"]);
 });
 
-Deno.test("RELEASE_QUEUED that puts a ticket back notifies whoever is before it", () => {
+Deno.test("RELEASE_QUEUED that puts a ticket back notifies the one ahead of it", () => {
   const bench = new Bench("x", "y");
   bench.ask("SET", "k", "v");
   bench.enqueue("k", "y:1");
@@ -270,7 +270,7 @@ Deno.test("RELEASE_QUEUED puts no ticket back for a key that did not hold the va
 Deno.test("LEAVE leaves the queues, and notifies the first of those whose key is free", () => {
   const bench = new Bench("y");
   bench.ask("SET", "l", "w");
-  for (const key of ["k", "l", "m"]) bench.enqueue(key, "x:1", "y:1");
+  bench.enqueue("k l m", "x:1", "y:1");
   assertEquals([bench.leave("k l m none", "x:1"), bench.messages], [":1", ["y:1", "y:1"]]);
   assertEquals(["k", "l", "m"].map((key) => bench.queue(key)), [["y:1"], ["y:1"], ["y:1"]]);
 });

@@ -1,23 +1,16 @@
 import { assertEquals } from "@std/assert";
 import { sha1 } from "../../../src/testing/scripts/sha1.ts";
 
-const encoder = new TextEncoder();
-
-for (
-  const [text, digest] of [
-    ["", "da39a3ee5e6b4b0d3255bfef95601890afd80709"],
-    ["abc", "a9993e364706816aba3e25717850c26c9cd0d89d"],
-    [
-      "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
-      "84983e441c3bd26ebaae4aa1f95129e5e54670f1",
-    ],
-    ["a".repeat(1_000_000), "34aa973cd4c4daa4f61eeb2bdbad27316534016f"],
-  ] as const
-) {
-  Deno.test(`sha1() hashes the example of RFC 3174 of ${text.length} bytes`, () => {
-    assertEquals(sha1(encoder.encode(text)), digest);
-  });
-}
+Deno.test("sha1() hashes the examples of RFC 3174", () => {
+  const sentence = "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq";
+  for (
+    const [text, digest] of [
+      ["abc", "a9993e364706816aba3e25717850c26c9cd0d89d"],
+      [sentence, "84983e441c3bd26ebaae4aa1f95129e5e54670f1"],
+      ["a".repeat(1_000_000), "34aa973cd4c4daa4f61eeb2bdbad27316534016f"],
+    ]
+  ) assertEquals(sha1(new TextEncoder().encode(text)), digest);
+});
 
 Deno.test("sha1() hashes as the runtime does, around the ends of blocks", async () => {
   for (let length = 0; length <= 260; length++) {
