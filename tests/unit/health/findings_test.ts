@@ -3,12 +3,13 @@ import { findingsOf } from "../../../src/health/findings.ts";
 import type { Finding, NodeHealth } from "../../../src/health/report.ts";
 import { resolveOptions } from "../../../src/options.ts";
 
-const SETTINGS = resolveOptions("check nodes", {}); // a TTL of 30 s, and so 302 ms of drift
-const DAY_MS = 86_400_000;
+type Changes = Readonly<Record<string, Partial<NodeHealth>>>;
 
-/** A node with which nothing is amiss. */
-function healthy(name: string): NodeHealth {
-  return {
+const SETTINGS = resolveOptions("check nodes", {}); // a TTL of 30 s, and so 302 ms of drift
+
+/** The nodes with these one-letter names, healthy but for `changes`. */
+function nodesOf(names: string, changes: Changes): NodeHealth[] {
+  return [...names].map((name) => ({
     name,
     reachable: true,
     roundTripMs: 1,
@@ -16,237 +17,217 @@ function healthy(name: string): NodeHealth {
     version: "7.0.15",
     role: "master",
     runId: `run-of-${name}`,
-    uptimeMs: DAY_MS,
+    uptimeMs: 86_400_000,
     clustered: false,
     aofEnabled: true,
     appendfsync: "always",
     maxmemoryBytes: 0,
     maxmemoryPolicy: "noeviction",
-  };
+    ...changes[name],
+  }));
 }
 
-/** What is found with the nodes a, b, c … where each differs from a healthy one in one of `changes`. */
-function found(...changes: Partial<NodeHealth>[]): Finding[] {
-  const nodes = changes.map((change, index) => ({ ...healthy("abcdefg"[index]), ...change }));
-  return findingsOf(nodes, Math.floor(nodes.length / 2) + 1, SETTINGS);
+function found(names: string, changes: Changes): Finding[] {
+  return findingsOf(nodesOf(names, changes), Math.floor(names.length / 2) + 1, SETTINGS);
 }
 
-/** A finding in one line. */
-function lines(findings: readonly Finding[]): string[] {
-  return findings.map(({ severity, code, nodes, message }) =>
-    `${severity} ${code} [${nodes.join()}] ${message}`
+/** Gives each node one value of a property. */
+function each(property: keyof NodeHealth, values: Readonly<Record<string, unknown>>): Changes {
+  return Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [name, { [property]: value }]),
   );
 }
 
-const DOWN: Partial<NodeHealth> = {
+const DOWN = {
   reachable: false,
   error: "refused",
   runId: undefined,
   roundTripMs: undefined,
   clockOffsetMs: undefined,
 };
+const TWO = [
+  "warning NODES_FEW [] There are 2 nodes, and none may fail",
+  "info NODES_EVEN [] There are 2 nodes, which tolerate no more failures than 1 would",
+];
+const SAME =
+  "are the same server, which has 2 votes: a majority of votes need not be a majority of servers";
+const REPLICA = "no lock can be acquired there, and after a failover the latest locks are missing";
+const ACTIVE = "writes from another server can overwrite locks";
+const SEVERAL =
+  "to more than one server: a lock that is set on one of them is not seen on the others";
+const OLD = "locks work, but the channels of an ACL user cannot be restricted before version 6.2";
+const RESTARTED = "warning RESTARTED [a] a started less than ttlMs (30000 ms) ago without " +
+  "appendfsync always, and may have forgotten locks that are still held";
+const DRIFT = "the drift allowance is 302 ms";
 
-/** Each with what differs on the nodes, and what is to be found. */
-const CASES: readonly (readonly [string, Partial<NodeHealth>[], string[]])[] = [
-  ["three healthy nodes", [{}, {}, {}], []],
-  ["five healthy nodes", [{}, {}, {}, {}, {}], []],
-  ["one node", [{}], ["warning NODES_FEW [] There is 1 node, and none may fail"]],
-  ["two nodes", [{}, {}], [
-    "warning NODES_FEW [] There are 2 nodes, and none may fail",
-    "info NODES_EVEN [] There are 2 nodes, which tolerate no more failures than 1 would",
-  ]],
-  ["four nodes", [{}, {}, {}, {}], [
+/** The nodes, what differs on them, and what is to be found. */
+const CASES: readonly (readonly [names: string, Changes, ...expected: string[]])[] = [
+  ["abc", {}],
+  ["abcde", {}],
+  ["a", {}, "warning NODES_FEW [] There is 1 node, and none may fail"],
+  ["ab", {}, ...TWO],
+  [
+    "abcd",
+    {},
     "info NODES_EVEN [] There are 4 nodes, which tolerate no more failures than 3 would",
-  ]],
-  ["a server under two names", [{ runId: "x" }, {}, { runId: "x" }], [
-    "error SAME_SERVER [a,c] a and c are the same server, which has 2 votes: a majority of votes " +
-    "need not be a majority of servers",
-  ]],
-  ["two servers under two names each", ["x", "y", "x", "y", "z"].map((runId) => ({ runId })), [
-    "error SAME_SERVER [a,c] a and c are the same server, which has 2 votes: a majority of votes " +
-    "need not be a majority of servers",
-    "error SAME_SERVER [b,d] b and d are the same server, which has 2 votes: a majority of votes " +
-    "need not be a majority of servers",
-  ]],
-  ["nodes without a run_id", [{ runId: undefined }, { runId: undefined }, { runId: "" }], []],
-  ["a replica", [{}, { role: "replica" }, {}], [
-    "error REPLICA [b] b is a replica: no lock can be acquired there, and after a failover the " +
-    "latest locks are missing",
-  ]],
-  ["replicas", [{ role: "replica" }, { role: "replica" }, { role: "replica" }], [
-    "error REPLICA [a,b,c] a, b and c are replicas: no lock can be acquired there, and after a " +
-    "failover the latest locks are missing",
-  ]],
-  ["an active replica", [{}, {}, { role: "active-replica" }], [
-    "error REPLICA [c] c is an active replica: writes from another server can overwrite locks",
-  ]],
-  [
-    "a replica and active replicas",
-    ["active-replica", "replica", "active-replica"].map((role) => ({
-      role: role as NodeHealth["role"],
-    })),
-    [
-      "error REPLICA [b] b is a replica: no lock can be acquired there, and after a failover the " +
-      "latest locks are missing",
-      "error REPLICA [a,c] a and c are active replicas: writes from another server can overwrite locks",
-    ],
   ],
-  ["an address of several servers", [{}, { otherRunIds: ["x"] }, { otherRunIds: [] }], [
-    "error SEVERAL_SERVERS [b] b leads to more than one server: a lock that is set on one of them " +
-    "is not seen on the others",
-  ]],
-  ["addresses of several servers", [{ otherRunIds: ["x", "y"] }, {}, { otherRunIds: ["x"] }], [
-    "error SEVERAL_SERVERS [a,c] a and c each lead to more than one server: a lock that is set on " +
-    "one of them is not seen on the others",
-  ]],
-  ["versions that are current", ["6.2.0", "8.1.8", "10.0.1"].map((version) => ({ version })), []],
+
+  // Servers
+  ["abc", each("runId", { a: "x", c: "x" }), `error SAME_SERVER [a,c] a and c ${SAME}`],
   [
-    "versions that are not numbers",
-    ["unstable", "", undefined].map((version) => ({
-      version,
-    })),
-    [],
+    "abcde",
+    each("runId", { a: "x", b: "y", c: "x", d: "y" }),
+    `error SAME_SERVER [a,c] a and c ${SAME}`,
+    `error SAME_SERVER [b,d] b and d ${SAME}`,
   ],
-  ["versions of development", ["255.255.255", "7", "df-v1.2"].map((version) => ({ version })), []],
-  ["a version that is old", [{}, { version: "6.0.16" }, {}], [
-    "info VERSION_OLD [b] b is old (version 6.0.16): locks work, but the channels of an ACL " +
-    "user cannot be restricted before version 6.2",
-  ]],
+  ["abc", each("runId", { a: undefined, b: undefined, c: "" })],
+  ["abc", each("role", { b: "replica" }), `error REPLICA [b] b is a replica: ${REPLICA}`],
   [
-    "versions that are old, and too old",
-    ["5.0.6", "4.0.14", "6.1.240", "3.2.6", "4.0.14"].map(
-      (version) => ({ version }),
-    ),
-    [
-      "error VERSION_OLD [b,d,e] b, d and e are too old (version 4.0.14, 3.2.6): fencing tokens and " +
-      "the restart guard fail there, and waiting calls poll; they need version 5",
-      "info VERSION_OLD [a,c] a and c are old (version 5.0.6, 6.1.240): locks work, but the channels " +
-      "of an ACL user cannot be restricted before version 6.2",
-    ],
+    "abc",
+    each("role", { a: "replica", b: "replica", c: "replica" }),
+    `error REPLICA [a,b,c] a, b and c are replicas: ${REPLICA}`,
   ],
-  ["a node of a cluster", [{ clustered: true }, {}, {}], [
+  [
+    "abc",
+    each("role", { c: "active-replica" }),
+    `error REPLICA [c] c is an active replica: ${ACTIVE}`,
+  ],
+  [
+    "abc",
+    each("role", { a: "active-replica", b: "replica", c: "active-replica" }),
+    `error REPLICA [b] b is a replica: ${REPLICA}`,
+    `error REPLICA [a,c] a and c are active replicas: ${ACTIVE}`,
+  ],
+  ["abc", each("otherRunIds", { b: ["x"], c: [] }), `error SEVERAL_SERVERS [b] b leads ${SEVERAL}`],
+  [
+    "abc",
+    each("otherRunIds", { a: ["x", "y"], c: ["x"] }),
+    `error SEVERAL_SERVERS [a,c] a and c each lead ${SEVERAL}`,
+  ],
+  ["abc", each("version", { a: "6.2.0", b: "8.1.8", c: "10.0.1" })],
+  ["abc", each("version", { a: "unstable", b: "", c: undefined })],
+  ["abc", each("version", { a: "255.255.255", b: "7", c: "df-v1.2" })],
+  [
+    "abc",
+    each("version", { b: "6.0.16" }),
+    `info VERSION_OLD [b] b is old (version 6.0.16): ${OLD}`,
+  ],
+  [
+    "abcde",
+    each("version", { a: "5.0.6", b: "4.0.14", c: "6.1.240", d: "3.2.6", e: "4.0.14" }),
+    "error VERSION_OLD [b,d,e] b, d and e are too old (version 4.0.14, 3.2.6): fencing tokens and " +
+    "the restart guard fail there, and waiting calls poll; they need version 5",
+    `info VERSION_OLD [a,c] a and c are old (version 5.0.6, 6.1.240): ${OLD}`,
+  ],
+  [
+    "abc",
+    each("clustered", { a: true }),
     "error CLUSTER_NODE [a] a belongs to a cluster: keys of other shards are refused, and after a " +
     "failover the latest locks are missing",
-  ]],
-  ["an eviction policy with a limit", [
-    {
-      maxmemoryPolicy: "allkeys-lru",
-      maxmemoryBytes: 1_000_000,
-    },
-    {},
-    {},
-  ], [
+  ],
+  [
+    "abc",
+    { a: { maxmemoryPolicy: "allkeys-lru", maxmemoryBytes: 1_000_000 } },
     "error MAY_EVICT [a] a may delete locks when its memory is full (maxmemory-policy allkeys-lru)",
-  ]],
-  ["eviction policies without a limit", [
-    { maxmemoryPolicy: "volatile-ttl" },
-    { maxmemoryPolicy: "allkeys-lfu" },
-    {},
-  ], [
+  ],
+  [
+    "abc",
+    each("maxmemoryPolicy", { a: "volatile-ttl", b: "allkeys-lfu" }),
     "warning MAY_EVICT [a,b] a and b may delete locks as soon as maxmemory is set " +
     "(maxmemory-policy volatile-ttl, allkeys-lfu)",
-  ]],
-  ["a restart within the TTL, without a log", [{ uptimeMs: 29_000, aofEnabled: false }, {}, {}], [
-    "warning RESTARTED [a] a started less than ttlMs (30000 ms) ago without appendfsync always, " +
-    "and may have forgotten locks that are still held",
-  ]],
-  ["a restart within the TTL, with everysec", [{ uptimeMs: 0, appendfsync: "everysec" }, {}, {}], [
-    "warning RESTARTED [a] a started less than ttlMs (30000 ms) ago without appendfsync always, " +
-    "and may have forgotten locks that are still held",
-  ]],
-  ["a restart within the TTL, with who knows what", [
-    {
-      uptimeMs: 0,
-      appendfsync: undefined,
-    },
-    {},
-    {},
-  ], [
-    "warning RESTARTED [a] a started less than ttlMs (30000 ms) ago without appendfsync always, " +
-    "and may have forgotten locks that are still held",
-  ]],
-  ["a restart within the second that uptimes may be off", [
-    {
-      uptimeMs: 30_000,
-      aofEnabled: false,
-    },
-    {},
-    {},
-  ], [
-    "warning RESTARTED [a] a started less than ttlMs (30000 ms) ago without appendfsync always, " +
-    "and may have forgotten locks that are still held",
-  ]],
-  ["a restart before the TTL", [{ uptimeMs: 31_000, aofEnabled: false }, {}, {}], []],
-  ["a restart within the TTL, with always", [{ uptimeMs: 0 }, {}, {}], []],
-  ["an uptime that is not known", [{ uptimeMs: undefined, aofEnabled: false }, {}, {}], []],
-  ["clocks as far apart as is allowed for", [{ clockOffsetMs: 302 }, {}, {
-    clockOffsetMs: -302,
-  }], []],
-  ["a clock that is ahead", [{ clockOffsetMs: 303.6 }, {}, {}], [
-    "warning NODE_CLOCKS_APART [a] Clocks differ: a is 304 ms ahead of c; the drift allowance is 302 ms",
-  ]],
-  ["clocks on both sides", [{ clockOffsetMs: 5_000 }, {}, { clockOffsetMs: -400 }], [
-    "warning NODE_CLOCKS_APART [a,c] Clocks differ: a is 5000 ms ahead of b, c is 400 ms " +
-    "behind b; the drift allowance is 302 ms",
-  ]],
-  ["a clock that was read slowly", [{ clockOffsetMs: 400, roundTripMs: 300 }, {}, {}], []],
-  ["one of two clocks that is behind", [{ clockOffsetMs: -900 }, {}], [
-    "warning NODE_CLOCKS_APART [a] Clocks differ: a is 900 ms behind b; the drift allowance is 302 ms",
-    "warning NODES_FEW [] There are 2 nodes, and none may fail",
-    "info NODES_EVEN [] There are 2 nodes, which tolerate no more failures than 1 would",
-  ]],
-  ["a clock of this process that is behind", [
-    { clockOffsetMs: 1_000 },
-    { clockOffsetMs: 1_001 },
-    { clockOffsetMs: 1_002 },
-  ], [
-    "warning CLIENT_CLOCK_APART [] This process's clock is 1001 ms behind b; the drift allowance is 302 ms",
-  ]],
-  ["one node and a clock of this process that is ahead", [{ clockOffsetMs: -1_000 }], [
-    "warning CLIENT_CLOCK_APART [] This process's clock is 1000 ms ahead of a; the drift allowance is 302 ms",
+  ],
+
+  // Restarts; an uptime may be a second too long
+  ["abc", { a: { uptimeMs: 29_000, aofEnabled: false } }, RESTARTED],
+  ["abc", { a: { uptimeMs: 0, appendfsync: "everysec" } }, RESTARTED],
+  ["abc", { a: { uptimeMs: 0, appendfsync: undefined } }, RESTARTED],
+  ["abc", { a: { uptimeMs: 30_000, aofEnabled: false } }, RESTARTED],
+  ["abc", { a: { uptimeMs: 31_000, aofEnabled: false } }],
+  ["abc", { a: { uptimeMs: 0 } }],
+  ["abc", { a: { uptimeMs: undefined, aofEnabled: false } }],
+
+  // Clocks
+  ["abc", each("clockOffsetMs", { a: 302, c: -302 })],
+  [
+    "abc",
+    each("clockOffsetMs", { a: 303.6 }),
+    `warning NODE_CLOCKS_APART [a] Clocks differ: a is 304 ms ahead of c; ${DRIFT}`,
+  ],
+  [
+    "abc",
+    each("clockOffsetMs", { a: 5_000, c: -400 }),
+    `warning NODE_CLOCKS_APART [a,c] Clocks differ: a is 5000 ms ahead of b, c is 400 ms behind b; ${DRIFT}`,
+  ],
+  ["abc", { a: { clockOffsetMs: 400, roundTripMs: 300 } }],
+  [
+    "ab",
+    each("clockOffsetMs", { a: -900 }),
+    `warning NODE_CLOCKS_APART [a] Clocks differ: a is 900 ms behind b; ${DRIFT}`,
+    ...TWO,
+  ],
+  [
+    "abc",
+    each("clockOffsetMs", { a: 1_000, b: 1_001, c: 1_002 }),
+    `warning CLIENT_CLOCK_APART [] This process's clock is 1001 ms behind b; ${DRIFT}`,
+  ],
+  [
+    "a",
+    each("clockOffsetMs", { a: -1_000 }),
+    `warning CLIENT_CLOCK_APART [] This process's clock is 1000 ms ahead of a; ${DRIFT}`,
     "warning NODES_FEW [] There is 1 node, and none may fail",
-  ]],
-  ["clocks that are not known", [{ clockOffsetMs: undefined }, { clockOffsetMs: undefined }, {
-    clockOffsetMs: undefined,
-  }], []],
-  ["a node that is down", [{}, DOWN, {}], [
-    "warning NODE_UNREACHABLE [b] 1 of 3 nodes are unavailable: b: refused",
-  ]],
-  ["a node whose error names it", [{}, { ...DOWN, error: "Connection to b was lost" }, {}], [
+  ],
+  ["abc", each("clockOffsetMs", { a: undefined, b: undefined, c: undefined })],
+
+  // Answers
+  ["abc", { b: DOWN }, "warning NODE_UNREACHABLE [b] 1 of 3 nodes are unavailable: b: refused"],
+  [
+    "abc",
+    { b: { ...DOWN, error: "Connection to b was lost" } },
     "warning NODE_UNREACHABLE [b] 1 of 3 nodes are unavailable: Connection to b was lost",
-  ]],
-  ["too many nodes that are down", [{}, DOWN, DOWN], [
+  ],
+  [
+    "abc",
+    { b: DOWN, c: DOWN },
     "error NO_QUORUM [b,c] No lock can be acquired: 1 of 3 nodes answered, 2 are needed",
     "warning NODE_UNREACHABLE [b,c] 2 of 3 nodes are unavailable: b: refused; c: refused",
-  ]],
-  ["a node that tells nothing", [{}, { roundTripMs: undefined, clockOffsetMs: undefined }, {}], [
+  ],
+  [
+    "abc",
+    { b: { roundTripMs: undefined, clockOffsetMs: undefined } },
     "info NOT_DIAGNOSED [b] b answers, but reports nothing about itself",
-  ]],
-  ["refusals", [
-    { refused: { EVALSHA: "NOPERM", INFO: "NOPERM", CONFIG: "NOPERM" } },
-    { refused: { PUBLISH: "NOPERM", SUBSCRIBE: "NOPERM", TIME: "NOPERM" } },
-    { refused: { EVALSHA: "ERR", EVAL: "ERR" } },
-  ], [
+  ],
+  [
+    "abc",
+    each("refused", {
+      a: { EVALSHA: "NOPERM", INFO: "NOPERM", CONFIG: "NOPERM" },
+      b: { PUBLISH: "NOPERM", SUBSCRIBE: "NOPERM", TIME: "NOPERM" },
+      c: { EVALSHA: "ERR", EVAL: "ERR" },
+    }),
     "error EVAL_REFUSED [c] c refuses EVAL (ERR): locks cannot be extended or released",
-    "error EVALSHA_REFUSED [a,c] a and c refuse EVALSHA (NOPERM, ERR): locks cannot be " +
-    "extended or released",
+    "error EVALSHA_REFUSED [a,c] a and c refuse EVALSHA (NOPERM, ERR): locks cannot be extended or released",
     "warning PUBLISH_REFUSED [b] b refuses PUBLISH (NOPERM): waiting calls poll",
     "warning SUBSCRIBE_REFUSED [b] b refuses SUBSCRIBE (NOPERM): waiting calls poll",
     "info INFO_REFUSED [a] a refuses INFO (NOPERM): version, role, run id, uptime, persistence " +
     "and eviction policy are unknown",
     "info TIME_REFUSED [b] b refuses TIME (NOPERM): the offset of its clock is unknown",
-  ]],
+  ],
 ];
 
-for (const [what, changes, expected] of CASES) {
-  Deno.test(`findingsOf() ${what}`, () => {
-    assertEquals(lines(found(...changes)), expected);
+for (const [names, changes, ...expected] of CASES) {
+  Deno.test(`findingsOf() of ${names} with ${Deno.inspect(changes)} finds ${expected.length}`, () => {
+    const findings = found(names, changes);
+    const lines = findings.map(({ severity, code, nodes, message }) =>
+      `${severity} ${code} [${nodes.join()}] ${message}`
+    );
+    assertEquals(lines, expected);
+    for (const { message, advice } of findings) {
+      assertEquals([/\.$/u.test(message), /[^.]$/u.test(advice)], [false, true]);
+    }
   });
 }
 
 Deno.test("findingsOf() goes by the TTL and the drift factor of the call", () => {
-  const nodes = ["a", "b", "c"].map((name) => ({ ...healthy(name), aofEnabled: false }));
-  Object.assign(nodes[0], { uptimeMs: 5_000, clockOffsetMs: 100 });
+  const nodes = nodesOf("abc", { a: { uptimeMs: 5_000, clockOffsetMs: 100, aofEnabled: false } });
   const codes = (ttlMs: number, driftFactor?: number) => {
     const settings = resolveOptions("check nodes", { ttlMs, driftFactor });
     return findingsOf(nodes, 2, settings).map(({ code }) => code);
@@ -254,15 +235,4 @@ Deno.test("findingsOf() goes by the TTL and the drift factor of the call", () =>
   assertEquals(codes(60_000), ["RESTARTED"]);
   assertEquals(codes(4_000), ["NODE_CLOCKS_APART"]);
   assertEquals(codes(4_000, 0.1), []);
-});
-
-Deno.test("findingsOf() gives advice that ends without a period, as messages do", () => {
-  for (const [, changes] of CASES) {
-    for (const { message, advice } of found(...changes)) {
-      assertEquals(
-        [message.endsWith("."), advice.endsWith("."), advice === ""],
-        Array(3).fill(false),
-      );
-    }
-  }
 });
