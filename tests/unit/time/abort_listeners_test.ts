@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 import { offAbort, onAbort } from "../../../src/time/abort_listeners.ts";
-import { countListeners } from "../../support/fake_nodes.ts";
+import { countListeners } from "../../support/count_listeners.ts";
 
 /** A signal, how many listeners it has, and what was called. */
 function setUp() {
