@@ -16,7 +16,7 @@ import type { NodeSet } from "../quorum/round.ts";
 /** The nodes of a client, and whether it was closed. */
 type CheckedClient = NodeSet & { readonly closed: boolean };
 
-/** The key that is looked at on a node without `diagnose()`; no client locks it. */
+/** The key that is inspected on a node without `diagnose()`; no client locks it. */
 const KEY = "hasp:check";
 
 /**

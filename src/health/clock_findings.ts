@@ -1,5 +1,5 @@
 /**
- * Findings about clocks: the nodes' among each other, and this process's.
+ * Findings about clocks: differences between the nodes, and from this process.
  *
  * @module
  */

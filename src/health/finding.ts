@@ -1,5 +1,5 @@
 /**
- * Making findings: their order, and sentences about one node or several.
+ * Helpers for findings: their order, and sentences about one node or several.
  *
  * @module
  */
@@ -42,7 +42,7 @@ export function namesOf(nodes: Nodes): string[] {
   return nodes.map(({ name }) => name);
 }
 
-/** The different values among `values`, separated by commas. */
+/** The distinct values of `values`, separated by commas. */
 export function distinct(values: readonly (string | undefined)[]): string {
   return [...new Set(values)].join(", ");
 }

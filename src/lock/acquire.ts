@@ -73,7 +73,7 @@ export interface AcquireCall {
   readonly keys: readonly string[];
   /** Gives the nodes the round and what else they need; resolves when the votes are decided, and never rejects. */
   ask(round: Round): Promise<void>;
-  /** Whether the call still wants a lock that a quorum granted in time. */
+  /** Whether the call takes a lock that a quorum granted in time. */
   accepts(round: Round): boolean;
   /** Reports an attempt that is over. */
   report(result: HeldLock | Round): void;

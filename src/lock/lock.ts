@@ -77,7 +77,7 @@ export class Lock implements AsyncDisposable {
     return this.#lock.resources;
   }
 
-  /** The random value of the lock's keys, 40 hexadecimal digits: a secret, because whoever knows it can release the lock. */
+  /** The random value of the lock's keys, 40 hexadecimal digits: a secret, because it is enough to release the lock. */
   get value(): string {
     return this.#lock.round.value;
   }

@@ -68,7 +68,7 @@ export interface LockRequest {
   deny(nodeIndex: number, atMs?: number): void;
   /**
    * Answers an extension that some keys are missing and none has another value. Counts as a denial; the client may ask
-   * the node to set the keys again. A node that cannot tell this case from others calls {@linkcode deny}.
+   * the node to set the keys again. A node that cannot distinguish this case from others calls {@linkcode deny}.
    *
    * @param nodeIndex The index of the node.
    * @param atMs When the answer came, by the monotonic clock in milliseconds; now by default.

@@ -284,7 +284,7 @@ export class Connection implements WireOwner, ReplyReceiver {
     if (this.#available === false && this.#options.onAvailable) this.#probeLater();
   }
 
-  /** Sends a PING if there is no other command, because the owner wants to know whether the server is there again. */
+  /** Sends a PING if there is no other command, because the owner is called once the server replies again. */
   #probeLater(): void {
     this.#probe = this.#wheel.after(PROBE_DELAY_MS, () => {
       if (this.#served || this.#queue.length > 0) return;

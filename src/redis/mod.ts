@@ -29,9 +29,9 @@ export type { CommandArgument } from "./encoder.ts";
 export {
   /** Whether a command whose connection failed was sent. */
   type CommandOutcome,
-  /** Rejects a command whose connection could not be made, or broke before the reply had come. */
+  /** Rejects a command if its connection could not be made, or was lost before the reply. */
   ConnectionError,
-  /** Rejects a command if the server sent bytes that are no RESP2. */
+  /** Rejects a command if the server sent bytes that are not RESP2. */
   ProtocolError,
   /** Base class of the client's errors. */
   RedisError,
@@ -46,7 +46,7 @@ export type {
   Connect,
   /** Where to connect to: a host and port, or the path of a Unix domain socket. */
   ConnectTarget,
-  /** How TLS connections are made: whom to trust, and who we are. */
+  /** TLS settings: authorities to trust, and the certificate of the client. */
   TlsOptions,
   /** An open byte stream, as `Deno.Conn` is one. */
   Transport,

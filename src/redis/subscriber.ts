@@ -12,22 +12,22 @@ import { encodeCommand } from "./encoder.ts";
 import { type RedisError, ReplyError } from "./errors.ts";
 import type { RawReply } from "./reply.ts";
 
-/** How often the server is pinged, in milliseconds: a dead connection looks like a quiet one. */
+/** Time between two PINGs, in milliseconds: without them, a dead connection looks like a quiet one. */
 const PING_MS = 10_000;
-/** How long to wait before subscribing again after an error, in milliseconds; doubled for each further error in a row. */
+/** Delay before subscribing again after an error, in milliseconds; doubled for each further error in a row. */
 const RETRY_MS = 500;
-/** The longest such wait, in milliseconds. */
+/** Longest such delay, in milliseconds. */
 const RETRY_MS_MAX = 30_000;
 
-/** Whom a {@linkcode Subscriber} reports to. */
+/** The owner of a {@linkcode Subscriber}. */
 export interface SubscriberOwner {
-  /** The server has confirmed the subscription. */
+  /** Called when the server has confirmed the subscription. */
   onSubscribed(): void;
-  /** The subscription ended, or the server answered with an error that may pass. */
+  /** Called when the subscription ended, or the server replied with an error that may pass. */
   onUnsubscribed(): void;
-  /** The server does not allow the subscription, or does not know the command. */
+  /** Called when the server does not allow the subscription, or does not know the command. */
   onRefused(error: Error): void;
-  /** A message came. */
+  /** Called for each message. */
   onMessage(message: Uint8Array): void;
 }
 
@@ -39,7 +39,7 @@ export class Subscriber implements ReplyReceiver {
   readonly #subscribe: Uint8Array;
   #subscribed = false;
   #asked = true;
-  /** How many errors in a row were the answer. */
+  /** The number of errors in a row. */
   #errors = 0;
   #closed = false;
   #timer: TimerEntry | undefined = undefined;
@@ -48,10 +48,10 @@ export class Subscriber implements ReplyReceiver {
    * Subscribes at once.
    *
    * @param address The server.
-   * @param options How to reach it.
-   * @param wheel Where timers wait.
+   * @param options How to reach the server.
+   * @param wheel The wheel of its timers.
    * @param channel The channel.
-   * @param owner Whom to report to.
+   * @param owner Receives the messages.
    */
   constructor(
     address: RedisAddress,

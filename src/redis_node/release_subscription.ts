@@ -48,7 +48,7 @@ export class ReleaseSubscription implements SubscriberOwner, ReplyReceiver {
   #reading: TimeReading | undefined = undefined;
   /** How many probes in a row have had no receiver. */
   #unheard = 0;
-  /** Whether this subscription replaces one on which nothing was heard. */
+  /** Whether this subscription replaces one on which nothing was received. */
   #renewed = false;
   #retry: TimerEntry | undefined = undefined;
   #listening = false;

@@ -208,7 +208,10 @@ export class RedisGuard implements ReplyReceiver {
   }
 
   #fail({ request, nodeIndex }: Answer, why: string): void {
-    request.fail(nodeIndex, new ProtocolError(`Cannot tell the age of ${this.#name}: it ${why}`));
+    request.fail(
+      nodeIndex,
+      new ProtocolError(`Cannot determine the age of ${this.#name}: it ${why}`),
+    );
   }
 }
 

@@ -33,7 +33,7 @@ export type {
   Connect,
   /** Where to connect to: a host and port, or the path of a Unix domain socket. */
   ConnectTarget,
-  /** How TLS connections are made: whom to trust, and who we are. */
+  /** TLS settings: authorities to trust, and the certificate of the client. */
   TlsOptions,
   /** An open byte stream, as `Deno.Conn` is one. */
   Transport,

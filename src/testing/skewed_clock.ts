@@ -1,17 +1,17 @@
 /**
- * A clock that tells a wrong time.
+ * A clock that is wrong.
  *
  * @module
  */
 import type { Clock } from "../time/clock.ts";
 
-/** A clock whose wall time is ahead of another's. */
+/** A clock whose wall clock is ahead of the right one. */
 export class SkewedClock implements Clock {
-  /** How far it is ahead, in milliseconds; below 0, behind. */
+  /** The lead in milliseconds; negative if it is behind. */
   aheadMs = 0;
   readonly #clock: Clock;
 
-  /** @param clock The clock that is right. */
+  /** @param clock The right clock. */
   constructor(clock: Clock) {
     this.#clock = clock;
   }

@@ -1,14 +1,13 @@
 /**
- * Time, behind an interface: the only module that touches the runtime's clocks and timers.
+ * Clocks and timers behind an interface: the only module that uses those of the runtime.
  *
- * Two clocks are read because each can be wrong in its own way: the monotonic clock stops while a machine
- * is suspended, the wall clock is stepped by people and by NTP. The time that may have passed is the greater
- * of the two ({@linkcode elapsedMs}).
+ * Two clocks are read, because each can be wrong: the monotonic clock stops while a machine is suspended, and people and
+ * NTP step the wall clock. The time that may have passed is the greater of the two ({@linkcode elapsedMs}).
  *
  * @module
  */
 
-/** A timer of a {@linkcode Clock}, opaque to everybody else. */
+/** A timer of a {@linkcode Clock}; only that clock knows its type. */
 export type TimerHandle = unknown;
 
 /** The source of time for the library; tests and simulations can replace it. */
@@ -38,7 +37,7 @@ export function instantOf(clock: Clock): Instant {
   return { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };
 }
 
-/** The part of a timer object that Deno, Node and Bun share; workers hand out numbers instead. */
+/** The part of a timer object that Deno, Node and Bun share; timers of workers are numbers. */
 interface Referable {
   ref?(): void;
   unref?(): void;
@@ -61,11 +60,11 @@ export const systemClock: Clock = {
 };
 
 /**
- * How much time may have passed since `start`, in milliseconds: the greater of what the two clocks say,
- * and never negative.
+ * How much time may have passed since `start`, in milliseconds: the greater of the two clocks' differences, and never
+ * negative.
  *
- * A machine that slept and a wall clock that was stepped ahead look the same here, and both count as time
- * that has passed; a wall clock that was stepped back changes nothing.
+ * A machine that slept and a wall clock that was stepped ahead look alike, and both count as time that has passed. A wall
+ * clock that was stepped back changes nothing.
  *
  * @param clock The clocks to read now.
  * @param start Their reading at the start.

@@ -1,5 +1,5 @@
 /**
- * A wait that a caller is in.
+ * Waits of callers.
  *
  * @module
  */
@@ -46,8 +46,8 @@ export class Pause extends TimerEntry {
 
   /**
    * @param wheel The timer wheel.
-   * @param delayMs How long it takes, in milliseconds; `Infinity` for no limit.
-   * @param signal Ends it.
+   * @param delayMs The duration in milliseconds; `Infinity` for no limit.
+   * @param signal A signal that ends it.
    */
   constructor(wheel: TimerWheel, delayMs: number, signal: AbortSignal | undefined) {
     super();

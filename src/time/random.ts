@@ -1,17 +1,17 @@
 /**
- * Randomness, behind an interface: the only module that touches the runtime's generator.
+ * Randomness behind an interface: the only module that uses the generators of the runtime.
  *
  * @module
  */
 
-/** Bytes of randomness in a lock's value: what the Redis page on distributed locks asks for. */
+/** Random bytes of a lock's value: as many as the Redis page on distributed locks recommends. */
 const VALUE_BYTES = 20;
 /** Values made from one call of the generator, because one call per lock would cost more than the lock's own logic. */
 const VALUES_POOLED = 64;
 
 /** The source of randomness for the library; simulations replace it by a seeded one. */
 export interface Random {
-  /** A value that nobody else has: 20 random bytes as 40 lower-case hexadecimal digits. */
+  /** A value that no other client has: 20 random bytes as 40 lower-case hexadecimal digits. */
   value(): string;
   /** A number from 0 up to but not including 1, for jitter. */
   fraction(): number;

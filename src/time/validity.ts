@@ -4,17 +4,17 @@
  * @module
  */
 
-/** Milliseconds of drift beside the factor, because Redis expires keys with a precision of 1 ms. */
+/** Milliseconds of drift in addition to the factor, because Redis expires keys with a precision of 1 ms. */
 const DRIFT_ALLOWANCE_MS = 2;
 /** Share of the validity by which the holder is notified before its end. */
 const EXPIRY_MARGIN_FACTOR = 0.05;
-/** The least of that, in milliseconds, because timers count whole milliseconds. */
+/** The least margin in milliseconds, because timers count whole milliseconds. */
 const EXPIRY_MARGIN_MIN_MS = 2;
-/** The most of that, in milliseconds. */
+/** The greatest margin in milliseconds. */
 const EXPIRY_MARGIN_MAX_MS = 25;
 
 /**
- * How far clocks may differ after one TTL: `ceil(ttlMs × driftFactor) + 2`.
+ * The greatest difference between clocks after one TTL: `ceil(ttlMs × driftFactor) + 2`.
  *
  * @param ttlMs How long the key lives on a node, in milliseconds.
  * @param driftFactor The share by which clocks may run apart.

@@ -90,7 +90,7 @@ export class Contention {
     if (queue) queue.latest = denied;
   }
 
-  /** The first call does not want the lock for now, and leaves the nodes' queues. */
+  /** The first call cannot take the lock for now, and leaves the nodes' queues. */
   yield(name: string): void {
     const queue = this.#queues.get(name);
     queue?.waiter?.leave();

@@ -30,7 +30,7 @@ export function queueKey(keys: readonly string[]): string {
   return keys.length === 1 ? keys[0] : [...keys].sort().join(SEPARATOR);
 }
 
-/** All local queues of one client. A lock that no other call wants takes one entry of a map. */
+/** All local queues of one client. A lock that no other call waits for takes one entry of a map. */
 export class LocalQueues {
   readonly #owners: Map<string, Owner> = new Map();
   readonly #queues: Map<string, LocalQueue> = new Map();

@@ -230,8 +230,8 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
 
   /**
    * Asks at the first notification: the other nodes were asked to release at the same time, and have done so before
-   * they hear from this client. If that was in vain, contenders have met: then it waits for more of the others, or for
-   * a time that differs from contender to contender.
+   * this client's request reaches them. If that did not win the lock, several clients asked at once: then it waits for
+   * more of the other nodes, or for a time that differs from client to client.
    */
   #planNotified(): void {
     const { quorum } = this.#nodeSet;

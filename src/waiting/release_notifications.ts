@@ -102,7 +102,7 @@ export class ReleaseNotifications implements ReleaseListener {
     this.#idle ??= this.#nodeSet.wheel.after(IDLE_MS, () => this.#end());
   }
 
-  /** Remembers that others want a resource. */
+  /** Remembers that other clients wait for a resource. */
   noteContended(name: string): void {
     this.#contended.add(name);
     if (this.#contended.size <= CONTENDED_MAX) return;
@@ -110,7 +110,7 @@ export class ReleaseNotifications implements ReleaseListener {
     this.#contended.delete(oldest);
   }
 
-  /** Whether others have lately wanted a resource: then its next call joins the queue with its first request. */
+  /** Whether other clients have lately waited for a resource: then its next call joins the queue with its first request. */
   expectsContention(name: string): boolean {
     return this.#contended.has(name);
   }

@@ -21,7 +21,7 @@ export class SharedClock {
   readonly #clock: Clock;
   readonly #leads: (Lead | undefined)[] = [];
 
-  /** @param clock The client's own clocks; the wall clock stands in while no node has told its time. */
+  /** @param clock The client's own clocks; the wall clock replaces the nodes' clocks until one of them is known. */
   constructor(clock: Clock) {
     this.#clock = clock;
   }

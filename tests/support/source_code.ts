@@ -1,30 +1,48 @@
 /**
- * Reads TypeScript files for the tests that keep the source in shape: just enough of the language to tell code
- * from comments and strings.
+ * Reads files for the tests that keep the sources and the manual in shape.
  *
  * @module
  */
+import jsTokens from "js-tokens";
 
-/** One file and what was made of it. */
+/** One file and what was made of it; every text has as many lines as the file. */
 export interface SourceFile {
   /** Its path from the root of the project, such as `src/redis/mod.ts`. */
   readonly path: string;
   readonly text: string;
-  /** The text with every comment blanked out; as many lines as before. */
+  /** The text without comments. */
   readonly uncommented: string;
-  /** The text with the insides of strings, templates and regular expressions blanked out too. */
+  /** The text without comments, strings, templates and regular expressions. */
   readonly code: string;
+  /** What is written for people: comments and strings, or a page without `code` in its sentences. */
+  readonly prose: string;
   /** The specifiers of what it imports or re-exports, types too. */
   readonly imports: readonly string[];
 }
 
 const ROOT = new URL("../../", import.meta.url);
+const COMMENT = /Comment$/u;
+const LITERAL = /^String|Template|^Regular/u;
 
 /** Reads one file of the project. */
 export function readSource(path: string): SourceFile {
   const text = Deno.readTextFileSync(new URL(path, ROOT));
-  const { uncommented, code } = blank(text);
-  return { path, text, uncommented, code, imports: importsOf(uncommented) };
+  if (!path.endsWith(".ts")) {
+    const prose = text.replaceAll(/`[^`\n]+`/gu, blank);
+    return { path, text, uncommented: text, code: text, prose, imports: [] };
+  }
+  const tokens = [...jsTokens(text)];
+  const without = (isHidden: (type: string) => boolean) =>
+    tokens.map(({ type, value }) => isHidden(type) ? blank(value) : value).join("");
+  const uncommented = without((type) => COMMENT.test(type));
+  return {
+    path,
+    text,
+    uncommented,
+    code: without((type) => COMMENT.test(type) || LITERAL.test(type)),
+    prose: without((type) => !COMMENT.test(type) && !LITERAL.test(type)),
+    imports: importsOf(uncommented),
+  };
 }
 
 /** The paths of all files under a folder of the project whose names match, in order. */
@@ -70,66 +88,6 @@ function importsOf(uncommented: string): string[] {
   return [...uncommented.matchAll(statement)].map(([, ...specifiers]) => specifiers.join(""));
 }
 
-/** The beginnings of what is not code, and the patterns of the whole of it. */
-const COMMENT = /\/\/[^\n]*|\/\*[\s\S]*?\*\//uy;
-const STRING = /"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'/uy;
-const REGEXP = /\/(?![/*])(?:[^/\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/[a-z]*/uy;
-
-function blank(text: string): { uncommented: string; code: string } {
-  let uncommented = "";
-  let code = "";
-  /** For each template that is open: how many braces are open inside its current expression. */
-  const templates: number[] = [];
-  let inTemplate = false;
-  for (let at = 0; at < text.length;) {
-    const letter = text[at];
-    let taken = letter;
-    let shown = letter;
-    if (inTemplate) {
-      if (letter === "\\") taken = text.slice(at, at + 2);
-      shown = hidden(taken);
-      if (text.startsWith("${", at)) {
-        taken = shown = "${";
-        templates.push(0);
-        inTemplate = false;
-      } else if (letter === "`") {
-        shown = letter;
-        inTemplate = false;
-      }
-    } else if (matchAt(COMMENT, text, at)) {
-      taken = matchAt(COMMENT, text, at)!;
-      uncommented += hidden(taken);
-      code += hidden(taken);
-      at += taken.length;
-      continue;
-    } else if (letter === '"' || letter === "'") {
-      taken = matchAt(STRING, text, at) ?? letter;
-      shown = letter + hidden(taken.slice(1, -1)) + letter;
-    } else if (letter === "/" && /(^|[(,=:[!&|?{};>]|\breturn)\s*$/u.test(code.slice(-40))) {
-      taken = matchAt(REGEXP, text, at) ?? letter;
-      shown = hidden(taken);
-    } else if (letter === "`") {
-      inTemplate = true;
-    } else if (templates.length > 0 && letter === "{") {
-      templates[templates.length - 1]++;
-    } else if (templates.length > 0 && letter === "}" && templates.at(-1)! > 0) {
-      templates[templates.length - 1]--;
-    } else if (templates.length > 0 && letter === "}") {
-      templates.pop();
-      inTemplate = true;
-    }
-    uncommented += taken;
-    code += shown;
-    at += taken.length;
-  }
-  return { uncommented, code };
-}
-
-function matchAt(pattern: RegExp, text: string, at: number): string | undefined {
-  pattern.lastIndex = at;
-  return pattern.exec(text)?.[0];
-}
-
-function hidden(text: string): string {
+function blank(text: string): string {
   return text.replaceAll(/[^\n]/gu, " ");
 }

@@ -54,13 +54,13 @@ const AREAS: readonly (readonly [name: string, path: RegExp, mayImport: readonly
 const PATHS = ["mod.ts", ...listFiles("src", /\.ts$/u)];
 const FILES: readonly SourceFile[] = PATHS.map(readSource);
 
-/** The places where `pattern` stands in the code of files that do not match `allowed`. */
-function found(pattern: RegExp, allowed: RegExp, part: "text" | "uncommented" | "code" = "code") {
-  return FILES.filter(({ path }) => !allowed.test(path)).flatMap((file) => {
-    return file[part].split("\n").flatMap((line, index) => {
+/** The lines of `files` in one part of which there is `pattern`. */
+function found(pattern: RegExp, files: readonly SourceFile[], part: Part): string[] {
+  return files.flatMap((file) =>
+    file[part].split("\n").flatMap((line, index) => {
       return pattern.test(line) ? [`${file.path}:${index + 1}: ${line.trim()}`] : [];
-    });
-  });
+    })
+  );
 }
 
 /** The paths of the files that have more lines than a file may have. */
@@ -68,9 +68,6 @@ function tooLong(files: readonly SourceFile[]): string[] {
   return files.filter(({ text }) => text.trimEnd().split("\n").length > FILE_LINES_MAX)
     .map(({ path }) => path);
 }
-
-/** Matches no path. */
-const NOWHERE = /^$/u;
 
 function areaOf(path: string): (typeof AREAS)[number] | undefined {
   return AREAS.find(([, pattern]) => pattern.test(path));
@@ -90,12 +87,6 @@ Deno.test("tidy: the source is there", () => {
 
 Deno.test("tidy: no file has more than 400 lines", () => {
   assertEquals(tooLong(FILES), []);
-});
-
-Deno.test("tidy: no file of tests has more than 400 lines", () => {
-  const tests = listFiles("tests", /\.ts$/u).map(readSource);
-  assertGreater(tests.length, 50);
-  assertEquals(tooLong(tests), []);
 });
 
 Deno.test("tidy: no function has more than 70 lines", () => {
@@ -154,33 +145,70 @@ Deno.test("tidy: no modules import each other in a circle, not even for types", 
   assertEquals(circles, []);
 });
 
-Deno.test("tidy: Deno is named in its own transport alone", () => {
-  assertEquals(found(/\bDeno\b/u, /^src\/transport\/deno\w*\.ts$/u), []);
-  assertEquals(
-    found(/["'`]Deno["'`]/u, /^src\/transport\/default\.ts$/u, "uncommented"),
-    [],
-  );
-});
+type Part = "text" | "uncommented" | "code" | "prose";
 
-Deno.test("tidy: Node is imported in its own transport and by the command line alone", () => {
-  const allowed = /^src\/(transport\/node\w*|cli\/[\w/]+)\.ts$/u;
-  assertEquals(found(/["'`]node:/u, allowed, "uncommented"), []);
-  assertEquals(found(/\b(process|Buffer|require)\b\s*[.([]/u, allowed), []);
-});
+/** Patterns in parts of the sources, and the files that may have them. */
+const NOWHERE_ELSE: readonly (readonly [rule: string, Part, pattern: RegExp, allowed?: RegExp])[] =
+  [
+    [
+      "Deno is named in its own transport alone",
+      "code",
+      /\bDeno\b/u,
+      /^src\/transport\/deno\w*\.ts$/u,
+    ],
+    ["no text names Deno", "uncommented", /["'`]Deno["'`]/u, /^src\/transport\/default\.ts$/u],
+    [
+      "Node is imported in its own transport and by the command line alone",
+      "uncommented",
+      /["'`]node:/u,
+      /^src\/(transport\/node\w*|cli\/[\w/]+)\.ts$/u,
+    ],
+    [
+      "Node's globals are used in its own transport and by the command line alone",
+      "code",
+      /\b(process|Buffer|require)\b\s*[.([]/u,
+      /^src\/(transport\/node\w*|cli\/[\w/]+)\.ts$/u,
+    ],
+    [
+      "cloudflare: is imported in the workers' transport alone",
+      "uncommented",
+      /["'`]cloudflare:/u,
+      /^src\/transport\/workers\.ts$/u,
+    ],
+    [
+      "clocks and timers are used in clock.ts alone",
+      "code",
+      /\b(set|clear)(Timeout|Interval|Immediate)\b|\bperformance\b|\bDate\b/u,
+      /^src\/time\/clock\.ts$/u,
+    ],
+    [
+      "randomness is drawn in random.ts alone",
+      "code",
+      /\bcrypto\b|\bMath\.random\b/u,
+      /^src\/time\/random\.ts$/u,
+    ],
+    [
+      "there are no default exports, enums, namespaces or keywords for privacy",
+      "code",
+      /\bexport default\b|\benum \w|\bnamespace \w|\bdeclare module\b|^\s*(private|protected|public) /u,
+    ],
+    ["nothing is left to do", "text", /\b(TODO|FIXME|XXX)\b/u],
+    // The platform's own module has no types to be had elsewhere.
+    [
+      "nothing is switched off",
+      "text",
+      /@ts-(ignore|nocheck|expect-error)|deno-lint-ignore-file/u,
+      /^src\/transport\/workers\.ts$/u,
+    ],
+    ["nothing is printed", "code", /\bconsole\./u, /^src\/cli\//u],
+  ];
 
-Deno.test("tidy: cloudflare: is imported in the workers' transport alone", () => {
-  const allowed = /^src\/transport\/workers\.ts$/u;
-  assertEquals(found(/["'`]cloudflare:/u, allowed, "uncommented"), []);
-});
-
-Deno.test("tidy: clocks and timers are touched in clock.ts alone", () => {
-  const clocks = /\b(set|clear)(Timeout|Interval|Immediate)\b|\bperformance\b|\bDate\b/u;
-  assertEquals(found(clocks, /^src\/time\/clock\.ts$/u), []);
-});
-
-Deno.test("tidy: randomness is drawn in random.ts alone", () => {
-  assertEquals(found(/\bcrypto\b|\bMath\.random\b/u, /^src\/time\/random\.ts$/u), []);
-});
+for (const [rule, part, pattern, allowed] of NOWHERE_ELSE) {
+  Deno.test(`tidy: ${rule}`, () => {
+    const files = FILES.filter(({ path }) => !allowed?.test(path));
+    assertEquals(found(pattern, files, part), []);
+  });
+}
 
 Deno.test("tidy: no lock's value comes from Math.random", () => {
   const { code } = readSource("src/time/random.ts");
@@ -189,44 +217,58 @@ Deno.test("tidy: no lock's value comes from Math.random", () => {
   assertEquals(value.includes("Math.random"), false);
 });
 
-Deno.test("tidy: there are no default exports, enums, namespaces or keywords for privacy", () => {
-  const unwanted =
-    /\bexport default\b|\benum \w|\bnamespace \w|\bdeclare module\b|^\s*(private|protected|public) /u;
-  assertEquals(found(unwanted, NOWHERE), []);
-});
+// Words
 
-Deno.test("tidy: nothing is left to do, switched off or printed", () => {
-  assertEquals(found(/\b(TODO|FIXME|XXX)\b/u, NOWHERE, "text"), []);
-  // The platform's own module has no types to be had elsewhere.
-  const workers = /^src\/transport\/workers\.ts$/u;
-  const off = /@ts-(ignore|nocheck|expect-error)|deno-lint-ignore-file/u;
-  assertEquals(found(off, workers, "text"), []);
-  assertEquals(found(/\bconsole\./u, /^src\/cli\//u), []);
+/**
+ * Words that this project does not use, because a plainer one says the same: publishes, notifies, receives, needs,
+ * distinguishes; if, whether; not, missing, empty; again, forever, without success. And names that were given up.
+ */
+const UNUSED_WORDS = [
+  ...[
+    "tells?",
+    "told",
+    "hears?",
+    "heard",
+    "wants?",
+    "wanted",
+    "let be",
+    "whoever",
+    "anew",
+    "in vain",
+  ],
+  ...["for ever", "as ever", "for so long", "of none", "(?<!there )(is|are) none"],
+  ...["ballots?", "seats?", "electorate", "leftovers?"],
+];
+
+const PAGES = ["README.md", ...listFiles("docs", /\.md$/u)].map(readSource);
+
+Deno.test("tidy: sources, README and manual use none of the words that this project does not use", () => {
+  const words = new RegExp(`\\b(${UNUSED_WORDS.join("|")})\\b`, "iu");
+  assertEquals(found(words, [...FILES, ...PAGES], "prose"), []);
 });
 
 Deno.test("tidy: no example is marked ignore", () => {
-  const documents = [...FILES, ...["README.md", ...listFiles("docs", /\.md$/u)].map(readSource)];
-  const ignored = documents.flatMap(({ path, text }) => {
-    return [...text.matchAll(/```\w+[ ,]+ignore\b/gu)].map(({ index }) => `${path} at ${index}`);
-  });
-  assertEquals(ignored, []);
+  assertEquals(found(/```\w+[ ,]+ignore\b/u, [...FILES, ...PAGES], "text"), []);
+});
+
+// Tests
+
+const TESTS = listFiles("tests", /\.ts$/u).map(readSource);
+
+Deno.test("tidy: no file of tests has more than 400 lines", () => {
+  assertGreater(TESTS.length, 50);
+  assertEquals(tooLong(TESTS), []);
 });
 
 Deno.test("tidy: no test is run alone or left out", () => {
-  const tests = listFiles("tests", /\.ts$/u).filter((path) => !path.endsWith("tidy_test.ts"));
-  const wrong = tests.map(readSource).flatMap(({ path, code }) => {
-    return [...code.matchAll(/\b(test|it|describe)\.(only|ignore|skip)\b|\bonly: true\b/gu)]
-      .map(([match]) => `${path}: ${match}`);
-  });
-  assertEquals(wrong, []);
+  const alone = /\b(test|it|describe)\.(only|ignore|skip)\b|\bonly: true\b/u;
+  assertEquals(found(alone, TESTS, "code"), []);
 });
 
 Deno.test("tidy: programs whose output tests compare are started by plainCommand()", () => {
-  const tests = ["tests/docs", "tests/integration", "tests/runtime"]
-    .flatMap((folder) => listFiles(folder, /\.ts$/u)).map(readSource);
+  const tests = TESTS.filter(({ path }) => /^tests\/(docs|integration|runtime)\//u.test(path));
   assertGreater(tests.length, 50);
-  const wrong = tests.filter(({ code }) => code.includes("new Deno.Command("));
-  assertEquals(wrong.map(({ path }) => path), []);
+  assertEquals(found(/new Deno\.Command\(/u, tests, "code"), []);
 });
 
 Deno.test("tidy: the fallback import map names the same packages as deno.json", () => {

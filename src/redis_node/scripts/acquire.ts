@@ -22,7 +22,7 @@ return 1
 /**
  * Takes the keys, or a place in their queues. If there is a function `fence`, it counts what is granted.
  *
- * A ticket stands in the queues of all keys, with one score. So among clients that want several keys, the one that has
+ * A ticket stands in the queues of all keys, with one score. So among clients that ask for several keys, the one that has
  * waited longest comes to be the first in all its queues, and no two of them wait for each other. Being in one of the
  * queues proves the score for the others.
  */

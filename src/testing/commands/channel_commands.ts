@@ -28,7 +28,7 @@ function subscribe({ server, connection }: CommandContext, names: readonly strin
     .join("");
 }
 
-/** Without names: from all channels; one notice even where there was none. */
+/** Without names, unsubscribes from all channels; sends one notice even if there are no channels. */
 function unsubscribe({ server, connection }: CommandContext, names: readonly string[]): string {
   const channels = channelsOf(server);
   const left = names.length > 0 ? names : [...connection.subscriptions ?? []];

@@ -1,5 +1,5 @@
 /**
- * What a *command* of the server in memory is, and what it works on.
+ * The type of a *command* of the server in memory, and of the state that it works on.
  *
  * @module
  */
@@ -8,39 +8,39 @@ import type { Channels, Listener } from "../server/channels.ts";
 import type { Keyspace } from "../server/keyspace.ts";
 import { CommandError } from "../server/replies.ts";
 
-/** What all connections of one server share. */
+/** The state that all connections of one server share. */
 export interface ServerState {
-  /** Where time comes from. */
+  /** The clock. */
   readonly clock: Clock;
-  /** What clients must log in with. */
+  /** The password of the default user, if a login is required. */
   readonly password: string | undefined;
-  /** The databases, each under its number. */
+  /** The databases by their numbers. */
   readonly databases: readonly Keyspace[];
   /** The SHA-1s of the scripts that were loaded. */
   readonly scripts: Set<string>;
-  /** Who listens to what; made when somebody first does. */
+  /** The channels; created by the first command about them. */
   channels?: Channels;
-  /** What tells this run of the server from every other one; left out: zeros. */
+  /** The id of this run of the server; zeros by default. */
   readonly runId?: string;
-  /** The wall clock's milliseconds at its start; left out: it started just now. */
+  /** The wall clock at its start, in milliseconds; now by default. */
   readonly startedAtMs?: number;
 }
 
-/** What one connection has of its own. */
+/** The state of one connection. */
 export interface ConnectionState extends Listener {
-  /** The number that `CLIENT ID` tells. */
+  /** The reply to `CLIENT ID`. */
   readonly id: number;
   /** The number of the database in use. */
   database: number;
-  /** Whether commands are let through. */
+  /** Whether the client has logged in, or need not. */
   authenticated: boolean;
-  /** The name that `CLIENT SETNAME` gave; empty for none. */
+  /** The name that `CLIENT SETNAME` set; empty by default. */
   name: string;
-  /** Whether the server is to close it once the reply is sent. */
+  /** Whether the server closes the connection behind the reply. */
   quit?: boolean;
 }
 
-/** What a command works on. */
+/** The state that a command works on. */
 export interface CommandContext {
   /** The server. */
   readonly server: ServerState;
@@ -52,19 +52,19 @@ export interface CommandContext {
 
 /** One command of the server. */
 export interface Command {
-  /** How many words a request has, the name included; negative: so many or more. */
+  /** The number of words of a request, including the name; negative if it is a minimum. */
   readonly arity: number;
-  /** Whether it runs before the client has logged in. */
+  /** Whether it is allowed before the login. */
   readonly beforeLogin?: boolean;
-  /** Whether it runs while the client listens to channels. */
+  /** Whether it is allowed while the client is subscribed to channels. */
   readonly whileSubscribed?: boolean;
-  /** Runs it on the words behind its name and returns the encoded reply. */
+  /** Executes it with the words behind its name; returns the encoded reply. */
   run?(context: CommandContext, args: readonly string[]): string;
-  /** The commands of which it is only the first word. */
+  /** The commands whose first word it is. */
   readonly subcommands?: Readonly<Record<string, Command>>;
 }
 
-/** The refusal of a request with too few or too many words. */
+/** The error of a request with too few or too many words. */
 export function wrongArity(name: string): CommandError {
   return new CommandError(`ERR wrong number of arguments for '${name}' command`);
 }

@@ -1,5 +1,5 @@
 /**
- * From a request to its reply: finds the *command*, checks what Redis checks before it runs one, and runs it.
+ * Finds the *command* of a request, checks what Redis checks before it executes one, and executes it.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import { SCRIPT_COMMANDS } from "./script_commands.ts";
 import { SERVER_COMMANDS } from "./server_commands.ts";
 import { SORTED_SET_COMMANDS } from "./sorted_set_commands.ts";
 
-/** Bytes of a refused request that an error repeats at the most. */
+/** Most bytes of a refused request that an error repeats. */
 const ECHO_BYTES_MAX = 128;
 
 /** Every command by its name in lower case. */
@@ -28,11 +28,11 @@ export const COMMANDS: ReadonlyMap<string, Command> = new Map(
 );
 
 /**
- * Runs one request.
+ * Executes one request.
  *
- * @param context What it works on.
- * @param words The command's name and its arguments, as byte strings; at least one.
- * @returns The encoded reply; a refusal too.
+ * @param context The state that it works on.
+ * @param words The name of the command and its arguments, as byte strings; at least one.
+ * @returns The encoded reply, which may be an error.
  */
 export function runCommand(context: CommandContext, words: readonly string[]): string {
   try {
@@ -52,7 +52,7 @@ export function runCommand(context: CommandContext, words: readonly string[]): s
   }
 }
 
-/** A command, its name in full, and the words behind that. */
+/** A command, its full name, and its arguments. */
 interface FoundCommand {
   readonly command: Command;
   readonly name: string;
@@ -96,7 +96,7 @@ function unknownCommand([name, ...args]: readonly string[]): CommandError {
   );
 }
 
-/** As much of `text` as an error repeats: Redis stops at a NUL. */
+/** The part of `text` that an error repeats: Redis stops at a NUL. */
 function echo(text: string, bytesMax: number): string {
   return text.split("\0", 1)[0].slice(0, bytesMax);
 }

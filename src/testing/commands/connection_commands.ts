@@ -62,7 +62,7 @@ function select({ server, connection }: CommandContext, [number]: readonly strin
   return OK;
 }
 
-/** Back to what the connection was at its start. */
+/** Resets the connection to its initial state. */
 function reset({ server, connection }: CommandContext): string {
   server.channels?.leave(connection);
   connection.database = 0;

@@ -1,5 +1,5 @@
 /**
- * Integers as Redis reads them from text: 64 bits, signed, in the one canonical spelling.
+ * Integers as Redis reads them: 64 bits, signed, in canonical form.
  *
  * @module
  */
@@ -15,7 +15,7 @@ const INT64_MIN = -(2n ** 63n);
  *
  * @param text The digits.
  * @returns The integer.
- * @throws {CommandError} If it is none or has more than 64 bits.
+ * @throws {CommandError} If it is not an integer, or has more than 64 bits.
  */
 export function parseInteger(text: string): bigint {
   if (text.length <= 20 && /^(?:0|-?[1-9]\d*)$/u.test(text)) {

@@ -1,7 +1,7 @@
 /**
  * The commands about keys: GET, SET, DEL, EXISTS, PTTL, TYPE, PEXPIRE, INCR.
  *
- * SET knows NX, XX, PX and EX; to any other option it answers like a server that is older than the option.
+ * SET supports NX, XX, PX and EX; any other option is a syntax error, as on a server that is older than the option.
  *
  * @module
  */
@@ -30,12 +30,12 @@ interface SetOptions {
 }
 
 /**
- * SET, for scripts too.
+ * SET, also for scripts.
  *
- * @param keys Where.
+ * @param keys The database.
  * @param args The key, the value and the options.
  * @returns Whether the key was set.
- * @throws {CommandError} If an option is unknown, contradicts another, or gives no life.
+ * @throws {CommandError} If an option is unknown, contradicts another, or is not a valid expiry.
  */
 export function setKey(keys: Keyspace, args: readonly string[]): boolean {
   const [key, value, ...words] = args;
@@ -80,13 +80,13 @@ function expire({ keys }: CommandContext, [key, amount]: readonly string[]): str
 }
 
 /**
- * PEXPIRE, for scripts too.
+ * PEXPIRE, also for scripts.
  *
- * @param keys Where.
+ * @param keys The database.
  * @param key The key.
- * @param amount Its new life in milliseconds, as text.
+ * @param amount The new TTL in milliseconds, as text.
  * @returns Whether the key exists.
- * @throws {CommandError} If the amount is no life.
+ * @throws {CommandError} If the amount is not a valid TTL.
  */
 export function expireKey(keys: Keyspace, key: string, amount: string): boolean {
   const lifeMs = parseInteger(amount);

@@ -63,7 +63,7 @@ function runScript(
   }
 }
 
-/** Parts `<count> <key …> <value …>`. */
+/** Splits `<count> <key …> <value …>`. */
 function splitArguments(args: readonly string[]): { keys: string[]; values: string[] } {
   const keyCount = parseInteger(args[0]);
   if (keyCount > args.length - 1) {

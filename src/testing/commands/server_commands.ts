@@ -1,16 +1,17 @@
 /**
  * The commands about the server: TIME, INFO, CONFIG GET, FLUSHALL.
  *
- * INFO tells what lock libraries and clients read of it, and CONFIG GET what decides whether a key may be lost.
+ * INFO has the fields that lock libraries and clients read, and CONFIG GET the settings that decide whether a key may be
+ * lost.
  *
  * @module
  */
 import type { Command, CommandContext, ServerState } from "./command.ts";
 import { array, bulk, CommandError, simple } from "../server/replies.ts";
 
-/** The server whose behaviour is shown. */
+/** The version of the server that is imitated. */
 const VERSION = "7.0.15";
-/** What CONFIG GET knows, as it is in a server that was started without a configuration. */
+/** The settings of CONFIG GET, with their defaults. */
 const SETTINGS: ReadonlyMap<string, string> = new Map([
   ["maxmemory-policy", "noeviction"],
   ["appendonly", "no"],
@@ -62,7 +63,7 @@ function infoSections(server: ServerState): Record<string, string[]> {
   };
 }
 
-/** Each setting that is known is told once, under the name it was asked for by. */
+/** Replies each known setting once, under the name in the request. */
 function configGet(_context: CommandContext, names: readonly string[]): string {
   const found = new Map<string, string>();
   for (const name of names) {

@@ -61,7 +61,7 @@ function score({ keys }: CommandContext, [key, member]: readonly string[]): stri
   return bulk(found === undefined ? undefined : scoreText(found));
 }
 
-/** A score as a command is given it: a number, or an infinity. */
+/** Parses the score in a command: a number, or an infinity. */
 export function parseScore(text: string): number {
   const infinite = /^([+-]?)inf(?:inity)?$/iu.exec(text);
   if (infinite) return infinite[1] === "-" ? -Infinity : Infinity;
@@ -70,7 +70,7 @@ export function parseScore(text: string): number {
   return number;
 }
 
-/** A score as a reply shows it: with up to 17 digits, of which trailing zeros are left out. */
+/** Formats a score for a reply: with up to 17 digits, without trailing zeros. */
 export function scoreText(score: number): string {
   if (!Number.isFinite(score)) return score < 0 ? "-inf" : "inf";
   if (Number.isSafeInteger(score)) return String(score);

@@ -1,5 +1,5 @@
 /**
- * The script that sets a server's creation marker, as a function that stands for it.
+ * The script that sets the creation marker of a server, as a function.
  *
  * @module
  */

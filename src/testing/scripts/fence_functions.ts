@@ -1,5 +1,5 @@
 /**
- * The scripts that count fencing tokens, as functions that stand for them.
+ * The scripts that count fencing tokens, as functions.
  *
  * @module
  */
@@ -95,7 +95,7 @@ function setCounters(
   return highest;
 }
 
-/** What `INCR` counts on from; its error names the counter. */
+/** The value that `INCR` increments; its error names the counter. */
 function countable(keys: Keyspace, name: string): bigint {
   try {
     const count = parseInteger(keys.get(name) ?? "0");

@@ -1,6 +1,6 @@
 /**
- * The scripts of node-redlock as functions that stand for them, so that its locks and ours can be tested against
- * each other without Redis. They are known by the SHA-1s of their sources alone.
+ * The scripts of node-redlock as functions, so that its locks and ours can be tested against each other without Redis.
+ * Only the SHA-1s of their sources are known.
  *
  * @module
  */

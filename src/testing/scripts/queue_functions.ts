@@ -1,5 +1,5 @@
 /**
- * The scripts that work on queues, as functions that stand for them.
+ * The scripts that work on queues, as functions.
  *
  * @module
  */
@@ -34,7 +34,7 @@ export function release(
   return integer(found === undefined ? 0 : notified ? 3 : 1);
 }
 
-/** RELEASE_QUEUED: a key of another type spares no other key; its error is the reply in the end. */
+/** RELEASE_QUEUED: releases the other keys if one has another type; then the error is the reply. */
 export function releaseQueued(
   context: CommandContext,
   names: readonly string[],
@@ -63,7 +63,7 @@ export function releaseQueued(
   return integer(all ? waiting ? 3 : 1 : 0);
 }
 
-/** ACQUIRE_OR_WAIT; and ACQUIRE_FENCED, which counts what is granted. */
+/** ACQUIRE_OR_WAIT; and ACQUIRE_FENCED, whose `count` counts what is granted. */
 export function acquireOrWait(
   context: CommandContext,
   names: readonly string[],
@@ -128,7 +128,7 @@ function join(
   return array([held, ahead, length, score, nowUs].map(integer));
 }
 
-/** The score of a ticket that asks for one, within what it may have. */
+/** The score that a ticket gets, within the limits of the queue. */
 function allowedScore(
   queues: readonly (SortedSet | undefined)[],
   ticket: string,
@@ -171,7 +171,7 @@ function publish({ server }: CommandContext, ticket: string, message: string): n
   return number === undefined ? 0 : server.channels?.publish(WAKE_CHANNEL + id, message) ?? 0;
 }
 
-/** `redis.pcall('ZRANGE', …)`: what is no sorted set has no first member. */
+/** `redis.pcall('ZRANGE', …)`: a value of another type has no first member. */
 function queueIfAny(keys: Keyspace, key: string): SortedSet | undefined {
   try {
     return keys.sortedSet(queueOf(key));

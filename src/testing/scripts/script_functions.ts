@@ -1,6 +1,5 @@
 /**
- * The library's Lua scripts as functions that stand for them, down to what they answer to arguments that the
- * library never sends.
+ * The Lua scripts of the library as functions, with the same replies also to arguments that the library never sends.
  *
  * @module
  */
@@ -19,11 +18,11 @@ import type { Keyspace } from "../server/keyspace.ts";
 import { integer } from "../server/replies.ts";
 import { getInScript, luaError, setInScript, toNumber } from "./script_calls.ts";
 
-/** A script that can be run without Lua. */
+/** A script as a function. */
 export interface ScriptFunction {
   /** The SHA-1 of its source, in lower-case hexadecimal digits. */
   readonly sha1: string;
-  /** Runs it on `KEYS` and `ARGV` and returns the encoded reply. */
+  /** Executes it with `KEYS` and `ARGV`; returns the encoded reply. */
   run(context: CommandContext, keys: readonly string[], args: readonly string[]): string;
 }
 
@@ -41,7 +40,7 @@ export const SCRIPT_FUNCTIONS: readonly ScriptFunction[] = [
   { sha1: CREATED.sha1, run: created },
 ];
 
-/** A script that works on keys alone, and answers an integer. */
+/** A script that needs only the keys, and replies an integer. */
 export function integerScript(
   sha1: string,
   run: (keyspace: Keyspace, keys: readonly string[], args: readonly string[]) => number,

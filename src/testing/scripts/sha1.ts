@@ -1,7 +1,7 @@
 /**
  * SHA-1 (RFC 3174), by which scripts are called; not for secrets.
  *
- * The runtimes' own is asynchronous, and a server's reply can't wait for it.
+ * The implementation of the runtime is asynchronous, and the reply of a server cannot wait for it.
  *
  * @module
  */
@@ -14,7 +14,7 @@ const CONSTANTS = [0x5a827999, 0x6ed9eba1, 0x8f1bbcdc, 0xca62c1d6] as const;
 /**
  * The SHA-1 of `bytes`.
  *
- * @param bytes What is hashed.
+ * @param bytes The bytes to hash.
  * @returns Forty lower-case hexadecimal digits.
  */
 export function sha1(bytes: Uint8Array): string {

@@ -1,23 +1,23 @@
 /**
- * Who listens to which channel.
+ * The channels of a server, and the connections that are subscribed to them.
  *
  * @module
  */
 import { array, bulk } from "./replies.ts";
 
-/** A connection, as far as it listens. */
+/** A connection that can subscribe. */
 export interface Listener {
-  /** The channels it listens to, the oldest first; while there are any, few commands are accepted. */
+  /** Its channels, the oldest first; while there are any, only a few commands are accepted. */
   subscriptions?: Set<string>;
-  /** Sends it a message of a channel, encoded. */
+  /** Sends an encoded message of a channel to it. */
   deliver?(message: string): void;
 }
 
-/** The channels of one server. A channel is there as long as somebody listens to it. */
+/** The channels of one server. A channel exists while a connection is subscribed to it. */
 export class Channels {
   readonly #listeners: Map<string, Set<Listener>> = new Map();
 
-  /** Has a connection listen to `channel`; says to how many it listens then. */
+  /** Subscribes a connection to `channel`; returns the number of its channels. */
   subscribe(connection: Listener, channel: string): number {
     const subscriptions = connection.subscriptions ??= new Set();
     subscriptions.add(channel);
@@ -26,7 +26,7 @@ export class Channels {
     return subscriptions.size;
   }
 
-  /** Has a connection listen to `channel` no more; says to how many it still listens. */
+  /** Unsubscribes a connection from `channel`; returns the number of its channels. */
   unsubscribe(connection: Listener, channel: string): number {
     connection.subscriptions?.delete(channel);
     const listeners = this.#listeners.get(channel);
@@ -35,14 +35,14 @@ export class Channels {
     return connection.subscriptions?.size ?? 0;
   }
 
-  /** Has a connection listen to nothing more. */
+  /** Unsubscribes a connection from all channels. */
   leave(connection: Listener): void {
     for (const channel of [...connection.subscriptions ?? []]) {
       this.unsubscribe(connection, channel);
     }
   }
 
-  /** Sends a message to all who listen to `channel`; says how many those are. */
+  /** Sends a message to all subscribers of `channel`; returns their number. */
   publish(channel: string, message: string): number {
     const listeners = [...this.#listeners.get(channel) ?? []];
     const encoded = array([bulk("message"), bulk(channel), bulk(message)]);

@@ -1,19 +1,19 @@
 /**
- * What has come to a node and is not served yet, because the node hangs or is slow.
+ * The requests that a node has received and not served, because it hangs or is slow.
  *
  * @module
  */
 import { type Clock, systemClock, type TimerHandle } from "../../time/clock.ts";
 
-/** One thing to serve. */
+/** One request. */
 interface Item {
-  /** The connection that it came over. */
+  /** Its connection. */
   readonly from: object;
   readonly arrivedMs: number;
   readonly serve: () => void;
 }
 
-/** A queue in the order of arrival over all connections; by itself it serves everything at once. */
+/** A queue in the order of arrival over all connections; it serves everything at once unless a property is set. */
 export class Inbox {
   readonly #clock: Clock;
   #items: Item[] = [];
@@ -21,7 +21,7 @@ export class Inbox {
   #delayMs = 0;
   #timer: TimerHandle | undefined = undefined;
 
-  /** @param clock What delays are counted by. */
+  /** @param clock The clock of the delays. */
   constructor(clock: Clock = systemClock) {
     this.#clock = clock;
   }
@@ -36,24 +36,24 @@ export class Inbox {
     this.#serveDue();
   }
 
-  /** How long everything waits before it is served, in milliseconds; what has waited longer is served now. */
+  /** The delay of each request in milliseconds; a request that has waited longer is served now. */
   set delayMs(delayMs: number) {
     this.#delayMs = delayMs;
     this.#serveDue();
   }
 
-  /** Serves something in its turn. */
+  /** Serves a request in its turn. */
   add(from: object, serve: () => void): void {
     this.#items.push({ from, arrivedMs: this.#clock.monotonicMs(), serve });
     this.#serveDue();
   }
 
-  /** Forgets what came over a connection. */
+  /** Drops the requests of a connection. */
   drop(from: object): void {
     this.#items = this.#items.filter((item) => item.from !== from);
   }
 
-  /** Forgets everything. */
+  /** Drops all requests. */
   clear(): void {
     this.#items = [];
     this.#serveDue();

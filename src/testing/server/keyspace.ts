@@ -1,8 +1,8 @@
 /**
- * Keys, their values – strings and sorted sets – and when they expire.
+ * Keys, their values (strings and sorted sets), and the times when they expire.
  *
- * Expiry is lazy: a key whose time is over is dropped when it is next looked at, so that there is no timer to
- * clean up. As in Redis the moments are those of the wall clock.
+ * Expiry is lazy: an expired key is deleted when it is next accessed, so no timer is needed. The times are those of the
+ * wall clock, as in Redis.
  *
  * @module
  */
@@ -10,10 +10,10 @@ import type { Clock } from "../../time/clock.ts";
 import { CommandError } from "./replies.ts";
 import { SortedSet } from "./sorted_set.ts";
 
-/** What stands under a key. */
+/** The value of a key, and when it expires. */
 interface Entry {
   value: string | SortedSet;
-  /** The wall clock's millisecond up to which it lives; `undefined` for ever. */
+  /** The last millisecond of its life by the wall clock; `undefined` if it does not expire. */
   expiresAtMs: bigint | undefined;
 }
 
@@ -22,18 +22,18 @@ export class Keyspace {
   readonly #clock: Clock;
   readonly #entries: Map<string, Entry> = new Map();
 
-  /** @param clock Whose wall clock decides what has expired. */
+  /** @param clock The clock by whose wall time keys expire. */
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** The wall clock's whole milliseconds. */
+  /** The wall clock in whole milliseconds. */
   nowMs(): bigint {
     return BigInt(Math.floor(this.#clock.wallMs()));
   }
 
   /**
-   * The value under `key`.
+   * The value of `key`.
    *
    * @throws {CommandError} If it is a sorted set.
    */
@@ -44,11 +44,11 @@ export class Keyspace {
   }
 
   /**
-   * The sorted set under `key`, itself.
+   * The sorted set of `key`, not a copy.
    *
    * @param key The key.
-   * @param create Whether to put an empty one there if there is none; {@linkcode dropIfEmpty} removes it again.
-   * @throws {CommandError} If something else stands there.
+   * @param create Whether to create an empty one if the key is missing; {@linkcode dropIfEmpty} deletes it again.
+   * @throws {CommandError} If the value has another type.
    */
   sortedSet(key: string, create: true): SortedSet;
   sortedSet(key: string): SortedSet | undefined;
@@ -61,42 +61,42 @@ export class Keyspace {
     return set;
   }
 
-  /** Deletes the sorted set under `key` if it has no members: servers keep no empty ones. */
+  /** Deletes the sorted set of `key` if it is empty, as servers do. */
   dropIfEmpty(key: string): void {
     const value = this.#live(key)?.value;
     if (value instanceof SortedSet && value.size === 0) this.#entries.delete(key);
   }
 
-  /** Whether `key` is there. */
+  /** Whether `key` exists. */
   has(key: string): boolean {
     return this.#live(key) !== undefined;
   }
 
-  /** The type of the value under `key`, as `TYPE` names it. */
+  /** The type of the value of `key`, as `TYPE` names it. */
   type(key: string): string {
     const value = this.#live(key)?.value;
     if (value === undefined) return "none";
     return value instanceof SortedSet ? "zset" : "string";
   }
 
-  /** Puts a value under `key`, with a new life. */
+  /** Sets `key`, with a new expiry. */
   set(key: string, value: string, expiresAtMs?: bigint): void {
     this.#entries.set(key, { value, expiresAtMs });
   }
 
-  /** Replaces the value under `key` and leaves its life as it is. */
+  /** Replaces the value of `key`, and keeps its expiry. */
   replace(key: string, value: string): void {
     this.set(key, value, this.#live(key)?.expiresAtMs);
   }
 
-  /** Deletes `key`; says whether it was there. */
+  /** Deletes `key`; returns whether it existed. */
   delete(key: string): boolean {
     const lived = this.has(key);
     this.#entries.delete(key);
     return lived;
   }
 
-  /** Gives `key` a new life; says whether it was there. */
+  /** Sets the expiry of `key`; returns whether the key exists. */
   expireAt(key: string, expiresAtMs: bigint): boolean {
     const entry = this.#live(key);
     if (!entry) return false;
@@ -105,7 +105,7 @@ export class Keyspace {
     return true;
   }
 
-  /** For how long `key` lives, in milliseconds: -1 for ever, -2 for one that is not there. */
+  /** The remaining life of `key` in milliseconds; -1 if it does not expire, -2 if it is missing. */
   remainingMs(key: string): bigint {
     const entry = this.#live(key);
     if (!entry) return -2n;

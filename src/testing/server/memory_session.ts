@@ -46,9 +46,9 @@ export class ServerSession implements MemorySession {
   #ended = false;
 
   /**
-   * @param server What it works on.
-   * @param id Its number on that server.
-   * @param options What its owner wants to be told.
+   * @param server The state of the server.
+   * @param id The number of the connection.
+   * @param options Callbacks of the owner.
    */
   constructor(server: ServerState, id: number, options: MemorySessionOptions) {
     this.#server = server;

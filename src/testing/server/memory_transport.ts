@@ -6,14 +6,14 @@
 import type { Transport } from "../../transport/transport.ts";
 import type { MemorySession, MemorySessionOptions } from "./memory_session.ts";
 
-/** The client's end of a stream whose other end is a session. */
+/** The client's end of a stream to a session. */
 export class MemoryTransport implements Transport {
   readonly #session: MemorySession;
   #unread: Uint8Array[] = [];
   #closed = false;
   #wake: (() => void) | undefined = undefined;
 
-  /** @param open Opens what the bytes that are written go to. */
+  /** @param open Opens the session. */
   constructor(open: (options: MemorySessionOptions) => MemorySession) {
     this.#session = open({
       onMessage: (bytes) => this.#onBytes(bytes),

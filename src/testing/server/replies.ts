@@ -1,8 +1,8 @@
 /**
- * Byte strings, and the server's side of RESP2 written in them.
+ * Byte strings, and RESP2 replies as byte strings.
  *
- * A *byte string* is a JavaScript string whose every character stands for one byte (latin1): safe for any
- * value, and comparable and usable as a key of a `Map`, which bytes are not.
+ * A *byte string* is a JavaScript string in which each character is one byte (latin1). It can hold any value, and unlike
+ * bytes it can be compared and be the key of a `Map`.
  *
  * @module
  */
@@ -15,7 +15,7 @@ const CHUNK_BYTES = 4_096;
 /** What `apply` takes as well as an array. */
 type Codes = Uint8Array & number[];
 
-/** A command that a server refuses, with the text it answers, without the leading `-`. */
+/** Thrown for a command that the server refuses; the message is the reply without the leading `-`. */
 export class CommandError extends Error {
   override readonly name = "CommandError";
 }
@@ -35,7 +35,7 @@ export function utf8ByteString(text: string): string {
   return toByteString(encoder.encode(text));
 }
 
-/** The bytes that a byte string stands for. */
+/** The bytes of a byte string. */
 export function fromByteString(text: string): Uint8Array {
   const bytes = new Uint8Array(text.length);
   for (let index = 0; index < text.length; index++) bytes[index] = text.charCodeAt(index);
@@ -47,15 +47,15 @@ export function simple(text: string): string {
   return `+${text}\r\n`;
 }
 
-/** `-text`; line ends inside become spaces, as they would end the reply. */
+/** `-text`; line ends become spaces, because a line end would end the reply. */
 export function failure(text: string): string {
   return `-${text.replace(/[\r\n]/gu, " ")}\r\n`;
 }
 
-/** The least integer of 64 bits: what Redis makes of a number that has no place among them. */
+/** The least integer of 64 bits; Redis replaces a number of a script that is too great by it. */
 const INT64_MIN = -(2n ** 63n);
 
-/** `:number`; of a number from a script the integer that Redis makes of it. */
+/** `:number`; a number of a script is converted as Redis converts it. */
 export function integer(number: number | bigint): string {
   return `:${
     typeof number === "bigint" || Number.isSafeInteger(number) ? number : int64(number)

@@ -4,7 +4,7 @@
  * @module
  */
 
-/** Members are byte strings; those with equal scores are in the order of their bytes. */
+/** Members are byte strings; members with equal scores are in the order of their bytes. */
 export class SortedSet {
   readonly #scores: Map<string, number> = new Map();
   readonly #members: string[] = [];
@@ -14,12 +14,12 @@ export class SortedSet {
     return this.#members.length;
   }
 
-  /** The score of `member`, if it is one. */
+  /** The score of `member`; `undefined` if it is missing. */
   score(member: string): number | undefined {
     return this.#scores.get(member);
   }
 
-  /** Adds `member`, or gives it another score; returns whether it is new. */
+  /** Adds `member` or changes its score; returns whether it is new. */
   add(member: string, score: number): boolean {
     const isNew = !this.remove(member);
     this.#scores.set(member, score);
@@ -27,7 +27,7 @@ export class SortedSet {
     return isNew;
   }
 
-  /** Removes `member`; returns whether it was one. */
+  /** Removes `member`; returns whether it was in the set. */
   remove(member: string): boolean {
     const score = this.#scores.get(member);
     if (score === undefined) return false;
@@ -35,20 +35,20 @@ export class SortedSet {
     return this.#scores.delete(member);
   }
 
-  /** How many members come before `member`, if it is one. */
+  /** The number of members before `member`; `undefined` if it is missing. */
   rank(member: string): number | undefined {
     const score = this.#scores.get(member);
     return score === undefined ? undefined : this.#place(member, score);
   }
 
-  /** The members from one rank to another, both included; below 0 they count from the end. */
+  /** The members from one rank to another, both included; negative ranks count from the end. */
   range(first: number, last: number): string[] {
     const start = Math.max(0, first < 0 ? this.size + first : first);
     const end = last < 0 ? this.size + last : last;
     return this.#members.slice(start, Math.max(0, end + 1));
   }
 
-  /** Where `member` stands, or would. */
+  /** The index of `member`, or the index at which it belongs. */
   #place(member: string, score: number): number {
     let low = 0;
     let high = this.size;

@@ -1,5 +1,5 @@
 /**
- * A server in memory on the network of this machine, to which everything can be done that befalls a machine.
+ * A server in memory on the network of this machine, with faults on demand.
  *
  * @module
  */
@@ -10,13 +10,13 @@ import { MemoryRedis, type MemoryRedisOptions, type MemoryRestartOptions } from 
 import { SkewedClock } from "../skewed_clock.ts";
 import type { TestNode } from "../test_node.ts";
 
-/** Starts to listen on a port; 0 stands for one that is free. */
+/** Starts to listen on a port; 0 for any free port. */
 export type Listen = (
   port: number,
   accept: (peer: StreamPeer) => StreamHandler,
 ) => Promise<Listener>;
 
-/** The longest delay that a node takes: what a timer can be set to, in milliseconds. */
+/** The longest delay in milliseconds: the longest of a timer. */
 const DELAY_MS_MAX = 2 ** 31 - 1;
 
 /** A {@linkcode TestNode} over TCP. Dispose of it with {@linkcode stop}. */
@@ -34,9 +34,9 @@ export class TcpNode implements TestNode {
   #changed: Promise<void> = Promise.resolve();
 
   /**
-   * @param port Its port, on which nobody else may listen.
-   * @param listen How it listens.
-   * @param options Its clock and password.
+   * @param port The port.
+   * @param listen Starts to listen.
+   * @param options The clock and the password.
    */
   constructor(port: number, listen: Listen, options: MemoryRedisOptions) {
     this.port = port;
@@ -104,7 +104,7 @@ export class TcpNode implements TestNode {
     this.#server.flush();
   }
 
-  /** Has it listen for the first time. */
+  /** Starts it for the first time. */
   start(): Promise<void> {
     return this.#next(() => this.#open());
   }
@@ -131,7 +131,7 @@ export class TcpNode implements TestNode {
     this.#inbox.clear();
     await listener?.close();
     this.#cutOff = false;
-    this.#inbox.clear(); // what still came while the connections were ended
+    this.#inbox.clear(); // requests that arrived while the connections were closed
     this.#inbox.held = false;
   }
 

@@ -236,7 +236,7 @@ test.opened("RedisNode says which key is not a marker", async (bench) => {
   const request = await acquire(bench);
   await bench.answer(UP + "+OK\r\n" + age(-1));
   const why = "it has no time in the past under its key 'hasp:born'";
-  assertEquals(request.errors[0].message, `Cannot tell the age of ${NAME}: ${why}`);
+  assertEquals(request.errors[0].message, `Cannot determine the age of ${NAME}: ${why}`);
 });
 
 test.opened("RedisNode asks for the age again behind a script that it sends again", async (bench) => {
