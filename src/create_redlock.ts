@@ -20,7 +20,7 @@ const STALL_TIMEOUT_MS_MIN = 2_000;
 /** Longest wait for one whole reply, as a multiple of the longest silence. */
 const REPLY_TIMEOUT_STALLS = 2;
 /** Limit of the bytes of one reply: those of locks have less than a kilobyte, that of `INFO` has some. */
-const REPLY_BYTES_MAX = 1024 * 1024;
+const REPLY_BYTES_MAX = 1_048_576;
 /** Limit of the elements of one reply: those of locks have a few. */
 const REPLY_ELEMENTS_MAX = 1024;
 
@@ -39,12 +39,6 @@ export interface CreateRedlockOptions extends
     ClientOptions,
     "stallTimeoutMs" | "replyTimeoutMs" | "replyBytesMax" | "replyElementsMax"
   > {}
-
-/** The names of all options of {@linkcode createRedlock}. */
-const OPTION_NAMES: readonly string[] = [
-  ...LOCK_OPTION_NAMES,
-  ...CLIENT_OPTION_NAMES.filter((name) => !FIXED.includes(name)),
-];
 
 /**
  * Creates a lock client for independent Redis or Valkey servers. Each connection is opened when it is first needed; a
@@ -92,7 +86,8 @@ export function createRedlock<Fencing extends boolean = boolean>(
   addresses: readonly (string | URL)[],
   options: CreateRedlockOptions & { fencing?: Fencing } = {},
 ): Redlock<Fencing> {
-  checkOptions("create lock client", options, OPTION_NAMES);
+  const connectionNames = CLIENT_OPTION_NAMES.filter((name) => !FIXED.includes(name));
+  checkOptions("create lock client", options, [...LOCK_OPTION_NAMES, ...connectionNames]);
   const { connectTimeoutMs, tls, clientName, connect } = options;
   const lockOptions = copyOptions(options);
   const parsed = parseAddresses(addresses);

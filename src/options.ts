@@ -14,7 +14,7 @@ import {
   rangeError,
 } from "./validate.ts";
 import type { EventListener } from "./events.ts";
-import { validityMs } from "./time/validity.ts";
+import { expiryMarginMs, validityMs } from "./time/validity.ts";
 
 /** Shortest TTL, in milliseconds. */
 export const TTL_MS_MIN = 10;
@@ -178,6 +178,8 @@ export interface Settings {
   readonly onEvent: EventListener | undefined;
   /** TTL less drift, in milliseconds. */
   readonly validityMs: number;
+  /** How long before the end of that the holder is notified, in milliseconds. */
+  readonly marginMs: number;
 }
 
 /** The names of all options. */
@@ -201,9 +203,8 @@ const NAMES: { readonly [Name in keyof Required<RedlockOptions>]: true } = {
 };
 
 /** The names of all options of the lock. */
-export const LOCK_OPTION_NAMES: readonly string[] = Object.keys(NAMES);
+export const LOCK_OPTION_NAMES: readonly string[] = /* @__PURE__ */ Object.keys(NAMES);
 
-/**
 /**
  * A copy of options, name by name: own and inherited properties are read alike, so that an instance of a class or an
  * object with getters means the same here as in a call, and what it becomes later changes nothing.
@@ -247,6 +248,7 @@ export function resolveOptions(
     onEvent = base.onEvent,
   } = given;
   checkTtlMs(attempt, ttlMs, driftFactor);
+  const validity = validityMs(ttlMs, driftFactor);
   const nodeTimeoutMs = givenNodeTimeoutMs === undefined
     ? defaultNodeTimeoutMs(ttlMs)
     : givenNodeTimeoutMs;
@@ -281,7 +283,8 @@ export function resolveOptions(
     keyPrefix,
     ...resolveProtection(attempt, ttlMs, given, base),
     onEvent,
-    validityMs: validityMs(ttlMs, driftFactor),
+    validityMs: validity,
+    marginMs: expiryMarginMs(validity),
   };
 }
 

@@ -10,7 +10,7 @@ import { closedError, lockName } from "./errors.ts";
 import type { HealthReport } from "./health/report.ts";
 import type { HeldLock } from "./lock/held_lock.ts";
 import type { Inspection } from "./lock/inspection.ts";
-import { type FencedLock, Lock, type LockOf } from "./lock/lock.ts";
+import { type FencedLock, Lock, type LockOf, toLock } from "./lock/lock.ts";
 import { askNode } from "./quorum/ask_node.ts";
 import type { LockNode } from "./quorum/lock_node.ts";
 import {
@@ -325,10 +325,6 @@ export function redlockOn(
     wheel: TimerWheel,
   ) => Redlock;
   return new Constructor(nodes, options, wheel);
-}
-
-function toLock(held: HeldLock): Lock {
-  return new Lock(held);
 }
 
 function sameSettings(one: Settings, other: Settings): boolean {

@@ -37,11 +37,15 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
   fencingToken: number | undefined = undefined;
   /** How often it was extended. */
   extensions = 0;
+  /** Whether it was neither released nor lost. */
+  active = true;
   /** How it ended: released, or lost for a reason. Set once, and never cleared (step 6). */
   #end: "released" | LockLostError | undefined = undefined;
   /** The start of the round that won it, or of the last extension, and the validity from then on. */
   #since: Instant;
   #validityMs: number;
+  /** How long before the end of that the holder is notified, in milliseconds. */
+  #marginMs: number;
   /** The last extension, unless it has succeeded. */
   #failing: FailingExtension | undefined = undefined;
   #renewal: Renewal | undefined = undefined;
@@ -69,17 +73,13 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
     this.#since = round;
     if (round.counts) this.fencingToken = round.counterFloor;
     this.#validityMs = settings.validityMs;
+    this.#marginMs = settings.marginMs;
     this.schedule();
   }
 
   /** Whether a quorum of nodes is certain to hold the keys at this moment (step 3). */
   get held(): boolean {
     return this.remainingMs() > 0;
-  }
-
-  /** Whether it was neither released nor lost. */
-  get active(): boolean {
-    return this.#end === undefined;
   }
 
   /** What is left of the validity at this moment, in milliseconds: 0 when it is over, or the lock has an end. */
@@ -129,6 +129,7 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
     if (validityMs - elapsedMs(clock, extension) <= this.remainingMs()) return;
     this.#since = extension;
     this.#validityMs = validityMs;
+    this.#marginMs = expiryMarginMs(validityMs);
     this.schedule();
   }
 
@@ -139,6 +140,7 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
     const { votes } = this.#failing?.round ?? this.round;
     const details = { resources: this.resources, votes, cause };
     const error = this.#end = new LockLostError(message, details);
+    this.active = false;
     this.client.wheel.cancel(this);
     this.#coolDown();
     if (ranOut) this.#undoLater();
@@ -156,7 +158,7 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
   }
 
   override onDue(): void {
-    if (this.remainingMs() <= expiryMarginMs(this.#validityMs)) return this.#runOut();
+    if (this.remainingMs() <= this.#marginMs) return this.#runOut();
     this.#renewal?.extendIfDue();
     this.schedule();
   }
@@ -193,7 +195,7 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
     const { wheel } = this.client;
     const nowMs = wheel.clock.monotonicMs();
     const elapsed = elapsedBetweenMs(this.#since, nowMs, wheel.clock.wallMs());
-    const endMs = nowMs + this.#validityMs - elapsed - expiryMarginMs(this.#validityMs);
+    const endMs = nowMs + this.#validityMs - elapsed - this.#marginMs;
     // mutation: late-timer-set-again
     if (endMs <= nowMs) return this.#runOut();
     wheel.schedule(this, Math.min(endMs, this.#renewal?.dueMs ?? Infinity));
@@ -205,6 +207,7 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
     const { client, settings, resources } = this;
     // mutation: held-after-release
     this.#end ??= "released"; // step 5: before any key is deleted
+    this.active = false;
     client.wheel.cancel(this);
     this.round.cancel();
     const round = this.round.follow();

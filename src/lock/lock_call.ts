@@ -48,7 +48,7 @@ export class LockCall implements AcquireCall, WaitingCall {
     this.settings = settings;
     this.resources = resources;
     this.keys = keyPrefix === "" ? resources : resources.map((resource) => keyPrefix + resource);
-    this.name = queueKey(this.keys);
+    this.name = this.keys.length === 1 ? this.keys[0] : queueKey(this.keys);
     this.autoExtend = settings.autoExtend ?? autoExtend;
   }
 
@@ -151,14 +151,16 @@ export async function acquireInTurn<T>(
 ): Promise<T> {
   const { client, settings: { tokenSource }, name } = call;
   const { localQueues } = client;
+  const loading = call.load();
   const first = localQueues.enter(name, call);
   if (!first) localQueues.join(name, call);
   let held: HeldLock;
   try {
-    const loading = call.load();
     if (loading) await loading;
     if (!first) await waitForTurn(call);
-    if (call.cooldownMs > 0) await (waiting.loaded ?? await waiting.load()).coolDown(call);
+    if (client.cooldowns && call.cooldownMs > 0) {
+      await (waiting.loaded ?? await waiting.load()).coolDown(call);
+    }
     const linedUp = client.contention && waiting.loaded!.lineUp(call, client.contention);
     if (linedUp) await linedUp;
     held = await acquire(call);

@@ -7,7 +7,7 @@
 /** The port of a Redis server if the address has none. */
 const DEFAULT_PORT = 6379;
 /** Highest database number that is accepted; servers have 16 databases unless configured otherwise. */
-const DATABASE_MAX = 2 ** 31 - 1;
+const DATABASE_MAX = 2_147_483_647;
 
 /** The schemes of TCP addresses. */
 const TCP_SCHEMES: { readonly [protocol: string]: "tcp" | "tls" | undefined } = {
@@ -24,7 +24,7 @@ const HOST_AND_PORT = /^[\w.-]+:\d+$/u;
 /** The host of an address, and its port if that is a number. */
 const SHOWN_HOST = /^(?:\[[\da-f:.]+\]|[\w.-]+)(?::\d{1,5}(?!\w))?/iu;
 
-const PORT_RULE = `its port must be an integer from 1 to ${PORT_MAX}`;
+const PORT_RULE = "its port must be an integer from 1 to 65535";
 const SCHEME_RULE =
   "its scheme must be 'redis', 'rediss', 'valkey', 'valkeys' or 'redis+unix': current value is";
 const UNIX_RULE =

@@ -86,7 +86,7 @@ const NAMES: { readonly [Name in keyof Required<ClientOptions>]: true } = {
 };
 
 /** The names of all options of the client. */
-export const CLIENT_OPTION_NAMES: readonly string[] = Object.keys(NAMES);
+export const CLIENT_OPTION_NAMES: readonly string[] = /* @__PURE__ */ Object.keys(NAMES);
 
 const ATTEMPT = "connect to Redis";
 

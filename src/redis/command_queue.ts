@@ -34,40 +34,26 @@ const SLOTS_FIRST = 16;
 
 /** A queue that grows and never shrinks. */
 export class CommandQueue {
+  // Fields and not getters, because they are read for each command.
+  /** The number of all commands, written or not. */
+  length = 0;
+  /** The number of commands that are written, and wait for their replies. */
+  sent = 0;
+  /** The number of commands that have got their replies so far. */
+  settled = 0;
   #slots: Slot[] = emptySlots(SLOTS_FIRST);
   #head = 0;
   /** Slots in use: of written commands, then of others, including withdrawn ones. */
   #used = 0;
-  #sent = 0;
   #withdrawn = 0;
-  #settled = 0;
   /** The slots of unwritten commands by their context: created by a withdrawal, dropped by the next write. */
   #unsentSlots: Map<unknown, Slot> | undefined = undefined;
-
-  /** The number of all commands, written or not. */
-  get length(): number {
-    return this.#used - this.#withdrawn;
-  }
-
-  /** The number of commands that are not written yet. */
-  get unsent(): number {
-    return this.#used - this.#sent - this.#withdrawn;
-  }
-
-  /** The number of commands that are written, and wait for their replies. */
-  get sent(): number {
-    return this.#sent;
-  }
-
-  /** The number of commands that have got their replies so far. */
-  get settled(): number {
-    return this.#settled;
-  }
 
   /** Appends a command. */
   push(command: Uint8Array, receiver: ReplyReceiver, context: unknown, tag: number): void {
     if (this.#used === this.#slots.length) this.#makeRoom();
     const slot = this.#slot(this.#used++);
+    this.length++;
     slot.command = command;
     slot.receiver = receiver;
     slot.context = context;
@@ -79,21 +65,21 @@ export class CommandQueue {
   takeUnsent(): Uint8Array {
     this.#removeWithdrawn();
     this.#unsentSlots = undefined;
-    if (this.unsent === 1) return takeCommand(this.#slot(this.#sent++));
+    if (this.length - this.sent === 1) return takeCommand(this.#slot(this.sent++));
     const commands: Uint8Array[] = [];
-    while (this.#sent < this.#used) commands.push(takeCommand(this.#slot(this.#sent++)));
+    while (this.sent < this.#used) commands.push(takeCommand(this.#slot(this.sent++)));
     return joinCommands(commands);
   }
 
   /** Passes `reply` to the first written command; returns whether there was one. */
   settleFirst(reply: RawReply): boolean {
-    if (this.#sent === 0) return false;
+    if (this.sent === 0) return false;
     const slot = this.#slots[this.#head];
     const { receiver, context, tag } = slot;
     // mutation: reply-goes-to-the-wrong-command
     this.#dropFirst(slot);
-    this.#settled++;
-    this.#sent--;
+    this.settled++;
+    this.sent--;
     receiver!.onReply(reply, context, tag);
     return true;
   }
@@ -103,8 +89,8 @@ export class CommandQueue {
     this.#removeWithdrawn();
     this.#unsentSlots = undefined;
     // A receiver may append a command; only those that are here now fail.
-    let sent = this.#sent;
-    this.#sent = 0;
+    let sent = this.sent;
+    this.sent = 0;
     for (let left = this.#used; left > 0; left--) {
       const slot = this.#slots[this.#head];
       const { receiver, context, tag } = slot;
@@ -124,12 +110,13 @@ export class CommandQueue {
     unsentSlots.delete(context);
     clearSlot(slot);
     this.#withdrawn++;
+    this.length--;
     return true;
   }
 
   #findUnsent(): Map<unknown, Slot> {
     const found = new Map<unknown, Slot>();
-    for (let index = this.#sent; index < this.#used; index++) {
+    for (let index = this.sent; index < this.#used; index++) {
       const slot = this.#slot(index);
       found.set(slot.context, slot);
     }
@@ -148,6 +135,7 @@ export class CommandQueue {
     clearSlot(slot);
     this.#head = (this.#head + 1) & (this.#slots.length - 1);
     this.#used--;
+    this.length--;
   }
 
   /** Removes the slots of withdrawn commands if they are the majority, else adds slots; amortized constant time. */
@@ -161,8 +149,8 @@ export class CommandQueue {
   /** Removes the slots of withdrawn commands from the ring. */
   #removeWithdrawn(): void {
     if (this.#withdrawn === 0) return;
-    let kept = this.#sent;
-    for (let index = this.#sent; index < this.#used; index++) {
+    let kept = this.sent;
+    for (let index = this.sent; index < this.#used; index++) {
       const slot = this.#slot(index);
       if (slot.receiver === undefined) continue;
       this.#slots[this.#place(index)] = this.#slot(kept);

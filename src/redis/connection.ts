@@ -73,6 +73,8 @@ const IGNORE: ReplyReceiver = { onReply() {}, onFailure() {} };
 
 /** A connection to one server, which reconnects by itself. */
 export class Connection implements WireOwner, ReplyReceiver {
+  /** The arrival of the last bytes, by the monotonic clock, which is read once for all replies of one chunk. */
+  receivedAtMs = 0;
   readonly #address: RedisAddress;
   readonly #options: ConnectionOptions;
   readonly #wheel: TimerWheel;
@@ -97,7 +99,6 @@ export class Connection implements WireOwner, ReplyReceiver {
   /** Whether the last call was `onAvailable` or `onUnavailable`. */
   #available: boolean | undefined = undefined;
   #readyAtMs = Infinity;
-  #receivedAtMs = 0;
   #delivering = false;
   #downError: ConnectionError | undefined = undefined;
   #onDrained: (() => void) | undefined = undefined;
@@ -113,11 +114,6 @@ export class Connection implements WireOwner, ReplyReceiver {
   /** The end of the first attempt, by the monotonic clock; `Infinity` until then. */
   get readyAtMs(): number {
     return this.#readyAtMs;
-  }
-
-  /** The arrival of the last bytes, by the monotonic clock, which is read once for all replies of one chunk. */
-  get receivedAtMs(): number {
-    return this.#receivedAtMs;
   }
 
   /** The state at this moment. */
@@ -153,11 +149,8 @@ export class Connection implements WireOwner, ReplyReceiver {
     if (this.#queue.length >= 2 * QUEUE_LENGTH_MAX) {
       return receiver.onFailure(this.crowdedError(), context, tag);
     }
+    if (open) this.#flush(); // at the end of this tick
     this.#queue.push(command, receiver, context, tag);
-    if (open) {
-      if (this.#queue.length === 1) this.#watch.begin();
-      this.#wire!.flush();
-    }
   }
 
   /** Removes a command that is not written yet; returns whether it did. */
@@ -183,20 +176,13 @@ export class Connection implements WireOwner, ReplyReceiver {
   }
 
   /** Part of {@linkcode WireOwner}. */
-  takeUnsent(): Uint8Array | undefined {
-    const greeting = this.#state === "connecting" || this.#state === "down";
-    const queue = greeting ? this.#greeting : this.#queue;
-    return queue.unsent > 0 ? queue.takeUnsent() : undefined;
-  }
-
-  /** Part of {@linkcode WireOwner}. */
   onBytes(): void {
-    this.#watch.onBytes();
-    this.#receivedAtMs = this.#wheel.clock.monotonicMs();
+    this.#watch.quietTicks = 0;
+    this.receivedAtMs = this.#wheel.clock.monotonicMs();
   }
 
   /** Part of {@linkcode WireOwner}; and of {@linkcode ReplyReceiver}, for the commands that log in. */
-  onReply(reply: RawReply, context?: unknown): void {
+  readonly onReply = (reply: RawReply, context?: unknown): void => {
     if (context === this.#greeting) return this.#onGreetingReply(reply);
     if (this.#options.onMessage && isMessage(reply)) {
       return this.#options.onMessage(reply[1], reply[2]);
@@ -208,7 +194,7 @@ export class Connection implements WireOwner, ReplyReceiver {
     queue.settleFirst(reply);
     this.#delivering = false;
     if (this.#onDrained && this.#queue.length === 0) this.#onDrained();
-  }
+  };
 
   /** Part of {@linkcode WireOwner}. */
   onLost(cause: unknown): void {
@@ -258,7 +244,8 @@ export class Connection implements WireOwner, ReplyReceiver {
     for (const command of commands) {
       this.#greeting.push(encodeCommand(command), this, this.#greeting, 0);
     }
-    this.#wire = new Wire(transport, this, { replyBytesMax, replyElementsMax, password });
+    const limits = { replyBytesMax, replyElementsMax, password };
+    this.#wire = new Wire(transport, this, this.#greeting, limits);
     // mutation: login-not-awaited
     if (commands.length === 0) this.#opened();
     else this.#wire.flush();
@@ -276,11 +263,9 @@ export class Connection implements WireOwner, ReplyReceiver {
     this.#endConnecting();
     this.#state = "open";
     this.#downError = undefined;
+    this.#wire!.queue = this.#queue;
     this.#options.onConnected?.();
-    if (this.#queue.length > 0) {
-      this.#watch.begin();
-      this.#wire!.flush();
-    }
+    if (this.#queue.length > 0) this.#flush();
     if (this.#available === false && this.#options.onAvailable) this.#probeLater();
   }
 
@@ -290,6 +275,13 @@ export class Connection implements WireOwner, ReplyReceiver {
       if (this.#served || this.#queue.length > 0) return;
       this.submit(encodeCommand(["PING"]), IGNORE, undefined, 0);
     });
+  }
+
+  /** Has the wire write what is queued by the end of this tick, and watches for the replies. */
+  #flush(): void {
+    if (this.#queue.sent === 0) this.#watch.quietTicks = 0;
+    if (!this.#watch.watching) this.#watch.begin();
+    this.#wire!.flush();
   }
 
   #onFirstReply(reply: RawReply): void {

@@ -60,6 +60,8 @@ export interface DecoderOptions {
 
 /** An incremental decoder of the replies on one connection. */
 export class RespDecoder {
+  /** How many elements of arrays were decoded so far, in all replies. */
+  elementsDecoded = 0;
   readonly #onReply: (reply: RawReply) => void;
   readonly #bytesMax: number;
   readonly #elementsMax: number;
@@ -76,7 +78,6 @@ export class RespDecoder {
   /** Bytes and elements of the incomplete array. The bytes of a bulk string count as soon as its length is known. */
   #bytes = 0;
   #elements = 0;
-  #elementsDecoded = 0;
   #stopped = false;
   #failure: ProtocolError | undefined = undefined;
 
@@ -89,11 +90,6 @@ export class RespDecoder {
     this.#bytesMax = options.replyBytesMax ?? REPLY_BYTES_MAX;
     this.#elementsMax = options.replyElementsMax ?? REPLY_ELEMENTS_MAX;
     this.#password = options.password;
-  }
-
-  /** How many elements of arrays were decoded so far, in all replies. */
-  get elementsDecoded(): number {
-    return this.#elementsDecoded;
   }
 
   /** Whether there is no incomplete reply, so that the stream may end here. */
@@ -290,7 +286,7 @@ export class RespDecoder {
   #complete(value: RawReply): void {
     let complete = value;
     for (let array = this.#array; array; array = this.#array) {
-      this.#elementsDecoded++;
+      this.elementsDecoded++;
       array.items.push(complete);
       if (--array.remaining > 0) return;
       complete = array.items;

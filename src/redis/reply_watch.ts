@@ -29,7 +29,10 @@ export class ReplyWatch {
   readonly #onLate: (what: string) => void;
   readonly #tickMs: number;
   #entry: TimerEntry | undefined = undefined;
-  #quietTicks = 0;
+  /** Looks since bytes arrived, or since a reply is due: a field, because both set it to 0 for each command. */
+  quietTicks = 0;
+  /** Whether a look is due. */
+  watching = false;
   /** The number of replies that answers every command that was written at an earlier look, and how many looks ago. */
   #due = 0;
   #dueTicks = 0;
@@ -54,27 +57,24 @@ export class ReplyWatch {
     this.#tickMs = Math.min(this.#stallTimeoutMs, this.#replyTimeoutMs) / WATCH_TICKS;
   }
 
-  /** Called when a reply is due and none was before. */
+  /** Called when a reply is due and no look is. */
   begin(): void {
-    this.#quietTicks = 0;
-    if (!this.#entry && this.#tickMs !== Infinity) this.#wait();
-  }
-
-  /** Called when bytes arrive. */
-  onBytes(): void {
-    this.#quietTicks = 0;
+    if (this.#tickMs !== Infinity) this.#wait();
   }
 
   /** Called when the connection is lost. */
   end(): void {
     if (this.#entry) this.#wheel.cancel(this.#entry);
     this.#entry = undefined;
+    this.watching = false;
     this.#due = this.#dueTicks = 0;
   }
 
   #wait(): void {
+    this.watching = true;
     this.#entry = this.#wheel.deadline(this.#tickMs, () => {
       this.#entry = undefined;
+      this.watching = false;
       const late = this.#late();
       if (late !== undefined) this.#onLate(late);
       else if (this.#queue.length > 0) this.#wait();
@@ -86,7 +86,7 @@ export class ReplyWatch {
     const queue = this.#queue;
     if (queue.length === 0) return undefined;
     // mutation: silent-connection-kept
-    if (++this.#quietTicks * this.#tickMs > this.#stallTimeoutMs) {
+    if (++this.quietTicks * this.#tickMs > this.#stallTimeoutMs) {
       return `was silent for ${this.#stallTimeoutMs} ms`;
     }
     if (queue.settled >= this.#due) {

@@ -5,11 +5,12 @@
  * @module
  */
 import type { Transport } from "../transport/transport.ts";
+import type { CommandQueue } from "./command_queue.ts";
 import { type DecoderOptions, RespDecoder } from "./decoder.ts";
 import type { RawReply } from "./reply.ts";
 
 /** Bytes of one read. */
-const READ_BUFFER_BYTES = 16 * 1024;
+const READ_BUFFER_BYTES = 16_384;
 /**
  * Elements of arrays that are decoded before the event loop gets a turn. Other values need no such limit, because each
  * of them is the reply to a command.
@@ -18,12 +19,10 @@ const ELEMENTS_PER_TURN = 16_384;
 
 /** The owner of a wire. */
 export interface WireOwner {
-  /** Returns everything that has to be written now, or `undefined` if there is nothing. */
-  takeUnsent(): Uint8Array | undefined;
   /** Called when bytes arrive, before they are decoded. */
   onBytes(): void;
-  /** Called for each complete reply. */
-  onReply(reply: RawReply): void;
+  /** Called for each complete reply: a function of its own, which the decoder calls. */
+  readonly onReply: (reply: RawReply) => void;
   /** Called once if the stream ends, breaks or carries something that is not RESP2; not after {@linkcode Wire.close}. */
   onLost(cause: unknown): void;
   /** Resolves once the event loop has had a turn for timers and other sockets. */
@@ -32,6 +31,8 @@ export interface WireOwner {
 
 /** An open stream: one write a tick, and always one read under way. */
 export class Wire {
+  /** The commands to write. */
+  queue: CommandQueue;
   readonly #transport: Transport;
   readonly #owner: WireOwner;
   readonly #decoder: RespDecoder;
@@ -44,12 +45,19 @@ export class Wire {
   /**
    * @param transport The stream.
    * @param owner The owner of the wire.
+   * @param queue The commands to write.
    * @param options The limits of a reply.
    */
-  constructor(transport: Transport, owner: WireOwner, options?: DecoderOptions) {
+  constructor(
+    transport: Transport,
+    owner: WireOwner,
+    queue: CommandQueue,
+    options?: DecoderOptions,
+  ) {
+    this.queue = queue;
     this.#transport = transport;
     this.#owner = owner;
-    this.#decoder = new RespDecoder((reply) => owner.onReply(reply), options);
+    this.#decoder = new RespDecoder(owner.onReply, options);
     transport.unref?.();
     this.#reading = this.#read();
   }
@@ -74,9 +82,8 @@ export class Wire {
 
   async #write(): Promise<void> {
     try {
-      while (this.#open) {
-        let bytes = this.#owner.takeUnsent();
-        if (!bytes) break;
+      while (this.#open && this.queue.length > this.queue.sent) {
+        let bytes = this.queue.takeUnsent();
         for (;;) {
           const written = await this.#transport.write(bytes);
           if (written === bytes.length) break;

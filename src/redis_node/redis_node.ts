@@ -184,18 +184,24 @@ export class RedisNode implements LockNode, ReplyReceiver {
       return this.#onErrorReply(scriptError(reply), operation, request, tag);
     }
     if (tag & PENDING || operation.kind === "leave") return; // nobody waits for the answer
+    const { kind } = operation;
     const nodeIndex = tag >> TAG_BITS;
     const atMs = this.#connection.receivedAtMs;
-    switch (operation.read(reply)) {
+    const outcome = operation.read(reply);
+    switch (outcome) {
       case "contended":
         request.hasWaiters = true;
         return request.grant(nodeIndex, atMs);
       case "granted":
-        return this.#grant(operation, request, nodeIndex);
-      case "counted":
-        return this.#grant(operation, request, nodeIndex, reply as number);
+      case "counted": {
+        const count = outcome === "counted" ? reply as number : undefined;
+        // A grant counts only if the node cannot have lost locks of others.
+        const guarded = request.guardMs! > 0 && (kind === "acquire" || kind === "extend");
+        if (guarded) return this.#guard!.hold(request, atMs, count);
+        return request.grant(nodeIndex, atMs, count);
+      }
       case "denied":
-        if (operation.kind === "acquire") request.maybeSet &= ~(1 << nodeIndex); // it has set nothing
+        if (kind === "acquire") request.maybeSet &= ~(1 << nodeIndex); // it has set nothing
         return request.deny(nodeIndex, atMs);
       case "missing":
         return request.missing ? request.missing(nodeIndex, atMs) : request.deny(nodeIndex, atMs);
@@ -265,11 +271,9 @@ export class RedisNode implements LockNode, ReplyReceiver {
 
   /** Sends what a node in quarantine must not grant. */
   #ask(operation: Operation, request: LockRequest, nodeIndex: number, flags = 0): void {
-    const connection = this.#connection;
-    // Only these are refused if there is no room: what undoes them always finds some.
-    if (connection.crowded) return request.fail(nodeIndex, connection.crowdedError());
-    if (operation.kind === "acquire") request.maybeSet |= 1 << nodeIndex;
     if (!isGuarded(request)) return this.#send(operation, request, nodeIndex, flags);
+    const connection = this.#connection;
+    if (connection.crowded) return request.fail(nodeIndex, connection.crowdedError());
     const guard = this.#guard ??= new parts.guarding.loaded!.RedisGuard(
       this.name,
       connection,
@@ -287,29 +291,24 @@ export class RedisNode implements LockNode, ReplyReceiver {
     flags = 0,
   ): void {
     const { code, kind, script } = operation;
+    const connection = this.#connection;
     const request = content as LockRequest & QueueLeave;
-    const tag = nodeIndex << TAG_BITS | code | flags;
-    this.#operations[code] = operation;
-    if (script && !this.#scripts.has(script)) {
-      this.#scripts.set(script, false);
-      const whole = operation.encode(request, "EVAL");
-      return this.#connection.submit(whole, this, content, tag | WHOLE);
-    }
+    const whole = script !== undefined && !this.#scripts.has(script);
     // All nodes share one command; but if there is a ticket, some nodes may put it in a queue and others cannot.
-    const shared = flags === 0 && kind !== "leave" &&
+    const shared = flags === 0 && !whole && kind !== "leave" &&
       (request.ticket === undefined || operation.queues || kind !== "acquire");
     const command = shared
       ? request.shared ??= operation.encode(request, "EVALSHA")
-      : operation.encode(request, "EVALSHA");
-    this.#connection.submit(command as Uint8Array, this, content, tag);
-  }
-
-  /** A grant counts only if the node cannot have lost locks of others. */
-  #grant({ kind }: Operation, request: LockRequest, nodeIndex: number, count?: number): void {
-    const atMs = this.#connection.receivedAtMs;
-    const guarded = kind === "acquire" || kind === "extend";
-    if (guarded && isGuarded(request)) this.#guard!.hold(request, atMs, count);
-    else request.grant(nodeIndex, atMs, count);
+      : operation.encode(request, whole ? "EVAL" : "EVALSHA");
+    if (kind === "acquire" || kind === "extend") {
+      // Only these are refused if there is no room: what undoes them always finds some.
+      if (connection.crowded) return request.fail(nodeIndex, connection.crowdedError());
+      if (kind === "acquire") request.maybeSet |= 1 << nodeIndex;
+    }
+    this.#operations[code] = operation;
+    if (whole) this.#scripts.set(script, false);
+    const tag = nodeIndex << TAG_BITS | code | flags | (whole ? WHOLE : 0);
+    connection.submit(command as Uint8Array, this, content, tag);
   }
 
   #onErrorReply(

@@ -25,10 +25,11 @@ const DEFAULTS = {
   cooldownMs: 0,
   onEvent: undefined,
   validityMs: 29_698,
+  marginMs: 25,
 } as const;
 
 /** The options that this file knows; one more in the source makes the first test fail. */
-const KNOWN = Object.keys(DEFAULTS).filter((name) => name !== "validityMs");
+const KNOWN = Object.keys(DEFAULTS).filter((name) => !/^(validity|margin)Ms$/u.test(name));
 const UNDEFINED = Object.fromEntries(KNOWN.map((name) => [name, undefined]));
 
 function resolve(options?: object, base?: RedlockOptions) {
@@ -62,7 +63,7 @@ const GIVEN = {
   cooldownMs: 70,
   onEvent: () => {},
 } satisfies RedlockOptions;
-const RESOLVED = { ...GIVEN, fencing: false, validityMs: 4_998 };
+const RESOLVED = { ...GIVEN, fencing: false, validityMs: 4_998, marginMs: 25 };
 
 Deno.test("resolveOptions() has a default for every option, also for one that is undefined", () => {
   for (const options of [undefined, {}, UNDEFINED]) {

@@ -9,6 +9,8 @@ import {
 
 const FILE_LINES_MAX = 400;
 const FUNCTION_LINES_MAX = 70;
+/** Most modules of which each imports the next one's values, from `mod.ts` on. */
+const CHAIN_MAX = 9;
 
 /**
  * The areas from the bottom up, by the folders they are: an area imports from itself and from areas above it in this
@@ -79,6 +81,17 @@ function importsOf({ path, imports }: SourceFile): string[] {
     .map((specifier) => resolveImport(path, specifier));
 }
 
+/** The modules that one imports when it is loaded: not those whose types it needs alone, nor parts. */
+function valueImportsOf(path: string): string[] {
+  const { uncommented } = FILES.find((file) => file.path === path)!;
+  const statements = uncommented.matchAll(
+    /^(?:import|export)\s+(?!type\b)(?:\{([^}]*)\}|\*[^"]*)\s*from\s+"(\.[^"]+)"/gmu,
+  );
+  return [...statements]
+    .filter(([, names]) => names?.split(",").some((name) => /^\s*(?!type\s)\w/u.test(name)) ?? true)
+    .map(([, , specifier]) => resolveImport(path, specifier));
+}
+
 Deno.test("tidy: the source is there", () => {
   assertGreater(FILES.length, 30);
   assertGreater(FILES.flatMap(functionLengths).length, 200);
@@ -143,6 +156,22 @@ Deno.test("tidy: no modules import each other in a circle, not even for types", 
   };
   for (const path of graph.keys()) visit(path, []);
   assertEquals(circles, []);
+});
+
+Deno.test("tidy: no chain of imports of values has more than 9 modules", () => {
+  const chains = new Map<string, readonly string[]>();
+  const chainOf = (path: string): readonly string[] => {
+    const known = chains.get(path);
+    if (known) return known;
+    const next = valueImportsOf(path).map(chainOf)
+      .reduce((longest, chain) => chain.length > longest.length ? chain : longest, []);
+    const chain = [path, ...next];
+    chains.set(path, chain);
+    return chain;
+  };
+  const longest = chainOf("mod.ts");
+  assertGreater(longest.length, 5);
+  assertEquals(longest.slice(CHAIN_MAX), [], longest.join(" > "));
 });
 
 type Part = "text" | "uncommented" | "code" | "prose";

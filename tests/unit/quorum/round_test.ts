@@ -1,5 +1,5 @@
 import { assertEquals, assertStrictEquals } from "@std/assert";
-import { decide, type Decision, quorumSize } from "../../../src/quorum/quorum.ts";
+import { decide, type Decision, quorumSize } from "../../../src/quorum/round.ts";
 import { createNodeSet, type NodeSet, Round } from "../../../src/quorum/round.ts";
 import { TimerWheel } from "../../../src/time/timer_wheel.ts";
 import { countListeners } from "../../support/count_listeners.ts";
