@@ -28,8 +28,8 @@ const ALLOWED_FILES = [
 ];
 
 /** The most that the code may weigh, and the declarations, in bytes; what people read is beside that. */
-const CODE_BYTES_MAX = 350_000;
-const DECLARATION_BYTES_MAX = 150_000;
+const CODE_BYTES_MAX = 325_000; // the goal is 250 kB
+const DECLARATION_BYTES_MAX = 147_000; // the goal is 110 kB
 
 /** Where the runtimes' own names may stand. */
 const TRANSPORTS = /^src\/transport\//;

@@ -11,16 +11,16 @@ import type { Consumer } from "./consumer.ts";
 import { findTool, ROOT, succeed } from "./tools.ts";
 
 /** The lock with its client, minified and compressed, is to be no larger, in bytes: what is loaded at the start. */
-export const GOAL_BYTES = 12_000;
+export const GOAL_BYTES = 18_000;
 
 /** A larger one fails the check, in bytes: the goal is not reached yet, and it is not to slip further away. */
-const GZIP_BYTES_MAX = 33_500;
+const GZIP_BYTES_MAX = 24_500;
 
 /** What is loaded later, as few programs ask for it: a larger one fails the check too, in bytes. */
-const LATER_GZIP_BYTES_MAX = 5_000;
+const LATER_GZIP_BYTES_MAX = 18_500;
 
 /** A program that needs nothing but an error's class must not carry the rest, in bytes before compression. */
-const SHAKEN_BYTES_MAX = 5_000;
+const SHAKEN_BYTES_MAX = 1_000;
 
 const WHOLE = 'export * from "@hasp/redlock";';
 
@@ -36,7 +36,7 @@ export async function checkBundles(consumer: Consumer): Promise<string> {
   const node = await bundled(consumer, WHOLE, "node");
   if (/["']cloudflare:/.test(node)) throw new Error("the bundle for Node imports cloudflare:");
   const error = 'import { LockHeldError } from "@hasp/redlock"; console.log(LockHeldError);';
-  const { first: shaken } = await split(consumer, "workers", error);
+  const shaken = await bundled(consumer, error, "workers"); // in one piece, because esbuild splits before it shakes
   if (shaken.length > SHAKEN_BYTES_MAX) {
     throw new Error(`a bundle with one error's class in it has ${shaken.length} bytes`);
   }
