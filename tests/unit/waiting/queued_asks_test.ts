@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertGreater, assertLess, assertLessOrEqual } from "@std/assert";
 import type { RedlockOptions } from "../../../src/options.ts";
-import { quorumSize } from "../../../src/quorum/quorum.ts";
+import { quorumSize } from "../../../src/quorum/round.ts";
 import { blocked, Callers } from "../../support/callers.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 import type { KeyspaceNode } from "../../support/keyspace_node.ts";
