@@ -4,12 +4,13 @@
  * @module
  */
 
+import { startMonitor } from "../../support/monitor.ts";
 import type { Figures } from "../measures.ts";
 import { Samples } from "../table.ts";
 import type { WorkerProcess } from "../worker_process.ts";
 import { type Bench, inRounds } from "./scenario.ts";
 
-/** How many pairs the servers' counters look at. */
+/** How many pairs the commands are counted of. */
 const COUNTED_PAIRS = 200;
 
 /** Measures acquire and release, one at a time. */
@@ -28,24 +29,22 @@ export async function sequential(bench: Bench): Promise<void> {
   ]);
   const counts = new Samples();
   await inRounds({ ...bench, rounds: 1 }, counts, "commands", (worker) => count(bench, worker));
-  counts.print("Commands per pair, counted by the five servers, inside scripts too", [
+  counts.print("Commands sent per pair, to all five servers together", [
     { figure: "set", title: "set", digits: 2, absolute: true, goal: "5" },
-    { figure: "evalsha", title: "evalsha", digits: 2, absolute: true, goal: "5" },
+    { figure: "scripts", title: "eval, evalsha", digits: 2, absolute: true, goal: "5" },
     { figure: "others", title: "others", digits: 2, absolute: true, goal: "0" },
   ]);
 }
 
 async function count(bench: Bench, worker: WorkerProcess): Promise<Figures> {
-  for (const server of bench.servers) await server.resetCommandCounts();
+  await using stack = new AsyncDisposableStack();
+  const monitors = await Promise.all(bench.servers.map(startMonitor));
+  for (const monitor of monitors) stack.use(monitor);
   await worker.measure("pairs", { count: COUNTED_PAIRS });
-  const figures: Figures = { set: 0, evalsha: 0, others: 0 };
-  for (const server of bench.servers) {
-    const counts = await server.commandCounts();
-    // Servers count what scripts call like what clients send: GET, DEL and LINDEX come with every release.
-    const ignored = ["config|resetstat", "info", "get", "del", "lindex"];
-    for (const [name, calls] of Object.entries(counts)) {
-      if (ignored.includes(name)) continue;
-      const figure = name === "set" || name === "evalsha" ? name : "others";
+  const figures: Figures = { set: 0, scripts: 0, others: 0 };
+  for (const monitor of monitors) {
+    for (const [name, calls] of Object.entries(await monitor.take())) {
+      const figure = name === "set" ? "set" : /^eval(sha)?$/u.test(name) ? "scripts" : "others";
       figures[figure]! += calls / COUNTED_PAIRS;
     }
   }

@@ -1,0 +1,78 @@
+/**
+ * Counts the commands that clients send to a server. `INFO commandstats` counts what scripts call too; `MONITOR` prints
+ * who sent each command, and marks those of scripts.
+ *
+ * @module
+ */
+
+/** A monitored server, which costs it a large part of its speed. Made by {@linkcode startMonitor}. */
+export class CommandMonitor implements AsyncDisposable {
+  readonly #conn: Deno.TcpConn;
+  readonly #server: MonitoredServer;
+  readonly #counts = new Map<string, number>();
+  readonly #reading: Promise<void>;
+  #mark = "";
+  #marked = (): void => {};
+
+  /** Reads what `MONITOR` prints on `conn`; tests call {@linkcode startMonitor} instead. */
+  constructor(server: MonitoredServer, conn: Deno.TcpConn) {
+    this.#server = server;
+    this.#conn = conn;
+    this.#reading = this.#read();
+  }
+
+  /** How often clients have sent each command since the last call, names in lower case. */
+  async take(): Promise<Record<string, number>> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#mark = crypto.randomUUID();
+    this.#marked = resolve;
+    await this.#server.command("ECHO", this.#mark);
+    await promise;
+    const counts = Object.fromEntries(this.#counts);
+    this.#counts.clear();
+    return counts;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#conn.close();
+    await this.#reading;
+  }
+
+  async #read(): Promise<void> {
+    const decoder = new TextDecoder();
+    const chunk = new Uint8Array(65_536);
+    let unread = "";
+    for (;;) {
+      const length = await this.#conn.read(chunk).catch(() => null);
+      if (length === null) return;
+      const lines = (unread + decoder.decode(chunk.subarray(0, length), { stream: true }))
+        .split("\r\n");
+      unread = lines.pop()!;
+      lines.forEach((line) => this.#count(line));
+    }
+  }
+
+  #count(line: string): void {
+    // +1700000000.123456 [0 127.0.0.1:50000] "SET" "key" …; scripts stand as [0 lua].
+    const [, sender, name] = /^\+[\d.]+ \[\d+ (\S+)\] "([^"]+)"/u.exec(line) ?? [];
+    if (name === undefined || sender === "lua") return;
+    if (line.includes(this.#mark) && this.#mark !== "") return this.#marked();
+    const key = name.toLowerCase();
+    this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1);
+  }
+}
+
+/** What a monitor needs of a server. */
+interface MonitoredServer {
+  readonly port: number;
+  command(...args: string[]): Promise<unknown>;
+}
+
+/** Monitors a server until the monitor is disposed of; resolves when the first command counts. */
+export async function startMonitor(server: MonitoredServer): Promise<CommandMonitor> {
+  const conn = await Deno.connect({ hostname: "127.0.0.1", port: server.port });
+  await conn.write(new TextEncoder().encode("MONITOR\r\n"));
+  const monitor = new CommandMonitor(server, conn);
+  await monitor.take();
+  return monitor;
+}
