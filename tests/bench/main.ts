@@ -36,9 +36,11 @@ const SCENARIOS: Record<string, Scenario> = {
 const HELP = `Usage: deno task bench [options]
 
   --only LIST      scenarios, comma-separated: ${Object.keys(SCENARIOS).join(", ")}
-  --peers LIST     measured next to the floor and ours; default redlock5, "" for none
+  --peers LIST     measured beside the floor and ours; default redlock5, "" for none, all, or of
+                   ${peerNames().join(", ")}
   --rounds N       rounds, of which the median is printed; default 5
   --duration MS    length of one measurement; default 500
+  --plot FILE      draw what concurrent measures, at more points, as SVG
   --quick          one short round of everything, to see that it runs
   --runtime NAME   deno, node or bun for the contenders; default deno
   --help
@@ -54,16 +56,21 @@ async function main(): Promise<void> {
       duration: { type: "string" },
       quick: { type: "boolean", default: false },
       runtime: { type: "string", default: "deno" },
+      plot: { type: "string" },
       help: { type: "boolean", default: false },
     },
   });
   if (values.help) return console.log(HELP);
   const scenarios = known("scenario", values.only, SCENARIOS);
-  known("contender", values.peers, contenders);
-  const names = ["floor", "ours", ...list(values.peers)];
+  if (values.plot !== undefined && !scenarios.includes(concurrent)) {
+    throw new RangeError("--plot needs the scenario concurrent");
+  }
+  const peers = values.peers === "all" ? peerNames() : list(values.peers);
+  known("contender", peers.join(","), contenders);
+  const names = ["floor", "ours", ...peers];
   const runtime = known("runtime", values.runtime, { bun: "bun", deno: "deno", node: "node" })[0];
 
-  if (runtime !== "deno" && values.peers !== "") await installPeers();
+  if (runtime !== "deno" && peers.length > 0) await installPeers();
   await using servers = await startServers(5);
   await using stack = new AsyncDisposableStack();
   const bench: Bench = {
@@ -72,6 +79,7 @@ async function main(): Promise<void> {
     runtime: runtime as Runtime,
     rounds: count("rounds", values.rounds ?? (values.quick ? "1" : "5")),
     durationMs: count("duration", values.duration ?? (values.quick ? "150" : "500")),
+    plot: values.plot,
   };
   for (const name of names) {
     const worker = stack.use(new WorkerProcess(name, bench.runtime));
@@ -91,6 +99,11 @@ async function opened(worker: WorkerProcess, { servers, durationMs }: Bench): Pr
     console.error(`Left out: ${error instanceof Error ? error.message : error}`);
     return false;
   }
+}
+
+/** Every contender but the floor and ours. */
+function peerNames(): string[] {
+  return Object.keys(contenders).filter((name) => name !== "floor" && name !== "ours");
 }
 
 function list(text: string): string[] {

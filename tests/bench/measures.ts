@@ -17,7 +17,7 @@ const RESOURCES_MAX = 4_096;
 export type Figures = Record<string, number>;
 
 /** A measurement: what it needs, given by the scenario, and the figures it makes. */
-export type Measure = (waiter: Contender, params: Figures) => Promise<Figures>;
+export type Measure = (contender: Contender, params: Figures) => Promise<Figures>;
 
 /** Contenders take turns on the same servers: what one leaves behind must not deny another. */
 const ownName = crypto.randomUUID().slice(0, 4);
@@ -45,13 +45,13 @@ export const measures: Record<string, Measure> = {
 };
 
 /** One pair at a time for `durationMs`: latency and the client's CPU time. */
-async function sequential(waiter: Contender, params: Figures): Promise<Figures> {
-  waiter.prepare?.(resources);
+async function sequential(contender: Contender, params: Figures): Promise<Figures> {
+  contender.prepare?.(resources);
   const samplesUs: number[] = [];
   const endMs = performance.now() + params.durationMs!;
   const cpu = process.cpuUsage();
   for (let startMs = performance.now(); startMs < endMs;) {
-    await waiter.pair(nextResource());
+    await contender.pair(nextResource());
     const nowMs = performance.now();
     samplesUs.push((nowMs - startMs) * 1_000);
     startMs = nowMs;
@@ -65,57 +65,64 @@ async function sequential(waiter: Contender, params: Figures): Promise<Figures> 
 }
 
 /** `count` pairs with fencing tokens, one at a time, on resources called after `round`: latency. */
-async function fenced(waiter: Contender, params: Figures): Promise<Figures> {
+async function fenced(contender: Contender, params: Figures): Promise<Figures> {
   const samplesUs: number[] = [];
   let last = 0;
   for (let index = 0; index < params.count!; index++) {
     const startMs = performance.now();
-    const token = await waiter.pairFenced!(`fenced:${params.round}:${index}`);
+    const token = await contender.pairFenced!(`fenced:${params.round}:${index}`);
     samplesUs.push((performance.now() - startMs) * 1_000);
     last = Math.max(last, token);
   }
   return { p50Us: percentile(samplesUs, 0.5), last };
 }
 
-/** `inFlight` pairs at any time for `durationMs`, each on a resource of its own. */
-async function concurrent(waiter: Contender, params: Figures): Promise<Figures> {
-  waiter.prepare?.(resources);
+/**
+ * `inFlight` pairs at any time for `durationMs`, each on a resource of its own. A contender that has the choice writes
+ * the commands of one moment together if `pipelined` is 1.
+ */
+async function concurrent(contender: Contender, params: Figures): Promise<Figures> {
+  contender.pipeline?.(params.pipelined === 1);
+  contender.prepare?.(resources);
   let pairs = 0;
   const startMs = performance.now();
   const endMs = startMs + params.durationMs!;
   const cpu = process.cpuUsage();
   const lane = async () => {
     do {
-      await waiter.pair(nextResource());
+      await contender.pair(nextResource());
       pairs++;
     } while (performance.now() < endMs);
   };
   await Promise.all(Array.from({ length: params.inFlight! }, lane));
   const { user, system } = process.cpuUsage(cpu);
+  contender.pipeline?.(false);
   return {
+    hasChoice: Number(contender.pipeline !== undefined),
+    pairs,
     pairsPerS: pairs / (performance.now() - startMs) * 1_000,
     cpuUs: (user + system) / pairs,
   };
 }
 
 /** Exactly `count` pairs, one at a time, for what servers count. */
-async function pairs(waiter: Contender, params: Figures): Promise<Figures> {
-  waiter.prepare?.(resources);
-  for (let i = 0; i < params.count!; i++) await waiter.pair(nextResource());
+async function pairs(contender: Contender, params: Figures): Promise<Figures> {
+  contender.prepare?.(resources);
+  for (let i = 0; i < params.count!; i++) await contender.pair(nextResource());
   return {};
 }
 
 /** Holds `count` locks at once: heap kept by each. */
-async function memory(waiter: Contender, params: Figures): Promise<Figures> {
-  waiter.prepare?.([]);
+async function memory(contender: Contender, params: Figures): Promise<Figures> {
+  contender.prepare?.([]);
   const names = Array.from(
     { length: params.count! },
     (_, index) => `held:${params.round}:${index}`,
   );
   const held: unknown[] = new Array(names.length).fill(undefined);
-  for (let i = 0; i < 100; i++) await waiter.pair(`warm:${i}`);
+  for (let i = 0; i < 100; i++) await contender.pair(`warm:${i}`);
   const before = await heapBytes();
-  for (let i = 0; i < names.length; i++) held[i] = await waiter.hold(names[i]!);
+  for (let i = 0; i < names.length; i++) held[i] = await contender.hold(names[i]!);
   const after = await heapBytes();
   if (held.some((lock) => lock === undefined)) throw new Error("A lock was not won");
   return { bytes: (after - before) / names.length };

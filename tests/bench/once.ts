@@ -13,8 +13,8 @@ const { Deno: deno, process } = globalThis as unknown as {
   process?: { argv: string[]; memoryUsage: { rss(): number } };
 };
 const [name = "floor", ...urls] = deno?.args ?? process!.argv.slice(2);
-const waiter = await contenders[name]!();
-await waiter.open(urls);
-await waiter.pair(`once:${crypto.randomUUID()}`);
-await waiter.close();
+const contender = await contenders[name]!();
+await contender.open(urls);
+await contender.pair(`once:${crypto.randomUUID()}`);
+await contender.close();
 console.log(deno?.memoryUsage().rss ?? process!.memoryUsage.rss());

@@ -24,31 +24,48 @@ export interface Column {
 /** Figures of several contenders, one set a round. */
 export class Samples {
   readonly #rounds = new Map<string, Figures[]>();
+  readonly #leftOut = new Set<string>();
 
   /** Adds one round's figures of a contender. Rounds of different contenders pair up in order. */
-  add(waiter: string, figures: Figures): void {
-    const rounds = this.#rounds.get(waiter) ?? [];
-    this.#rounds.set(waiter, [...rounds, figures]);
+  add(contender: string, figures: Figures): void {
+    const rounds = this.#rounds.get(contender) ?? [];
+    this.#rounds.set(contender, [...rounds, figures]);
+  }
+
+  /** Prints no figure of a contender, because it cannot do what is measured. */
+  leaveOut(contender: string): void {
+    this.#leftOut.add(contender);
+    this.#rounds.set(contender, []);
+  }
+
+  /** Whether {@linkcode leaveOut} was called for a contender. */
+  isLeftOut(contender: string): boolean {
+    return this.#leftOut.has(contender);
+  }
+
+  /** The contenders that were measured. */
+  contenders(): string[] {
+    return [...this.#rounds.keys()].filter((name) => !this.#leftOut.has(name));
   }
 
   /** Median over the rounds; NaN where nothing was measured. */
-  median(waiter: string, figure: string): number {
-    const rounds = this.#rounds.get(waiter) ?? [];
+  median(contender: string, figure: string): number {
+    const rounds = this.#rounds.get(contender) ?? [];
     return median(rounds.map((it) => it[figure]!));
   }
 
   /** Median over the rounds of this contender's figure divided by the floor's of the same round. */
-  ratio(waiter: string, figure: string): number {
+  ratio(contender: string, figure: string): number {
     const floor = this.#rounds.get("floor") ?? [];
-    const rounds = this.#rounds.get(waiter) ?? [];
+    const rounds = this.#rounds.get(contender) ?? [];
     return median(rounds.map((it, round) => it[figure]! / (floor[round]?.[figure] ?? NaN)));
   }
 
   /** Prints one line a contender: the median, and in brackets the ratio to the floor. */
   print(title: string, columns: readonly Column[]): void {
-    const rows = [...this.#rounds.keys()].map((waiter) => [
-      waiter,
-      ...columns.map((column) => this.#cell(waiter, column)),
+    const rows = [...this.#rounds.keys()].map((contender) => [
+      contender,
+      ...columns.map((column) => this.#cell(contender, column)),
     ]);
     const goals = columns.some(({ goal }) => goal !== undefined)
       ? [["goal of ours", ...columns.map(({ goal = "" }) => goal)]]
@@ -56,11 +73,11 @@ export class Samples {
     printTable(title, [["", ...columns.map((column) => column.title)], ...rows, ...goals]);
   }
 
-  #cell(waiter: string, { figure, digits = 0, absolute = false }: Column): string {
-    const value = this.median(waiter, figure);
+  #cell(contender: string, { figure, digits = 0, absolute = false }: Column): string {
+    const value = this.median(contender, figure);
     if (Number.isNaN(value)) return "–";
     const text = value.toFixed(digits).replace(/\B(?=(\d{3})+(?!\d))/g, digits === 0 ? " " : "");
-    const ratio = this.ratio(waiter, figure);
+    const ratio = this.ratio(contender, figure);
     return absolute || Number.isNaN(ratio) ? text : `${text} (${ratio.toFixed(2)})`;
   }
 }

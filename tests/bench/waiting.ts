@@ -16,11 +16,11 @@ const RESOURCE = "bench-wanted";
 let clients: Contender[] = [];
 
 /** Makes `clients` clients, each with connections of its own, or one that all calls share. */
-export async function gather(waiter: Contender, params: Figures): Promise<Figures> {
-  if (!waiter.queue) throw new Error("it is not measured at waiting");
-  clients = [waiter];
+export async function gather(contender: Contender, params: Figures): Promise<Figures> {
+  if (!contender.queue) throw new Error("it is not measured at waiting");
+  clients = [contender];
   while (params.own && clients.length < params.clients!) {
-    clients.push(await waiter.another!());
+    clients.push(await contender.another!());
   }
   return {};
 }

@@ -19,20 +19,20 @@ export type WorkerRequest =
 /** What a worker answers. */
 export type WorkerAnswer = { figures: Figures } | { error: string };
 
-let waiter: Contender | undefined;
+let contender: Contender | undefined;
 
 async function answer(request: WorkerRequest): Promise<Figures> {
   switch (request.do) {
     case "open":
-      waiter = await contenders[request.contender]!();
-      await waiter.open(request.urls);
+      contender = await contenders[request.contender]!();
+      await contender.open(request.urls);
       return {};
     case "close":
-      await waiter?.close();
-      waiter = undefined;
+      await contender?.close();
+      contender = undefined;
       return {};
     case "measure":
-      return await measures[request.measure]!(waiter!, request.params);
+      return await measures[request.measure]!(contender!, request.params);
   }
 }
 

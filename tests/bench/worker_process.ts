@@ -5,23 +5,25 @@
  */
 
 import { fileURLToPath } from "node:url";
+import { BENCH_PACKAGES } from "./contenders/packages.ts";
 import type { Figures } from "./measures.ts";
 import type { WorkerAnswer, WorkerRequest } from "./worker.ts";
 
-/** A request that takes longer counts as one that never ends: some peers hang for good when a node does. */
+/** A request that takes longer counts as one that never ends, and its process is killed. */
 const ANSWER_WITHIN_MS = 60_000;
+
+const WORKER = fileURLToPath(new URL("./worker.ts", import.meta.url));
 
 /** The runtimes a worker may run in. */
 export type Runtime = "bun" | "deno" | "node";
 
-/** Command line that runs a module of this folder, named from here, in a runtime. */
+/** Command line that runs a module in a runtime. */
 export function runtimeCommand(
   runtime: Runtime,
-  module: string,
+  path: string,
   args: readonly string[] = [],
   gc = false,
 ): Deno.Command {
-  const path = fileURLToPath(new URL(module, import.meta.url));
   const flags: Record<Runtime, string[]> = {
     bun: ["run"],
     deno: ["run", "-A", "--no-check", ...(gc ? ["--v8-flags=--expose-gc"] : [])],
@@ -37,7 +39,7 @@ export function runtimeCommand(
   });
 }
 
-/** Installs the peers, at the versions of `deno.json`, where Node and Bun find them. */
+/** Installs the peers and their client, at the versions that Deno takes, where Node and Bun find them. */
 export async function installPeers(): Promise<void> {
   const root = fileURLToPath(new URL("../..", import.meta.url));
   const { imports } = JSON.parse(await Deno.readTextFile(`${root}/deno.json`)) as {
@@ -46,41 +48,60 @@ export async function installPeers(): Promise<void> {
   const folder = `${root}/.cache/bench`;
   await Deno.mkdir(folder, { recursive: true });
   await Deno.writeTextFile(`${folder}/package.json`, '{ "private": true }\n');
-  const packages = ["ioredis", "redlock4", "redlock5"].map((name) => `${name}@${imports[name]}`);
+  const shared = ["ioredis", "redlock4", "redlock5"].map((name) => [name, imports[name]]);
+  const packages = [...shared, ...Object.entries(BENCH_PACKAGES)].map(([name, target]) =>
+    `${name}@${target}`
+  );
   const { success, stderr } = await new Deno.Command("npm", {
-    args: ["install", "--silent", "--no-audit", "--no-fund", ...packages],
+    args: ["install", "--silent", "--no-audit", "--no-fund", "--legacy-peer-deps", ...packages],
     cwd: folder,
   }).output();
   if (!success) throw new Error(`Cannot install peers: ${new TextDecoder().decode(stderr)}`);
   Deno.env.set("BENCH_PACKAGES", folder);
 }
 
-/** A running worker that holds one contender. */
+/** A worker that holds one contender. */
 export class WorkerProcess implements AsyncDisposable {
   /** The contender's name. */
   readonly name: string;
-  readonly #child: Deno.ChildProcess;
-  readonly #writer: WritableStreamDefaultWriter<Uint8Array<ArrayBuffer>>;
-  readonly #answers: ReadableStreamDefaultReader<string>;
+  readonly #runtime: Runtime;
+  #child: Deno.ChildProcess;
+  #writer: WritableStreamDefaultWriter<Uint8Array<ArrayBuffer>>;
+  #answers: ReadableStreamDefaultReader<string>;
   #unread = "";
+  #ended = false;
 
   /** Starts the process; {@linkcode open} makes it ready. */
   constructor(name: string, runtime: Runtime) {
     this.name = name;
-    this.#child = runtimeCommand(runtime, "./worker.ts", [], true).spawn();
-    this.#writer = this.#child.stdin.getWriter();
-    this.#answers = this.#child.stdout.pipeThrough(new TextDecoderStream()).getReader();
+    this.#runtime = runtime;
+    [this.#child, this.#writer, this.#answers] = this.#start();
   }
 
-  /** Makes the contender connect to the nodes, after closing whatever it had before. */
+  /** Makes the contender connect to the nodes, after closing what it had before; in a new process, if it was killed. */
   async open(urls: string[]): Promise<void> {
+    if (this.#ended) {
+      await this[Symbol.asyncDispose]();
+      this.#ended = false;
+      this.#unread = "";
+      [this.#child, this.#writer, this.#answers] = this.#start();
+    }
     await this.#request({ do: "close" });
     await this.#request({ do: "open", contender: this.name, urls });
   }
 
-  /** Runs one of the worker's measures. @throws {Error} If the contender fails or hangs. */
-  measure(measure: string, params: Figures): Promise<Figures> {
-    return this.#request({ do: "measure", measure, params });
+  /**
+   * Runs one of the worker's measures.
+   *
+   * @param withinMs How long it may take; then the process is killed.
+   * @throws {Error} If the contender fails or hangs.
+   */
+  measure(
+    measure: string,
+    params: Figures,
+    withinMs: number = ANSWER_WITHIN_MS,
+  ): Promise<Figures> {
+    return this.#request({ do: "measure", measure, params }, withinMs);
   }
 
   /** Ends the process. */
@@ -95,23 +116,33 @@ export class WorkerProcess implements AsyncDisposable {
     await this.#answers.cancel().catch(() => {});
   }
 
-  async #request(request: WorkerRequest): Promise<Figures> {
+  #start() {
+    const child = runtimeCommand(this.#runtime, WORKER, [], true).spawn();
+    const answers = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
+    return [child, child.stdin.getWriter(), answers] as const;
+  }
+
+  async #request(request: WorkerRequest, withinMs = ANSWER_WITHIN_MS): Promise<Figures> {
     try {
       await this.#writer.write(new TextEncoder().encode(JSON.stringify(request) + "\n"));
     } catch (cause) {
+      this.#ended = true;
       throw new Error(`${this.name}: its process has ended`, { cause });
     }
-    const answer = JSON.parse(await this.#line()) as WorkerAnswer;
+    const answer = JSON.parse(await this.#line(withinMs)) as WorkerAnswer;
     if ("error" in answer) throw new Error(`${this.name}: ${answer.error}`);
     return answer.figures;
   }
 
-  async #line(): Promise<string> {
-    const timer = setTimeout(() => this.#child.kill("SIGKILL"), ANSWER_WITHIN_MS);
+  async #line(withinMs: number): Promise<string> {
+    const timer = setTimeout(() => this.#child.kill("SIGKILL"), withinMs);
     try {
       while (!this.#unread.includes("\n")) {
         const { value, done } = await this.#answers.read();
-        if (done) throw new Error(`${this.name}: ended without an answer`);
+        if (done) {
+          this.#ended = true;
+          throw new Error(`${this.name}: no answer within ${withinMs / 1_000} s`);
+        }
         this.#unread += value;
       }
     } finally {

@@ -31,6 +31,8 @@ export interface Contender {
   queue?(resource: string): Promise<QueuedLock>;
   /** Another client like this one, with connections of its own. */
   another?(): Promise<Contender>;
+  /** Has commands of one moment go out in one write, or each in its own. Left out: there is no such choice. */
+  pipeline?(on: boolean): void;
   /** Closes every connection, also where a node is gone. */
   close(): Promise<void>;
 }
@@ -44,4 +46,21 @@ export const contenders: Record<string, () => Promise<Contender>> = {
   ours: async () => new (await import("./ours.ts")).Ours(),
   redlock4: async () => new (await import("./redlock4.ts")).Redlock4(),
   redlock5: async () => new (await import("./redlock5.ts")).Redlock5(),
+  sesamecare: async () => new (await import("./redlock5.ts")).Redlock5("sesamecare"),
+  "redis-semaphore": async () => new (await import("./redis_semaphore.ts")).RedisSemaphore(),
+  "redlock-universal": async () => new (await import("./redlock_universal.ts")).RedlockUniversal(),
 };
+
+/** Names for readers, of those whose name here is not the name of a package. */
+const TITLES: Record<string, string> = {
+  floor: "raw sockets",
+  ours: "Hasp",
+  redlock4: "node-redlock 4",
+  redlock5: "node-redlock 5",
+  sesamecare: "@sesamecare-oss/redlock",
+};
+
+/** A contender's name for readers. */
+export function contenderTitle(name: string): string {
+  return TITLES[name] ?? name;
+}

@@ -4,8 +4,9 @@
  * @module
  */
 
-import { type Contender, TTL_MS } from "./contender.ts";
-import { load, openIoredis } from "./ioredis.ts";
+import { TTL_MS } from "./contender.ts";
+import { IoredisContender } from "./ioredis.ts";
+import { load } from "./packages.ts";
 
 interface Redlock4Lock {
   unlock(): Promise<unknown>;
@@ -16,32 +17,28 @@ interface Redlock4Client {
   on(event: "clientError", listener: () => void): void;
 }
 
-/** {@linkcode Contender} of `redlock4`. */
-export class Redlock4 implements Contender {
+/** Contender of `redlock4`. */
+export class Redlock4 extends IoredisContender {
   #redlock?: Redlock4Client;
-  #disconnect = (): void => {};
 
-  async open(urls: readonly string[]): Promise<void> {
-    const { clients, disconnect } = await openIoredis(urls);
+  protected override async create(clients: readonly unknown[]): Promise<void> {
     const { default: Redlock } = await load("redlock4") as {
-      default: new (clients: unknown[], options?: unknown) => Redlock4Client;
+      default: new (clients: readonly unknown[]) => Redlock4Client;
     };
-    this.#disconnect = disconnect;
     this.#redlock = new Redlock(clients);
     this.#redlock.on("clientError", () => {});
   }
 
-  async pair(resource: string): Promise<void> {
+  protected override copy(): Redlock4 {
+    return new Redlock4();
+  }
+
+  override async pair(resource: string): Promise<void> {
     const lock = await this.#redlock!.lock(resource, TTL_MS);
     await lock.unlock();
   }
 
-  hold(resource: string): Promise<unknown> {
+  override hold(resource: string): Promise<unknown> {
     return this.#redlock!.lock(resource, TTL_MS);
-  }
-
-  close(): Promise<void> {
-    this.#disconnect();
-    return Promise.resolve();
   }
 }

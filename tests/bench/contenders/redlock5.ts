@@ -1,59 +1,53 @@
 /**
- * `redlock@5.0.0-beta.2` on `ioredis`.
+ * `redlock@5.0.0-beta.2` on `ioredis`, and `@sesamecare-oss/redlock`, which has the same API.
  *
  * @module
  */
 
-import { type Contender, type QueuedLock, TTL_MS } from "./contender.ts";
-import { load, openIoredis } from "./ioredis.ts";
-
-interface Redlock5Lock {
-  release(): Promise<unknown>;
-}
+import { type QueuedLock, TTL_MS } from "./contender.ts";
+import { IoredisContender } from "./ioredis.ts";
+import { load } from "./packages.ts";
 
 interface Redlock5Client {
-  acquire(resources: string[], ttlMs: number): Promise<Redlock5Lock>;
+  acquire(resources: string[], ttlMs: number): Promise<QueuedLock>;
   on(event: "error", listener: () => void): void;
 }
 
-/** {@linkcode Contender} of `redlock5`. */
-export class Redlock5 implements Contender {
-  #redlock?: Redlock5Client;
-  #disconnect = (): void => {};
-  #urls: readonly string[] = [];
+type Redlock5Constructor = new (clients: readonly unknown[]) => Redlock5Client;
 
-  async open(urls: readonly string[]): Promise<void> {
-    this.#urls = urls;
-    const { clients, disconnect } = await openIoredis(urls);
-    const { default: Redlock } = await load("redlock5") as {
-      default: new (clients: unknown[], options?: unknown) => Redlock5Client;
+/** Contender of `redlock5`, or of another package with its API. */
+export class Redlock5 extends IoredisContender {
+  readonly #name: string;
+  #redlock?: Redlock5Client;
+
+  constructor(name = "redlock5") {
+    super();
+    this.#name = name;
+  }
+
+  protected override async create(clients: readonly unknown[]): Promise<void> {
+    const exported = await load(this.#name) as {
+      default: Redlock5Constructor;
+      Redlock?: Redlock5Constructor;
     };
-    this.#disconnect = disconnect;
-    this.#redlock = new Redlock(clients);
+    this.#redlock = new (exported.Redlock ?? exported.default)(clients);
     this.#redlock.on("error", () => {});
   }
 
-  async pair(resource: string): Promise<void> {
+  protected override copy(): Redlock5 {
+    return new Redlock5(this.#name);
+  }
+
+  override async pair(resource: string): Promise<void> {
     const lock = await this.#redlock!.acquire([resource], TTL_MS);
     await lock.release();
   }
 
-  hold(resource: string): Promise<unknown> {
+  override hold(resource: string): Promise<unknown> {
     return this.#redlock!.acquire([resource], TTL_MS);
   }
 
   queue(resource: string): Promise<QueuedLock> {
     return this.#redlock!.acquire([resource], TTL_MS);
-  }
-
-  async another(): Promise<Contender> {
-    const another = new Redlock5();
-    await another.open(this.#urls);
-    return another;
-  }
-
-  close(): Promise<void> {
-    this.#disconnect();
-    return Promise.resolve();
   }
 }

@@ -18,17 +18,17 @@ export interface Bench {
   readonly rounds: number;
   /** Length of one measurement. */
   readonly durationMs: number;
+  /** The file for the plot of throughput, if one is wanted. */
+  readonly plot?: string;
 }
 
 /** A scenario measures and prints its table. */
 export type Scenario = (bench: Bench) => Promise<void>;
 
-/** Whoever fails once is left out from then on: a median needs every round. */
-const failed = new Set<string>();
-
 /**
  * Runs `once` in each round for each contender, in an order that turns from round to round, so that what
- * disturbs the machine disturbs all of them.
+ * disturbs the machine disturbs all of them. A contender that fails once is left out of this table, because a median
+ * needs every round.
  */
 export async function inRounds(
   bench: Bench,
@@ -39,12 +39,13 @@ export async function inRounds(
   for (let round = 0; round < bench.rounds; round++) {
     for (let i = 0; i < bench.workers.length; i++) {
       const worker = bench.workers[(i + round) % bench.workers.length]!;
-      if (failed.has(`${scenario} ${worker.name}`)) continue;
+      if (samples.isLeftOut(worker.name)) continue;
       try {
         samples.add(worker.name, await once(worker, round));
       } catch (error) {
-        failed.add(`${scenario} ${worker.name}`);
+        samples.leaveOut(worker.name);
         console.error(`${scenario}: ${error instanceof Error ? error.message : error}`);
+        await worker.open(bench.servers.urls); // whatever state it was left in
       }
     }
   }
