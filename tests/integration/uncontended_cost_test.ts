@@ -1,0 +1,56 @@
+/** What a pair of acquire and release may cost the client, counted where the machine's other work changes nothing. */
+
+import { assertEquals, assertGreater, assertLessOrEqual } from "@std/assert";
+import { RELEASE } from "../../src/redis_node/scripts/release.ts";
+import { wire } from "../support/fake_transport.ts";
+import { startProgram } from "../support/programs.ts";
+import type { PairCost } from "../support/programs/pair_cost.ts";
+
+const NODES = 5;
+
+/** Promises that a pair creates at the most: each write and each read of a node has four, with those of `await`. */
+const PROMISES_MAX = 52.5;
+
+/** Bytes that a pair allocates at the most, without the optimizing compiler. */
+const ALLOCATED_BYTES_MAX = 14_280;
+
+const FLAGS = "--expose-gc,--no-opt,--single-threaded,--min-semi-space-size=64," +
+  "--max-semi-space-size=64";
+
+/** How long the program may take: it computes for a second on a machine that does nothing else. */
+const ENDS_WITHIN_MS = 60_000;
+
+let cost: PairCost;
+
+Deno.test.beforeAll(async () => {
+  await using program = startProgram("pair_cost.ts", [], { flags: [`--v8-flags=${FLAGS}`] });
+  const { code, stdout, stderr } = await program.end(ENDS_WITHIN_MS);
+  assertEquals([code, stderr], [0, ""]);
+  cost = JSON.parse(stdout);
+});
+
+Deno.test("acquire() and release() write each command once to each node, and nothing else", () => {
+  const value = "0".repeat(40);
+  const set = wire("SET", "job", value, "NX", "PX", "30000");
+  const release = wire("EVALSHA", RELEASE.sha1, "1", "job", value);
+  const { commands, writes, bytes } = cost;
+  assertEquals({ commands, writes, bytes }, {
+    commands: 2 * NODES,
+    writes: 2 * NODES,
+    bytes: (set.length + release.length) * NODES,
+  });
+});
+
+Deno.test("acquire() and release() of a hundred locks in one moment take one write each to each node", () => {
+  assertEquals(cost.writesAtOnce, 2 * NODES);
+});
+
+Deno.test("acquire() and release() create no more promises than they did", () => {
+  assertGreater(cost.promises, 0);
+  assertLessOrEqual(cost.promises, PROMISES_MAX);
+});
+
+Deno.test("acquire() and release() allocate no more than they did", () => {
+  assertGreater(cost.allocatedBytes, 0); // null if it could not be counted
+  assertLessOrEqual(cost.allocatedBytes!, ALLOCATED_BYTES_MAX);
+});

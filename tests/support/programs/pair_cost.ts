@@ -1,0 +1,169 @@
+/**
+ * What acquiring and releasing cost the client alone: its streams answer at once, without servers or sockets. Prints
+ * {@linkcode PairCost} as one line of JSON.
+ *
+ * Needs `--expose-gc`, and a young generation that holds what is allocated, because the heap's growth counts only what
+ * no collection has freed; and `--no-opt`, because optimized code leaves some allocations out, now these, now those.
+ *
+ * @module
+ */
+import v8 from "node:v8";
+import { createRedlock, type Redlock } from "../../../mod.ts";
+import type { Transport } from "../../../src/transport/transport.ts";
+
+/** What is counted; all but the last for one pair on five nodes. */
+export interface PairCost {
+  readonly writes: number;
+  readonly commands: number;
+  readonly bytes: number;
+  /** Bytes of the heap; `null` if a collection has freed some. */
+  readonly allocatedBytes: number | null;
+  /** Promises that were created, also those of `await` and of the streams' ends. */
+  readonly promises: number;
+  /** Writes to acquire a hundred locks in one moment, and to release them in one. */
+  readonly writesAtOnce: number;
+}
+
+const NODES = 5;
+/** Pairs until every function has run often. */
+const WARM_UP_PAIRS = 2_000;
+const PAIRS = 1_000;
+/** Locks that are acquired in one moment. */
+const AT_ONCE = 100;
+
+const STAR = 0x2a;
+const DOLLAR = 0x24;
+const LINE_FEED = 0x0a;
+const LETTER_E = 0x45;
+const OK = new TextEncoder().encode("+OK\r\n");
+const ONE = new TextEncoder().encode(":1\r\n");
+
+/** What went out on all streams. */
+const sent = { writes: 0, bytes: 0, commands: 0 };
+
+/** Promises of written bytes, by how many: a stream that makes none adds nothing to what is counted. */
+const written = new Map<number, Promise<number>>();
+
+/** A server that grants: `OK` for commands, 1 for scripts. */
+class GrantingStream implements Transport {
+  readonly #replies = new Uint8Array(65_536);
+  #end = 0;
+  #buffer: Uint8Array | undefined = undefined;
+  #resolve: (count: number | null) => void = () => {};
+
+  read(buffer: Uint8Array): Promise<number | null> {
+    return new Promise((resolve) => {
+      this.#buffer = buffer;
+      this.#resolve = resolve;
+      this.#deliver();
+    });
+  }
+
+  write(bytes: Uint8Array): Promise<number> {
+    sent.writes++;
+    sent.bytes += bytes.length;
+    for (let at = 0; at < bytes.length;) at = this.#answer(bytes, at);
+    this.#deliver();
+    let promise = written.get(bytes.length);
+    if (!promise) written.set(bytes.length, promise = Promise.resolve(bytes.length));
+    return promise;
+  }
+
+  close(): void {
+    this.#resolve(null);
+  }
+
+  /** Answers the command at `at` and returns where the next begins. */
+  #answer(bytes: Uint8Array, at: number): number {
+    let words = 0;
+    let reply = OK;
+    if (bytes[at++] !== STAR) throw new Error("a command is expected");
+    for (; bytes[at] !== LINE_FEED; at++) {
+      if (bytes[at]! >= 0x30) words = words * 10 + bytes[at]! - 0x30;
+    }
+    at++;
+    for (let word = 0; word < words; word++) {
+      let length = 0;
+      if (bytes[at++] !== DOLLAR) throw new Error("a word is expected");
+      for (; bytes[at] !== LINE_FEED; at++) {
+        if (bytes[at]! >= 0x30) length = length * 10 + bytes[at]! - 0x30;
+      }
+      at++;
+      if (word === 0 && bytes[at] === LETTER_E) reply = ONE;
+      at += length + 2;
+    }
+    sent.commands++;
+    this.#replies.set(reply, this.#end);
+    this.#end += reply.length;
+    return at;
+  }
+
+  #deliver(): void {
+    if (this.#end === 0 || this.#buffer === undefined) return;
+    const count = this.#end;
+    for (let at = 0; at < count; at++) this.#buffer[at] = this.#replies[at]!;
+    this.#buffer = undefined;
+    this.#end = 0;
+    this.#resolve(count);
+  }
+}
+
+async function pairs(redlock: Redlock, count: number): Promise<void> {
+  for (let pair = 0; pair < count; pair++) {
+    const lock = await redlock.tryAcquire("job");
+    await lock!.release();
+  }
+}
+
+/** What one pair of `count` in a row sends. */
+async function countSent(redlock: Redlock) {
+  const before = { ...sent };
+  await pairs(redlock, PAIRS);
+  return {
+    writes: (sent.writes - before.writes) / PAIRS,
+    bytes: (sent.bytes - before.bytes) / PAIRS,
+    commands: (sent.commands - before.commands) / PAIRS,
+  };
+}
+
+/** How many writes it takes to acquire many locks in one moment, and to release them. */
+async function countWritesAtOnce(redlock: Redlock): Promise<number> {
+  const before = sent.writes;
+  const names = Array.from({ length: AT_ONCE }, (_, index) => `job ${index}`);
+  const locks = await Promise.all(names.map((name) => redlock.tryAcquire(name)));
+  await Promise.all(locks.map((lock) => lock!.release()));
+  return sent.writes - before;
+}
+
+async function countPromises(redlock: Redlock): Promise<number> {
+  let promises = 0;
+  const stop = v8.promiseHooks.onInit(() => promises++);
+  await pairs(redlock, PAIRS);
+  stop();
+  return promises / PAIRS;
+}
+
+async function countAllocated(redlock: Redlock): Promise<number | null> {
+  (globalThis as unknown as { gc(): void }).gc();
+  const before = Deno.memoryUsage().heapUsed;
+  let last = before;
+  for (let part = 0; part < 10; part++) {
+    await pairs(redlock, PAIRS / 10);
+    const used = Deno.memoryUsage().heapUsed;
+    if (used < last) return null;
+    last = used;
+  }
+  return (last - before) / PAIRS;
+}
+
+const addresses = Array.from({ length: NODES }, (_, index) => `redis://127.0.0.1:${index + 1}`);
+const redlock = createRedlock(addresses, { connect: () => Promise.resolve(new GrantingStream()) });
+await pairs(redlock, WARM_UP_PAIRS);
+const cost: PairCost = {
+  ...await countSent(redlock),
+  allocatedBytes: await countAllocated(redlock),
+  promises: await countPromises(redlock),
+  writesAtOnce: await countWritesAtOnce(redlock),
+};
+await redlock.close();
+console.log(JSON.stringify(cost));
