@@ -49,7 +49,12 @@ const AREAS: readonly (readonly [name: string, path: RegExp, mayImport: readonly
     /^src\/create_redlock\.ts$/u,
     ["time", "base", "seam", "redis", "redis_node", "redlock", "transport"],
   ],
-  ["testing", /^src\/testing\//u, ["time", "transport", "base", "redis", "redis_node", "fencing"]],
+  ["nodes", /^src\/nodes\//u, ["time", "base", "seam", "redis", "redis_node"]],
+  [
+    "testing",
+    /^src\/testing\//u,
+    ["time", "transport", "base", "seam", "redis", "redis_node", "fencing"],
+  ],
   ["entry point", /^mod\.ts$/u, []],
 ];
 

@@ -1,0 +1,82 @@
+/**
+ * The order of the commands of one node: commands about one key go one after another.
+ *
+ * @module
+ */
+import type { ReplyReceiver } from "../redis/command_queue.ts";
+import type { ReadCommand } from "./read_command.ts";
+
+/** A command, and who receives its reply. */
+export interface SubmittedCommand extends ReadCommand {
+  readonly receiver: ReplyReceiver;
+  readonly context: unknown;
+  readonly tag: number;
+}
+
+/** Commands about the same keys, submitted in one tick: they are sent in their order. */
+export class CommandGroup {
+  /** The keys of locks that they are about. */
+  readonly keys: readonly string[];
+  /** The commands that have not been sent yet. */
+  readonly commands: SubmittedCommand[] = [];
+  /** How many earlier groups about one of the keys are not finished. */
+  waits = 0;
+  /** The groups that wait for this one. */
+  readonly followers: CommandGroup[] = [];
+
+  constructor(keys: readonly string[]) {
+    this.keys = keys;
+  }
+
+  /** Whether a command belongs to this group: it is about the same keys, or about no key. */
+  takes({ keys }: ReadCommand): boolean {
+    return keys.length === 0 ||
+      keys.length === this.keys.length && keys.every((key, index) => key === this.keys[index]);
+  }
+}
+
+/** The last group about each key. */
+export class KeyOrder {
+  readonly #last: Map<string, CommandGroup> = new Map();
+
+  /** Puts a new group behind the earlier ones about its keys. */
+  append(group: CommandGroup): void {
+    for (const key of new Set(group.keys)) {
+      const before = this.#last.get(key);
+      if (before) {
+        before.followers.push(group);
+        group.waits++;
+      }
+      this.#last.set(key, group);
+    }
+  }
+
+  /**
+   * A group is finished.
+   *
+   * @param group The group.
+   * @returns The groups that waited for it alone.
+   */
+  finish(group: CommandGroup): CommandGroup[] {
+    this.#unlink(group);
+    return group.followers.filter((follower) => --follower.waits === 0);
+  }
+
+  /**
+   * A group got no reply. What waits for it would wait as long again, so it fails too.
+   *
+   * @param group The group.
+   * @returns All groups that waited for it, directly or not, in their order.
+   */
+  fail(group: CommandGroup): CommandGroup[] {
+    const failed = new Set([group]);
+    for (const one of failed) for (const follower of one.followers) failed.add(follower);
+    for (const one of failed) this.#unlink(one);
+    failed.delete(group);
+    return [...failed];
+  }
+
+  #unlink(group: CommandGroup): void {
+    for (const key of group.keys) if (this.#last.get(key) === group) this.#last.delete(key);
+  }
+}

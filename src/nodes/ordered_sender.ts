@@ -1,0 +1,290 @@
+/**
+ * A {@linkcode CommandSender} over any client that sends a command.
+ *
+ * Nothing is assumed of the client's own order, nor that it sends a command once. The commands about one key go one after
+ * another, each when the one before has been answered. An acquisition that got no answer is undone again and again
+ * ({@linkcode LateAcquires}).
+ *
+ * There is no connection here, so the node counts as down after two failures in a row or one time-out. Then commands
+ * fail at once, and `PING` finds out when the server is back.
+ *
+ * @module
+ */
+import type { CommandOutcome, ConnectionError } from "../redis/errors.ts";
+import type { ReplyReceiver } from "../redis/command_queue.ts";
+import type { RawReply } from "../redis/reply.ts";
+import type { CommandSender, SenderEvents } from "../redis_node/command_sender.ts";
+import { RELEASE, RELEASE_QUEUED } from "../redis_node/scripts/release.ts";
+import { settledWithin } from "../time/pause.ts";
+import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
+import {
+  type ClientCalls,
+  clientError,
+  connectionError,
+  type Exchange,
+  Exchanges,
+} from "./client_calls.ts";
+import { CommandGroup, KeyOrder, type SubmittedCommand } from "./command_group.ts";
+import { LateAcquires } from "./late_acquires.ts";
+import { type ReadCommand, readCommand } from "./read_command.ts";
+import { readReply, replyErrorOf } from "./read_reply.ts";
+
+/** Most commands that may wait for replies; those that undo others may exceed it. */
+const COMMANDS_MAX = 4_096;
+/** Most commands in one call of `pipeline`. */
+const PIPELINE_LENGTH_MAX = 256;
+/** After this many failures in a row the node counts as down. */
+const FAILURES_MAX = 2;
+/** First delay before a node that is down is tried, in milliseconds; doubled each time, with jitter down to one half. */
+const PROBE_DELAY_MS = 50;
+/** Longest such delay, in milliseconds. */
+const PROBE_DELAY_MAX_MS = 2_000;
+/** Longest wait of `close` for replies that are due, in milliseconds, so that no undo is cut off. */
+const CLOSE_GRACE_MS = 250;
+
+/** The receiver of a late release, whose context is called if it is answered. */
+const LATE_RELEASE: ReplyReceiver = {
+  onReply: (_reply, onAnswered) => (onAnswered as () => void)(),
+  onFailure() {},
+};
+
+/** See the module. */
+export class OrderedSender implements CommandSender {
+  readonly #client: ClientCalls;
+  readonly #wheel: TimerWheel;
+  readonly #events: SenderEvents;
+  readonly #exchanges: Exchanges;
+  readonly #order = new KeyOrder();
+  readonly #late: LateAcquires;
+  /** The groups of this tick. */
+  #submitted: CommandGroup[] = [];
+  /** The groups that wait for no other one. */
+  #ready: CommandGroup[] = [];
+  #flushing = false;
+  #waiting = 0;
+  #failures = 0;
+  #probes = 0;
+  #probe: TimerEntry | undefined = undefined;
+  #closed = false;
+  #receivedAtMs = 0;
+  #onDrained: (() => void) | undefined = undefined;
+
+  /**
+   * @param client The client.
+   * @param wheel Where timers wait.
+   * @param events What is reported to the node.
+   */
+  constructor(client: ClientCalls, wheel: TimerWheel, events: SenderEvents) {
+    this.#client = client;
+    this.#wheel = wheel;
+    this.#events = events;
+    this.#exchanges = new Exchanges(client, wheel);
+    this.#late = new LateAcquires(wheel, (keys, value, onAnswered) => {
+      this.#submit(readCommand(releaseOf(keys, value)), LATE_RELEASE, onAnswered, 0);
+    });
+  }
+
+  /** The client connects by itself. */
+  get readyAtMs(): number {
+    return 0;
+  }
+
+  get receivedAtMs(): number {
+    return this.#receivedAtMs;
+  }
+
+  get open(): boolean {
+    return !this.#closed && this.#failures < FAILURES_MAX;
+  }
+
+  get crowded(): boolean {
+    return this.#waiting >= COMMANDS_MAX;
+  }
+
+  crowdedError(): ConnectionError {
+    return this.#error(`${COMMANDS_MAX} commands wait for replies`);
+  }
+
+  submit(command: Uint8Array, receiver: ReplyReceiver, context: unknown, tag: number): void {
+    this.#submit(readCommand(command), receiver, context, tag);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#late.close();
+    if (this.#probe) this.#wheel.cancel(this.#probe);
+    if (this.#waiting > 0) {
+      const drained = new Promise<void>((resolve) => this.#onDrained = resolve);
+      await settledWithin(this.#wheel, drained, CLOSE_GRACE_MS);
+    }
+    this.#exchanges.endAll(this.#error("the node was closed", "unknown"));
+  }
+
+  #submit(command: ReadCommand, receiver: ReplyReceiver, context: unknown, tag: number): void {
+    const { args: [name], value, ttlMs } = command;
+    if (value !== undefined && ttlMs === undefined) this.#late.onRelease(value);
+    if (!this.open || name === "SUBSCRIBE") { // it would end all other commands of the same connection
+      return receiver.onFailure(this.#error("it is down or closed"), context, tag);
+    }
+    this.#waiting++;
+    let group = this.#submitted.at(-1);
+    if (!group?.takes(command)) {
+      group = new CommandGroup(command.keys);
+      this.#submitted.push(group);
+      this.#order.append(group);
+    }
+    group.commands.push({ ...command, receiver, context, tag });
+    this.#flushLater();
+  }
+
+  /** Sends at the end of the tick, so that all its commands are in one piece. */
+  #flushLater(): void {
+    if (this.#flushing) return;
+    this.#flushing = true;
+    Promise.resolve().then(() => this.#flush());
+  }
+
+  #flush(): void {
+    this.#flushing = false;
+    const submitted = this.#submitted.filter(({ waits }) => waits === 0);
+    this.#submitted = [];
+    const ready = [...new Set([...this.#ready, ...submitted])];
+    this.#ready = [];
+    while (ready.length > 0) {
+      this.#exchange(this.#client.pipeline ? pieceOf(ready) : [ready.shift()!]);
+    }
+  }
+
+  /** Sends the commands of groups: all in one piece, or the first command of a single group. */
+  async #exchange(groups: CommandGroup[]): Promise<void> {
+    const commands = groups.flatMap((group) => this.#takeCommands(group));
+    if (commands.length === 0) return this.#finish(groups);
+    const exchange = await this.#exchanges.run(commands.map(({ args }) => args));
+    const replies = repliesOf(commands, exchange);
+    if (!replies) return this.#onUnanswered(groups, commands, exchange);
+    this.#onAnswered();
+    commands.forEach((command, index) => this.#deliver(command, replies[index], exchange.atMs));
+    this.#finish(groups);
+  }
+
+  /** Takes the commands that are sent next: all of them, or one if they cannot be sent in one piece. */
+  #takeCommands({ commands }: CommandGroup): SubmittedCommand[] {
+    while (commands.length > 0 && isObsolete(commands[0])) {
+      this.#fail(commands.shift()!, this.#error("it is no longer wanted"));
+    }
+    return commands.splice(0, this.#client.pipeline ? commands.length : 1);
+  }
+
+  #deliver({ receiver, context, tag }: SubmittedCommand, reply: RawReply, atMs: number): void {
+    this.#countDown();
+    this.#receivedAtMs = atMs;
+    receiver.onReply(reply, context, tag);
+  }
+
+  /** A command got no reply, and may have been executed, or may still be. */
+  #lose(command: SubmittedCommand, { error, late }: Exchange): void {
+    const { args, keys, value, ttlMs } = command;
+    if (ttlMs !== undefined) this.#late.add(value!, keys, ttlMs, late);
+    this.#fail(command, clientError(this.#client.name, args, error));
+  }
+
+  #fail({ receiver, context, tag }: SubmittedCommand, error: ConnectionError): void {
+    this.#countDown();
+    receiver.onFailure(error, context, tag);
+  }
+
+  #countDown(): void {
+    if (--this.#waiting === 0) this.#onDrained?.();
+  }
+
+  /** Goes on with what is left of the groups, and with what waited for them. */
+  #finish(groups: readonly CommandGroup[]): void {
+    for (const group of groups) {
+      if (group.commands.length > 0) this.#ready.push(group);
+      else this.#ready.push(...this.#order.finish(group));
+    }
+    if (this.#ready.length > 0) this.#flushLater();
+  }
+
+  #onAnswered(): void {
+    const wasDown = this.#failures >= FAILURES_MAX;
+    this.#failures = this.#probes = 0;
+    if (!wasDown || this.#closed) return;
+    if (this.#probe) this.#wheel.cancel(this.#probe);
+    this.#probe = undefined;
+    this.#events.onConnected?.();
+    this.#events.onAvailable?.();
+  }
+
+  /** The commands got no reply; what waits for their groups would wait as long again, so it fails too. */
+  #onUnanswered(
+    groups: readonly CommandGroup[],
+    commands: readonly SubmittedCommand[],
+    exchange: Exchange,
+  ): void {
+    // Receivers may submit more at once, which must not wait for these groups.
+    const failed = groups.flatMap((group) => [group, ...this.#order.fail(group)]);
+    this.#submitted = this.#submitted.filter((group) => !failed.includes(group));
+    const unsent = failed.flatMap((group) => group.commands.splice(0));
+    this.#onFailure(exchange);
+    for (const command of commands) this.#lose(command, exchange);
+    const error = this.#error("the command before it got no reply");
+    for (const command of unsent) this.#fail(command, error);
+  }
+
+  #onFailure({ error, timedOut }: Exchange): void {
+    const wasOpen = this.open;
+    this.#failures += timedOut ? FAILURES_MAX : 1;
+    if (!wasOpen || this.open) return;
+    this.#events.onDisconnected?.();
+    this.#events.onUnavailable?.(clientError(this.#client.name, [], error));
+    this.#probeLater();
+  }
+
+  #probeLater(): void {
+    const longestMs = Math.min(PROBE_DELAY_MS * 2 ** this.#probes++, PROBE_DELAY_MAX_MS);
+    const delayMs = longestMs * (1 + this.#wheel.random.fraction()) / 2;
+    this.#probe = this.#wheel.after(delayMs, async () => {
+      const exchange = await this.#exchanges.run([["PING"]]);
+      if (this.open || this.#closed) return;
+      if (repliesOf([{ args: ["PING"] }], exchange)) this.#onAnswered();
+      else this.#probeLater();
+    });
+  }
+
+  #error(why: string, outcome: CommandOutcome = "not-sent"): ConnectionError {
+    return connectionError(this.#client.name, why, outcome);
+  }
+}
+
+/** Takes as many groups as fit into one call of `pipeline`: at least one. */
+function pieceOf(ready: CommandGroup[]): CommandGroup[] {
+  let length = 0;
+  const end = ready.findIndex(({ commands }, index) => {
+    length += commands.length;
+    return index > 0 && length > PIPELINE_LENGTH_MAX;
+  });
+  return ready.splice(0, end === -1 ? ready.length : end);
+}
+
+/** The replies of an exchange; `undefined` if there are none. An error of the server that the client threw is a reply. */
+function repliesOf(
+  commands: readonly Pick<ReadCommand, "args">[],
+  { replies, error, timedOut }: Exchange,
+): RawReply[] | undefined {
+  if (replies) return commands.map(({ args }, index) => readReply(args, replies[index]));
+  if (timedOut || commands.length > 1) return undefined;
+  const reply = replyErrorOf(commands[0].args, error);
+  return reply && [reply];
+}
+
+/** Whether a command could set a key that nobody waits for any more: its request was cancelled. */
+function isObsolete({ ttlMs, context }: SubmittedCommand): boolean {
+  return ttlMs !== undefined && (context as { wanted?: boolean } | undefined)?.wanted === false;
+}
+
+/** Deletes the keys that hold a value, and notifies the next waiter; the whole script, so that one command is enough. */
+function releaseOf(keys: readonly string[], value: string): string[] {
+  const { source } = keys.length > 1 ? RELEASE_QUEUED : RELEASE;
+  return ["EVAL", source, String(keys.length), ...keys, value];
+}

@@ -1,0 +1,193 @@
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { Redlock } from "../../../mod.ts";
+import { commandNode, type CommandNodeOptions } from "../../../src/nodes/mod.ts";
+import type { LockNode } from "../../../src/quorum/lock_node.ts";
+import { eventually } from "../../support/eventually.ts";
+import { FakeClient } from "../../support/fake_client.ts";
+import { FakeRequest } from "../../support/fake_request.ts";
+
+const TIMEOUT_MS = 20;
+
+/** Runs with a node on a client whose commands the test can disturb. */
+async function withNode(
+  options: Partial<CommandNodeOptions>,
+  run: (client: FakeClient, node: LockNode) => Promise<void>,
+): Promise<void> {
+  await using client = await FakeClient.open();
+  const { send } = client;
+  const node = commandNode({ name: "a", send, timeoutMs: TIMEOUT_MS, ...options });
+  try {
+    await run(client, node);
+  } finally {
+    await node.close!();
+  }
+}
+
+/** Waits until a request is answered, and returns how. */
+async function outcomeOf({ answers }: FakeRequest): Promise<string> {
+  await eventually(() => answers.length > 0);
+  return answers[0][0];
+}
+
+Deno.test("commandNode() locks, extends, inspects, releases and counts through one function", async () => {
+  await withNode({ timeoutMs: undefined }, async (_client, node) => {
+    const redlock = new Redlock([node], { fencing: true });
+    const lock = await redlock.acquire("invoice:42");
+    assert(lock.fencingToken > 0);
+    await lock.extend();
+    const { held, remainingMs } = await redlock.inspect("invoice:42");
+    assert(held && remainingMs > 0);
+    assertEquals(await redlock.tryAcquire("invoice:42"), undefined);
+    assertEquals(await lock.release(), true);
+    const next = await redlock.acquire(["invoice:42", "invoice:43"]);
+    assert(next.fencingToken > lock.fencingToken);
+    await next.release();
+    const [report] = (await redlock.check()).nodes;
+    assertEquals([report.reachable, report.role], [true, "master"]);
+    await redlock.close();
+  });
+});
+
+Deno.test("commandNode() sends a command about a key only when the one before was answered", async () => {
+  await withNode({}, async (client, node) => {
+    const requests = ["v", "w", "x"].flatMap((value) => {
+      const [acquisition, release] = [new FakeRequest("k", value), new FakeRequest("k", value)];
+      node.acquire(acquisition, 0);
+      node.release(release, 0);
+      return [acquisition, release];
+    });
+    for (const request of requests) assertEquals(await outcomeOf(request), "granted");
+    assertEquals(client.pendingMax, 1);
+  });
+});
+
+Deno.test("commandNode() sends commands about different keys side by side", async () => {
+  await withNode({}, async (client, node) => {
+    const requests = ["k", "l", "m"].map((key) => new FakeRequest(key));
+    for (const request of requests) node.acquire(request, 0);
+    for (const request of requests) assertEquals(await outcomeOf(request), "granted");
+    assertEquals(client.pendingMax, 3);
+  });
+});
+
+Deno.test("commandNode() has several keys wait for the last command about each of them", async () => {
+  await withNode({}, async (client, node) => {
+    const [one, both, two] = [["k"], ["k", "l"], ["l"]].map((keys) => new FakeRequest(keys));
+    for (const request of [one, both, two]) node.acquire(request, 0);
+    const outcomes = [await outcomeOf(one), await outcomeOf(both), await outcomeOf(two)];
+    assertEquals(outcomes, ["granted", "denied", "granted"]);
+    assertEquals(client.pendingMax, 1);
+  });
+});
+
+Deno.test("commandNode() does not send a cancelled acquisition that still waits its turn", async () => {
+  await withNode({}, async (client, node) => {
+    const gate = Promise.withResolvers<void>();
+    client.fate = () => ({ after: gate.promise });
+    const [first, second] = [new FakeRequest("k", "v"), new FakeRequest("k", "w")];
+    node.acquire(first, 0);
+    node.acquire(second, 0);
+    second.wanted = false;
+    gate.resolve();
+    assertEquals(await outcomeOf(first), "granted");
+    assertEquals(await outcomeOf(second), "failed");
+    assertEquals([client.named("SET").length, second.maybeSet], [1, 0]);
+  });
+});
+
+Deno.test("commandNode() sends all commands of a tick by one call of pipeline", async () => {
+  const calls: number[] = [];
+  let client: FakeClient | undefined;
+  const pipeline = (commands: string[][]) => {
+    calls.push(commands.length);
+    return Promise.all(commands.map((args) => client!.send(args)));
+  };
+  await withNode({ pipeline }, async (opened, node) => {
+    client = opened;
+    const requests = ["k", "l", "m"].flatMap((key) => {
+      const [acquisition, extension] = [new FakeRequest(key), new FakeRequest(key)];
+      node.acquire(acquisition, 0);
+      node.extend(extension, 0);
+      return [acquisition, extension];
+    });
+    for (const request of requests) assertEquals(await outcomeOf(request), "granted");
+    assertEquals(calls, [6]);
+  });
+});
+
+Deno.test("commandNode() fails commands if pipeline resolves to another number of replies", async () => {
+  const pipeline = () => Promise.resolve(["OK"]);
+  await withNode({ pipeline }, async (_client, node) => {
+    const requests = ["k", "l"].map((key) => new FakeRequest(key));
+    for (const request of requests) node.acquire(request, 0);
+    for (const request of requests) await outcomeOf(request);
+    assertEquals(
+      requests[1].errors[0].message,
+      [
+        "Cannot get reply from a: 'pipeline' of a must resolve to one reply for each command",
+      ][0],
+    );
+  });
+});
+
+Deno.test("commandNode() sends a script whole that the server has forgotten", async () => {
+  await withNode({}, async (client, node) => {
+    const request = new FakeRequest();
+    node.release(request, 0);
+    await outcomeOf(request);
+    const again = new FakeRequest();
+    client.fate = ([name]) => name === "EVALSHA" ? { times: 0, error: new Error("NOSCRIPT") } : {};
+    node.release(again, 0);
+    assertEquals(await outcomeOf(again), "denied");
+    assertEquals([client.named("EVAL").length, client.named("EVALSHA").length], [2, 1]);
+  });
+});
+
+Deno.test("commandNode() shows no argument in the error of a vote", async () => {
+  await withNode({}, async (client, node) => {
+    client.fate = (args) => ({ error: new Error(`socket died sending ${args.join(" ")}`) });
+    const request = new FakeRequest("some-secret-key", "0123456789abcdef");
+    node.acquire(request, 0);
+    await outcomeOf(request);
+    assertEquals(
+      request.errors[0].message,
+      [
+        "Cannot get reply from a: socket died sending SET *** *** NX PX 1000",
+      ][0],
+    );
+    assertEquals(request.errors[0].cause, undefined);
+  });
+});
+
+Deno.test("commandNode() reports a client that returns nothing as a failed vote", async () => {
+  await withNode({ send: () => Promise.resolve(undefined) }, async (_client, node) => {
+    const request = new FakeRequest();
+    node.acquire(request, 0);
+    assertEquals(await outcomeOf(request), "failed");
+    assertEquals(request.errors[0].message, "Cannot read vote as a sent another reply");
+    await assertRejects(() => node.inspect("k"), Error, "Cannot inspect as a sent another reply");
+  });
+});
+
+Deno.test("commandNode() has no notifications without subscribe", async () => {
+  await withNode({}, (_client, { subscribe, unsubscribe, leaveQueue }) => {
+    assertEquals([subscribe, unsubscribe, leaveQueue], [undefined, undefined, undefined]);
+    return Promise.resolve();
+  });
+});
+
+Deno.test("commandNode() rejects options that make no sense", () => {
+  const send = () => Promise.resolve();
+  const cases: [object, string][] = [
+    [{ name: "", send }, "Cannot create node as 'name' must be a non-empty string"],
+    [{ name: "a" }, "'send' must be a function: current type is 'undefined'"],
+    [{ name: "a", send, pipeline: 1 }, "'pipeline' must be a function: current type is 'number'"],
+    [{ name: "a", send, subscribe: 1 }, "'subscribe' must be a function"],
+    [{ name: "a", send, resends: 1 }, "'resends' must be a boolean"],
+    [{ name: "a", send, timeoutMs: 0 }, "'timeoutMs' must be a finite number greater than 0"],
+    [{ name: "a", send, retries: 0 }, "option 'retries' is unknown"],
+  ];
+  for (const [options, message] of cases) {
+    assertThrows(() => commandNode(options as CommandNodeOptions), Error, message);
+  }
+});

@@ -1,0 +1,184 @@
+import { assert, assertEquals } from "@std/assert";
+import { delay } from "@std/async/delay";
+import { commandNode, type CommandNodeOptions } from "../../../src/nodes/mod.ts";
+import type { LockNode } from "../../../src/quorum/lock_node.ts";
+import { eventually } from "../../support/eventually.ts";
+import { FakeClient } from "../../support/fake_client.ts";
+import { FakeRequest } from "../../support/fake_request.ts";
+import { SeededRandom } from "../../simulation/support/seeded_random.ts";
+
+const TIMEOUT_MS = 20;
+const TTL_MS = 60_000;
+
+async function withNode(
+  options: Partial<CommandNodeOptions>,
+  run: (client: FakeClient, node: LockNode) => Promise<void>,
+): Promise<void> {
+  await using client = await FakeClient.open();
+  const { send } = client;
+  const node = commandNode({ name: "a", send, timeoutMs: TIMEOUT_MS, ...options });
+  try {
+    await run(client, node);
+  } finally {
+    await node.close!();
+  }
+}
+
+function ask(node: LockNode, method: "acquire" | "release", keys: string | string[] = "k") {
+  const request = new FakeRequest(keys);
+  request.ttlMs = TTL_MS;
+  node[method](request, 0);
+  return request;
+}
+
+/** Waits until a request is answered, and returns how. */
+async function outcomeOf({ answers }: FakeRequest): Promise<string> {
+  await eventually(() => answers.length > 0);
+  return answers[0][0];
+}
+
+Deno.test("commandNode() undoes an acquisition again that is executed after its undo", async () => {
+  for (const keys of ["k", ["k", "l"]]) {
+    await withNode({}, async (client, node) => {
+      const gate = Promise.withResolvers<void>();
+      client.fate = ([name]) =>
+        name === "SET" || client.sent.length === 1 ? { after: gate.promise, loses: true } : {};
+      const acquisition = ask(node, "acquire", keys);
+      assertEquals(await outcomeOf(acquisition), "failed");
+      const undo = ask(node, "release", keys);
+      undo.maybeSet = acquisition.maybeSet;
+      await outcomeOf(undo);
+      await eventually(() => client.sent.filter((args) => args.includes("v")).length >= 3);
+      gate.resolve(); // only now does the server execute the acquisition
+      await eventually(async () => await client.value("k") === "v");
+      await eventually(async () => await client.value("k") === null);
+    });
+  }
+});
+
+Deno.test("commandNode() undoes an acquisition at once when its answer comes late", async () => {
+  await withNode({}, async (client, node) => {
+    const gate = Promise.withResolvers<void>();
+    client.fate = ([name]) => name === "SET" ? { after: gate.promise } : {};
+    const acquisition = ask(node, "acquire");
+    assertEquals(await outcomeOf(acquisition), "failed");
+    const undo = ask(node, "release");
+    undo.maybeSet = acquisition.maybeSet;
+    await eventually(() => client.named("EVAL").length > 0);
+    gate.resolve();
+    const releases = () => [...client.named("EVAL"), ...client.named("EVALSHA")].length;
+    await eventually(async () => releases() >= 2 && await client.value("k") === null);
+    const after = releases();
+    await delay(300); // longer than the first delays
+    assert(releases() <= after + 1, "it is undone again although its answer came");
+  });
+});
+
+Deno.test("commandNode() never deletes a late key of a lock that is held", async () => {
+  await withNode({}, async (client, node) => {
+    let lost = 1;
+    client.fate = ([name]) => name === "SET" && lost-- > 0 ? { times: 0, loses: true } : {};
+    assertEquals(await outcomeOf(ask(node, "acquire")), "failed");
+    // The lock was won on other nodes, and an extension fills the key in here.
+    await eventually(async () => await outcomeOf(ask(node, "acquire")) === "granted");
+    await delay(250); // longer than the first delays
+    assertEquals(await client.value("k"), "v");
+    assertEquals(await outcomeOf(ask(node, "release")), "granted");
+    assertEquals(await client.value("k"), null);
+  });
+});
+
+Deno.test("commandNode() takes a denial for no proof that nothing was set if the client resends", async () => {
+  for (const resends of [undefined, true, false]) {
+    await withNode({ resends }, async (client, node) => {
+      client.fate = ([name]) => name === "SET" ? { times: 2 } : {};
+      const acquisition = ask(node, "acquire");
+      assertEquals(await outcomeOf(acquisition), "denied");
+      assertEquals(acquisition.maybeSet, resends === false ? 0 : 1);
+    });
+  }
+});
+
+Deno.test("commandNode() fails at once while it is down, and finds out when it is back", async () => {
+  await withNode({}, async (client, node) => {
+    client.fate = () => ({ times: 0, loses: true });
+    const hung = ask(node, "acquire");
+    const waiting = ask(node, "release");
+    waiting.maybeSet = 1;
+    assertEquals(await outcomeOf(hung), "failed");
+    assertEquals(hung.errors[0].message, "Cannot get reply from a: no reply within 20 ms");
+    assertEquals(
+      waiting.errors[0].message,
+      "Cannot get reply from a: the command before it got no reply",
+    );
+    const sent = client.sent.length;
+    const refused = ask(node, "acquire", "l");
+    assertEquals([refused.answers.length, refused.maybeSet, client.sent.length], [1, 0, sent]);
+    assertEquals(refused.errors[0].message, "Cannot get reply from a: it is down or closed");
+    await eventually(() => client.named("PING").length >= 2);
+    client.fate = () => ({});
+    await eventually(() => client.named("EVAL").length > 0); // the release that is still due
+    await eventually(async () => await outcomeOf(ask(node, "acquire", "l")) !== "failed");
+  });
+});
+
+Deno.test("commandNode() is down after two failures in a row, not after one", async () => {
+  await withNode({}, async (client, node) => {
+    client.fate = () => ({ times: 0, error: new Error("broken") });
+    assertEquals(await outcomeOf(ask(node, "acquire")), "failed");
+    const second = ask(node, "acquire", "l");
+    await outcomeOf(second);
+    assertEquals(second.errors[0].message, "Cannot get reply from a: broken");
+    const third = ask(node, "acquire", "m");
+    assertEquals(third.errors[0].message, "Cannot get reply from a: it is down or closed");
+  });
+});
+
+Deno.test("commandNode() closes in bounded time, and answers what is under way", async () => {
+  await using client = await FakeClient.open();
+  client.fate = () => ({ times: 0, loses: true });
+  const node = commandNode({ name: "a", send: client.send });
+  const requests = [ask(node, "acquire"), ask(node, "release"), ask(node, "acquire", "l")];
+  await node.close!();
+  assertEquals(requests.map(({ answers }) => answers.length), [1, 1, 1]);
+  assertEquals(requests[0].errors[0].message, "Cannot get reply from a: the node was closed");
+  assertEquals(ask(node, "acquire").answers[0][0], "failed");
+});
+
+Deno.test("commandNode() leaves no key behind, whatever the client does to commands", async () => {
+  for (let seed = 1; seed <= 40; seed++) {
+    const random = new SeededRandom(seed);
+    const chance = (share: number) => random.fraction() < share;
+    const delays: Promise<void>[] = [];
+    await withNode({ timeoutMs: 15, resends: true }, async (client, node) => {
+      client.fate = () => {
+        const after = delay(random.fraction() * 40);
+        delays.push(after);
+        const times = chance(0.2) ? 2 : chance(0.1) ? 0 : 1;
+        const error = chance(0.1) ? new Error("connection reset") : undefined;
+        return { times, loses: times === 0 || chance(0.1), error, after };
+      };
+      const attempts = Array.from({ length: 12 }, (_, number) => {
+        const request = (value: string) => {
+          const made = new FakeRequest(`k${number % 3}`, value);
+          made.ttlMs = TTL_MS;
+          return made;
+        };
+        const acquisition = request(`v${number}`);
+        node.acquire(acquisition, 0);
+        return { acquisition, undo: request(`v${number}`) };
+      });
+      for (const { acquisition, undo } of attempts) {
+        await eventually(() => acquisition.answers.length > 0);
+        acquisition.wanted = false;
+        undo.maybeSet = acquisition.maybeSet;
+        if (acquisition.answers[0][0] !== "denied" || undo.maybeSet) node.release(undo, 0);
+      }
+      client.fate = () => ({});
+      for (const key of ["k0", "k1", "k2"]) {
+        await eventually(async () => await client.value(key) === null);
+      }
+    });
+    await Promise.all(delays);
+  }
+});

@@ -1,0 +1,65 @@
+import { assertEquals, assertInstanceOf } from "@std/assert";
+import { messageOf, readReply, replyErrorOf } from "../../../src/nodes/read_reply.ts";
+import { ReplyError } from "../../../src/redis/errors.ts";
+
+const bytes = (text: string) => new TextEncoder().encode(text);
+
+Deno.test("readReply() reads the reply to SET as text or bytes", () => {
+  for (const reply of ["OK", bytes("OK"), bytes("OK").buffer]) {
+    assertEquals(readReply(["SET"], reply), "OK");
+  }
+  assertEquals(readReply(["SET"], null), null);
+});
+
+Deno.test("readReply() reads integers as numbers, digits, bytes or bigint", () => {
+  for (const name of ["EVAL", "EVALSHA", "PTTL", "PUBLISH", "ZCARD"]) {
+    for (const reply of [12, "12", bytes("12"), 12n]) assertEquals(readReply([name], reply), 12);
+    assertEquals(readReply([name], "-2"), -2);
+  }
+  assertEquals(readReply(["EVAL"], ["1", 2, bytes("3"), 4n, "-5"]), [1, 2, 3, 4, -5]);
+  assertEquals(readReply(["EVAL"], "OK"), "OK");
+});
+
+Deno.test("readReply() reads the value of a key as bytes, whatever it looks like", () => {
+  for (const reply of ["12", 12, bytes("12")]) assertEquals(readReply(["GET"], reply), bytes("12"));
+  assertEquals(readReply(["GET"], null), null);
+});
+
+Deno.test("readReply() reads maps as RESP2 has them, and TIME in any form", () => {
+  const config = ["appendfsync", "no"];
+  for (const reply of [config, new Map([["appendfsync", "no"]]), { appendfsync: bytes("no") }]) {
+    assertEquals(readReply(["CONFIG"], reply), config);
+  }
+  assertEquals(readReply(["TIME"], [bytes("1"), "2"]), ["1", "2"]);
+  assertEquals(readReply(["TIME"], [1, 2]), [1, 2]);
+});
+
+Deno.test("readReply() never takes a missing reply for a denial", () => {
+  for (const reply of [undefined, false, () => {}, Symbol()]) {
+    assertEquals(readReply(["SET"], reply), []);
+  }
+});
+
+Deno.test("readReply() reads an Error as the reply that it stands for", () => {
+  assertInstanceOf(readReply(["SET"], new Error("LOADING later")), ReplyError);
+  const [error] = readReply(["EVAL"], [new Error("ERR inside")]) as ReplyError[];
+  assertEquals(error.message, "ERR inside");
+});
+
+Deno.test("replyErrorOf() recognizes a server's error by its prefix, and no error of the client", () => {
+  for (const text of ["NOSCRIPT No matching script.", "-WRONGTYPE x", "ERR", "BUSY script"]) {
+    assertEquals(replyErrorOf([], new Error(text))?.message, text.replace("-", ""));
+  }
+  const others = ["connect ECONNREFUSED", "EPIPE broken", "HTTP 502", "ERROR", "TLS failed", ""];
+  for (const text of others) assertEquals(replyErrorOf([], new Error(text)), undefined, text);
+  assertEquals(replyErrorOf([], "NOAUTH Authentication required.")?.prefix, "NOAUTH");
+});
+
+Deno.test("messageOf() hides the arguments that a client repeats in its errors", () => {
+  const args = ["SET", "invoice:42", "0123456789abcdef", "NX", "PX", "30000"];
+  const error = new Error(`ERR no, command was: ${JSON.stringify(args)}`);
+  assertEquals(
+    messageOf(args, error),
+    'ERR no, command was: ["SET","***","***","NX","PX","30000"]',
+  );
+});
