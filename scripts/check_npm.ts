@@ -10,7 +10,7 @@ import { basename, join } from "node:path";
 import { parseArgs } from "node:util";
 import { type Consumer, startConsumer } from "./package/consumer.ts";
 import { filesIn } from "./package/finish.ts";
-import { CODE_FOLDER, npmTag, readConfig } from "./package/manifest.ts";
+import { CODE_FOLDER, npmTag, PROGRAM, readConfig } from "./package/manifest.ts";
 import { checkBundles, weighModules } from "./package/sizes.ts";
 import { measureStart } from "./package/start.ts";
 import { findTool, nodePath, succeed } from "./package/tools.ts";
@@ -25,14 +25,16 @@ const ALLOWED_FILES = [
   /^esm\/src\/transport\/(default_npm|node|node_listener|workers)\.js$/,
   /^esm\/src\/shared-\w+\.js$/,
   /^esm\/([a-z_]+\/)*[a-z_]+\.d\.ts$/,
+  /^esm\/src\/cli\/(mod\.js|LICENSES\.txt)$/,
 ];
 
-/** The most that the code may weigh, and the declarations, in bytes; what people read is beside that. */
+/** The most that the library may weigh, the command line and the declarations, in bytes; what people read is beside that. */
 const CODE_BYTES_MAX = 325_000; // the goal is 250 kB
+const PROGRAM_BYTES_MAX = 200_000;
 const DECLARATION_BYTES_MAX = 147_000; // the goal is 110 kB
 
-/** Where the runtimes' own names may stand. */
-const TRANSPORTS = /^src\/transport\//;
+/** Where the runtimes' own names may stand: in the transports, and in the command line, which is a program for Node. */
+const TRANSPORTS = /^src\/(transport|cli)\//;
 
 /** The runtimes' own names; the symbol by which Deno asks what to print is no call of it. */
 const RUNTIME_NAMES = /\bDeno\.(?!customInspect\b)|["']Deno["']|["'](?:node|cloudflare):/;
@@ -68,6 +70,7 @@ const CHECKS: readonly [name: string, check: Check][] = [
   ["publint", checkPublint],
   ["are the types wrong", checkAttw],
   ["loads in Node", checkLoading],
+  ["command line runs in Node", checkProgram],
   ["types compile", checkTypes],
   ["bundles", checkBundles],
   ["cold start in Node", measureStart],
@@ -81,14 +84,18 @@ function checkFiles({ tarball }: Consumer): Promise<string> {
       throw new Error(`${path} has no place in the package`);
     }
   }
-  const [code, declarations] = [weightOf(".js"), weightOf(".d.ts")];
+  const [program, declarations] = [weightOf(PROGRAM), weightOf(".d.ts")];
+  const code = weightOf(".js") - program;
+  if (program > PROGRAM_BYTES_MAX) throw new Error(`the command line has ${program} bytes`);
   if (code > CODE_BYTES_MAX) throw new Error(`the code has ${code} bytes`);
   if (declarations > DECLARATION_BYTES_MAX) {
     throw new Error(`the declarations have ${declarations} bytes`);
   }
   return Promise.resolve(
-    `${tarball.files.length} files, ${tarball.unpackedSize} bytes (code ${code}, declarations ` +
-      `${declarations}, README ${weightOf("README.md")}), packed ${tarball.size}`,
+    `${tarball.files.length} files, ${tarball.unpackedSize} bytes (code ${code}, command line ` +
+      `${program}, declarations ${declarations}, README ${
+        weightOf("README.md")
+      }), packed ${tarball.size}`,
   );
 }
 
@@ -148,6 +155,21 @@ async function checkLoading({ folder }: Consumer): Promise<string> {
     said.push(line.trim());
   }
   return said.join("; ");
+}
+
+/** Runs the program as `npx` does, from the file that npm links to. */
+async function checkProgram({ folder, tarball }: Consumer): Promise<string> {
+  const program = join(folder, "node_modules", ".bin", "hasp");
+  for (const set of ["node20", "node22", "node26"] as const) {
+    const node = await nodePath(set);
+    const version = await succeed(node, [program, "--version"], { cwd: folder });
+    if (version.trim() !== tarball.version) throw new Error(`it says that it is ${version}`);
+    for (const command of ["run", "inspect", "check"]) {
+      const help = await succeed(node, [program, command, "--help"], { cwd: folder });
+      if (!help.startsWith(`Usage: hasp ${command}`)) throw new Error(`its help is ${help}`);
+    }
+  }
+  return "Node 20, 22 and 26";
 }
 
 /** Prints which module weighs how much. */

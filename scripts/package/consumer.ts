@@ -17,6 +17,7 @@ export interface PackedFile {
 /** What `npm pack` says of the tarball. */
 export interface Tarball {
   readonly filename: string;
+  readonly version: string;
   /** Bytes of the tarball. */
   readonly size: number;
   /** Bytes of what is in it. */

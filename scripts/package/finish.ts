@@ -5,6 +5,7 @@
  */
 
 import { join, posix } from "node:path";
+import { bundleCli } from "./cli.ts";
 import { CODE_FOLDER, type Config, NAMED_MODULES, packageJson, TARGET } from "./manifest.ts";
 import { CACHE, findTool, ROOT, succeed } from "./tools.ts";
 
@@ -34,6 +35,7 @@ export async function finish(config: Config, folder: string): Promise<void> {
   await pruneDeclarations(code, Object.values(config.exports));
   for (const path of await filesIn(code)) await mapImports(code, path);
   await joinModules(code, Object.values(config.exports));
+  await bundleCli(folder);
   const manifest = JSON.stringify(packageJson(config), undefined, 2) + "\n";
   await Deno.writeTextFile(join(folder, "package.json"), manifest);
   for (const name of PAPERS) {

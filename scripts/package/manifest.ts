@@ -33,6 +33,9 @@ export const NAMED_MODULES: Readonly<Record<string, string>> = {
 /** The folder of the code inside the package, as dnt names it. */
 export const CODE_FOLDER = "esm";
 
+/** The command line, as one file. */
+export const PROGRAM = `${CODE_FOLDER}/src/cli/mod.js`;
+
 /** What the code is compiled to: Node 20 runs it as it is. */
 export const TARGET = "ES2022";
 
@@ -44,9 +47,14 @@ export interface Config {
   readonly exports: Readonly<Record<string, string>>;
 }
 
-/** Reads `deno.json`, where name, version and entry points are kept. */
+/** The sub-path of the command line: in the npm package it is a program, and no entry point. */
+const CLI = "./cli";
+
+/** Reads `deno.json`, where name, version and entry points are kept; the command line is left out. */
 export async function readConfig(): Promise<Config> {
-  return JSON.parse(await Deno.readTextFile(join(ROOT, "deno.json")));
+  const config = JSON.parse(await Deno.readTextFile(join(ROOT, "deno.json")));
+  const { [CLI]: _, ...exports } = config.exports;
+  return { ...config, exports };
 }
 
 /**
@@ -88,6 +96,7 @@ export function packageJson({ name, version, license, exports }: Config): Record
     type: "module",
     sideEffects: false,
     engines: { node: ">=20" },
+    bin: { hasp: PROGRAM },
     exports: { ...Object.fromEntries(entries), "./package.json": "./package.json" },
     imports: {
       "#transport": {

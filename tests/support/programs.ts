@@ -118,6 +118,16 @@ export class Program implements AsyncDisposable {
     await this.#stdin.write(new TextEncoder().encode(`${line}\n`));
   }
 
+  /** Ends the program's standard input. */
+  async closeInput(): Promise<void> {
+    await this.#stdin.close();
+  }
+
+  /** Sends a signal to the process. */
+  signal(signal: Deno.Signal): void {
+    this.#child.kill(signal);
+  }
+
   /** Resolves once the process has ended. @throws {Error} If it does not within `limitMs`: it is killed. */
   async end(limitMs: number): Promise<ProgramResult> {
     let late = false;

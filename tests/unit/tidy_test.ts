@@ -56,6 +56,8 @@ const AREAS: readonly (readonly [name: string, path: RegExp, mayImport: readonly
     ["time", "transport", "base", "seam", "redis", "redis_node", "fencing"],
   ],
   ["entry point", /^mod\.ts$/u, []],
+  // A program on top of the library: it uses the entry points, as every other program does, and small helpers.
+  ["cli", /^src\/cli\//u, ["time", "base", "redis", "testing", "entry point"]],
 ];
 
 const PATHS = ["mod.ts", ...listFiles("src", /\.ts$/u)];
@@ -130,23 +132,36 @@ Deno.test("tidy: every module belongs to an area", () => {
 Deno.test("tidy: areas import in one direction", () => {
   const wrong = FILES.flatMap((file) => {
     const [name, , mayImport] = areaOf(file.path)!;
-    if (name === "entry point") return []; // it exports what users need of every area
     return importsOf(file).filter((target) => {
       const area = areaOf(target)![0];
+      if (name === "entry point") return area === "cli"; // it exports what users need of every other area
       return area !== name && !mayImport.includes(area);
     }).map((target) => `${file.path} imports ${target}`);
   });
   assertEquals(wrong, []);
 });
 
+/** What the command line alone may import: packages, which the npm package bundles into its program. */
+const CLI_PACKAGES = ["commander"];
+
 Deno.test("tidy: imports are files of the source, but for what runtimes bring", () => {
   const strange = FILES.flatMap(({ path, imports }) =>
     imports.filter((specifier) => {
       if (specifier.startsWith(".")) return !PATHS.includes(resolveImport(path, specifier));
+      if (areaOf(path)![0] === "cli" && CLI_PACKAGES.includes(specifier)) return false;
       return !/^(node|cloudflare):/u.test(specifier);
     }).map((specifier) => `${path} imports ${specifier}`)
   );
   assertEquals(strange, []);
+});
+
+Deno.test("tidy: the command line uses the entry points of the library", () => {
+  const inside = FILES.filter(({ path }) => areaOf(path)![0] === "cli").flatMap((file) =>
+    importsOf(file)
+      .filter((target) => /^src\/(redis|testing)\//u.test(target) && !target.endsWith("/mod.ts"))
+      .map((target) => `${file.path} imports ${target}`)
+  );
+  assertEquals(inside, []);
 });
 
 Deno.test("tidy: no modules import each other in a circle, not even for types", () => {

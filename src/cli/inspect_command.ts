@@ -1,0 +1,110 @@
+/**
+ * `hasp inspect`: shows whether resources are held, for how long, and how many wait.
+ *
+ * @module
+ */
+import { type Inspection, type Redlock, RedlockError, type Vote } from "../../mod.ts";
+import { printable } from "../printable.ts";
+import { formatDuration } from "./duration.ts";
+import { exitCodeOf, messageOf, SUCCESS } from "./exit_codes.ts";
+import { type NodeOptions, openClient } from "./node_options.ts";
+import { type Cell, formatTable } from "./table.ts";
+import { type Paint, paintOutput, print, printError, printJson } from "./terminal.ts";
+
+/** What the command line says about `inspect`. */
+export interface InspectOptions extends NodeOptions {
+  /** Whether a program reads the output. */
+  readonly json?: boolean;
+}
+
+/** What is known about one resource: its state, or why that is unknown. */
+export interface Inspected {
+  /** The resource. */
+  readonly resource: string;
+  /** Its state, or the error of the nodes. */
+  readonly state: Inspection | RedlockError;
+}
+
+/** Shows the state of resources, and returns the exit code. */
+export async function inspect(
+  resources: readonly string[],
+  options: InspectOptions,
+): Promise<number> {
+  await using redlock = await openClient(options);
+  const inspected = await inspectAll(redlock, resources);
+  const errors = inspected.map(({ state }) => state).filter((it) => it instanceof RedlockError);
+  if (options.json) {
+    printJson(inspected.map(toJson));
+  } else {
+    for (const line of formatInspected(inspected, paintOutput())) print(line);
+    for (const error of errors) printError(messageOf(error));
+  }
+  return errors.length > 0 ? exitCodeOf(errors[0]) : SUCCESS;
+}
+
+/** Asks for the state of several resources at the same time. */
+export function inspectAll(
+  redlock: Redlock,
+  resources: readonly string[],
+): Promise<Inspected[]> {
+  return Promise.all(resources.map(async (resource) => {
+    try {
+      return { resource, state: await redlock.inspect(resource) };
+    } catch (error) {
+      if (error instanceof RedlockError) return { resource, state: error };
+      throw error;
+    }
+  }));
+}
+
+/** Plain data for `--json`. What is not known is `null`, and so is the time to live of a key that has none. */
+export function toJson({ resource, state }: Inspected): Record<string, unknown> {
+  const error = state instanceof RedlockError
+    ? { code: state.code, message: printable(state.message) }
+    : null;
+  const { held = null, remainingMs = null, waiters = null, foreign = null, votes } = state as
+    & Partial<Inspection>
+    & { votes: readonly Vote[] };
+  return {
+    resource,
+    held,
+    remainingMs: remainingMs === Infinity ? null : remainingMs,
+    waiters,
+    foreign,
+    error,
+    votes: votes.map(({ node, outcome, elapsedMs, error }) => ({
+      node,
+      outcome,
+      elapsedMs,
+      ...error && { error: printable(error.message) },
+    })),
+  };
+}
+
+const HEADINGS = ["resource", "state", "expires in", "waiting", "nodes"];
+const UNKNOWN = "?";
+
+/** A table with a row for each resource, and below it what is wrong with keys that no lock library has set. */
+export function formatInspected(inspected: readonly Inspected[], paint: Paint): string[] {
+  const foreign = inspected.flatMap(({ resource, state }) => {
+    if (state instanceof RedlockError || state.foreign === undefined) return [];
+    return `${printable(resource)}: its key ${printable(state.foreign)}`;
+  });
+  return [...formatTable([HEADINGS, ...inspected.map(cellsOf)], paint), ...foreign];
+}
+
+function cellsOf({ resource, state }: Inspected): Cell[] {
+  const name = printable(resource);
+  const nodes = answersOf(state.votes);
+  if (state instanceof RedlockError) return [name, ["unknown", "red"], UNKNOWN, UNKNOWN, nodes];
+  const { held, remainingMs, waiters } = state;
+  if (!held) return [name, ["free", "green"], "–", "–", nodes];
+  return [name, ["held", "yellow"], formatDuration(remainingMs), `${waiters ?? UNKNOWN}`, nodes];
+}
+
+/** How many nodes gave which answer: `4 held, 1 timed-out`. */
+function answersOf(votes: readonly Vote[]): string {
+  const counts = new Map<string, number>();
+  for (const { outcome } of votes) counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
+  return [...counts].map(([outcome, count]) => `${count} ${outcome}`).join(", ");
+}

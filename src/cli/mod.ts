@@ -1,0 +1,44 @@
+/**
+ * The command line `hasp`: runs commands under a lock, shows locks, and checks the nodes.
+ *
+ * ```sh
+ * deno run --allow-net --allow-run --allow-read --allow-env jsr:@hasp/redlock/cli --help
+ * npx @hasp/redlock run --resource nightly-backup -- ./backup.sh
+ * ```
+ *
+ * @module
+ */
+import { CommanderError } from "commander";
+import process from "node:process";
+import { exitCodeOf, messageOf, SUCCESS, USAGE } from "./exit_codes.ts";
+import { createProgram } from "./program.ts";
+import { printError } from "./terminal.ts";
+
+/**
+ * Runs the command line. Reads the environment and files, prints, and receives signals, as the process would.
+ *
+ * @param args The arguments after the name of the program, such as `["check", "--json"]`.
+ * @returns The exit code. Never rejects.
+ */
+export async function main(args: readonly string[]): Promise<number> {
+  let exitCode = SUCCESS;
+  try {
+    await createProgram((code) => exitCode = code).parseAsync([...args], { from: "user" });
+    return exitCode;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? SUCCESS : USAGE;
+    printError(messageOf(error));
+    return exitCodeOf(error);
+  }
+}
+
+if (import.meta.main) {
+  process.stdout.on("error", onOutputError);
+  process.stderr.on("error", () => {}); // a message that nobody can read must not end a command
+  process.exitCode = await main(process.argv.slice(2));
+}
+
+/** Ends the process if nobody reads its output any more, as after `hasp watch … | head`. */
+function onOutputError({ code }: NodeJS.ErrnoException): void {
+  if (code === "EPIPE") process.exit(SUCCESS);
+}

@@ -1,0 +1,63 @@
+/**
+ * The options that all commands share: where the nodes are, and how to reach them.
+ *
+ * @module
+ */
+import { readFile } from "node:fs/promises";
+import process from "node:process";
+import { createRedlock, type Redlock, type RedlockOptions, type TlsOptions } from "../../mod.ts";
+import { type AddressOptions, findAddresses } from "./addresses.ts";
+import { UsageError } from "./exit_codes.ts";
+
+/** What the command line says about the nodes. */
+export interface NodeOptions extends AddressOptions {
+  /** A file with the certificates of authorities to trust. */
+  readonly caFile?: string;
+  /** A file with the client's certificate. */
+  readonly certFile?: string;
+  /** A file with the key of the client's certificate. */
+  readonly keyFile?: string;
+  /** What the keys of locks begin with. */
+  readonly keyPrefix?: string;
+  /** Timeout for one node's answer, in milliseconds. */
+  readonly nodeTimeout?: number;
+}
+
+/** The nodes, and how to reach them. */
+export interface Nodes {
+  /** Their addresses, which may contain passwords. */
+  readonly addresses: readonly string[];
+  /** TLS settings, if there are any. */
+  readonly tls: TlsOptions | undefined;
+}
+
+/**
+ * Finds the nodes.
+ *
+ * @throws {UsageError} If no addresses are given, or a file cannot be read.
+ */
+export async function findNodes(options: NodeOptions): Promise<Nodes> {
+  const addresses = await findAddresses(options, process.env, (path) => readFile(path, "utf8"));
+  const [ca, cert, key] = await Promise.all(
+    [options.caFile, options.certFile, options.keyFile].map(readOptional),
+  );
+  if (!ca && !cert && !key) return { addresses, tls: undefined };
+  return { addresses, tls: { ...ca && { caCerts: [ca] }, ...cert && { cert }, ...key && { key } } };
+}
+
+/** Creates the lock client that the command line describes. */
+export async function openClient(
+  options: NodeOptions,
+  redlockOptions: RedlockOptions = {},
+): Promise<Redlock> {
+  const { addresses, tls } = await findNodes(options);
+  const { keyPrefix, nodeTimeout: nodeTimeoutMs } = options;
+  return createRedlock(addresses, { ...redlockOptions, tls, keyPrefix, nodeTimeoutMs });
+}
+
+async function readOptional(path: string | undefined): Promise<string | undefined> {
+  if (path === undefined) return undefined;
+  return await readFile(path, "utf8").catch((error) => {
+    throw new UsageError(`Cannot read ${path}: ${error.message}`);
+  });
+}

@@ -1,0 +1,213 @@
+/**
+ * The commands and options of `hasp`, and their help.
+ *
+ * @module
+ */
+import { Command, InvalidArgumentError, Option } from "commander";
+import type { CheckOptions } from "./check_command.ts";
+import { parseDuration, parseLimit } from "./duration.ts";
+import { UsageError } from "./exit_codes.ts";
+import type { InspectOptions } from "./inspect_command.ts";
+import type { RunOptions } from "./run/run_command.ts";
+import { VERSION } from "./version.ts";
+
+/** Shortest TTL of `run`, in milliseconds: to start a process, or to end one, takes a while. */
+const TTL_MS_MIN = 1_000;
+/** Longest default of the grace period, in milliseconds. */
+const GRACE_MS_MAX = 5_000;
+/** The default of the grace period is the TTL divided by this, if that is shorter. */
+const GRACE_DIVISOR = 4;
+/** The longest grace period is the TTL divided by this: extensions need the rest for more than one try. */
+const GRACE_DIVISOR_MIN = 2;
+
+/** Longest line of the help, in characters. */
+const HELP_COLUMNS = 100;
+
+/** Receives the exit code of the command that was chosen. */
+export type OnExitCode = (code: number) => void;
+
+/** Describes the command line. Each command is loaded when it is chosen. */
+export function createProgram(onExitCode: OnExitCode): Command {
+  const program = new Command("hasp")
+    .description("Locks that many machines share, for shells, cron jobs and operators.")
+    .version(VERSION, "-V, --version", "print the version")
+    .helpOption("-h, --help", "print this help")
+    .helpCommand("help [command]", "print the help of a command")
+    .enablePositionalOptions()
+    .exitOverride()
+    .configureOutput({
+      getOutHelpWidth: () => HELP_COLUMNS,
+      getErrHelpWidth: () => HELP_COLUMNS,
+      outputError: (text, write) => write(text.replace(/^error: /u, "hasp: ")),
+    })
+    .addHelpText("after", NODES_HELP + EXIT_CODES_HELP);
+  addRun(program, onExitCode);
+  addInspect(program, onExitCode);
+  addCheck(program, onExitCode);
+  return program;
+}
+
+const NODES_HELP = `
+Nodes:
+  The addresses of the nodes are taken from the first of these places that is given:
+    --node, --nodes-file       options of each command
+    HASP_NODES                 addresses, separated by spaces or commas
+    HASP_NODES_FILE            the path of a file with an address on each line
+    $CREDENTIALS_DIRECTORY     systemd's LoadCredential=hasp-nodes:/etc/hasp/nodes
+  An address is redis://[user[:password]@]host[:port][/db], rediss://… for TLS, or
+  redis+unix:///path. Keep passwords out of --node: others can see the command line.
+`;
+
+const EXIT_CODES_HELP = `
+Exit codes:
+    0   success; 'run' returns the code of its command, or 0 with --on-held skip
+    1   'check' has found an error
+  120   somebody else holds the lock
+  121   too few nodes answered
+  122   the lock was lost while the command ran, so the command was stopped
+  125   the command line or the configuration is wrong
+  126   the command cannot be executed
+  127   the command was not found
+  128+n signal n ended the command, or the waiting for the lock
+`;
+
+const RUN_HELP = `
+The lock is extended for as long as the command runs, and released at its end. Signals, input and
+output are passed through. The command gets two variables: HASP_RESOURCE, and HASP_FENCING_TOKEN, a
+number greater than that of every earlier lock on the resource.
+
+If the lock cannot be extended, the command gets SIGTERM when what is left of the lock is the grace
+period, and SIGKILL when the lock may belong to somebody else. It also gets SIGKILL if hasp is
+killed or stopped. Both signals go to everything that the command has started, unless that has left
+its process group; with --foreground they go to the command alone.
+
+Examples:
+  hasp run --resource nightly-backup --on-held skip -- ./backup.sh
+  hasp run -r invoices -r ledger --ttl 1m --wait forever -- psql -f close_month.sql
+  hasp run -r deploy --foreground -- bash
+`;
+
+function addRun(program: Command, onExitCode: OnExitCode): void {
+  const command = program.command("run")
+    .summary("run a command while a lock is held")
+    .description("Runs a command while a lock is held: flock(1) across machines.")
+    .usage("[options] --resource <name> -- <command> [argument...]")
+    .argument("<command...>", "the command and its arguments")
+    .passThroughOptions()
+    .requiredOption("-r, --resource <name>", "what to lock; repeat it to lock several", collect)
+    .addOption(
+      durationOption("-t, --ttl <duration>", "how long a crashed machine keeps the lock")
+        .default(30_000, "30s"),
+    )
+    .addOption(
+      new Option("-w, --wait <duration>", "longest wait for the lock; 0 or 'forever' is possible")
+        .argParser(checked(parseLimit)).default(10_000, "10s"),
+    )
+    .addOption(
+      new Option("--on-held <action>", "what to do if the lock is held when the wait is over")
+        .choices(["fail", "skip"]).default("fail"),
+    )
+    .addOption(
+      durationOption(
+        "--grace <duration>",
+        "time between SIGTERM and SIGKILL if the lock is lost (default: 5s, or a quarter of a short TTL)",
+      ),
+    )
+    .option("--foreground", "stay in the terminal's foreground, as editors and shells must")
+    .option("--no-fencing", "run the command without HASP_FENCING_TOKEN")
+    .addOption(
+      durationOption("--restart-guard <duration>", "how long a restarted node does not count"),
+    );
+  withNodes(command).addHelpText("after", RUN_HELP)
+    .action(async (words: string[], options: RunOptions) => {
+      const { run } = await import("./run/run_command.ts");
+      const grace = checkTimes(options);
+      onExitCode(await run(checkCommand(words), { ...options, grace }));
+    });
+}
+
+function addInspect(program: Command, onExitCode: OnExitCode): void {
+  const command = program.command("inspect")
+    .summary("show whether resources are held")
+    .description("Shows whether resources are held, for how long, and how many wait for them.")
+    .argument("<resource...>", "the resources")
+    .option("--json", "print JSON");
+  withNodes(command).action(async (resources: string[], options: InspectOptions) => {
+    const { inspect } = await import("./inspect_command.ts");
+    onExitCode(await inspect(resources, options));
+  });
+}
+
+function addCheck(program: Command, onExitCode: OnExitCode): void {
+  const command = program.command("check")
+    .summary("check the nodes")
+    .description("Checks how the nodes are configured, and says what to do about problems.")
+    .addOption(
+      durationOption("-t, --ttl <duration>", "the TTL of your locks").default(30_000, "30s"),
+    )
+    .option("--json", "print JSON");
+  withNodes(command).action(async (options: CheckOptions) => {
+    const { check } = await import("./check_command.ts");
+    onExitCode(await check(options));
+  });
+}
+
+/** Adds the options of {@linkcode NodeOptions}. */
+function withNodes(command: Command): Command {
+  return command
+    .optionsGroup("Nodes:")
+    .option("-n, --node <address>", "the address of a node; repeat it for each node", collect)
+    .option("--nodes-file <path>", "a file with the address of a node on each line")
+    .addOption(optionOrVariable("--ca-file <path>", "authorities to trust, in PEM", "HASP_CA_FILE"))
+    .addOption(
+      optionOrVariable("--cert-file <path>", "a client certificate, in PEM", "HASP_CERT_FILE"),
+    )
+    .addOption(optionOrVariable("--key-file <path>", "the key of the certificate", "HASP_KEY_FILE"))
+    .addOption(optionOrVariable("--key-prefix <text>", "what keys begin with", "HASP_KEY_PREFIX"))
+    .addOption(durationOption("--node-timeout <duration>", "longest wait for a node's answer"));
+}
+
+function optionOrVariable(flags: string, description: string, variable: string): Option {
+  return new Option(flags, description).env(variable);
+}
+
+function durationOption(flags: string, description: string): Option {
+  return new Option(flags, description).argParser(checked(parseDuration));
+}
+
+/** Reports what a parser of ours refuses as the parser of the command line does. */
+function checked(parse: (text: string) => number): (text: string) => number {
+  return (text) => {
+    try {
+      return parse(text);
+    } catch (error) {
+      if (error instanceof UsageError) throw new InvalidArgumentError(error.message);
+      throw error;
+    }
+  };
+}
+
+function collect(value: string, previous: readonly string[] = []): readonly string[] {
+  return [...previous, value];
+}
+
+/** Returns the grace period. @throws {UsageError} If it, or the TTL, is out of range. */
+function checkTimes({ ttl, grace = Math.min(GRACE_MS_MAX, ttl / GRACE_DIVISOR) }: RunOptions) {
+  if (ttl < TTL_MS_MIN) {
+    throw new UsageError(`Cannot run with a TTL of ${ttl} ms as it must be at least 1s`);
+  }
+  if (grace > ttl / GRACE_DIVISOR_MIN) {
+    throw new UsageError(
+      `Cannot run with a grace period of ${grace} ms as it must be at most half of the TTL`,
+    );
+  }
+  return grace;
+}
+
+/** @throws {UsageError} If a shell would take the name of the command for an option, or there is none. */
+function checkCommand(words: readonly string[]): readonly string[] {
+  const [name] = words;
+  if (name === "") throw new UsageError("Cannot run a command with an empty name");
+  if (!name.startsWith("-")) return words;
+  throw new UsageError(`Cannot run '${name}' as its name begins with '-': write './${name}'`);
+}

@@ -1,0 +1,145 @@
+/**
+ * `hasp run`: runs a command while a lock is held.
+ *
+ * @module
+ */
+import process from "node:process";
+import { type Lock, LockHeldError, type Redlock } from "../../../mod.ts";
+import { exitCodeOf, LOCK_LOST, messageOf, SUCCESS } from "../exit_codes.ts";
+import { type NodeOptions, openClient } from "../node_options.ts";
+import { printError } from "../terminal.ts";
+import { LockGuard } from "./lock_guard.ts";
+import { type Ending, type RunningCommand, startCommand } from "./running_command.ts";
+import { Interrupted, signalExitCode, Signals } from "./signals.ts";
+
+/** What the command line says about `run`. */
+export interface RunOptions extends NodeOptions {
+  /** What is locked, all or none. */
+  readonly resource: readonly string[];
+  /** The TTL, in milliseconds. */
+  readonly ttl: number;
+  /** Longest wait for the lock, in milliseconds. */
+  readonly wait: number;
+  /** Whether a lock that somebody else holds is a failure. */
+  readonly onHeld: "fail" | "skip";
+  /** Time between SIGTERM and SIGKILL, in milliseconds. */
+  readonly grace: number;
+  /** Whether the command gets a fencing token. */
+  readonly fencing: boolean;
+  /** Whether the command stays in the process group of `hasp`. */
+  readonly foreground?: boolean;
+  /** How long a node that may have lost its data does not count, in milliseconds. */
+  readonly restartGuard?: number;
+}
+
+/** Called after each extension of the lock, once there is something to call. */
+interface Extensions {
+  onExtended?: () => void;
+}
+
+/** Runs a command while a lock is held, and returns the exit code of `hasp`. */
+export async function run(command: readonly string[], options: RunOptions): Promise<number> {
+  const signals = new Signals();
+  const extensions: Extensions = {};
+  try {
+    await using redlock = await openClient(options, {
+      ttlMs: options.ttl,
+      waitMs: options.wait,
+      fencing: options.fencing,
+      autoExtend: true,
+      restartGuardMs: options.restartGuard,
+      onEvent: ({ type }) => {
+        if (type === "extended") extensions.onExtended?.();
+      },
+    });
+    const lock = await acquire(redlock, options, signals.waiting);
+    return lock ? await runLocked(command, lock, options, signals, extensions) : SUCCESS;
+  } catch (error) {
+    if (error instanceof Interrupted) return error.exitCode;
+    printError(messageOf(error));
+    return exitCodeOf(error);
+  } finally {
+    signals.stop();
+  }
+}
+
+/** Acquires the lock; `undefined` if somebody else holds it and that is to be skipped. */
+async function acquire(
+  redlock: Redlock,
+  { resource, onHeld }: RunOptions,
+  signal: AbortSignal,
+): Promise<Lock | undefined> {
+  try {
+    return await redlock.acquire(resource, { signal });
+  } catch (error) {
+    if (error instanceof LockHeldError && onHeld === "skip") return undefined;
+    throw error;
+  }
+}
+
+async function runLocked(
+  command: readonly string[],
+  lock: Lock,
+  options: RunOptions,
+  signals: Signals,
+  extensions: Extensions,
+): Promise<number> {
+  const { foreground = false, grace } = options;
+  let running: RunningCommand;
+  try {
+    signals.waiting.throwIfAborted();
+    const remainingMs = lock.remainingMs();
+    running = await startCommand(command, { env: environmentOf(lock), foreground, remainingMs });
+  } catch (error) {
+    await lock.release().catch(() => {}); // the keys expire with their TTL
+    throw error;
+  }
+  const guard = new LockGuard(lock, running, grace, report);
+  extensions.onExtended = () => guard.extended();
+  signals.passTo((signal) => pass(signal, running, foreground));
+  const ending = await running.ended;
+  await guard.stop();
+  const byWatcher = await running.close();
+  const wasHeld = lock.held && await release(lock);
+  if (guard.isEnding) return LOCK_LOST;
+  const code = exitCodeOfEnding(ending);
+  if (wasHeld && !byWatcher) return code;
+  report(
+    byWatcher
+      ? "The command was killed, because hasp did not run in time to extend the lock"
+      : `The lock was lost before the command ended, which it did with the code ${code}`,
+  );
+  return LOCK_LOST;
+}
+
+/** Releases the lock. Returns whether it was held until then, as far as that is known. */
+async function release(lock: Lock): Promise<boolean> {
+  try {
+    return await lock.release();
+  } catch (error) {
+    report(`${(error as Error).message}; the lock expires with its TTL`);
+    return true;
+  }
+}
+
+/** A terminal sends these to all processes of its foreground, so passing them on would double them. */
+const TERMINAL_SIGNALS: readonly NodeJS.Signals[] = ["SIGINT", "SIGQUIT"];
+
+function pass(signal: NodeJS.Signals, running: RunningCommand, foreground: boolean): void {
+  if (!foreground || !TERMINAL_SIGNALS.includes(signal)) running.signal(signal);
+}
+
+/** The environment of the command. A token of an outer `hasp run` is not its own. */
+function environmentOf({ resources, fencingToken }: Lock): NodeJS.ProcessEnv {
+  const env: NodeJS.ProcessEnv = { ...process.env, HASP_RESOURCE: resources.join("\n") };
+  delete env.HASP_FENCING_TOKEN;
+  return fencingToken === undefined ? env : { ...env, HASP_FENCING_TOKEN: String(fencingToken) };
+}
+
+function exitCodeOfEnding([code, signal]: Ending): number {
+  return signal === null ? code ?? 0 : signalExitCode(signal);
+}
+
+function report(message: string): void {
+  printError(messageOf(new Error(message)));
+}

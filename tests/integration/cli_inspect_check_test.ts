@@ -1,0 +1,117 @@
+/** `hasp inspect` and `hasp check`: what they print, for people and for programs, and their exit codes. */
+
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { hasp } from "../support/command_line.ts";
+import { startServers } from "../support/servers.ts";
+import { holdByAnother, onAll, shareServers } from "../support/shared_servers.ts";
+
+const shared = shareServers(3);
+
+Deno.test("hasp inspect shows what is held and what is free", async () => {
+  await using servers = shared.lend();
+  await holdByAnother(servers, "invoice:42", 65_000);
+  const { code, stdout, stderr } = await hasp(["inspect", "invoice:42", "invoice:43"], servers);
+  assertEquals([code, stderr], [0, ""]);
+  const [, held, free] = stdout.split("\n");
+  assertMatch(held, /^invoice:42 +held +1 min \d s +0 +3 held$/);
+  assertMatch(free, /^invoice:43 +free +– +– +3 free$/);
+});
+
+Deno.test("hasp inspect --json prints what a program needs", async () => {
+  await using servers = shared.lend();
+  await onAll(servers, "SET", "app:job", "no lock");
+  const args = ["inspect", "job", "other", "--json", "--key-prefix", "app:"];
+  const { code, stdout } = await hasp(args, servers);
+  assertEquals(code, 0);
+  const [job, other] = JSON.parse(stdout);
+  assertEquals([job.resource, job.held, job.remainingMs], ["job", true, null]);
+  assertEquals(job.foreign, "has no TTL, so no lock library set it");
+  assertEquals([other.held, other.error, other.votes.length], [false, null, 3]);
+});
+
+Deno.test("hasp inspect ends with 121 if a quorum cannot be asked, and shows the rest", async () => {
+  await using servers = shared.lend();
+  const urls = [servers.urls[0], "redis://127.0.0.1:1", "redis://127.0.0.1:2"];
+  const { code, stdout, stderr } = await hasp(["inspect", "job"], { urls });
+  assertEquals(code, 121);
+  assertMatch(stdout, /^job +unknown +\? +\? +1 free, 2 failed$/m);
+  assertMatch(stderr, /^hasp: Cannot inspect lock "job": 1 of 3 nodes answered, 1 free, 2 failed/);
+});
+
+Deno.test("hasp check prints the report, and ends with 0 if there is no error", async () => {
+  await using servers = shared.lend();
+  const { code, stdout, stderr } = await hasp(["check"], servers);
+  assertEquals([code, stderr], [0, ""]);
+  assert(stdout.startsWith("3 of 3 nodes answered, 2 are a quorum\n\nnode "), stdout);
+  assert(!stdout.includes("\x1b"));
+});
+
+Deno.test("hasp check ends with 1 if there is an error, with --json too", async () => {
+  await using servers = shared.lend();
+  const urls = [servers.urls[0], "redis://127.0.0.1:1", "redis://127.0.0.1:2"];
+  const text = await hasp(["check"], { urls });
+  assertEquals(text.code, 1);
+  assertMatch(text.stdout, /^error NO_QUORUM: /m);
+  const json = await hasp(["check", "--json"], { urls });
+  assertEquals(json.code, 1);
+  const report = JSON.parse(json.stdout);
+  assertEquals([report.ok, report.nodes.length], [false, 3]);
+});
+
+Deno.test("hasp finds the nodes in a variable, a file and systemd's credentials, and prints no password", async () => {
+  const password = "s3cret/with,signs";
+  await using servers = await startServers(3, { password });
+  const folder = await Deno.makeTempDir();
+  try {
+    await Deno.writeTextFile(`${folder}/hasp-nodes`, `# the nodes\n${servers.urls.join("\n")}\n`);
+    const places: Record<string, string>[] = [
+      { HASP_NODES: servers.urls.join(",") },
+      { HASP_NODES_FILE: `${folder}/hasp-nodes` },
+      { CREDENTIALS_DIRECTORY: folder },
+    ];
+    for (const env of places) {
+      const { code, stdout, stderr } = await hasp(["check"], { env });
+      assertEquals([code, stderr], [0, ""]);
+      assertPrintsNone(stdout, password);
+    }
+    const file = await hasp(["check", "--nodes-file", `${folder}/hasp-nodes`]);
+    assertEquals(file.code, 0);
+    const wrong = servers.urls.map((url) => url.replace("s3cret", "wr0ng"));
+    for (const args of [["check"], ["inspect", "job"], ["run", "-r", "job", "--", "true"]]) {
+      const { code, stdout, stderr } = await hasp(args, { urls: wrong });
+      assert([1, 121].includes(code), stderr);
+      assertPrintsNone(stdout + stderr, password.replace("s3cret", "wr0ng"));
+    }
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});
+
+function assertPrintsNone(text: string, password: string): void {
+  for (const form of [password, encodeURIComponent(password)]) assert(!text.includes(form), text);
+}
+
+Deno.test("hasp ends with 125 and prints no password if the addresses are wrong", async () => {
+  const cases: [addresses: string, problem: string][] = [
+    ["redis://:p4ss@a:x redis://b", "its port must be an integer"],
+    ["redis://:p4,ss@a", "Cannot use Redis address"],
+    ["redis://:p4/ss@a", "its credentials must be percent-encoded"],
+    ["redis://u:p4ss@a redis://v:p4ss@a", "server redis://a:6379 is listed twice"],
+    ["http://u:p4ss@a", "its scheme must be"],
+  ];
+  for (const [addresses, problem] of cases) {
+    const { code, stdout, stderr } = await hasp(["check"], { env: { HASP_NODES: addresses } });
+    assertEquals([code, stdout], [125, ""]);
+    assert(stderr.startsWith("hasp: ") && stderr.includes(problem), stderr);
+    assert(!/p4|ss@/.test(stderr), stderr);
+  }
+});
+
+Deno.test("hasp prints its help and its version, and ends with 125 for what it does not know", async () => {
+  const help = await hasp(["--help"]);
+  assertEquals([help.code, help.stderr], [0, ""]);
+  assertMatch(help.stdout, /^Usage: hasp /);
+  assertMatch((await hasp(["--version"])).stdout, /^\d+\.\d+\.\d+/);
+  assertEquals((await hasp(["nonsense"])).code, 125);
+  assertEquals((await hasp([])).code, 125);
+});

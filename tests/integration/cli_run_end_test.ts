@@ -1,0 +1,244 @@
+/** `hasp run`: signals, a lock that is lost, and the death of `hasp` itself. */
+
+import { assert, assertEquals, assertGreater, assertLess, assertMatch } from "@std/assert";
+import { isRunning, makeFolder, processGone, startHasp } from "../support/command_line.ts";
+import { eventually } from "../support/eventually.ts";
+import type { Program } from "../support/programs.ts";
+import { startServers } from "../support/servers.ts";
+import { gone, holdByAnother, onAll, shareServers } from "../support/shared_servers.ts";
+
+const END_WITHIN_MS = 60_000;
+
+const shared = shareServers(3);
+
+/** A command for the shell. */
+function sh(script: string): string[] {
+  return ["--", "sh", "-c", script];
+}
+
+/** What shells say of processes that were ended is not compared. */
+const QUIET = "exec 2>/dev/null";
+/** Says its process id and its child's, and runs until both are ended. */
+const FAMILY = 'sleep 600 & echo "$$ $!" >"$FILE"; echo ready; wait; sleep 600';
+/** The same, deaf to what asks it to end. */
+const STUBBORN_FAMILY = `trap '' TERM; ${FAMILY}`;
+
+/** Starts a family of processes below `hasp`, and resolves to their ids when they run. */
+async function startFamily(
+  options: readonly string[],
+  urls: readonly string[],
+  script = FAMILY,
+) {
+  const folder = await makeFolder();
+  const env = { FILE: `${folder.path}/pids` };
+  const program = startHasp(["run", "-r", "job", ...options, ...sh(script)], { urls, env });
+  await program.line("ready");
+  const pids = folder.lines("pids")[0].split(" ").map(Number);
+  return {
+    program,
+    pids,
+    async [Symbol.asyncDispose]() {
+      await program[Symbol.asyncDispose]();
+      for (const pid of pids) await processGone(pid);
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}
+
+for (const signal of ["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"] as const) {
+  Deno.test(`hasp run passes ${signal} on, and returns the code of the command`, async () => {
+    await using servers = shared.lend();
+    const trap = `trap 'echo caught; exit 9' ${signal.slice(3)}`;
+    const script = `${QUIET}; ${trap}; echo ready; while :; do sleep 0.1; done`;
+    await using program = startHasp(["run", "-r", "job", ...sh(script)], servers);
+    await program.line("ready");
+    program.signal(signal);
+    const { code, stdout, stderr } = await program.end(END_WITHIN_MS);
+    assertEquals({ code, stdout, stderr }, { code: 9, stdout: "ready\ncaught\n", stderr: "" });
+    await gone(servers, "job");
+  });
+}
+
+Deno.test("hasp run passes a signal to all that the command has started", async () => {
+  await using servers = shared.lend();
+  await using family = await startFamily([], servers.urls);
+  family.program.signal("SIGTERM");
+  assertEquals((await family.program.end(END_WITHIN_MS)).code, 143);
+  for (const pid of family.pids) await processGone(pid);
+  await gone(servers, "job");
+});
+
+Deno.test("hasp run that is interrupted while it waits leaves nothing behind", async () => {
+  await using servers = shared.lend();
+  await holdByAnother(servers, "job");
+  const args = ["run", "-r", "job", "-w", "forever", ...sh("echo ran")];
+  await using program = startHasp(args, servers);
+  await eventually(async () => {
+    assertEquals(await onAll(servers, "ZCARD", "hasp:queue:job"), [1, 1, 1]);
+  });
+  program.signal("SIGINT");
+  const { code, stdout, stderr } = await program.end(END_WITHIN_MS);
+  assertEquals({ code, stdout, stderr }, { code: 130, stdout: "", stderr: "" });
+  await eventually(async () => {
+    assertEquals(await onAll(servers, "ZCARD", "hasp:queue:job"), [0, 0, 0]);
+  });
+});
+
+Deno.test("hasp run ends the command with SIGTERM if the lock is lost, and itself with 122", async () => {
+  await using servers = shared.lend();
+  const trap = "trap 'echo asked to end; exit 0' TERM";
+  const script = `${QUIET}; ${trap}; echo ready; while :; do sleep 0.1; done`;
+  const args = ["run", "-r", "job", "--ttl", "2s", "--grace", "1s", ...sh(script)];
+  await using program = startHasp(args, servers);
+  await program.line("ready");
+  await onAll(servers, "DEL", "job");
+  const { code, stdout, stderr } = await program.end(END_WITHIN_MS);
+  assertEquals([code, stdout], [122, "ready\nasked to end\n"]);
+  assertMatch(stderr, /^hasp: Cannot keep lock "job": .*; the command is stopped\n$/);
+});
+
+Deno.test("hasp run kills a command that does not end, and all that it has started, after the grace period", async () => {
+  await using servers = shared.lend();
+  const times = ["--ttl", "3s", "--grace", "500ms"];
+  await using family = await startFamily(times, servers.urls, STUBBORN_FAMILY);
+  await onAll(servers, "DEL", "job");
+  assertEquals((await family.program.end(END_WITHIN_MS)).code, 122);
+  for (const pid of family.pids) await processGone(pid);
+});
+
+Deno.test("hasp run kills what the command has started, even if the command itself ends when it is asked to", async () => {
+  await using servers = shared.lend();
+  const script = `trap 'exit 0' TERM; ${"(trap '' TERM; sleep 600) &"} ${
+    FAMILY.replace("sleep 600 & ", "")
+  }`;
+  const times = ["--ttl", "3s", "--grace", "500ms"];
+  await using family = await startFamily(times, servers.urls, script);
+  await onAll(servers, "DEL", "job");
+  assertEquals((await family.program.end(END_WITHIN_MS)).code, 122);
+  for (const pid of family.pids) assert(!isRunning(pid), `${pid} outlives hasp`);
+});
+
+Deno.test("hasp run asks the command to end before its lock expires, and kills it before another client can lock", async () => {
+  await using servers = await startServers(3);
+  await using folder = await makeFolder();
+  const beat = 'while :; do date +%s%3N >>"$FILE"; sleep 0.01; done';
+  const script = `trap 'echo asked >>"$FILE"' TERM; echo ready; ${beat}`;
+  const args = ["run", "-r", "job", "--ttl", "3s", "--grace", "1s", ...sh(`${QUIET}; ${script}`)];
+  const env = { FILE: `${folder.path}/beats` };
+  await using program = startHasp(args, { urls: servers.urls, env });
+  await program.line("ready");
+  let expiresAtMs = 0;
+  // Soon after an extension, so that the next one is far.
+  await eventually(async () => {
+    const remainingMs = await servers[0].command("PTTL", "job") as number;
+    expiresAtMs = Date.now() + remainingMs;
+    assertGreater(remainingMs, 2_700);
+  });
+  await servers[0].pause();
+  await servers[1].kill();
+  const { code, stderr } = await program.end(END_WITHIN_MS);
+  assertEquals(code, 122);
+  assertMatch(stderr, /^hasp: Cannot extend the lock, which is certain for another \d+ ms; the/);
+  const lines = folder.lines("beats");
+  const [asked, last] = [lines.indexOf("asked"), lines.length - 1];
+  assert(asked > 0 && asked < last, `asked in line ${asked} of ${last}`); // and had some time to end
+  assertLess(Number(lines[last]), expiresAtMs);
+});
+
+Deno.test("hasp run reports a lock that was gone at the end, whatever the command returned", async () => {
+  await using servers = shared.lend();
+  await using program = startHasp(["run", "-r", "job", ...sh("echo ready; read line")], servers);
+  await program.line("ready");
+  await onAll(servers, "DEL", "job");
+  await program.write("");
+  const { code, stderr } = await program.end(END_WITHIN_MS);
+  assertEquals(code, 122);
+  assertMatch(stderr, /^hasp: The lock was lost before the command ended, .* with the code 0\n$/);
+});
+
+Deno.test("hasp run returns the code of the command if the release fails, and says when the lock is free", async () => {
+  await using servers = await startServers(3);
+  await using program = startHasp(
+    ["run", "-r", "job", ...sh("echo ready; read line; exit 3")],
+    servers,
+  );
+  await program.line("ready");
+  await servers[0].pause();
+  await servers[1].kill();
+  await program.write("");
+  const { code, stderr } = await program.end(END_WITHIN_MS);
+  assertEquals(code, 3);
+  assertMatch(stderr, /^hasp: Cannot release lock "job": .*; the lock expires with its TTL\n$/);
+});
+
+Deno.test("a command does not outlive hasp, even if that is killed by SIGKILL", async () => {
+  await using servers = shared.lend();
+  await using family = await startFamily([], servers.urls, STUBBORN_FAMILY);
+  const startMs = performance.now();
+  family.program.signal("SIGKILL");
+  for (const pid of family.pids) await processGone(pid);
+  assertLess(performance.now() - startMs, 10_000); // the TTL is 30 seconds
+  assertEquals(await onAll(servers, "EXISTS", "job"), [1, 1, 1]);
+});
+
+Deno.test("a command does not outlive its lock, even if hasp is stopped by SIGSTOP", async () => {
+  await using servers = shared.lend();
+  const times = ["--ttl", "3s", "--grace", "0"];
+  await using family = await startFamily(times, servers.urls, STUBBORN_FAMILY);
+  // Once the lock was extended, so that the watcher's first limit is not its last.
+  await eventually(async () => {
+    const remainingMs = await servers[0].command("PTTL", "job") as number;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    assertGreater(await servers[0].command("PTTL", "job") as number, remainingMs);
+  });
+  family.program.signal("SIGSTOP");
+  await processesGoneBefore(
+    family.pids,
+    async () => await servers[0].command("EXISTS", "job") === 0,
+  );
+  family.program.signal("SIGCONT");
+  assertEquals((await family.program.end(END_WITHIN_MS)).code, 122);
+});
+
+async function processesGoneBefore(pids: number[], over: () => Promise<boolean>): Promise<void> {
+  await eventually(async () => {
+    const isOver = await over();
+    if (!pids.some(isRunning)) return;
+    assert(!isOver, "a process outlives the lock");
+    return false;
+  });
+}
+
+Deno.test("the watcher of a command ends with hasp, and is not ended by signals to all", async () => {
+  await using servers = shared.lend();
+  await using family = await startFamily([], servers.urls);
+  const [watcher] = await watchersOf(family.program);
+  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT"] as const) {
+    Deno.kill(watcher, signal);
+  }
+  family.program.signal("SIGTERM");
+  await family.program.end(END_WITHIN_MS);
+  await processGone(watcher);
+});
+
+/** The ids of the watchers that a `hasp` has started. */
+async function watchersOf({ pid }: Program): Promise<number[]> {
+  const children = await Deno.readTextFile(`/proc/${pid}/task/${pid}/children`);
+  return children.trim().split(" ").map(Number).filter((child) => {
+    return Deno.readTextFileSync(`/proc/${child}/cmdline`).includes("hasp-watcher");
+  });
+}
+
+Deno.test("hasp run --foreground leaves the command in its own process group", async () => {
+  await using servers = shared.lend();
+  const groupOf = 'ps -o pgid= -p $$ | tr -d " "; echo ready; read line';
+  for (const options of [[], ["--foreground"]]) {
+    await using program = startHasp(["run", "-r", "job", ...options, ...sh(groupOf)], servers);
+    await program.line("ready");
+    const ours =
+      (await Deno.readTextFile(`/proc/${program.pid}/stat`)).split(") ")[1].split(" ")[2];
+    await program.write("");
+    const { stdout } = await program.end(END_WITHIN_MS);
+    assertEquals(stdout.split("\n")[0] === ours, options.length > 0);
+  }
+});

@@ -1,0 +1,151 @@
+/** `hasp run`: what the command gets, what it leaves behind, and every exit code. */
+
+import { assert, assertEquals, assertGreater, assertMatch } from "@std/assert";
+import { hasp, startHasp } from "../support/command_line.ts";
+import { eventually } from "../support/eventually.ts";
+import { gone, holdByAnother, onAll, shareServers } from "../support/shared_servers.ts";
+
+const END_WITHIN_MS = 60_000;
+
+const shared = shareServers(3);
+
+/** A command for the shell. */
+function sh(script: string): string[] {
+  return ["--", "sh", "-c", script];
+}
+
+Deno.test("hasp run gives the command its resource, a token, input and output, and returns its code", async () => {
+  await using servers = shared.lend();
+  const script = 'echo "$HASP_RESOURCE $HASP_FENCING_TOKEN"; cat; echo problem >&2; exit 7';
+  await using program = startHasp(["run", "-r", "backup", ...sh(script)], servers);
+  await program.write("from the input");
+  await program.closeInput();
+  const { code, stdout, stderr } = await program.end(END_WITHIN_MS);
+  assertEquals([code, stderr], [7, "problem\n"]);
+  assertMatch(stdout, /^backup \d+\nfrom the input\n$/);
+  await gone(servers, "backup");
+});
+
+Deno.test("hasp run holds the lock while the command runs, longer than its TTL", async () => {
+  await using servers = shared.lend();
+  const args = ["run", "-r", "backup", "--ttl", "1s", ...sh("echo begun; cat; echo ended")];
+  await using program = startHasp(args, servers);
+  await program.line("begun");
+  const valueOf = () => onAll(servers, "GET", "backup");
+  const first = await valueOf();
+  const startMs = performance.now();
+  await eventually(async () => {
+    assertEquals(await valueOf(), first);
+    assertGreater(performance.now() - startMs, 2_500);
+  });
+  await program.closeInput();
+  const { code, stdout, stderr } = await program.end(END_WITHIN_MS);
+  assertEquals({ code, stdout, stderr }, { code: 0, stdout: "begun\nended\n", stderr: "" });
+  await gone(servers, "backup");
+});
+
+Deno.test("hasp run gives each lock a greater token, and none with --no-fencing", async () => {
+  await using servers = shared.lend();
+  const script = 'echo "token ${HASP_FENCING_TOKEN-none}"';
+  const tokenOf = async (...options: string[]) => {
+    const env = { HASP_FENCING_TOKEN: "of another" };
+    const { urls } = servers;
+    const { stdout } = await hasp(["run", "-r", "backup", ...options, ...sh(script)], {
+      urls,
+      env,
+    });
+    return stdout.replace("token ", "").trim();
+  };
+  const [first, second] = [Number(await tokenOf()), Number(await tokenOf())];
+  assertGreater(second, first);
+  assertEquals(await tokenOf("--no-fencing"), "none");
+});
+
+Deno.test("hasp run locks several resources, all or none", async () => {
+  await using servers = shared.lend();
+  const args = ["run", "-r", "first", "-r", "second", "-w", "0", ...sh('echo "$HASP_RESOURCE"')];
+  assertEquals((await hasp(args, servers)).stdout, "first\nsecond\n");
+  await holdByAnother(servers, "second");
+  assertEquals((await hasp(args, servers)).code, 120);
+  await gone(servers, "first");
+});
+
+Deno.test("hasp run ends with 120 if somebody else holds the lock, and with 0 if that is to be skipped", async () => {
+  await using servers = shared.lend();
+  await holdByAnother(servers, "backup");
+  const args = (...options: string[]) => ["run", "-r", "backup", "-w", "100ms", ...options];
+  const failed = await hasp([...args(), ...sh("echo ran")], servers);
+  assertEquals([failed.code, failed.stdout], [120, ""]);
+  assertMatch(failed.stderr, /^hasp: Cannot acquire lock "backup": someone else holds it; waited/);
+  const skipped = await hasp([...args("--on-held", "skip"), ...sh("echo ran")], servers);
+  assertEquals(skipped, { code: 0, stdout: "", stderr: "" });
+});
+
+Deno.test("hasp run waits for the lock", async () => {
+  await using servers = shared.lend();
+  await holdByAnother(servers, "backup");
+  await using program = startHasp(
+    ["run", "-r", "backup", "-w", "forever", ...sh("echo ran")],
+    servers,
+  );
+  await eventually(async () => {
+    assertEquals(await onAll(servers, "ZCARD", "hasp:queue:backup"), [1, 1, 1]);
+  });
+  await onAll(servers, "DEL", "backup");
+  assertEquals((await program.end(END_WITHIN_MS)).stdout, "ran\n");
+});
+
+Deno.test("hasp run ends with 121 if too few nodes answer", async () => {
+  const urls = ["redis://127.0.0.1:1", "redis://127.0.0.1:2", "redis://127.0.0.1:3"];
+  const { code, stdout, stderr } = await hasp(
+    ["run", "-r", "backup", "-w", "0", ...sh("echo ran")],
+    { urls },
+  );
+  assertEquals([code, stdout], [121, ""]);
+  assertMatch(stderr, /^hasp: Cannot acquire lock "backup": 0 of 3 nodes granted it, 3 failed/);
+});
+
+Deno.test("hasp run ends as shells do if the command is missing or no program, or was killed", async () => {
+  await using servers = shared.lend();
+  const run = (...command: string[]) => hasp(["run", "-r", "backup", "--", ...command], servers);
+  const missing = await run("./no-such-command");
+  assertEquals(missing.code, 127);
+  assertMatch(missing.stderr, /^hasp: .*no-such-command: not found\n$/);
+  const folder = await run("/");
+  assertEquals(folder.code, 126);
+  assertMatch(folder.stderr, /^hasp: .*\/: Permission denied\n$/);
+  assertEquals(await run("sh", "-c", "kill -TERM $$"), { code: 143, stdout: "", stderr: "" });
+  assertEquals((await run("sh", "-c", "kill -KILL $$")).code, 137);
+  await gone(servers, "backup");
+});
+
+Deno.test("hasp run ends with 125 if the command line is wrong, and runs nothing", async () => {
+  await using servers = shared.lend();
+  const cases: [args: string[], problem: string][] = [
+    [["-r", "backup"], "missing required argument 'command'"],
+    [sh("echo ran"), "required option '-r, --resource <name>' not specified"],
+    [["-r", "", ...sh("echo ran")], "Cannot acquire lock as 'resource'"],
+    [["-r", "hasp:backup", ...sh("echo ran")], "Cannot acquire lock as"],
+    [["-r", "backup", "--ttl", "30", ...sh("echo ran")], "its unit is missing, such as '30s'"],
+    [["-r", "backup", "--ttl", "999ms", ...sh("echo ran")], "it must be at least 1s"],
+    [["-r", "backup", "--ttl", "2d", ...sh("echo ran")], "Cannot create lock client as 'ttlMs'"],
+    [["-r", "backup", "--grace", "16s", ...sh("echo ran")], "it must be at most half of the TTL"],
+    [["-r", "backup", "--on-held", "wait", ...sh("echo ran")], "Allowed choices are fail, skip."],
+    [["-r", "backup", "--nonsense", ...sh("echo ran")], "unknown option '--nonsense'"],
+    [["-r", "backup", "--", "--version"], "its name begins with '-'"],
+    [["-r", "backup", "--nodes-file", "/no/such", ...sh("echo ran")], "from /no/such: ENOENT"],
+  ];
+  for (const [args, problem] of cases) {
+    const { code, stdout, stderr } = await hasp(["run", ...args], servers);
+    assertEquals([code, stdout], [125, ""], args.join(" "));
+    assert(stderr.startsWith("hasp: ") && stderr.includes(problem), stderr);
+  }
+});
+
+Deno.test("hasp run leaves the options of the command to the command, with and without --", async () => {
+  await using servers = shared.lend();
+  for (const separator of [[], ["--"]]) {
+    const args = ["run", "-r", "backup", ...separator, "echo", "--help", "-r", "--", "x"];
+    assertEquals((await hasp(args, servers)).stdout, "--help -r -- x\n");
+  }
+});

@@ -1,0 +1,40 @@
+import { assertEquals } from "@std/assert";
+import { colourReport } from "../../../src/cli/check_command.ts";
+import { paintColours, paintNothing } from "../../../src/cli/terminal.ts";
+import { formatHealthReport, type HealthReport } from "../../../mod.ts";
+
+const REPORT: HealthReport = {
+  ok: false,
+  quorum: 2,
+  nodes: [{ name: "redis://a:1", reachable: false, error: "error FAKE: down" }],
+  findings: [
+    { code: "NO_QUORUM", severity: "error", nodes: [], message: "Too few.", advice: "Add some." },
+    { code: "NODES_FEW", severity: "warning", nodes: [], message: "Few.", advice: "Add." },
+    { code: "INFO_REFUSED", severity: "info", nodes: [], message: "No INFO.", advice: "Allow." },
+  ],
+};
+
+Deno.test("colourReport() changes nothing but colours", () => {
+  const text = formatHealthReport(REPORT);
+  const coloured = colourReport(text, paintColours).join("\n");
+  assertEquals(colourReport(text, paintNothing).join("\n"), text);
+  // deno-lint-ignore no-control-regex
+  assertEquals(coloured.replaceAll(/\x1b\[\d+m/gu, ""), text);
+});
+
+Deno.test("colourReport() puts the headings and the severities into colours, and no server's text", () => {
+  const painted = colourReport(formatHealthReport(REPORT), (style, text) => `<${style} ${text}>`);
+  assertEquals(painted.filter((line) => line.startsWith("<")), [
+    "<bold 0 of 1 nodes answered>, 2 are a quorum",
+    painted[2],
+    "<red error NO_QUORUM:> Too few.",
+    "<yellow warning NODES_FEW:> Few.",
+    "<blue info INFO_REFUSED:> No INFO.",
+  ]);
+  assertEquals(painted[2].startsWith("<dim node "), true);
+  const ok = { ...REPORT, findings: [] };
+  assertEquals(
+    colourReport(formatHealthReport(ok), (style, text) => `<${style} ${text}>`).at(-1),
+    "<green no problems found>",
+  );
+});
