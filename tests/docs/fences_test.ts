@@ -31,9 +31,10 @@ const WAYS: Record<string, readonly string[]> = {
   js: ["node", "bun"],
   JavaScript: ["commonjs", "jest"],
   lua: ["guarded-write"],
-  sh: ["install", "tasks", "redis", "runner"],
-  text: ["demo", "addresses", "acl", "report", "areas"],
+  sh: ["install", "tasks", "redis", "runner", "hasp", "cli-install"],
+  text: ["demo", "addresses", "acl", "report", "areas", "crontab", "inspect"],
   conf: ["redis"],
+  ini: ["systemd"],
 };
 
 Deno.test("docs: every fence says how it is tested", () => {

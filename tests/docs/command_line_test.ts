@@ -1,0 +1,150 @@
+/** The page on the command line: its commands run, and its tables and its program agree. */
+
+import { assert, assertEquals, assertGreater } from "@std/assert";
+import * as codes from "../../src/cli/exit_codes.ts";
+import { createProgram } from "../../src/cli/program.ts";
+import { DENO_PERMISSIONS, SOURCE_EDITION } from "../support/command_line.ts";
+import { plainCommand } from "../support/plain_command.ts";
+import { startServers } from "../support/servers.ts";
+import { FENCES, PAGES, ROOT, tablesOf } from "./pages.ts";
+
+const PAGE = "docs/command-line.md";
+const RUN_WITHIN_MS = 60_000;
+
+const config = JSON.parse(await Deno.readTextFile(new URL("deno.json", ROOT)));
+const program = createProgram(() => {});
+
+function codesMarked(mark: string): string[] {
+  const fences = FENCES.filter(({ marks }) => marks.includes(mark));
+  assertGreater(fences.length, 0, mark);
+  return fences.map(({ code }) => code);
+}
+
+/** The rows of the page's table with this first column. */
+function rowsOf(column: string): readonly (readonly string[])[] {
+  const [{ rows }] = tablesOf(column).filter(({ page }) => page === PAGE);
+  return rows;
+}
+
+function unquoted(cell: string): string {
+  return cell.replaceAll("`", "");
+}
+
+Deno.test("docs: the command line is installed from this package, with the permissions that it needs", () => {
+  const lines = codesMarked("cli-install").join("").trim().split("\n");
+  assertEquals(lines.length, 4);
+  for (const line of lines) assert(line.includes(config.name), line);
+  for (const line of lines.filter((it) => it.startsWith("deno "))) {
+    assertEquals(line.match(/--allow-\w+/gu), DENO_PERMISSIONS);
+    assert(line.includes(`jsr:${config.name}/cli`) && "./cli" in config.exports, line);
+  }
+});
+
+Deno.test("docs: the commands of the command line do what they are shown for", async () => {
+  await using place = await makePlace();
+  for (const code of codesMarked("hasp")) await place.run(code, { HASP_NODES: place.nodes });
+  assertEquals((await Deno.readTextFile(`${place.folder}/ran`)).trim().split("\n"), [
+    "./backup.sh nightly-backup",
+    "./close_month.sh invoices ledger",
+    "./import.sh import",
+  ]);
+});
+
+Deno.test("docs: the lines for cron and systemd run, with the nodes from a file and a credential", async () => {
+  await using place = await makePlace();
+  const nodes = `${place.folder}/hasp-nodes`;
+  await Deno.writeTextFile(nodes, place.nodes.replaceAll(" ", "\n"));
+  const [crontab] = codesMarked("crontab");
+  const [, variable] = /^(\w+)=\/etc\/hasp\/nodes$/mu.exec(crontab)!;
+  const [, job] = /^0 3 \* \* \* {2}(.*)$/mu.exec(crontab)!;
+  await place.run(job, { [variable]: nodes });
+  const [unit] = codesMarked("systemd");
+  const [, credential] = /^LoadCredential=([\w-]+):/mu.exec(unit)!;
+  assertEquals(nodes, `${place.folder}/${credential}`);
+  const [, start] = /^ExecStart=(.*)$/mu.exec(unit)!;
+  await place.run(start, { CREDENTIALS_DIRECTORY: place.folder });
+  assertEquals(
+    (await Deno.readTextFile(`${place.folder}/ran`)).trim(),
+    "./backup.sh nightly-backup\n./backup.sh nightly-backup",
+  );
+});
+
+Deno.test("docs: the table that is shown has the columns that hasp inspect prints", async () => {
+  await using place = await makePlace();
+  const printed = await place.run("hasp inspect nightly-backup", { HASP_NODES: place.nodes });
+  const [shown] = codesMarked("inspect");
+  const wordsOf = (line: string) => line.trim().split(/ {2,}/u);
+  const [headings, , free] = shown.split("\n");
+  assertEquals(printed.trim().split("\n").map(wordsOf), [headings, free].map(wordsOf));
+});
+
+Deno.test("docs: the table of commands names every command", () => {
+  const names = rowsOf("command").map(([name]) => unquoted(name).replace("hasp ", ""));
+  assertEquals(names, [...program.commands.map((command) => command.name()), "help"]);
+});
+
+Deno.test("docs: the table of flags names every flag of hasp run, with its default", () => {
+  const run = program.commands.find((command) => command.name() === "run")!;
+  const own = run.options.filter(({ helpGroupHeading }) => helpGroupHeading !== "Nodes:");
+  assertEquals(
+    rowsOf("flag").map(([flag]) => unquoted(flag)),
+    own.map(({ flags }) => flags),
+  );
+  for (const [index, [flag, standard]] of rowsOf("flag").entries()) {
+    const { description, defaultValueDescription, defaultValue, negate } = own[index];
+    const [, described] = /\(default: (.*)\)$/u.exec(description) ?? [];
+    const shown = negate ? "–" : described ?? defaultValueDescription ?? defaultValue ?? "–";
+    assertEquals(standard === "off" ? "–" : standard, String(shown), flag);
+  }
+});
+
+Deno.test("docs: the options of the nodes are all named", () => {
+  const { text } = PAGES.find(({ path }) => path === PAGE)!;
+  const [check] = program.commands.filter((command) => command.name() === "check");
+  const shared = check.options.filter(({ helpGroupHeading }) => helpGroupHeading === "Nodes:");
+  assertGreater(shared.length, 5);
+  for (const { long, envVar } of shared) {
+    assert(text.includes(`\`${long}`), long ?? "");
+    if (envVar) assert(text.includes(envVar), envVar);
+  }
+});
+
+Deno.test("docs: the table of exit codes has every code", () => {
+  const { UsageError: _, exitCodeOf: _of, messageOf: _text, SIGNAL_BASE, ...numbers } = codes;
+  assertEquals(
+    rowsOf("exit code").map(([code]) => code),
+    [...Object.values(numbers).sort((a, b) => a - b).map(String), `${SIGNAL_BASE} + n`],
+  );
+});
+
+/** A folder with the scripts of the page, which note that they ran, `hasp` on the path, and three nodes. */
+async function makePlace() {
+  const servers = await startServers(3);
+  const folder = await Deno.makeTempDir({ prefix: "hasp-" });
+  const write = async (name: string, text: string) => {
+    await Deno.writeTextFile(`${folder}/${name}`, `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+  };
+  for (const name of ["backup.sh", "close_month.sh", "import.sh"]) {
+    await write(name, `echo "$0" $HASP_RESOURCE >>ran`);
+  }
+  await write("hasp", `exec ${SOURCE_EDITION.map((word) => `'${word}'`).join(" ")} "$@"`);
+  return {
+    folder,
+    nodes: servers.urls.join(" "),
+    /** Runs lines of shell, and returns what they print. */
+    async run(code: string, env: Record<string, string>): Promise<string> {
+      const { success, stdout, stderr } = await plainCommand("sh", {
+        args: ["-e", "-c", code],
+        cwd: folder,
+        env: { PATH: `${folder}:${Deno.env.get("PATH")}`, ...env },
+        signal: AbortSignal.timeout(RUN_WITHIN_MS),
+      }).output();
+      assert(success, new TextDecoder().decode(stderr));
+      return new TextDecoder().decode(stdout);
+    },
+    async [Symbol.asyncDispose]() {
+      await servers[Symbol.asyncDispose]();
+      await Deno.remove(folder, { recursive: true });
+    },
+  };
+}
