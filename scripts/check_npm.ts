@@ -21,7 +21,7 @@ import { formatReport, type TestResult } from "./suite/report.ts";
 const ALLOWED_FILES = [
   /^(package\.json|README\.md|LICENSE)$/,
   /^esm\/mod\.js$/,
-  /^esm\/src\/(redis|testing)\/mod\.js$/,
+  /^esm\/src\/(nodes|redis|testing)\/mod\.js$/,
   /^esm\/src\/transport\/(default_npm|node|node_listener|workers)\.js$/,
   /^esm\/src\/shared-\w+\.js$/,
   /^esm\/([a-z_]+\/)*[a-z_]+\.d\.ts$/,
@@ -29,9 +29,9 @@ const ALLOWED_FILES = [
 ];
 
 /** The most that the library may weigh, the command line and the declarations, in bytes; what people read is beside that. */
-const CODE_BYTES_MAX = 325_000; // the goal is 250 kB
+const CODE_BYTES_MAX = 400_000; // a third of it are the servers in memory and the suite for nodes
 const PROGRAM_BYTES_MAX = 200_000;
-const DECLARATION_BYTES_MAX = 147_000; // the goal is 110 kB
+const DECLARATION_BYTES_MAX = 150_000;
 
 /** Where the runtimes' own names may stand: in the transports, and in the command line, which is a program for Node. */
 const TRANSPORTS = /^src\/(transport|cli)\//;
@@ -43,12 +43,12 @@ const RUNTIME_NAMES = /\bDeno\.(?!customInspect\b)|["']Deno["']|["'](?:node|clou
 const LOADING = `
 import { createRequire } from "node:module";
 const require = createRequire(import.meta.url);
-const [main, redis, testing] = await Promise.all(
-  ["", "/redis", "/testing"].map((path) => import("@hasp/redlock" + path)),
+const [main, redis, testing, nodes] = await Promise.all(
+  ["", "/redis", "/testing", "/nodes"].map((path) => import("@hasp/redlock" + path)),
 );
 if (process.features.require_module) {
   if (require("@hasp/redlock").createRedlock !== main.createRedlock) throw new Error("two copies");
-  for (const path of ["/redis", "/testing"]) require("@hasp/redlock" + path);
+  for (const path of ["/redis", "/testing", "/nodes"]) require("@hasp/redlock" + path);
 }
 require("@hasp/redlock/package.json");
 const server = new testing.MemoryRedis();
@@ -57,6 +57,12 @@ const lock = await redlock.acquire("resource");
 if (!(await lock.release())) throw new Error("not released");
 await lock[Symbol.asyncDispose]();
 await redlock.close();
+const client = await redis.connect("redis://a", { connect: server.connect });
+const node = nodes.commandNode({ name: "a", send: (args) => client.send(args) });
+const other = new main.Redlock([node]);
+await other.using("resource", () => {});
+await other.close();
+await client.close();
 console.log(process.version, process.features.require_module ? "import and require" : "import", redis.connect.name);
 `;
 

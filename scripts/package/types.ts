@@ -10,9 +10,10 @@ import { findTools, succeed } from "./tools.ts";
 
 /** Uses every entry point, and what needs the newest declarations of a standard library. */
 const PROGRAM = `
-import { createRedlock, LockHeldError, type Lock, type RedlockEvent, type Vote } from "@hasp/redlock";
+import { createRedlock, LockHeldError, type Lock, Redlock, type RedlockEvent, type Vote } from "@hasp/redlock";
+import { commandNode } from "@hasp/redlock/nodes";
 import { connect, type Connect, type Reply } from "@hasp/redlock/redis";
-import { MemoryRedis } from "@hasp/redlock/testing";
+import { MemoryRedis, testLockNode } from "@hasp/redlock/testing";
 
 export async function main(addresses: readonly (string | URL)[], signal: AbortSignal): Promise<void> {
   const server = new MemoryRedis();
@@ -27,6 +28,9 @@ export async function main(addresses: readonly (string | URL)[], signal: AbortSi
   const votes: readonly Vote[] = lock.votes;
   await using client = await connect("redis://localhost");
   const reply: Reply = await client.send(["GET", "a", 1, new Uint8Array(1)]);
+  const node = commandNode({ name: "a", send: (args, signal) => client.send(args, { signal }) });
+  await new Redlock([node]).close();
+  testLockNode(() => ({ node }), { test: (_name, run) => void run() });
   const error: unknown = [result, votes, reply];
   if (error instanceof LockHeldError) throw new TypeError(error.code);
 }

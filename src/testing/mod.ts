@@ -28,6 +28,23 @@ export {
 export type { MemorySession, MemorySessionOptions } from "./server/memory_session.ts";
 export { startNodes, type TestNodes } from "./start_nodes.ts";
 export type { TestNode } from "./test_node.ts";
+export type { NodeToTest } from "./lock_node/bench.ts";
+export {
+  type LockNodeCase,
+  type LockNodePart,
+  testLockNode,
+  type TestLockNodeOptions,
+} from "./test_lock_node.ts";
+export type { KeyState, LockNode, LockRequest } from "../quorum/lock_node.ts";
+export type { NodeDiagnosis, TriedCommand } from "../quorum/node_diagnosis.ts";
+export type {
+  QueueNotice,
+  QueuePosition,
+  QueuePriority,
+  QueueTicket,
+  ReleaseListener,
+  TimeReading,
+} from "../quorum/queue_ticket.ts";
 export type {
   /** Opens a transport to a server: a connection of your own behind the client. */
   Connect,

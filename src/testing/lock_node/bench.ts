@@ -1,0 +1,186 @@
+/**
+ * One node on the bench: asks it, and waits for what it answers.
+ *
+ * @module
+ */
+import { toError } from "../../errors.ts";
+import type { KeyState, LockNode } from "../../quorum/lock_node.ts";
+import { systemClock } from "../../time/clock.ts";
+import { systemRandom } from "../../time/random.ts";
+import { type TestAnswer, TestRequest, type TestRequestOptions } from "./test_request.ts";
+
+/** How long a node may take to answer, to recover, or to close, in milliseconds. */
+const WITHIN_MS = 15_000;
+/** The pause between two looks at a condition, in milliseconds. */
+const POLL_MS = 10;
+/** The index that nodes are asked with: any but the first. */
+export const NODE_INDEX = 3;
+/** A TTL that outlives every case, in milliseconds. */
+export const LONG_MS = 120_000;
+
+/** A node to test, and what stands behind it. */
+export interface NodeToTest {
+  /** The node. It is closed at the end of a case. */
+  readonly node: LockNode;
+  /** Makes the store stop answering; what is sent to it may be executed later. */
+  hang?(): unknown;
+  /** Ends {@linkcode hang}. */
+  resume?(): unknown;
+  /** Closes whatever was opened for the node, after the node itself. */
+  close?(): unknown;
+}
+
+/** What one request asks for; the rest is made up. */
+export type Wish = Partial<TestRequestOptions>;
+
+/** A method of a node that answers a request. */
+type Method = "acquire" | "extend" | "release" | "raiseCounters";
+
+/** See the module. */
+export class Bench {
+  /** The node. */
+  readonly node: LockNode;
+  readonly #tested: NodeToTest;
+  readonly #requests: TestRequest[] = [];
+  #closed = false;
+
+  constructor(tested: NodeToTest) {
+    this.node = tested.node;
+    this.#tested = tested;
+  }
+
+  /** A key that nobody has used. */
+  key(): string {
+    return `test:${systemRandom.value()}`;
+  }
+
+  /** A value that nobody has used. */
+  value(): string {
+    return systemRandom.value();
+  }
+
+  /** Asks the node, and returns the request, which has perhaps not been answered yet. */
+  ask(method: Method, wish: Wish): TestRequest {
+    const { keys = [this.key()], value = this.value(), ttlMs = LONG_MS, counterFloor, ticket } =
+      wish;
+    const request = new TestRequest(NODE_INDEX, { keys, value, ttlMs, counterFloor, ticket });
+    this.#requests.push(request);
+    const ask = this.node[method];
+    check(ask !== undefined, `it has no ${method}()`);
+    ask.call(this.node, request, NODE_INDEX);
+    return request;
+  }
+
+  /** Asks the node, and returns its answer. */
+  answer(method: Method, wish: Wish): Promise<TestAnswer> {
+    return this.answerTo(this.ask(method, wish));
+  }
+
+  /** Returns the answer to a request. */
+  answerTo(request: TestRequest): Promise<TestAnswer> {
+    return within(request.answer, "it did not answer a request");
+  }
+
+  /** Asks the node, and checks how it answers. */
+  async expect(outcome: TestAnswer["outcome"], method: Method, wish: Wish): Promise<TestAnswer> {
+    const answer = await this.answer(method, wish);
+    checkOutcome(method, answer, outcome);
+    return answer;
+  }
+
+  /** Returns what the node has under a key. */
+  inspect(key: string): Promise<KeyState | undefined> {
+    return within(this.node.inspect(key), "inspect() did not settle");
+  }
+
+  /** Checks what a key holds; `undefined` if nothing. */
+  async expectValue(key: string, value: string | undefined): Promise<void> {
+    const found = (await this.inspect(key))?.value;
+    check(
+      found === value,
+      value === undefined ? "it has a key that it should not have" : "it does not have the key",
+    );
+  }
+
+  /** Repeats a check until it passes. */
+  async eventually(what: string, isTrue: () => Promise<boolean>): Promise<void> {
+    const untilMs = systemClock.monotonicMs() + WITHIN_MS;
+    while (!await isTrue().catch(() => false)) {
+      check(systemClock.monotonicMs() < untilMs, what);
+      await pauseMs(POLL_MS);
+    }
+  }
+
+  /** Waits until the node grants again. */
+  recovered(): Promise<void> {
+    return this.eventually("it does not recover", async () => {
+      return (await this.answer("acquire", {})).outcome === "granted";
+    });
+  }
+
+  /** Makes the store hang. */
+  async hang(): Promise<void> {
+    const { hang, resume } = this.#tested;
+    check(hang && resume, "the factory returned no hang() and resume()");
+    await hang.call(this.#tested);
+  }
+
+  /** Ends that. */
+  async resume(): Promise<void> {
+    await this.#tested.resume!();
+  }
+
+  /** Closes the node. */
+  async closeNode(): Promise<void> {
+    this.#closed = true;
+    await within(Promise.resolve(this.node.close?.()), "close() did not settle");
+  }
+
+  /** Closes everything, and checks that nothing was answered twice. */
+  async end(): Promise<void> {
+    try {
+      if (!this.#closed) await this.closeNode();
+    } finally {
+      await this.#tested.close?.();
+    }
+    for (const { complaint } of this.#requests) check(complaint === undefined, complaint!);
+  }
+}
+
+/** Throws if a condition is not met. */
+export function check(condition: unknown, what: string): asserts condition {
+  if (!condition) throw new Error(`The node breaks its contract: ${what}`);
+}
+
+/** Throws if the node gave another answer. */
+export function checkOutcome(
+  what: string,
+  { outcome, error }: TestAnswer,
+  expected: TestAnswer["outcome"],
+): void {
+  const why = error ? `: ${toError(error).message}` : "";
+  check(outcome === expected, `its answer to ${what}() was '${outcome}', not '${expected}'${why}`);
+}
+
+/** Waits. */
+export function pauseMs(delayMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    systemClock.keepAlive(systemClock.setTimer(resolve, delayMs), true);
+  });
+}
+
+/** Waits for a promise in bounded time. */
+export async function within<T>(promise: Promise<T>, what: string): Promise<T> {
+  let timer: unknown;
+  const late = new Promise<never>((_, reject) => {
+    timer = systemClock.setTimer(() => {
+      reject(new Error(`The node breaks its contract: ${what} within ${WITHIN_MS} ms`));
+    }, WITHIN_MS);
+    systemClock.keepAlive(timer, true);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    systemClock.clearTimer(timer);
+  }
+}

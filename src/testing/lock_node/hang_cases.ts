@@ -1,0 +1,79 @@
+/**
+ * What a node must do while its store does not answer, and afterwards.
+ *
+ * @module
+ */
+import type { Case } from "./basic_cases.ts";
+import { type Bench, check, pauseMs } from "./bench.ts";
+
+/** A hang that ends before anybody gives up, in milliseconds. */
+const SHORT_HANG_MS = 100;
+/** A hang after which most clients have given up, in milliseconds. */
+const LONG_HANG_MS = 3_000;
+/** How many attempts are under way during a hang. */
+const ATTEMPTS = 5;
+
+/** All cases of this file. */
+export const HANG_CASES: readonly Case[] = [
+  ["a request during a short hang is answered once, and truly", async (bench) => {
+    const [key, value] = [bench.key(), bench.value()];
+    await bench.expect("granted", "acquire", {}); // connected
+    await bench.hang();
+    const request = bench.ask("acquire", { keys: [key], value });
+    await pauseMs(SHORT_HANG_MS);
+    await bench.resume();
+    const { outcome } = await bench.answerTo(request);
+    check(outcome !== "denied", "it denied a key that nobody held");
+    if (outcome === "granted") await bench.expectValue(key, value);
+  }],
+  ["a short hang leaves nothing of what was undone", (bench) => undoneBy(bench, SHORT_HANG_MS)],
+  ["a long hang leaves nothing of what was undone", (bench) => undoneBy(bench, LONG_HANG_MS)],
+  ["a release during a hang takes effect after it", async (bench) => {
+    const lock = { keys: [bench.key()], value: bench.value() };
+    const request = bench.ask("acquire", lock);
+    await bench.answerTo(request);
+    await bench.hang();
+    const release = bench.ask("release", lock);
+    release.maybeSet = request.maybeSet;
+    await pauseMs(LONG_HANG_MS);
+    await bench.resume();
+    await bench.answerTo(release);
+    await bench.eventually("a release was lost in a hang", async () => {
+      return await bench.inspect(lock.keys[0]) === undefined;
+    });
+  }],
+  ["close() settles during a hang", async (bench) => {
+    await bench.expect("granted", "acquire", {});
+    await bench.hang();
+    bench.ask("acquire", {});
+    try {
+      await bench.closeNode();
+    } finally {
+      await bench.resume();
+    }
+  }],
+];
+
+/** Attempts are made and undone while the store hangs. */
+async function undoneBy(bench: Bench, hangMs: number): Promise<void> {
+  await bench.expect("granted", "acquire", {});
+  await bench.hang();
+  const keys = Array.from({ length: ATTEMPTS }, () => bench.key());
+  const requests = keys.flatMap((key) => {
+    const value = bench.value();
+    const attempt = bench.ask("acquire", { keys: [key], value });
+    attempt.wanted = false;
+    const undo = bench.ask("release", { keys: [key], value });
+    undo.maybeSet = attempt.maybeSet;
+    return [attempt, undo];
+  });
+  await pauseMs(hangMs);
+  await bench.resume();
+  for (const request of requests) await bench.answerTo(request);
+  await bench.recovered();
+  for (const key of keys) {
+    await bench.eventually("a key exists whose acquisition was undone", async () => {
+      return await bench.inspect(key) === undefined;
+    });
+  }
+}

@@ -1,0 +1,140 @@
+/**
+ * What a node with notifications must do: keep a queue for each key, and notify the first in it.
+ *
+ * @module
+ */
+import type { QueueNotice, QueueTicket, ReleaseListener } from "../../quorum/queue_ticket.ts";
+import { systemClock } from "../../time/clock.ts";
+import { systemRandom } from "../../time/random.ts";
+import type { Case } from "./basic_cases.ts";
+import { type Bench, check, NODE_INDEX, within } from "./bench.ts";
+
+/** All cases of this file. */
+export const QUEUE_CASES: readonly Case[] = [
+  ["a ticket that is denied is put in the queue", async (bench) => {
+    const { keys, first, second } = await heldWithTickets(bench);
+    const { position } = await bench.expect("enqueued", "acquire", { keys, ticket: first });
+    check(position!.ahead === 0 && position!.length === 1, "the first ticket is not the first");
+    check(position!.remainingMs > 0, "it reports no time for which the key is held");
+    const behind = await bench.expect("enqueued", "acquire", { keys, ticket: second });
+    check(behind.position!.ahead === 1, "the second ticket is not behind the first");
+    const again = await bench.expect("enqueued", "acquire", { keys, ticket: first });
+    check(again.position!.ahead === 0, "a ticket lost its place because it asked again");
+    check(again.position!.length === 2, "a ticket that asked again is in the queue twice");
+  }],
+  ["a release notifies the first ticket in the queue", async (bench) => {
+    const { keys, value, first, second, listener } = await heldWithTickets(bench);
+    await bench.expect("enqueued", "acquire", { keys, ticket: second });
+    await bench.expect("enqueued", "acquire", { keys, ticket: first });
+    await bench.expect("granted", "release", { keys, value });
+    await listener.heard(first, "first");
+  }],
+  ["a free key is for the first ticket in the queue", async (bench) => {
+    const { keys, value, first, second } = await heldWithTickets(bench);
+    await bench.expect("enqueued", "acquire", { keys, ticket: first });
+    await bench.expect("enqueued", "acquire", { keys, ticket: second });
+    await bench.expect("granted", "release", { keys, value });
+    const { position } = await bench.expect("enqueued", "acquire", { keys, ticket: second });
+    check(position!.ahead === 1, "the second ticket is not behind the first");
+    const taken = { keys, value: bench.value(), ticket: first };
+    await bench.expect("granted", "acquire", taken);
+    const behind = await bench.expect("enqueued", "acquire", { keys, ticket: second });
+    check(behind.position!.ahead === 0, "a ticket that got the key is still in the queue");
+  }],
+  ["a ticket that is overdue takes a free key", async (bench) => {
+    const { keys, value, first, second } = await heldWithTickets(bench);
+    await bench.expect("enqueued", "acquire", { keys, ticket: first });
+    await bench.expect("enqueued", "acquire", { keys, ticket: second });
+    await bench.expect("granted", "release", { keys, value });
+    const overdue: QueueTicket = { ...second, priority: "overdue" };
+    await bench.expect("granted", "acquire", { keys, ticket: overdue });
+  }],
+  ["leaveQueue() takes a ticket out of the queue", async (bench) => {
+    const { keys, value, first, second, listener } = await heldWithTickets(bench);
+    await bench.expect("enqueued", "acquire", { keys, ticket: first });
+    await bench.expect("enqueued", "acquire", { keys, ticket: second });
+    check(bench.node.leaveQueue, "it has subscribe() and no leaveQueue()");
+    bench.node.leaveQueue(keys, first.ticketId);
+    await bench.expect("granted", "release", { keys, value });
+    await listener.heard(second, "first");
+  }],
+  ["leaveQueue() of a notified ticket notifies the next one", async (bench) => {
+    const { keys, value, first, second, listener } = await heldWithTickets(bench);
+    await bench.expect("enqueued", "acquire", { keys, ticket: first });
+    await bench.expect("enqueued", "acquire", { keys, ticket: second });
+    await bench.expect("granted", "release", { keys, value });
+    await listener.heard(first, "first");
+    bench.node.leaveQueue!(keys, first.ticketId);
+    await listener.heard(second, "first");
+  }],
+  ["unsubscribe() ends the notifications", async (bench) => {
+    const { keys, value, first, listener } = await heldWithTickets(bench);
+    await bench.expect("enqueued", "acquire", { keys, ticket: first });
+    check(bench.node.unsubscribe, "it has subscribe() and no unsubscribe()");
+    bench.node.unsubscribe();
+    await bench.expect("granted", "release", { keys, value });
+    await bench.expect("granted", "acquire", {});
+    check(listener.notices.length === 0, "it notified a client that had unsubscribed");
+  }],
+];
+
+/** A key that is held, a client that is subscribed, and two tickets of it in their order. */
+async function heldWithTickets(bench: Bench) {
+  const listener = new TestListener();
+  check(bench.node.subscribe, "it has no subscribe()");
+  bench.node.subscribe(listener, NODE_INDEX);
+  await within(listener.subscribed, "it did not call onSubscribed()");
+  const [keys, value] = [[bench.key()], bench.value()];
+  await bench.expect("granted", "acquire", { keys, value });
+  const score = Math.floor(systemClock.wallMs() * 1_000);
+  const ticket = (number: number): QueueTicket => ({
+    ticketId: `${listener.id}:${number}`,
+    priority: "in-order",
+    score: score + number * 1_000,
+    onEnqueued() {},
+  });
+  return { keys, value, listener, first: ticket(1), second: ticket(2) };
+}
+
+/** A client's listener, which records what it is notified of. */
+class TestListener implements ReleaseListener {
+  readonly id = systemRandom.value();
+  readonly notices: string[] = [];
+  readonly subscribed: Promise<void>;
+  #onSubscribed!: () => void;
+  #onRefused!: (error: Error) => void;
+  #onNotice = () => {};
+
+  constructor() {
+    this.subscribed = new Promise((resolve, reject) => {
+      this.#onSubscribed = resolve;
+      this.#onRefused = reject;
+    });
+  }
+
+  onSubscribed(): void {
+    this.#onSubscribed();
+  }
+
+  onUnsubscribed(): void {}
+
+  onUnsupported(_nodeIndex: number, error: Error): void {
+    this.#onRefused(error);
+  }
+
+  onReleased(_nodeIndex: number, ticketId: string, notice: QueueNotice): void {
+    this.notices.push(`${notice} ${ticketId}`);
+    this.#onNotice();
+  }
+
+  /** Waits for a notice. */
+  heard({ ticketId }: QueueTicket, notice: QueueNotice): Promise<void> {
+    const heard = new Promise<void>((resolve) => {
+      this.#onNotice = () => {
+        if (this.notices.includes(`${notice} ${ticketId}`)) resolve();
+      };
+      this.#onNotice();
+    });
+    return within(heard, "it did not notify a ticket");
+  }
+}

@@ -1,0 +1,120 @@
+/**
+ * A suite of tests for nodes of your own.
+ *
+ * @module
+ */
+import { BASIC_CASES, type Case } from "./lock_node/basic_cases.ts";
+import { Bench, type NodeToTest } from "./lock_node/bench.ts";
+import { FENCING_CASES } from "./lock_node/fencing_cases.ts";
+import { HANG_CASES } from "./lock_node/hang_cases.ts";
+import { QUEUE_CASES } from "./lock_node/queue_cases.ts";
+import { checkOptions, checkType } from "../validate.ts";
+
+/**
+ * A part of the suite that a node may do without: `fencing` needs `raiseCounters`, `queue` needs `subscribe`,
+ * `unsubscribe` and `leaveQueue`, and `hang` needs a store that can be made to hang.
+ */
+export type LockNodePart = "fencing" | "queue" | "hang";
+
+/** The parts, with their cases. */
+const PARTS: Readonly<Record<LockNodePart, readonly Case[]>> = {
+  fencing: FENCING_CASES,
+  queue: QUEUE_CASES,
+  hang: HANG_CASES,
+};
+
+/** Options of {@linkcode testLockNode}. */
+export interface TestLockNodeOptions {
+  /**
+   * Registers a test: `Deno.test`, `test` of `node:test`, of vitest or of Bun.
+   *
+   * @default {the cases are only returned}
+   */
+  test?: (name: string, run: () => Promise<void>) => unknown;
+  /**
+   * The parts that the node does not support, and which are left out.
+   *
+   * @default {[]}
+   */
+  without?: readonly LockNodePart[];
+}
+
+/** One case of the suite. */
+export interface LockNodeCase {
+  /** What the node must do. */
+  readonly name: string;
+  /** Makes a node and tests it. Rejects if the node breaks its contract. */
+  run(): Promise<void>;
+}
+
+/**
+ * Tests a `LockNode` of your own: that keys are set and deleted only as they may be, that requests take effect in their
+ * order, that each is answered once, that what is undone leaves nothing, also if the store hangs meanwhile; and counters
+ * and queues. The cases take about twenty seconds one after another, and use keys that begin with `test:`.
+ *
+ * @example A node on a store of your own
+ * ```ts
+ * import { type LockNode } from "@hasp/redlock";
+ * import { commandNode } from "@hasp/redlock/nodes";
+ * import { connect } from "@hasp/redlock/redis";
+ * import { startNodes, testLockNode } from "@hasp/redlock/testing";
+ *
+ * const cases = testLockNode(async () => {
+ *   const servers = await startNodes(1);
+ *   const client = await connect(servers.addresses[0]);
+ *   const node: LockNode = commandNode({ name: "a", send: (args) => client.send(args) });
+ *   return {
+ *     node,
+ *     close: async () => {
+ *       await client.close();
+ *       await servers.close();
+ *     },
+ *   };
+ * }, { without: ["queue", "hang"] }); // with { test: Deno.test } they are registered
+ * for (const { run } of cases) await run();
+ * ```
+ *
+ * @param factory Makes a node for one case, and says how its store is made to hang.
+ * @param options How to register the cases, and which parts to leave out.
+ * @returns The cases, in their order.
+ * @throws {TypeError} If `factory` is not a function, or an option is unknown or of the wrong type.
+ */
+export function testLockNode(
+  factory: () => NodeToTest | Promise<NodeToTest>,
+  options: TestLockNodeOptions = {},
+): LockNodeCase[] {
+  const attempt = "test node";
+  if (typeof factory !== "function") {
+    throw new TypeError(`Cannot ${attempt} as 'factory' must be a function`);
+  }
+  checkOptions(attempt, options, ["test", "without"]);
+  const { test, without = [] } = options;
+  checkType(attempt, "test", test, "function");
+  const parts = Object.keys(PARTS) as LockNodePart[];
+  const unknown = without.find((part) => !parts.includes(part));
+  if (unknown !== undefined) {
+    throw new TypeError(
+      `Cannot ${attempt} as '${unknown}' in 'without' must be one of ${parts.join(", ")}`,
+    );
+  }
+  const cases = [
+    ...BASIC_CASES,
+    ...parts.filter((part) => !without.includes(part)).flatMap((part) => PARTS[part]),
+  ].map(([name, run]) => ({ name, run: () => runOnBench(factory, run) }));
+  if (test) { for (const { name, run } of cases) test(name, run); }
+  return cases;
+}
+
+async function runOnBench(
+  factory: () => NodeToTest | Promise<NodeToTest>,
+  run: (bench: Bench) => Promise<void>,
+): Promise<void> {
+  const bench = new Bench(await factory());
+  try {
+    await run(bench);
+  } catch (error) {
+    await bench.end().catch(() => {}); // the first failure is the one to show
+    throw error;
+  }
+  await bench.end();
+}

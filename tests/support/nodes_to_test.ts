@@ -1,0 +1,103 @@
+/**
+ * Nodes for the suite of `testLockNode`, each with a store of its own that can be made to hang.
+ *
+ * @module
+ */
+import { commandNode, type CommandNodeOptions } from "../../src/nodes/mod.ts";
+import { parseAddress } from "../../src/redis/address.ts";
+import { connect, type RedisClient } from "../../src/redis/mod.ts";
+import { resolveClientOptions } from "../../src/redis/client_options.ts";
+import { RedisNode } from "../../src/redis_node/redis_node.ts";
+import { redisServer } from "../../src/redis_node/redis_server.ts";
+import { type NodeToTest, startNodes } from "../../src/testing/mod.ts";
+import { TimerWheel } from "../../src/time/timer_wheel.ts";
+import { startServer } from "./servers.ts";
+
+/** How long a connection may be silent, in milliseconds: as `createRedlock` has it. */
+const STALL_TIMEOUT_MS = 2_000;
+
+/** A server that can be made to hang. */
+export interface Store {
+  readonly url: string;
+  hang(): unknown;
+  resume(): unknown;
+  close(): Promise<void>;
+}
+
+/** Starts a server in memory. */
+export async function memoryStore(): Promise<Store> {
+  const nodes = await startNodes(1);
+  const node = nodes.node(0);
+  return {
+    url: nodes.addresses[0],
+    hang: () => node.hang(),
+    resume: () => node.resume(),
+    close: () => nodes.close(),
+  };
+}
+
+/** Starts a real server. */
+export async function realStore(): Promise<Store> {
+  const server = await startServer();
+  return {
+    url: server.url,
+    hang: () => server.pause(),
+    resume: () => server.resume(),
+    close: () => server[Symbol.asyncDispose](),
+  };
+}
+
+/** The node of `createRedlock`. */
+export function redisNode(url: string): NodeToTest {
+  const address = parseAddress(url);
+  const options = resolveClientOptions({ stallTimeoutMs: STALL_TIMEOUT_MS }, [address]);
+  const wheel = new TimerWheel();
+  const node = new RedisNode(redisServer(address, options, wheel));
+  return { node, close: () => wheel.close() };
+}
+
+/** A {@linkcode commandNode} on our own client. */
+export async function ownClientNode(
+  url: string,
+  options: Partial<CommandNodeOptions> & { pipelined?: boolean } = {},
+): Promise<NodeToTest> {
+  const { pipelined = false, ...rest } = options;
+  const client = await connect(url);
+  const node = commandNode({
+    name: client.address,
+    send: (args, signal) => client.send(args, { signal }),
+    ...(pipelined ? { pipeline: pipelineOf(client) } : {}),
+    ...rest,
+  });
+  return { node, close: () => client.close() };
+}
+
+function pipelineOf(client: RedisClient): CommandNodeOptions["pipeline"] {
+  return async (commands, signal) => {
+    const replies = commands.map((args) => client.send(args, { signal }));
+    const settled = await Promise.allSettled(replies);
+    return settled.map((it) => {
+      if (it.status === "fulfilled") return it.value;
+      if (it.reason.name === "ReplyError") return it.reason;
+      throw it.reason;
+    });
+  };
+}
+
+/** Puts a store behind a node. */
+export async function onStore(
+  start: () => Promise<Store>,
+  make: (url: string) => NodeToTest | Promise<NodeToTest>,
+): Promise<NodeToTest> {
+  const store = await start();
+  const made = await make(store.url);
+  return {
+    node: made.node,
+    hang: () => store.hang(),
+    resume: () => store.resume(),
+    async close() {
+      await made.close?.();
+      await store.close();
+    },
+  };
+}

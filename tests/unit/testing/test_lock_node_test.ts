@@ -1,0 +1,102 @@
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { type LockNode, type LockNodeCase, testLockNode } from "../../../src/testing/mod.ts";
+import { type Defect, MapNode } from "../../support/map_node.ts";
+
+function casesOf(defect?: Defect): LockNodeCase[] {
+  return testLockNode(() => {
+    const node = new MapNode(defect);
+    return { node, hang: () => node.hang(), resume: () => node.resume() };
+  });
+}
+
+/** Each defect, and a case that must show it. */
+const SHOWN_BY: Readonly<Record<Defect, string>> = {
+  "acquires what is held": "acquire() denies a key that is held, and leaves it",
+  "sets some of several keys": "acquire() sets all of several keys, or none",
+  "never expires": "a key expires after its TTL, and not before",
+  "extends another's key": "extend() denies a key with another value, and leaves it",
+  "shortens": "extend() never shortens a TTL",
+  "sets what it extends": "extend() never sets a missing key",
+  "deletes another's key": "release() deletes no key with another value",
+  "releases first": "requests of one tick take effect in their order",
+  "answers twice": "acquire() sets a missing key, and inspect() reports it",
+  "answers with another index": "acquire() sets a missing key, and inspect() reports it",
+  "loses releases in a hang": "a short hang leaves nothing of what was undone",
+  "grants late what it does not set": "a request during a short hang is answered once, and truly",
+  "counts alike": "each acquisition has a greater counter",
+  "lets anybody raise counters":
+    "raiseCounters() denies if a key has another value, and raises nothing",
+  "lowers counters": "raiseCounters() lowers no counter",
+  "ignores the queue": "a free key is for the first ticket in the queue",
+  "notifies the last": "a release notifies the first ticket in the queue",
+  "keeps tickets that leave": "leaveQueue() takes a ticket out of the queue",
+  "notifies after unsubscribe": "unsubscribe() ends the notifications",
+  "never closes while hanging": "close() settles during a hang",
+};
+
+Deno.test("testLockNode() passes a node in memory that keeps its contract", async () => {
+  const cases = casesOf();
+  assert(cases.length >= 30);
+  await Promise.all(cases.map(({ run }) => run()));
+});
+
+Deno.test("testLockNode() fails every node that breaks one rule, by the case for that rule", async () => {
+  await Promise.all(
+    Object.entries(SHOWN_BY).map(async ([defect, name]) => {
+      const found = casesOf(defect as Defect).find((one) => one.name === name);
+      assert(found, name);
+      await assertRejects(() => found.run(), Error, "The node breaks its contract", defect);
+    }),
+  );
+});
+
+Deno.test("testLockNode() registers its cases with the test function that it is given", async () => {
+  const registered: LockNodeCase[] = [];
+  const test = (name: string, run: () => Promise<void>) => void registered.push({ name, run });
+  const cases = testLockNode(() => ({ node: new MapNode() }), { test, without: ["hang", "queue"] });
+  assertEquals(registered.map(({ name }) => name), cases.map(({ name }) => name));
+  assertEquals(registered.some(({ name }) => name.includes("hang")), false);
+  await registered[0].run();
+});
+
+Deno.test("testLockNode() demands every part that is not left out", async () => {
+  const whole = new MapNode();
+  const node: LockNode = {
+    name: whole.name,
+    acquire: (request, nodeIndex) => whole.acquire(request, nodeIndex),
+    extend: (request, nodeIndex) => whole.extend(request, nodeIndex),
+    release: (request, nodeIndex) => whole.release(request, nodeIndex),
+    inspect: (key) => whole.inspect(key),
+  };
+  const cases = testLockNode(() => ({ node }));
+  const failure = async (start: string) => {
+    const found = cases.find(({ name }) => name.startsWith(start));
+    return (await assertRejects(() => found!.run(), Error)).message;
+  };
+  const contract = "The node breaks its contract:";
+  assertEquals(await failure("raiseCounters() raises"), `${contract} it has no raiseCounters()`);
+  assertEquals(await failure("a ticket that is denied"), `${contract} it has no subscribe()`);
+  assertEquals(
+    await failure("a short hang"),
+    `${contract} the factory returned no hang() and resume()`,
+  );
+});
+
+Deno.test("testLockNode() rejects options that make no sense", () => {
+  const factory = () => ({ node: new MapNode() });
+  assertThrows(
+    () => testLockNode(undefined as never),
+    TypeError,
+    "Cannot test node as 'factory' must be a function",
+  );
+  assertThrows(
+    () => testLockNode(factory, { without: ["queues" as never] }),
+    TypeError,
+    "Cannot test node as 'queues' in 'without' must be one of fencing, queue, hang",
+  );
+  assertThrows(
+    () => testLockNode(factory, { tests: [] } as never),
+    TypeError,
+    "Cannot test node as option 'tests' is unknown: valid options are test, without",
+  );
+});
