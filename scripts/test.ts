@@ -11,7 +11,7 @@ import { parseArgs } from "node:util";
 import { findRedisServer } from "./find_redis.ts";
 import { CACHE, ROOT } from "./package/tools.ts";
 import { tidyCache } from "./suite/cache.ts";
-import { isDenoTest, isPresent, type Part, PARTS } from "./suite/parts.ts";
+import { isDenoTest, isInWholeRun, type Part, PARTS } from "./suite/parts.ts";
 import { parseReport, type TestResult } from "./suite/report.ts";
 
 const FALLBACK_IMPORT_MAP = "tests/support/std/import_map.json";
@@ -66,7 +66,7 @@ function chosenParts(names: string[], testsOnly: boolean): readonly Part[] {
   const unknown = names.find((name) => !PARTS.some((part) => part.name === name));
   if (unknown !== undefined) throw new TypeError(`There is no part "${unknown}"\n\n${partsList()}`);
   if (names.length > 0) return PARTS.filter((part) => names.includes(part.name));
-  return PARTS.filter((part) => (isDenoTest(part) || !testsOnly) && isPresent(part));
+  return PARTS.filter((part) => (isDenoTest(part) || !testsOnly) && isInWholeRun(part));
 }
 
 function partsList(): string {

@@ -42,6 +42,12 @@ const SETS = {
   bun: ["bun@1.4.5"],
   vitest: ["vitest@5.1.1"],
   jest: ["jest@30.5.2"],
+  site: [
+    "vitepress@1.6.4",
+    "typedoc@0.28.20",
+    "typedoc-plugin-markdown@4.14.1",
+    "typescript@5.9.3",
+  ],
 } as const;
 
 /** The name of a set. */

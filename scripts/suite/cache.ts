@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { CACHE, isToolSet, TOOLS_FOLDER } from "../package/tools.ts";
 
 /** What stays in the folder, beside the tools. */
-const KEPT = ["redis", "bench"];
+const KEPT = ["redis", "bench", "site"];
 
 /** Folders of work in progress are younger than that, in milliseconds; older ones were left by runs that were killed. */
 const LEFT_BEHIND_MS = 3_600_000;

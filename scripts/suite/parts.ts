@@ -24,6 +24,8 @@ export interface Part {
   readonly needsRedis?: boolean;
   /** A folder without which the part is left out. */
   readonly onlyWith?: string;
+  /** Whether it runs only if it is named: it is slow, and checks nothing that a change of the library can break. */
+  readonly onlyNamed?: boolean;
 }
 
 /** Every part. */
@@ -73,6 +75,13 @@ export const PARTS: readonly Part[] = [
     onlyWith: "tests/simulation",
   },
   {
+    ...testPart("site", "the site of the manual, built and looked at in a browser", 30, [
+      "-A",
+      "tests/site",
+    ]),
+    onlyNamed: true,
+  },
+  {
     name: "runtime",
     description: "one suite on Deno, Node, Bun and workerd, and the examples",
     usualS: 60,
@@ -96,9 +105,9 @@ export const PARTS: readonly Part[] = [
   },
 ];
 
-/** Whether what a part runs is there. */
-export function isPresent({ onlyWith }: Part): boolean {
-  return onlyWith === undefined || existsSync(join(ROOT, onlyWith));
+/** Whether a part belongs to a whole run: what it runs is there, and it need not be named. */
+export function isInWholeRun({ onlyWith, onlyNamed = false }: Part): boolean {
+  return !onlyNamed && (onlyWith === undefined || existsSync(join(ROOT, onlyWith)));
 }
 
 /** Whether a part is a `deno test`, which takes the arguments of one. */

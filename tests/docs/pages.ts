@@ -5,12 +5,12 @@
  */
 
 import MarkdownIt from "markdown-it";
+import { anchorOf } from "../../scripts/docs/names.ts";
+
+export { REPOSITORY_URL } from "../../scripts/docs/names.ts";
 
 /** The project's folder. */
 export const ROOT = new URL("../../", import.meta.url);
-
-/** The README is also published, so it links to the other pages by their absolute addresses. */
-export const REPOSITORY_URL = "https://github.com/hasp-lock/redlock/blob/main/";
 
 /** One fence of code. */
 export interface Fence {
@@ -120,13 +120,12 @@ function tablesIn(page: string, tokens: readonly Token[]): Table[] {
   return tables;
 }
 
-/** Lower case, without punctuation, with hyphens for spaces; a second one of a name is numbered. */
+/** A second heading of one name is numbered. */
 function anchorsIn(tokens: readonly Token[]): string[] {
   const seen = new Map<string, number>();
   return tokens.flatMap((token, index) => {
     if (token.type !== "heading_open") return [];
-    const slug = plain(tokens[index + 1]).toLowerCase()
-      .replace(/[^\p{Letter}\p{Number}\s_-]/gu, "").replaceAll(" ", "-");
+    const slug = anchorOf(plain(tokens[index + 1]));
     const count = seen.get(slug) ?? 0;
     seen.set(slug, count + 1);
     return [count === 0 ? slug : `${slug}-${count}`];

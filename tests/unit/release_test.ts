@@ -3,7 +3,10 @@ import { npmTag } from "../../scripts/package/manifest.ts";
 
 const read = (name: string) =>
   Deno.readTextFileSync(new URL(`../../.github/workflows/${name}`, import.meta.url));
-const WORKFLOWS = ["ci.yml", "release.yml"].map((name) => ({ name, text: read(name) }));
+const WORKFLOWS = ["ci.yml", "pages.yml", "release.yml"].map((name) => ({
+  name,
+  text: read(name),
+}));
 
 Deno.test("npmTag() is latest for a release alone", () => {
   assertEquals(npmTag("1.2.3"), "latest");
@@ -23,13 +26,15 @@ for (const { name, text } of WORKFLOWS) {
   });
 }
 
-Deno.test("release.yml runs nothing of the project where it may publish", () => {
-  const [, jobs] = read("release.yml").split(/^jobs:\n/mu);
-  const privileged = jobs.split(/^ {2}(?=\w+:$)/mu).filter((job) =>
-    job.includes("id-token: write")
-  );
-  assertEquals(privileged.map((job) => job.split(":")[0]), ["jsr", "npm"]);
-  for (const job of privileged) {
-    assert(!/scripts\/|\.ci\/|deno task|npm (ci|install|run)/u.test(job));
-  }
-});
+for (const [name, publishing] of [["release.yml", ["jsr", "npm"]], ["pages.yml", ["publish"]]]) {
+  Deno.test(`${name} runs nothing of the project where it may publish`, () => {
+    const [, jobs] = read(String(name)).split(/^jobs:\n/mu);
+    const privileged = jobs.split(/^ {2}(?=\w+:$)/mu).filter((job) =>
+      job.includes("id-token: write")
+    );
+    assertEquals(privileged.map((job) => job.split(":")[0]), publishing);
+    for (const job of privileged) {
+      assert(!/scripts\/|\.ci\/|(?:deno|deno@\S+) task|npm (ci|install|run)/u.test(job));
+    }
+  });
+}

@@ -315,7 +315,7 @@ Deno.test("tidy: no test is run alone or left out", () => {
 });
 
 Deno.test("tidy: programs whose output tests compare are started by plainCommand()", () => {
-  const tests = TESTS.filter(({ path }) => /^tests\/(docs|integration|runtime)\//u.test(path));
+  const tests = TESTS.filter(({ path }) => /^tests\/(docs|integration|runtime|site)\//u.test(path));
   assertGreater(tests.length, 50);
   assertEquals(found(/new Deno\.Command\(/u, tests, "code"), []);
 });

@@ -1,0 +1,131 @@
+/**
+ * Makes the site: the README as its first page, the pages of `docs/`, and a page for each symbol of the API.
+ *
+ * @module
+ */
+
+import MarkdownIt from "markdown-it";
+import { basename, dirname, join, relative } from "node:path";
+import { findTools, ROOT, succeed } from "../package/tools.ts";
+import type { SidebarGroup, SiteSettings } from "./config.ts";
+import { siteLink, siteName } from "./names.ts";
+
+/** How long one of the two generators may take, in milliseconds. */
+const GENERATE_WITHIN_MS = 180_000;
+
+/**
+ * Builds the site.
+ *
+ * @param outDir The folder to write it to; what was in there is removed.
+ * @param base The path below which the site will be served.
+ * @throws {Error} If a generator fails, for example because of a link to a page that does not exist.
+ */
+export async function buildSite(outDir: string, base: string): Promise<void> {
+  const tools = await findTools("site");
+  const work = await Deno.makeTempDir({ dir: dirname(tools), prefix: "site-" });
+  try {
+    await copyPages(work);
+    const api = await writeApi(tools, work);
+    await writeConfig(work, { base, outDir, sidebar: [...await manualGroups(), api] });
+    await runTool(work, [join(tools, "vitepress/bin/vitepress.js"), "build", work]);
+  } finally {
+    await Deno.remove(work, { recursive: true });
+  }
+}
+
+/** Copies the pages under their names on the site, and what else is in `docs/`. */
+async function copyPages(work: string): Promise<void> {
+  await Deno.copyFile(join(ROOT, "README.md"), join(work, "index.md"));
+  for await (const path of filesBelow(join(ROOT, "docs"))) {
+    const name = relative(ROOT, path);
+    const page = siteName(name);
+    const target = join(work, page ? `${page}.md` : `public/${relative("docs", name)}`);
+    await Deno.mkdir(dirname(target), { recursive: true });
+    await Deno.copyFile(path, target);
+  }
+}
+
+async function* filesBelow(folder: string): AsyncGenerator<string> {
+  for await (const { name, isDirectory } of Deno.readDir(folder)) {
+    const path = join(folder, name);
+    if (isDirectory) yield* filesBelow(path);
+    else yield path;
+  }
+}
+
+/** Writes the pages of the API, and returns the links to its modules. */
+async function writeApi(tools: string, work: string): Promise<SidebarGroup> {
+  const { exports } = JSON.parse(await Deno.readTextFile(join(ROOT, "deno.json")));
+  const entryPoints = Object.values<string>(exports).map((path) => join(ROOT, path));
+  const tsconfig = join(work, "tsconfig.json");
+  const compilerOptions = {
+    ...{ target: "esnext", module: "esnext", moduleResolution: "bundler" },
+    ...{ lib: ["esnext", "dom"], types: [], strict: true },
+    ...{ allowImportingTsExtensions: true, noEmit: true },
+  };
+  await Deno.writeTextFile(tsconfig, JSON.stringify({ compilerOptions, files: entryPoints }));
+  const options = {
+    entryPoints,
+    tsconfig,
+    out: join(work, "api"),
+    basePath: ROOT,
+    plugin: [
+      join(tools, "typedoc-plugin-markdown/dist/index.js"),
+      join(ROOT, "scripts/docs/typedoc_plugin.ts"),
+    ],
+    ...{ name: "API", readme: "none", entryFileName: "index", skipErrorChecking: true },
+    ...{ preservedTypeAnnotationTags: ["@throws"], useCodeBlocks: true, disableSources: true },
+    ...{ excludeExternals: true, hideBreadcrumbs: true, hidePageHeader: true },
+    ...{ sort: ["kind", "source-order"], logLevel: "Error" },
+  };
+  const file = join(work, "typedoc.json");
+  await Deno.writeTextFile(file, JSON.stringify(options));
+  await runTool(work, [join(tools, "typedoc/dist/cli.js"), "--options", file]);
+  const items = Object.keys(exports).map((path) => {
+    const text = path.replace(".", "@hasp/redlock");
+    return { text, link: `/api/${text}/` };
+  });
+  return { text: "API", items };
+}
+
+/** The groups of pages in the README's last table, each page by its own heading. */
+async function manualGroups(): Promise<SidebarGroup[]> {
+  const tokens = new MarkdownIt().parse(await Deno.readTextFile(join(ROOT, "README.md")), {});
+  const start = tokens.findLastIndex(({ type }) => type === "tbody_open");
+  const cells = tokens.slice(start).filter(({ type }) => type === "inline");
+  const groups: SidebarGroup[] = [];
+  for (let at = 0; at + 1 < cells.length; at += 2) {
+    const links = (cells[at + 1].children ?? []).filter(({ type }) => type === "link_open")
+      .map((token) => siteLink(String(token.attrGet("href")), "README.md"))
+      .filter((link) => link.startsWith("/"));
+    const items = await Promise.all(links.map(async (link) => {
+      const text = await Deno.readTextFile(join(ROOT, "docs", `${basename(link)}.md`));
+      return { text: text.match(/^# (.*)$/mu)![1], link };
+    }));
+    if (items.length > 0) groups.push({ text: capitalized(cells[at].content), items });
+  }
+  return groups;
+}
+
+function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+async function writeConfig(work: string, settings: SiteSettings): Promise<void> {
+  const folder = join(work, ".vitepress");
+  await Deno.mkdir(folder);
+  const config = relative(folder, join(ROOT, "scripts/docs/config.ts"));
+  await Deno.writeTextFile(
+    join(folder, "config.ts"),
+    `import { siteConfig } from ${JSON.stringify(config)};\n` +
+      `export default siteConfig(${JSON.stringify(settings)});\n`,
+  );
+}
+
+/** Runs a program of the tools in the folder beside them, where it finds what it imports. */
+async function runTool(work: string, args: readonly string[]): Promise<void> {
+  await succeed(Deno.execPath(), ["run", "-A", "--node-modules-dir=manual", ...args], {
+    cwd: work,
+    withinMs: GENERATE_WITHIN_MS,
+  });
+}

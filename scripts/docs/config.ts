@@ -1,0 +1,97 @@
+/**
+ * The settings of VitePress, which makes the site. It loads this module itself, through a generated file.
+ *
+ * @module
+ */
+
+import { anchorOf, siteLink } from "./names.ts";
+
+/** Room for lines of code of 100 columns on a wide window, and for tables on a narrow one, where they scroll. */
+const STYLE = `
+  .vp-doc div[class*="language-"] code { font-size: 13px }
+  .vp-doc td { min-width: 7rem; vertical-align: top }
+  .vp-doc td:last-child { min-width: 12rem }
+  @media (min-width: 1440px) {
+    .VPDoc.has-aside .content-container { max-width: 52rem !important }
+  }
+`;
+
+/** One group of links beside the pages. */
+export interface SidebarGroup {
+  readonly text: string;
+  readonly items: readonly { readonly text: string; readonly link: string }[];
+}
+
+/** What differs between sites. */
+export interface SiteSettings {
+  /** The path below which the site is served: begins and ends with a slash. */
+  readonly base: string;
+  /** The folder that the site is written to. */
+  readonly outDir: string;
+  readonly sidebar: readonly SidebarGroup[];
+}
+
+/** The part of a Markdown parser that is used here. */
+interface Markdown {
+  core: {
+    ruler: {
+      push(
+        name: string,
+        rule: (state: { tokens: Token[]; env: { relativePath: string } }) => void,
+      ): void;
+    };
+  };
+}
+
+interface Token {
+  readonly children: Token[] | null;
+  attrGet(name: string): string | null;
+  attrSet(name: string, value: string): void;
+}
+
+/** Where a page of the site comes from, for its links. */
+function sourceOf(relativePath: string): string {
+  if (relativePath === "index.md") return "README.md";
+  return relativePath === "manual.md" ? "docs/README.md" : `docs/${relativePath}`;
+}
+
+function translateLinks(markdown: Markdown): void {
+  markdown.core.ruler.push("site_links", ({ tokens, env }) => {
+    if (env.relativePath.startsWith("api/")) return; // these pages are written for the site
+    for (const token of tokens.flatMap(({ children }) => children ?? [])) {
+      for (const name of ["href", "src"]) {
+        const link = token.attrGet(name);
+        if (link !== null) token.attrSet(name, siteLink(link, sourceOf(env.relativePath)));
+      }
+    }
+  });
+}
+
+/** The settings for one site, as VitePress takes them. */
+export function siteConfig({ base, outDir, sidebar }: SiteSettings): object {
+  return {
+    base,
+    outDir,
+    title: "Hasp",
+    titleTemplate: ":title · Hasp",
+    description: "A distributed lock for Deno, Node, Bun and Cloudflare Workers",
+    lang: "en",
+    cleanUrls: true,
+    head: [["link", { rel: "icon", href: "data:," }], ["style", {}, STYLE]],
+    markdown: {
+      config: translateLinks,
+      anchor: { slugify: anchorOf },
+      languageAlias: { TypeScript: "ts", JavaScript: "js", conf: "ini" },
+    },
+    themeConfig: {
+      search: { provider: "local" },
+      outline: [2, 3],
+      nav: [
+        { text: "Manual", link: "/manual" },
+        { text: "API", link: "/api/" },
+      ],
+      sidebar,
+      socialLinks: [{ icon: "github", link: "https://github.com/hasp-lock/redlock" }],
+    },
+  };
+}

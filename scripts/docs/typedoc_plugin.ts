@@ -1,0 +1,66 @@
+/**
+ * A plugin of TypeDoc, which writes the pages of the API: modules have the names by which they are imported, and the
+ * errors of a call are one list, each with its class.
+ *
+ * @module
+ */
+
+interface CommentPart {
+  readonly kind: "text";
+  readonly text: string;
+}
+
+interface BlockTag {
+  readonly tag: string;
+  readonly typeAnnotation?: string;
+  content: CommentPart[];
+}
+
+/** The part of a documented symbol that is used here. */
+interface Reflection {
+  name: string;
+  readonly comment?: { blockTags: BlockTag[] };
+  kindOf(kind: number): boolean;
+}
+
+/** The part of TypeDoc that is used here. */
+interface Application {
+  readonly converter: {
+    on(
+      event: "resolveBegin",
+      listener: (context: { project: { reflections: Record<string, Reflection> } }) => void,
+    ): void;
+  };
+}
+
+/** TypeDoc's number for a module. */
+const MODULE = 2;
+
+/** Called by TypeDoc. */
+export function load({ converter }: Application): void {
+  converter.on("resolveBegin", ({ project }) => {
+    for (const reflection of Object.values(project.reflections)) {
+      if (reflection.kindOf(MODULE)) reflection.name = importName(reflection.name);
+      if (reflection.comment) joinThrows(reflection.comment);
+    }
+  });
+}
+
+/** `mod` → `@hasp/redlock`, `src/redis/mod` → `@hasp/redlock/redis`. */
+function importName(path: string): string {
+  return `@hasp/redlock${path.replace(/^src/u, "").replace(/\/?mod$/u, "")}`;
+}
+
+function joinThrows(comment: { blockTags: BlockTag[] }): void {
+  const [first, ...others] = comment.blockTags.filter(({ tag }) => tag === "@throws");
+  if (first === undefined) return;
+  first.content = [first, ...others].flatMap(({ typeAnnotation, content }) => {
+    const name = typeAnnotation?.replaceAll(/[{}]/gu, "");
+    return [text(name ? `- \`${name}\`: ` : "- "), ...content, text("\n")];
+  });
+  comment.blockTags = comment.blockTags.filter((tag) => !others.includes(tag));
+}
+
+function text(text: string): CommentPart {
+  return { kind: "text", text };
+}

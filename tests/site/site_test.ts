@@ -1,0 +1,108 @@
+/** The site that `deno task docs` makes: its links, and how it looks and works in a browser. */
+
+import { assert, assertEquals, assertGreater } from "@std/assert";
+import { buildSite } from "../../scripts/docs/build.ts";
+import { checkLinks } from "../../scripts/docs/links.ts";
+import { REPOSITORY_URL, siteLink } from "../../scripts/docs/names.ts";
+import { serveSite } from "../../scripts/docs/serve.ts";
+import { MANUAL } from "../docs/pages.ts";
+import { findBrowser, startBrowser, type Tab } from "./browser.ts";
+
+/** A base as on GitHub's pages, which links must not leave. */
+const BASE = "/redlock/";
+/** The widths that pages must fit, in pixels: a phone's and a desk's. */
+const WIDTHS = [390, 1_440];
+/** Set to a folder to have pictures of the pages there. */
+const picturesFolder = Deno.env.get("SITE_PICTURES");
+
+Deno.test("the site has every page and no broken link, and works on a phone and on a desk", async (t) => {
+  const folder = await Deno.makeTempDir({ prefix: "hasp-site-" });
+  try {
+    await buildSite(folder, BASE);
+    await t.step("no link is broken", async () => {
+      const { followed, broken } = await checkLinks(folder, BASE);
+      assertEquals(broken, []);
+      assertGreater(followed, 1_000);
+    });
+    const name = await findBrowser();
+    await t.step({
+      name: name ? "in a browser" : "in a browser (there is no Chromium)",
+      ignore: name === undefined,
+      fn: async (t) => {
+        await using server = serveSite(folder, BASE);
+        await using browser = await startBrowser(name!);
+        await lookAround(t, browser.tab, server.address);
+      },
+    });
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});
+
+async function lookAround(t: Deno.TestContext, tab: Tab, address: string): Promise<void> {
+  for (const width of WIDTHS) {
+    await t.step(`no page is wider than ${width} pixels`, async () => {
+      const names = MANUAL.map(({ path }) => siteLink(`${REPOSITORY_URL}${path}`, "README.md"));
+      for (const name of [...names, "/api/@hasp/redlock/classes/Redlock"]) {
+        await show(tab, address + name.slice(1), width);
+        await keepPicture(tab, `${name.slice(1).replaceAll("/", "-") || "first"}-${width}`);
+        const wide = await tab.read<number>("document.documentElement.scrollWidth");
+        assert(wide <= width, `${name} is ${wide} pixels wide`);
+      }
+    });
+  }
+  await t.step("search finds a heading and a symbol of the API", async () => {
+    await show(tab, address, 1_440);
+    for (const [words, found] of [["replace a node", "operations"], ["LockHeldError", "api/"]]) {
+      await search(tab, words);
+      await tab.until(`document.querySelector('a.result[href^="${BASE}${found}"]')`);
+      await keepPicture(tab, `search-${found.replace("/", "")}`);
+    }
+  });
+  await t.step("light becomes dark", async () => {
+    await show(tab, address, 1_440);
+    const isDark = "document.documentElement.classList.contains('dark')";
+    assertEquals(await tab.read(isDark), false);
+    await tab.read("document.querySelector('.VPSwitchAppearance').click()");
+    await tab.until(isDark);
+    await keepPicture(tab, "dark");
+  });
+  await t.step("on a phone a menu leads to every page", async () => {
+    await show(tab, address, 390);
+    await tab.read("document.querySelector('.VPLocalNav .menu').click()");
+    await tab.until("document.querySelector('.VPSidebar.open')");
+    await keepPicture(tab, "menu");
+    const links = await tab.read<string[]>(
+      "[...document.querySelectorAll('.VPSidebar a')].map((link) => link.getAttribute('href'))",
+    );
+    const index = ["README.md", "docs/README.md"];
+    for (const { path } of MANUAL.filter(({ path }) => !index.includes(path))) {
+      const link = siteLink(`${REPOSITORY_URL}${path}`, "README.md");
+      assert(links.includes(BASE + link.slice(1)), `${path} is not in the menu`);
+    }
+  });
+}
+
+/** Shows a page, and waits until its scripts have taken it over. */
+async function show(tab: Tab, address: string, width: number): Promise<void> {
+  await tab.open(address, width);
+  await tab.until("document.querySelector('#app')?.__vue_app__");
+}
+
+async function search(tab: Tab, words: string): Promise<void> {
+  if (!await tab.read<boolean>("Boolean(document.querySelector('.search-input'))")) {
+    await tab.read("document.querySelector('.DocSearch-Button').click()");
+    await tab.until("document.querySelector('.search-input')");
+  }
+  await tab.read(`{
+    const input = document.querySelector('.search-input');
+    input.value = ${JSON.stringify(words)};
+    input.dispatchEvent(new Event('input'));
+  }`);
+}
+
+async function keepPicture(tab: Tab, name: string): Promise<void> {
+  if (picturesFolder === undefined) return;
+  await Deno.mkdir(picturesFolder, { recursive: true });
+  await Deno.writeFile(`${picturesFolder}/${name}.png`, await tab.picture());
+}
