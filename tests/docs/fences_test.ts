@@ -21,6 +21,8 @@ const IMPORTS = {
   "redlock": config.imports.redlock5,
 };
 
+const EXAMPLE_LINES_MAX = 40;
+
 /** How long one example may run, in milliseconds. */
 const RUN_WITHIN_MS = 60_000;
 
@@ -29,7 +31,7 @@ const WAYS: Record<string, readonly string[]> = {
   ts: ["", "node", "bun", "file"],
   TypeScript: ["file", "peers", "deno-test", "node-test", "vitest"],
   js: ["node", "bun"],
-  JavaScript: ["commonjs", "jest"],
+  JavaScript: ["file", "commonjs", "jest"],
   lua: ["guarded-write"],
   sh: ["install", "tasks", "redis", "runner", "hasp", "cli-install"],
   text: ["demo", "addresses", "acl", "report", "areas", "crontab", "inspect"],
@@ -83,11 +85,15 @@ function masked(line: string): string {
   return line.replaceAll(/[+-]?\d[\d.]*/gu, "#").replaceAll(/ +/gu, " ");
 }
 
+Deno.test("docs: an example that is a file has at most 40 lines", () => {
+  const files = FENCES.filter(({ marks }) => fileOf(marks) !== undefined);
+  const long = files.filter(({ code }) => code.trimEnd().split("\n").length > EXAMPLE_LINES_MAX);
+  assertEquals(long.map(titleOf), []);
+});
+
 Deno.test("docs: every example that the tests run is shown", () => {
   const shown = FENCES.map(({ marks }) => fileOf(marks));
-  const files = ["tests/runtime/examples", "tests/integration/examples"].flatMap((folder) =>
-    listFiles(folder, /\.ts$/u)
-  );
+  const files = listFiles("tests/examples", /\.(?:ts|mjs|cjs)$/u);
   assertEquals(files.filter((file) => !shown.includes(file)), []);
 });
 

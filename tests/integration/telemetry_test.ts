@@ -13,7 +13,7 @@ import {
 } from "@opentelemetry/sdk-trace-base";
 import { createRedlock } from "@hasp/redlock";
 import { startNodes } from "@hasp/redlock/testing";
-import { count, page } from "./examples/prometheus.ts";
+import { count, page } from "../examples/prometheus.ts";
 
 const closedPort = "redis://127.0.0.1:1";
 
@@ -25,7 +25,7 @@ Deno.test("OpenTelemetry example makes a span of each call and each hold, and co
   trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors }));
   metrics.setGlobalMeterProvider(new MeterProvider({ readers: [reader] }));
   // Imported after the providers are set, as an application does.
-  const { telemetry } = await import("./examples/opentelemetry.ts");
+  const { telemetry } = await import("../examples/opentelemetry.ts");
 
   await using nodes = await startNodes(2);
   await using redlock = createRedlock([...nodes.addresses, closedPort], { onEvent: telemetry });

@@ -10,15 +10,15 @@ import { fileURLToPath } from "node:url";
 import { findRuntime } from "../../scripts/find_runtimes.ts";
 import { bundle } from "../../scripts/package/bundle.ts";
 import type { Consumer } from "../../scripts/package/consumer.ts";
-import { nodePath } from "../../scripts/package/tools.ts";
+import { findTools, nodePath } from "../../scripts/package/tools.ts";
 import { type Outcome, runCases } from "./context.ts";
-import { exclusive } from "./examples/http_statuses.ts";
+import { exclusive } from "../examples/http_statuses.ts";
 import { expect, expectSame } from "./expect.ts";
 import { startProgram, startWorker } from "./processes.ts";
 import { bundleWorker } from "./runtimes.ts";
 import type { World } from "./world.ts";
 
-const EXAMPLES = fileURLToPath(new URL("./examples", import.meta.url));
+const EXAMPLES = fileURLToPath(new URL("../examples", import.meta.url));
 
 /** How many ask for the same job at once. */
 const REQUESTS = 5;
@@ -37,6 +37,11 @@ export async function runExamples(consumer: Consumer, world: World): Promise<Out
     test("cloudflare_worker.ts does a job once", () => runWorker(consumer, world, env));
     test("node_cron.ts does a job once", () => runNodeCron(consumer, env));
     test("bun_server.ts does a job once", () => runBunServer(consumer, env));
+    test("node_leader.mjs leads once, and hands over when it is stopped", () => {
+      return runNodeLeader(consumer, env);
+    });
+    test("node_guard.cjs answers 200 and 409", () => runNodeGuard(consumer, env));
+    test("bullmq_processor.ts runs one job per account", () => runBullMq(consumer, env));
     test("http_statuses.ts answers 200, 409 and 503", () => runHttpStatuses(world));
   }, (outcome) => outcomes.push(outcome));
   return outcomes;
@@ -89,6 +94,41 @@ async function runNodeCron(consumer: Consumer, env: Record<string, string>): Pro
   expectSame(said.sort().join(), "done elsewhere,done elsewhere,done here", "what they say");
 }
 
+async function runNodeLeader(consumer: Consumer, env: Record<string, string>): Promise<void> {
+  const [node, script] = [await nodePath("node20"), await copyExample(consumer, "node_leader.mjs")];
+  await using first = startProgram(node, [script], { env });
+  expectSame(await first.nextLine(), "leading", "what the first one says");
+  await using second = startProgram(node, [script], { env });
+  const next = second.nextLine();
+  first.stop();
+  expectSame(await first.nextLine(), "handed over", "what the first one says when it is stopped");
+  expectSame((await first.end()).code, 0, "its exit status");
+  expectSame(await next, "leading", "what the second one says");
+}
+
+async function runNodeGuard(consumer: Consumer, env: Record<string, string>): Promise<void> {
+  const [node, script] = [await nodePath("node22"), await copyExample(consumer, "node_guard.cjs")];
+  await using server = startProgram(node, [script], { env: { ...env, PORT: "0" } });
+  const url = `${await addressIn(server.nextLine())}/${crypto.randomUUID()}`;
+  const statuses = await Promise.all([1, 2].map(async () => {
+    const response = await fetch(url, { method: "POST" });
+    await response.body?.cancel();
+    return response.status;
+  }));
+  expectSame(statuses.sort().join(), "200,409", "the statuses");
+}
+
+async function runBullMq(consumer: Consumer, env: Record<string, string>): Promise<void> {
+  const host = fileURLToPath(new URL("./runners/bullmq_host.ts", import.meta.url));
+  const script = join(consumer.folder, "bullmq_host.js");
+  await bundle(host, script, { platform: "node" });
+  const module = join(await findTools("bullmq"), "bullmq/dist/cjs/index.js");
+  const node = await nodePath("node22");
+  await using program = startProgram(node, [script, module, env.STORE_URL], { env });
+  expectSame(await program.nextLine(), "8 jobs, 1 at once", "what came of the jobs");
+  expectSame((await program.end()).code, 0, "exit status");
+}
+
 async function runHttpStatuses({ urls, deadUrls }: World): Promise<void> {
   await using redlock = createRedlock(urls);
   const handler = exclusive(redlock, () => Promise.resolve(new Response("done")));
@@ -109,6 +149,13 @@ async function runHttpStatuses({ urls, deadUrls }: World): Promise<void> {
 async function bundleExample(consumer: Consumer, name: string): Promise<string> {
   const script = join(consumer.folder, `${name}.js`);
   await bundle(join(EXAMPLES, `${name}.ts`), script, { platform: "node" });
+  return script;
+}
+
+/** Copies an example in JavaScript beside the installed package. */
+async function copyExample(consumer: Consumer, name: string): Promise<string> {
+  const script = join(consumer.folder, name);
+  await Deno.copyFile(join(EXAMPLES, name), script);
   return script;
 }
 

@@ -22,6 +22,8 @@ export interface Program extends AsyncDisposable {
   nextLine(): Promise<string>;
   /** Writes a line to its input. */
   write(line: string): Promise<void>;
+  /** Asks it to end, and kills it if it does not. */
+  stop(): void;
   /** Waits until it ends. */
   end(): Promise<Deno.CommandStatus>;
 }
@@ -70,6 +72,7 @@ export function startProgram(
       }
       return value;
     },
+    stop,
     write: (line) => writer.write(new TextEncoder().encode(`${line}\n`)),
     async end() {
       await closeInput();

@@ -18,26 +18,19 @@ export function telemetry(event: RedlockEvent): void {
     case "acquired":
     case "denied":
       acquiring.record(event.elapsedMs, { outcome: event.type });
-      span("lock acquire", event.elapsedMs, { outcome: event.type, resources: event.resources });
+      span("lock acquire", event.elapsedMs, event.type, event.resources);
       break;
     case "released":
     case "lost":
       holding.record(event.heldMs, { outcome: event.type });
-      span("lock hold", event.heldMs, { outcome: event.type, resources: event.resources });
+      span("lock hold", event.heldMs, event.type, event.resources);
       break;
   }
 }
 
 /** An event is emitted at the end of what it reports, so the span begins in the past. */
-function span(
-  name: string,
-  elapsedMs: number,
-  attributes: { outcome: string; resources: readonly string[] },
-): void {
+function span(name: string, tookMs: number, outcome: string, resources: readonly string[]): void {
   const endTime = Date.now();
-  const { outcome, resources } = attributes;
-  tracer.startSpan(name, {
-    startTime: endTime - elapsedMs,
-    attributes: { "lock.outcome": outcome, "lock.resources": [...resources] },
-  }).end(endTime);
+  const attributes = { "lock.outcome": outcome, "lock.resources": [...resources] };
+  tracer.startSpan(name, { startTime: endTime - tookMs, attributes }).end(endTime);
 }

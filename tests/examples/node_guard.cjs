@@ -1,0 +1,33 @@
+/**
+ * An HTTP server in CommonJS: one request per path at a time, 409 for the others.
+ *
+ * @module
+ */
+
+const { createRedlock } = require("@hasp/redlock");
+const { createServer } = require("node:http");
+const { setTimeout } = require("node:timers/promises");
+
+const redlock = createRedlock(process.env.REDIS_NODES.split(","), { waitMs: 0 });
+const STATUSES = { LOCK_HELD: 409, NO_QUORUM: 503, LOCK_LOST: 500, CLOSED: 503 };
+
+/** Stands for the work; it stops when the lock is lost or the client has gone. */
+async function pay(signal) {
+  await setTimeout(200, undefined, { signal });
+  return "paid\n";
+}
+
+const server = createServer(async (request, response) => {
+  const gone = new AbortController();
+  response.once("close", () => gone.abort());
+  try {
+    const options = { signal: gone.signal };
+    const body = await redlock.using(request.url, options, ({ signal }) => pay(signal));
+    response.end(body);
+  } catch (error) {
+    response.writeHead(STATUSES[error.code] ?? 500).end(`${error.message}\n`);
+  }
+});
+server.listen(Number(process.env.PORT ?? 3000), "127.0.0.1", () => {
+  console.log(`Listening on http://127.0.0.1:${server.address().port}`);
+});

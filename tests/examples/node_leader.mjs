@@ -1,0 +1,35 @@
+/**
+ * A program in Node that runs on every machine, and leads on one of them. SIGTERM ends it: a leader finishes its step
+ * and releases the lock, and another machine leads at once.
+ *
+ * @module
+ */
+
+import { createRedlock } from "@hasp/redlock";
+import process from "node:process";
+import { setTimeout } from "node:timers/promises";
+
+const stop = new AbortController();
+process.once("SIGTERM", () => stop.abort());
+
+const redlock = createRedlock(process.env.REDIS_NODES.split(","), {
+  ttlMs: 10_000,
+  waitMs: Infinity,
+  signal: stop.signal,
+});
+
+/** The work, step by step, until the lock is lost or the process is to stop. */
+async function lead({ signal }) {
+  console.log("leading");
+  while (!signal.aborted) {
+    await setTimeout(1_000, undefined, { signal }).catch(() => {});
+  }
+  console.log("handed over");
+}
+
+while (!stop.signal.aborted) {
+  await redlock.using("leader", lead).catch((error) => {
+    if (!stop.signal.aborted) console.warn(error); // the lock was lost: wait for it again
+  });
+}
+await redlock.close();

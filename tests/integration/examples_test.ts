@@ -1,0 +1,34 @@
+/** The examples that are made of other libraries, on real servers. */
+
+import { assert, assertEquals } from "@std/assert";
+import { createRedlock } from "@hasp/redlock";
+import { Hono } from "hono";
+import { exclusive, type Guarded } from "../examples/hono_guard.ts";
+import { startServers } from "../support/servers.ts";
+
+Deno.test("Hono example answers 200, 409 and 503, and 500 if the handler throws", async () => {
+  await using servers = await startServers(3);
+  await using redlock = createRedlock(servers.urls);
+  const app = new Hono<Guarded>();
+  app.post("/pay/:id", exclusive(redlock), (c) => c.text(`paid ${c.get("signal").aborted}`));
+  app.post("/fail/:id", exclusive(redlock), () => {
+    throw new Error("no money");
+  });
+  app.onError((error, c) => c.text(error.message, 500));
+  const post = async (path: string): Promise<[number, string]> => {
+    const response = await app.request(path, { method: "POST" });
+    return [response.status, await response.text()];
+  };
+  assertEquals(await post("/pay/1"), [200, "paid false"]);
+  {
+    await using lock = await redlock.acquire("/pay/2");
+    assert(lock.held);
+    assertEquals(await post("/pay/2"), [409, '{"error":"already being processed"}']);
+  }
+  assertEquals(await post("/pay/2"), [200, "paid false"]);
+  assertEquals(await post("/fail/1"), [500, "no money"]);
+  assertEquals((await redlock.inspect("/fail/1")).held, false);
+  await Promise.all(servers.map((server) => server.pause()));
+  assertEquals(await post("/pay/3"), [503, '{"error":"lock service unavailable"}']);
+  await Promise.all(servers.map((server) => server.resume()));
+});
