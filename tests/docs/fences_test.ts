@@ -6,7 +6,7 @@ import { bundle } from "../../scripts/package/bundle.ts";
 import { type Consumer, startConsumer } from "../../scripts/package/consumer.ts";
 import { listFiles } from "../support/source_code.ts";
 import { plainCommand } from "../support/plain_command.ts";
-import { type Fence, FENCES, ROOT } from "./pages.ts";
+import { type Fence, FENCES, promisedOutput, ROOT, titleOf } from "./pages.ts";
 
 const config = JSON.parse(await Deno.readTextFile(new URL("deno.json", ROOT)));
 
@@ -28,7 +28,7 @@ const RUN_WITHIN_MS = 60_000;
 
 /** How a fence is tested, by its language and its marks; whatever is not in here is not tested. */
 const WAYS: Record<string, readonly string[]> = {
-  ts: ["", "node", "bun", "file"],
+  ts: ["", "node", "bun", "workerd", "file"],
   TypeScript: ["file", "peers", "deno-test", "node-test", "vitest"],
   js: ["node", "bun"],
   JavaScript: ["file", "commonjs", "jest"],
@@ -118,21 +118,12 @@ Deno.test("docs: examples print what they say in Node and Bun, with the npm pack
   }
 });
 
-function titleOf({ page, line, language }: Fence): string {
-  return `${page}:${line} (${language})`;
-}
-
 function fileOf(marks: readonly string[]): string | undefined {
   return marks.find((mark) => mark.startsWith("file="))?.slice("file=".length);
 }
 
 function withoutModuleDoc(source: string): string {
   return source.replace(/^\/\*\*\n(?: \*[^\n]*\n)*? \* @module\n \*\/\n\n/u, "");
-}
-
-/** What an example says that it prints: the comments behind its `console.log` calls. */
-function promisedOutput(code: string): string[] {
-  return [...code.matchAll(/\bconsole\.log\(.*\); \/\/ (.*)$/gmu)].map((match) => match[1]);
 }
 
 /** Runs an example in a folder of its own, where nothing but the imports is. */

@@ -66,6 +66,16 @@ export const MANUAL: readonly Page[] = PAGES.filter(({ path }) => !/^(?:\.|tests
 /** The fences of the manual. */
 export const FENCES: readonly Fence[] = MANUAL.flatMap(({ fences }) => fences);
 
+/** Where a fence is, for the names of tests. */
+export function titleOf({ page, line, language }: Fence): string {
+  return `${page}:${line} (${language})`;
+}
+
+/** What an example says that it prints: the comments behind its `console.log` calls. */
+export function promisedOutput(code: string): string[] {
+  return [...code.matchAll(/\bconsole\.log\(.*\); \/\/ (.*)$/gmu)].map((match) => match[1]);
+}
+
 /** The tables of the manual with this heading above them or this first column. */
 export function tablesOf(column: string): Table[] {
   return MANUAL.flatMap(({ tables }) => tables).filter(({ header }) => header[0] === column);
