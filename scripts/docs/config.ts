@@ -44,6 +44,8 @@ interface Markdown {
 }
 
 interface Token {
+  readonly type: string;
+  content: string;
   readonly children: Token[] | null;
   attrGet(name: string): string | null;
   attrSet(name: string, value: string): void;
@@ -55,10 +57,15 @@ function sourceOf(relativePath: string): string {
   return relativePath === "manual.md" ? "docs/README.md" : `docs/${relativePath}`;
 }
 
-function translateLinks(markdown: Markdown): void {
-  markdown.core.ruler.push("site_links", ({ tokens, env }) => {
+/** The space between groups of digits, at which no line must break. */
+const THOUSANDS = /(?<=\d) (?=\d{3}\b)/gu;
+const NARROW_SPACE = "\u202f";
+
+function adaptPages(markdown: Markdown): void {
+  markdown.core.ruler.push("site", ({ tokens, env }) => {
     if (env.relativePath.startsWith("api/")) return; // these pages are written for the site
     for (const token of tokens.flatMap(({ children }) => children ?? [])) {
+      if (token.type === "text") token.content = token.content.replaceAll(THOUSANDS, NARROW_SPACE);
       for (const name of ["href", "src"]) {
         const link = token.attrGet(name);
         if (link !== null) token.attrSet(name, siteLink(link, sourceOf(env.relativePath)));
@@ -79,7 +86,7 @@ export function siteConfig({ base, outDir, sidebar }: SiteSettings): object {
     cleanUrls: true,
     head: [["link", { rel: "icon", href: "data:," }], ["style", {}, STYLE]],
     markdown: {
-      config: translateLinks,
+      config: adaptPages,
       anchor: { slugify: anchorOf },
       languageAlias: { TypeScript: "ts", JavaScript: "js", conf: "ini" },
     },

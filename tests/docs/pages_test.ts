@@ -2,6 +2,8 @@
 
 import { assert, assertEquals, assertGreater } from "@std/assert";
 import { existsSync } from "node:fs";
+import { PICTURES } from "../../scripts/docs/pictures.ts";
+import { SCENARIOS } from "../simulation/support/scenarios.ts";
 import { FENCES, MANUAL, type Page, PAGES, REPOSITORY_URL, ROOT } from "./pages.ts";
 
 const README_LINES_MAX = 250;
@@ -60,6 +62,19 @@ for (const page of PAGES) {
 
 Deno.test("docs: the README, which is also published, links to no page relatively", () => {
   assertEquals(readme.links.filter((link) => !/^(https:|#)/u.test(link)), []);
+});
+
+Deno.test("docs: each picture is on a page, and shows a scenario of the simulator", async () => {
+  const names = SCENARIOS.map(({ name }) => name);
+  const shown = MANUAL.flatMap(({ text }) =>
+    [...text.matchAll(/!\[[^\]]{20,}\]\(pictures\/(\w+\.svg)\)/gu)].map(([, file]) => file)
+  );
+  assertEquals(shown.toSorted(), Object.keys(PICTURES).toSorted());
+  for (const [file, { scenario }] of Object.entries(PICTURES)) {
+    assert(names.includes(scenario), scenario);
+    const svg = await Deno.readTextFile(new URL(`docs/pictures/${file}`, ROOT));
+    assert(svg.includes(`<title>${scenario}</title>`), file);
+  }
 });
 
 Deno.test("docs: the manual names every page of its own", () => {

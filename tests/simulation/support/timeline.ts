@@ -9,7 +9,7 @@ import type { Fault } from "./plan.ts";
 import type { Outcome } from "./run.ts";
 
 /** A bar of the picture. */
-interface Bar {
+export interface Bar {
   readonly fromMs: number;
   readonly toMs: number;
   readonly text: string;
@@ -21,7 +21,8 @@ interface Bar {
   readonly hue?: number;
 }
 
-interface Row {
+/** What happened to one client or node. */
+export interface Row {
   readonly name: string;
   readonly group: "client" | "node";
   readonly bars: readonly Bar[];
@@ -34,18 +35,7 @@ const HUE_STEP = 137;
 export function timelineHtml(outcome: Outcome, title: string): string {
   const { world, plan } = outcome;
   const endMs = Math.ceil(lastMs(outcome));
-  const rows: Row[] = [
-    ...plan.clients.map((_, client): Row => ({
-      name: `client-${client + 1}`,
-      group: "client",
-      bars: [...holdBars(outcome, client), ...faultBars(plan.faults, { client })],
-    })),
-    ...plan.nodes.map((_, node): Row => ({
-      name: `node-${node + 1}`,
-      group: "node",
-      bars: [...keyBars(outcome, node), ...faultBars(plan.faults, { node })],
-    })),
-  ];
+  const rows = rowsOf(outcome);
   const marks = [
     ...world.violations.map((violation) => ({ ...violation, kind: "violation" })),
     ...world.excused.map((violation) => ({ ...violation, kind: "expected" })),
@@ -70,6 +60,23 @@ export function timelineHtml(outcome: Outcome, title: string): string {
     .replace("__HEADING__", () => escapeHtml(title))
     .replace("__SUMMARY__", () => escapeHtml(summary))
     .replace("__DATA__", () => JSON.stringify(data).replaceAll("<", "\\u003c"));
+}
+
+/** What happened to each client and each node. */
+export function rowsOf(outcome: Outcome): Row[] {
+  const { plan } = outcome;
+  return [
+    ...plan.clients.map((_, client): Row => ({
+      name: `client-${client + 1}`,
+      group: "client",
+      bars: [...holdBars(outcome, client), ...faultBars(plan.faults, { client })],
+    })),
+    ...plan.nodes.map((_, node): Row => ({
+      name: `node-${node + 1}`,
+      group: "node",
+      bars: [...keyBars(outcome, node), ...faultBars(plan.faults, { node })],
+    })),
+  ];
 }
 
 /** Where the picture ends: the faults, and a little of what came after. */
