@@ -45,21 +45,21 @@ const WORDS: Readonly<Record<string, string>> = {
   key: "key",
   pause: "paused",
   crash: "restarts empty",
-  partition: "client 1 and node 3 cannot reach each other",
+  partition: "cut off from node 3",
 };
 
-const WIDTH = 760;
-const LEFT = 70;
+const WIDTH = 560;
+const LEFT = 66;
 const TOP = 24;
 const LANE = 20;
 const GAP = 8;
 /** Bars that are shorter belong to attempts that failed at once, in milliseconds. */
 const BAR_MS_MIN = 50;
 /** About how wide a letter is, in pixels. */
-const LETTER = 6.5;
+const LETTER = 7;
 
 const STYLE = `
-svg { color-scheme: light dark; font: 12px system-ui, sans-serif; --ink: #1c2330; --line: #d9dbe0; }
+svg { color-scheme: light dark; font: 13px system-ui, sans-serif; --ink: #1c2330; --line: #d9dbe0; }
 text { fill: var(--ink); }
 line { stroke: var(--line); }
 .name { font-weight: 600; }
