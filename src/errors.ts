@@ -12,6 +12,9 @@ const RESOURCES_SHOWN_MAX = 5;
 /** The first half of a character that was cut in two. */
 const CUT_PAIR = /[\ud800-\udbff]$/;
 
+/** The page that says what to do about each error; each code is one of its headings. */
+const HELP_PAGE = "https://github.com/hasp-lock/redlock/blob/main/docs/errors.md";
+
 /** The stable codes of {@linkcode RedlockError} and its subclasses. */
 export type RedlockErrorCode = "LOCK_HELD" | "NO_QUORUM" | "LOCK_LOST" | "CLOSED";
 
@@ -34,6 +37,8 @@ export class RedlockError extends Error {
   override readonly name: string = "RedlockError";
   /** A stable identifier of the kind of error. */
   readonly code: RedlockErrorCode = "CLOSED";
+  /** The address of the section that says what to do about this kind of error. */
+  readonly help: string = `${HELP_PAGE}#closed`;
   /** The resources of the call that failed; empty if it had none. */
   readonly resources: readonly string[];
   /** What the nodes answered in the last attempt; empty if no node was asked. */
@@ -70,6 +75,8 @@ export class LockHeldError extends RedlockError {
   override readonly name = "LockHeldError";
   /** A stable identifier of the kind of error. */
   override readonly code = "LOCK_HELD";
+  /** The address of the section that says what to do about this kind of error. */
+  override readonly help: string = `${HELP_PAGE}#lock_held`;
   /**
    * How many clients were waiting for the lock when a node last reported it, this one included. `undefined` if no node
    * did, because the call did not wait or because it polled.
@@ -104,6 +111,8 @@ export class QuorumError extends RedlockError {
   override readonly name = "QuorumError";
   /** A stable identifier of the kind of error. */
   override readonly code = "NO_QUORUM";
+  /** The address of the section that says what to do about this kind of error. */
+  override readonly help: string = `${HELP_PAGE}#no_quorum`;
 }
 
 /**
@@ -115,6 +124,8 @@ export class LockLostError extends RedlockError {
   override readonly name = "LockLostError";
   /** A stable identifier of the kind of error. */
   override readonly code = "LOCK_LOST";
+  /** The address of the section that says what to do about this kind of error. */
+  override readonly help: string = `${HELP_PAGE}#lock_lost`;
 }
 
 /** Converts a thrown value to an error, because nodes of other makers may throw anything. */

@@ -6,7 +6,7 @@ import { createRedlock } from "../../mod.ts";
 import { resolveClientOptions } from "../../src/redis/client.ts";
 import { type RedlockOptions, resolveOptions } from "../../src/options.ts";
 import { listFiles } from "../support/source_code.ts";
-import { ROOT, type Table, tablesOf } from "./pages.ts";
+import { PAGES, REPOSITORY_URL, ROOT, type Table, tablesOf } from "./pages.ts";
 import { membersOf, stringsOf, typesOf } from "./source.ts";
 
 type Options = Record<string, unknown>;
@@ -151,12 +151,35 @@ Deno.test("docs: the tables of errors name every code, each with its class", () 
 });
 
 function codeOf(name: string): string {
+  return errorOf(name).code;
+}
+
+function errorOf(name: string): { code: string; help: string } {
   const Constructor = (hasp as unknown as Record<
     string,
-    new (message: string, details: object) => { code: string }
+    new (message: string, details: object) => { code: string; help: string }
   >)[name];
-  return new Constructor("", { resources: [] }).code;
+  return new Constructor("", { resources: [] });
 }
+
+Deno.test("docs: the help of every error is a section of the page of errors", () => {
+  const page = PAGES.find(({ path }) => path === "docs/errors.md")!;
+  for (const name of ["RedlockError", "LockHeldError", "QuorumError", "LockLostError"]) {
+    const [address, anchor] = errorOf(name).help.split("#");
+    assertEquals(address, `${REPOSITORY_URL}${page.path}`);
+    assert(page.anchors.includes(anchor), anchor);
+  }
+});
+
+Deno.test("docs: what the page of errors says that messages say, they say", async () => {
+  const files = ["src/lock/held_lock.ts", "src/lock/renewal.ts", "src/messages.ts"];
+  const texts = await Promise.all(files.map((path) => Deno.readTextFile(new URL(path, ROOT))));
+  const source = texts.join("").replaceAll(/\s+/gu, " ");
+  const rows = ["the message says", "the cause says"].flatMap(tablesOf).flatMap(({ rows }) => rows);
+  const phrases = rows.flatMap(([cell]) => [...cell.matchAll(/"([^"]+)"/gu)].map(([, it]) => it));
+  assertEquals(phrases.length, 9);
+  assertEquals(phrases.filter((phrase) => !source.includes(phrase)), []);
+});
 
 Deno.test("docs: the README and the page of errors answer with the same HTTP statuses", () => {
   const statuses = new Map<string, Set<string>>();

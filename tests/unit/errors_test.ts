@@ -38,6 +38,8 @@ for (
     assertInstanceOf(error, RedlockError);
     assertInstanceOf(error, Error);
     assertEquals([error.name, error.code, error.message], [name, code, "Cannot"]);
+    assertEquals(new URL(error.help).hash, `#${code.toLowerCase()}`);
+    assertEquals(Object.keys(error).includes("help"), true); // so consoles show it with the error
     assertStrictEquals(error.resources, resources);
     assertStrictEquals(error.votes, VOTES);
     assertStrictEquals(error.cause, cause);
