@@ -152,19 +152,23 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    * @throws {LockLostError} If the lock was lost while the routine ran, and the routine did not throw.
    * @throws {LockHeldError} If somebody else holds the lock when `waitMs` is over; the routine has not run then.
    * @throws {QuorumError} If too few nodes answered, as in {@linkcode acquire}; the routine has not run then.
+   * @throws {RedlockError} If the client is closed (`CLOSED`).
+   * @throws {TypeError} If `resource`, `routine` or an option is of the wrong type, or an option is unknown.
+   * @throws {RangeError} If an option is out of range, or a key would begin with `hasp:`.
+   * @throws The reason of `signal`, if it aborts before the routine runs.
    */
   async using<T, F extends boolean = Fencing>(
     resource: string | readonly string[],
     options: (RedlockOptions & { fencing?: F }) | undefined,
     routine: Routine<T, LockOf<F>>,
   ): Promise<T>;
-  /** Does the same for options whose `fencing` is not known in advance. */
+  /** Acquires a lock, runs a routine, and releases the lock: the same, with options whose `fencing` may be either. */
   async using<T>(
     resource: string | readonly string[],
     options: RedlockOptions | undefined,
     routine: Routine<T>,
   ): Promise<T>;
-  /** Does the same with the client's own options. */
+  /** Acquires a lock, runs a routine, and releases the lock: the same, with the client's own options. */
   async using<T>(
     resource: string | readonly string[],
     routine: Routine<T, LockOf<Fencing>>,

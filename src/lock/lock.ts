@@ -19,7 +19,11 @@ export interface ExtendOptions {
    * @default {the ttlMs that the lock was acquired with}
    */
   ttlMs?: number;
-  /** Signal that ends the call, which rejects with the signal's reason; the lock keeps its old validity. */
+  /**
+   * Signal that ends the call, which rejects with the signal's reason; the lock keeps its old validity.
+   *
+   * @default {no signal}
+   */
   signal?: AbortSignal;
 }
 

@@ -18,13 +18,29 @@ export interface Transport {
 
 /** TLS settings of a connection; certificates and keys are in PEM format. */
 export interface TlsOptions {
-  /** Certificates of additional authorities to trust, besides the runtime's own. */
+  /**
+   * Certificates of additional authorities to trust, besides the runtime's own.
+   *
+   * @default {none}
+   */
   caCerts?: string[];
-  /** Certificate chain of the client, if the server requires one. */
+  /**
+   * Certificate chain of the client, if the server requires one.
+   *
+   * @default {none}
+   */
   cert?: string;
-  /** Private key for `cert`. */
+  /**
+   * Private key for `cert`.
+   *
+   * @default {none}
+   */
   key?: string;
-  /** Name that the server's certificate must contain; the host name of the address by default. */
+  /**
+   * Name that the server's certificate must contain.
+   *
+   * @default {the host name of the address}
+   */
   serverName?: string;
 }
 
