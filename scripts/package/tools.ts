@@ -40,6 +40,7 @@ const SETS = {
   node22: ["node@22.23.3"],
   node26: ["node@26.10.0"],
   bun: ["bun@1.4.5"],
+  tsx: ["tsx@4.23.15"],
   bullmq: ["bullmq@6.7.0", "ioredis@5.11.1"],
   vitest: ["vitest@5.1.1"],
   jest: ["jest@30.5.2"],

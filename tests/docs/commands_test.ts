@@ -3,9 +3,9 @@
 import { assert, assertEquals } from "@std/assert";
 import { findRuntime } from "../../scripts/find_runtimes.ts";
 import { startConsumer } from "../../scripts/package/consumer.ts";
-import { findTools, type ToolSet } from "../../scripts/package/tools.ts";
+import { findTools, nodePath, type ToolSet } from "../../scripts/package/tools.ts";
 import { plainCommand } from "../support/plain_command.ts";
-import { type Fence, FENCES, ROOT } from "./pages.ts";
+import { type Fence, FENCES, promisedOutput, ROOT } from "./pages.ts";
 
 const config = JSON.parse(await Deno.readTextFile(new URL("deno.json", ROOT)));
 
@@ -31,6 +31,38 @@ Deno.test("docs: every task that is shown exists, and Deno's version is that of 
 Deno.test("docs: what is installed is this package", () => {
   const names = [...marked("install").code.matchAll(/^(?:deno add jsr:|npm install )(\S+)/gmu)];
   assertEquals(names.map(([, name]) => name), [config.name, config.name]);
+});
+
+Deno.test("docs: each command that runs an example runs it, in a folder with the npm package alone", async (t) => {
+  await using consumer = await startConsumer();
+  const commands = marked("install").code.split("\n").filter((line) => line.includes("lock.mts"))
+    .map((line) => line.replace(/ *#.*$/u, ""));
+  assertEquals(commands.length, 4);
+  const [example] = FENCES.filter(({ page }) => page === "README.md");
+  await Deno.writeTextFile(`${consumer.folder}/lock.mts`, example.code);
+  const programs: Record<string, () => Promise<[path: string, ...args: string[]]>> = {
+    "deno": () => Promise.resolve([Deno.execPath()]),
+    "bun": async () => [await findRuntime("bun")],
+    "node": async () => [await nodePath("node26")],
+    "npx tsx": async () => [
+      await nodePath("node20"),
+      `${await findTools("tsx")}/tsx/dist/cli.mjs`,
+    ],
+  };
+  for (const command of commands) {
+    await t.step(command, async () => {
+      const [, name, rest] = command.match(/^(deno|bun|node|npx tsx) (.*)$/u)!;
+      const [path, ...args] = await programs[name]();
+      const { success, stdout, stderr } = await plainCommand(path, {
+        args: [...args, ...rest.split(" ")],
+        cwd: consumer.folder,
+        signal: AbortSignal.timeout(RUN_WITHIN_MS),
+      }).output();
+      const decoder = new TextDecoder();
+      assert(success, decoder.decode(stderr));
+      assertEquals(decoder.decode(stdout).trim().split("\n"), promisedOutput(example.code));
+    });
+  }
 });
 
 Deno.test("docs: the test for Deno passes", async () => {
