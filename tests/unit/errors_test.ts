@@ -148,15 +148,10 @@ const HELD = { resources: ["a"], votes: DENIED, nodeCount: 3, quorum: 2 };
 
 for (
   const [held, why] of [
-    [{}, `someone else holds it; ${DENIED_TWICE}`],
     [{ waitedMs: 99.7 }, `someone else holds it; waited 100 ms; ${DENIED_TWICE}`],
     [
       { key: { remainingMs: 20.2 } },
       `someone else holds it; its key expires in 21 ms unless it is extended; ${DENIED_TWICE}`,
-    ],
-    [
-      { key: { remainingMs: Infinity } },
-      `someone else holds it; its key has no TTL, so no lock library set it; ${DENIED_TWICE}`,
     ],
     [
       { key: { remainingMs: 5, type: "list", resource: "b" } },
@@ -173,10 +168,6 @@ for (
     [
       { votes: [], waitedMs: 50 },
       "earlier calls of this client are still waiting for it; waited 50 ms",
-    ],
-    [
-      { cooldownLeftMs: 9.5, waitedMs: 50, key: { remainingMs: 7 } },
-      "it is in its cooldown for another 10 ms; waited 50 ms",
     ],
   ] as const
 ) {
@@ -195,15 +186,6 @@ Deno.test("lockHeldError() carries what is known of the key and of those who wai
     undefined,
     undefined,
   ]);
-});
-
-Deno.test("lockHeldError() of a cooldown gives its cause", () => {
-  const { cause } = lockHeldError({ ...HELD, cooldownLeftMs: 9.5 });
-  assertInstanceOf(cause, Error);
-  assertEquals(
-    cause.message,
-    "a lock of this client ended without a confirmed release, so 'cooldownMs' delays the next one by another 10 ms",
-  );
 });
 
 Deno.test("nodeErrors() gathers the nodes' errors under their names, and is undefined if there are none", () => {

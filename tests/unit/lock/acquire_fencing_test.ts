@@ -73,20 +73,6 @@ for (
   });
 }
 
-Deno.test("acquire() without fencing sends no hint, and its lock has no token", async () => {
-  const cluster = fenced([undefined, undefined, undefined], { fencing: false });
-  assertEquals((await cluster.lock()).fencingToken, undefined);
-  assertEquals(counters(cluster), [undefined, undefined, undefined]);
-  for (const { calls } of cluster.nodes) assertEquals(calls[0].counterFloor, undefined);
-});
-
-Deno.test("acquire() with fencing counts for all of several resources at once", async () => {
-  const cluster = fenced([0, 0, 0]);
-  for (const node of cluster.nodes) node.count("b", USED + 9);
-  assertEquals((await cluster.lock({}, ["a", "b"])).fencingToken, USED + 10);
-  for (const key of ["a", "b"]) assertEquals(counters(cluster, key), Array(3).fill(USED + 10));
-});
-
 // Raising
 
 Deno.test("acquire() with fencing raises counters that are apart, in one more round", async () => {

@@ -242,23 +242,3 @@ Deno.test("acquire() that ends without a lock reports its attempts, votes and ti
     assertEquals([denied.resources, denied.votes], [["a"], error.votes]);
   }
 });
-
-Deno.test("acquire() without a listener fails as one with a listener does", async () => {
-  const cluster = new Cluster(1, { onEvent: undefined, waitMs: 0 });
-  cluster.set("fail");
-  assertInstanceOf(await cluster.refusal(), QuorumError);
-});
-
-Deno.test("acquire() and using() extend the lock if autoExtend says so, and using() by default", async () => {
-  for (const [autoExtend, used, acquired] of [[undefined, 1, 0], [false, 0, 0], [true, 1, 1]]) {
-    const cluster = new Cluster(3, { autoExtend: autoExtend as boolean | undefined });
-    const { redlock, clock } = cluster;
-    const extensions = redlock.using("a", async (lock) => {
-      await clock.advance(500);
-      return lock.extensions;
-    });
-    const lock = await cluster.lock({}, "b");
-    assertEquals(await cluster.settle(extensions), used);
-    assertEquals([lock.extensions, lock.held], [acquired, true]);
-  }
-});

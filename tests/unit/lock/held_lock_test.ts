@@ -5,7 +5,7 @@ import {
   assertStrictEquals,
   assertThrows,
 } from "@std/assert";
-import { LockLostError, QuorumError } from "../../../src/errors.ts";
+import { LockLostError } from "../../../src/errors.ts";
 import { Cluster, locked, MARGIN_MS, TTL_MS, VALIDITY_MS } from "../../support/cluster.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 
@@ -146,17 +146,6 @@ Deno.test("a lock that is lost aborts its signal before the listener is called, 
   await cluster.advance(TTL_MS); // its validity ends as well
   assertStrictEquals(signal.reason, reason);
   assertEquals([cluster.eventTypes, cluster.asked("release")], [["lost"], [1, 1, 1]]);
-});
-
-Deno.test("a lock without a listener is lost and released all the same", async () => {
-  const lost = await locked(1, { onEvent: undefined });
-  await lost.cluster.advance(TTL_MS);
-  assertInstanceOf(lost.lock.signal.reason, LockLostError);
-  const { cluster, lock } = await locked(1, { onEvent: undefined });
-  const other = await cluster.lock({}, "b");
-  assertEquals(await cluster.settle(lock.release()), true);
-  cluster.set("fail");
-  assertInstanceOf(await cluster.rejection(other.release()), QuorumError);
 });
 
 // What is left on the nodes
