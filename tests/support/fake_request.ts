@@ -25,7 +25,7 @@ export type Answer = readonly [
   detail?: number | QueuePosition,
 ];
 
-/** A question about some keys, for a second unless told otherwise. */
+/** A request about some keys, with a TTL of a second by default. */
 export class FakeRequest implements LockRequest {
   readonly keys: readonly string[];
   readonly value: string = "v";

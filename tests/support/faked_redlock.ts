@@ -8,7 +8,7 @@ import type { RedlockEvent } from "../../src/events.ts";
 import type { Redlock } from "../../src/redlock.ts";
 import { FakeNetwork, type FakeTransport, wire } from "./fake_transport.ts";
 
-/** A lock client on faked streams, and what it told. */
+/** A lock client on faked streams, and what it reported. */
 export function create(
   addresses: readonly (string | URL)[] = ["redis://h"],
   options: CreateRedlockOptions = {},
@@ -26,7 +26,7 @@ export function setCommand({ written }: FakeTransport, key: string, ttlMs: strin
   return wire("SET", key, value, "NX", "PX", ttlMs);
 }
 
-/** What was told of connections. */
+/** What was reported of connections. */
 export function connectionEvents(events: readonly RedlockEvent[]): unknown[] {
   return events.flatMap((event) => {
     if (event.type === "node-connected") return [[event.type, event.node]];

@@ -134,7 +134,7 @@ Deno.test("acquire() with fencing raises above what a node whose counter is outd
 });
 
 for (const nodeCount of [1, 2, 3, 4, 5]) {
-  Deno.test(`acquire() with fencing on ${nodeCount} nodes gives tokens above all before, whatever the counters are and whoever is down`, async () => {
+  Deno.test(`acquire() with fencing on ${nodeCount} nodes gives tokens above all before, whatever the counters are and whichever nodes are down`, async () => {
     const step = fc.record({
       down: fc.integer({ min: 0, max: 2 ** nodeCount - 1 }),
       lost: fc.integer({ min: 0, max: 2 ** nodeCount - 1 }),

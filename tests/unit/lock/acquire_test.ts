@@ -20,7 +20,7 @@ function combinations(count: number): Answer[][] {
 }
 
 for (const nodeCount of [1, 2, 3, 4]) {
-  Deno.test(`tryAcquire() on ${nodeCount} nodes wins, is held off or cannot tell by count, and leaves no key without a lock, for every combination of answers`, async () => {
+  Deno.test(`tryAcquire() on ${nodeCount} nodes wins, is refused or fails by count, and leaves no key without a lock, for every combination of answers`, async () => {
     for (const answers of combinations(nodeCount)) {
       const cluster = new Cluster(nodeCount);
       answers.forEach((answer, index) => {

@@ -10,8 +10,8 @@ import type { Mode } from "../../support/keyspace_node.ts";
 const TIMEOUT_MS = 50;
 
 /**
- * What a node has under the key, as a word: nothing, a key of Alice's or of Bob's with or without a TTL, or it cannot
- * tell.
+ * What a node has under the key, as a word: nothing, a key of Alice's or of Bob's with or without a TTL, or it does
+ * not answer.
  */
 type State = string;
 
@@ -55,7 +55,7 @@ function combinations(states: readonly State[], count: number): State[][] {
   return combinations(states, count - 1).flatMap((rest) => states.map((state) => [...rest, state]));
 }
 
-/** What may be true of keys, if a node that cannot tell may have any of them. */
+/** What may be true of keys, if a node that does not answer may have any of them. */
 function possible(states: readonly State[], quorum: number): Set<"held" | "free"> {
   const known = ["free", "alice", "bob"];
   const worlds = states.reduce<State[][]>((worlds, state) => {
@@ -71,7 +71,7 @@ function possible(states: readonly State[], quorum: number): Set<"held" | "free"
 }
 
 for (const nodeCount of [1, 2, 3, 4]) {
-  Deno.test(`inspect() of ${nodeCount} nodes tells held from free exactly if the answers leave no doubt, for every combination`, async () => {
+  Deno.test(`inspect() of ${nodeCount} nodes is held or free if and only if the answers leave no doubt, for every combination`, async () => {
     const all = ["free", "alice", "bob", "fail", "hang", "throw"];
     for (const states of combinations(all.slice(0, 9 - nodeCount), nodeCount)) {
       const outcome = await outcomeOf(clusterOf(states.join(" ")));
@@ -131,7 +131,7 @@ Deno.test("inspect() asks each node once for the key, and reports what it answer
   assertEquals(outcome.votes[3].outcome, "timed-out");
 });
 
-Deno.test("inspect() that cannot tell names the resource, counts the votes and has the causes", async () => {
+Deno.test("inspect() without a result names the resource, counts the votes and has the causes", async () => {
   const error = await outcomeOf(clusterOf("alice fail hang free throw"));
   assertInstanceOf(error, QuorumError);
   assertEquals(
@@ -205,20 +205,20 @@ Deno.test("inspect() takes the answer of a node whose first connecting took long
 });
 
 for (
-  const [told, states] of [
+  const [expected, states] of [
     ["unknown", "hang hang hang"],
     ["unknown", "alice hang free"],
     ["held", "alice alice hang"],
     ["free", "free free hang"],
   ] as const
 ) {
-  Deno.test(`inspect() that a close cuts short is ${told} if nodes have answered ${states}`, async () => {
+  Deno.test(`inspect() that a close cuts short is ${expected} if nodes have answered ${states}`, async () => {
     const cluster = clusterOf(states);
     const inspecting = cluster.redlock.inspect("a").catch((error) => error);
     await runMicrotasks();
     cluster.wheel.announceClose();
     const outcome = await inspecting; // without any time passing
-    assertEquals(verdict(outcome), told);
+    assertEquals(verdict(outcome), expected);
     const last = outcome.votes.findLast(({ outcome }: { outcome: string }) => outcome === "failed");
     assertEquals(last?.error?.message, "the lock client was closed");
   });

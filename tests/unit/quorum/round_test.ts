@@ -146,7 +146,7 @@ Deno.test("Round counts a node's first answer only", () => {
   assertEquals([round.granted, round.denied, round.failed, round.decision], [1, 0, 0, "open"]);
 });
 
-Deno.test("Round counts a vote in quarantine like a failed one, and tells them apart in votes", () => {
+Deno.test("Round counts a vote in quarantine like a failed one, and distinguishes them in votes", () => {
   const { round } = ask(setUp());
   round.quarantine(0);
   round.grant(1);

@@ -58,7 +58,7 @@ Deno.test("pause() lets go of the process once, although its signal aborts while
   const bench = begin(1_000, controller.signal);
   const { clock, wheel } = bench;
   wheel.ref(); // somebody else's
-  // Told of the close first, because it is in the same slot and came later.
+  // Called first at the close, because it is in the same slot and came later.
   wheel.after(1_000, () => {}, () => controller.abort());
   assertEquals(wheel.announceClose(), true);
   await clock.advance(0);

@@ -30,7 +30,7 @@ for (const nodeCount of [1, 2, 3, 5]) {
     assertEquals(callers.nodes.map((node) => node.queue()), Array(nodeCount).fill([]));
   });
 
-  Deno.test(`a call on ${nodeCount} nodes that was notified in vain asks once a quorum has notified it, or a round trip later`, async () => {
+  Deno.test(`a call on ${nodeCount} nodes that was notified and still denied asks once a quorum has notified it, or a round trip later`, async () => {
     const callers = await blocked(["first"], {}, nodeCount, (nodes) => {
       for (const node of nodes) node.replyMs = 10;
     });

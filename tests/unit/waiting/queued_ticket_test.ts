@@ -118,7 +118,7 @@ Deno.test("a call joins the queues with its first attempt if others wait at its 
     await callers.advance(0);
     await callers.release("first");
     for (const node of callers.nodes) assertEquals(node.messages[0], "other:1");
-    await callers.advance(1_000); // whoever was notified does not use its turn
+    await callers.advance(1_000); // the other one is notified, and does not use its turn
     assertEquals(callers.won, ["first", "second"]);
     assertEquals(callers.priorities[1], notified ? "in-order" : "none");
     for (const node of callers.nodes) node.drop("a", "other:1");

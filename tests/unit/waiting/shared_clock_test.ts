@@ -24,7 +24,7 @@ function ask(
   return receivedMs;
 }
 
-Deno.test("SharedClock is the client's own wall clock while no node has told its time", () => {
+Deno.test("SharedClock is the client's own wall clock while no node has reported its time", () => {
   const clock = new FakeClock(1_000, 1_700_000_000_000);
   const shared = new SharedClock(clock);
   assertEquals(shared.at(1_000), 1_700_000_000_000);

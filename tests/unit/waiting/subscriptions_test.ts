@@ -185,7 +185,7 @@ Deno.test("a client subscribes once to each node when a call first waits, and un
   callers.call("polls", { notify: false, waitMs: 100 });
   await callers.advance(200);
   assertEquals(subscribes(callers), [1, 1, 1]);
-  callers.call("anew");
+  callers.call("later");
   await callers.advance(1_000);
   assertEquals([subscribes(callers), callers.queueLengths], [[2, 2, 2], [1, 1, 1]]);
 });

@@ -4,7 +4,7 @@ import { blocked, Callers, held } from "../../support/callers.ts";
 
 // Errors of calls whose turn never came
 
-Deno.test("a call that waited in vain for its own client's lock has no votes", async () => {
+Deno.test("a call that gives up behind its own client's lock has no votes", async () => {
   const callers = await held();
   callers.call("second", { waitMs: 100 });
   await callers.advance(100);
@@ -19,7 +19,7 @@ Deno.test("a call that waited in vain for its own client's lock has no votes", a
   assertEquals([denied.reason, denied.attempts, denied.elapsedMs], ["held", 0, 100]);
 });
 
-Deno.test("a call that waited in vain for other calls of its client has the votes of their last attempt", async () => {
+Deno.test("a call that gives up behind other calls of its client has the votes of their last attempt", async () => {
   const callers = await blocked();
   callers.call("second", { waitMs: 100 });
   await callers.advance(100);
@@ -38,7 +38,7 @@ Deno.test("a call that waited in vain for other calls of its client has the vote
   assertEquals([callers.won, callers.error<LockHeldError>("third").votes], [["first"], []]);
 });
 
-Deno.test("a call that waited in vain says so if the last attempt of its client was not answered", async () => {
+Deno.test("a call that gives up behind other calls has no quorum if their last attempt was not answered", async () => {
   const callers = new Callers({ retryDelayMs: 10_000 });
   callers.set("fail", 0, 1);
   callers.fraction = 0.99;
