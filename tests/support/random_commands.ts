@@ -1,5 +1,6 @@
 /**
- * Random commands for a server in memory and a real one: all that both know, and those about who waits for a key.
+ * Random commands for a server in memory and a real one: all that both support, those about queues, and those about
+ * fencing tokens.
  *
  * @module
  */
@@ -23,7 +24,7 @@ const LIVES_MS = "60000 90000 120000 0 -1 x 007 1.5 9223372036854775807".split("
 /** The words of one command. */
 export type Command = readonly string[];
 
-/** What is done at once: commands over one connection, and where `expires` a wait for the last one's key to go. */
+/** What is done at once: commands over one connection; if `expires`, the key of the last one expires before the next step. */
 export interface Step {
   readonly over: number;
   readonly commands: readonly Command[];
@@ -50,6 +51,9 @@ const TIMED_SCRIPTS = [
   RAISE,
 ];
 
+/** One of several arbitraries, each as often as its weight says. */
+const weighted = <T>(...choices: [weight: number, arbitrary: fc.Arbitrary<T>][]) =>
+  fc.oneof(...choices.map(([weight, arbitrary]) => ({ weight, arbitrary })));
 const word = (...choices: string[]) => fc.constantFrom(...choices);
 const words = (choices: fc.Arbitrary<string>, maxLength: number) =>
   fc.array(choices, { maxLength });
@@ -57,14 +61,8 @@ const words = (choices: fc.Arbitrary<string>, maxLength: number) =>
 export const KEYS = ["a", "b", "\0\r\n", "é"];
 /** Keys that are mostly sorted sets. */
 export const SETS = ["l", "m"];
-const key = fc.oneof({ weight: 8, arbitrary: word(...KEYS) }, {
-  weight: 1,
-  arbitrary: word(...SETS),
-});
-const setKey = fc.oneof(
-  { weight: 16, arbitrary: word(...SETS) },
-  { weight: 1, arbitrary: word("a", "nope") },
-);
+const key = weighted([8, word(...KEYS)], [1, word(...SETS)]);
+const setKey = weighted([16, word(...SETS)], [1, word("a", "nope")]);
 const anyKey = word(...KEYS, ...SETS);
 const value = word(
   ..."v w v w 1 -7 007 9223372036854775807 9223372036854775808".split(" "),
@@ -163,16 +161,16 @@ const malformed = fc.oneof(
   ).map(([name, args]) => [name, ...args]),
 );
 const quit = words(value, 1).map((args) => ["QUIT", ...args]);
-const command: fc.Arbitrary<Command> = fc.oneof(
-  { weight: 24, arbitrary: set },
-  { weight: 30, arbitrary: keyCommand },
-  { weight: 30, arbitrary: setCommand },
-  { weight: 30, arbitrary: scriptCommand },
-  { weight: 16, arbitrary: channelCommand },
-  { weight: 10, arbitrary: connectionCommand },
-  { weight: 6, arbitrary: serverCommand },
-  { weight: 10, arbitrary: malformed },
-  { weight: 1, arbitrary: quit },
+const command: fc.Arbitrary<Command> = weighted(
+  [24, set],
+  [30, keyCommand],
+  [30, setCommand],
+  [30, scriptCommand],
+  [16, channelCommand],
+  [10, connectionCommand],
+  [6, serverCommand],
+  [10, malformed],
+  [1, quit],
 );
 const shortLived: fc.Arbitrary<Command> = fc.oneof(
   fc.tuple(fc.constant("PEXPIRE"), anyKey, fc.constant("1")),
@@ -182,27 +180,22 @@ const shortLived: fc.Arbitrary<Command> = fc.oneof(
     [{ source }, keys, value],
   ) => ["EVAL", source, String(keys.length), ...keys, value, "1"]),
 );
-/** A step with any command. */
-export const anyStep: fc.Arbitrary<Step> = fc.oneof(
-  {
-    weight: 9,
-    arbitrary: fc.record({
-      over: fc.nat(1),
-      commands: fc.array(command, { minLength: 1, maxLength: 8 }),
-      expires: fc.constant(false),
-    }),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.record({
-      over: fc.nat(1),
-      commands: shortLived.map((command) => [command]),
-      expires: fc.constant(true),
-    }),
-  },
-);
+/** Steps of several commands over one connection, or over any. */
+function steps(command: fc.Arbitrary<Command>, over?: number, maxLength = 8): fc.Arbitrary<Step> {
+  const connection = over === undefined ? fc.nat(1) : fc.constant(over);
+  return fc.tuple(connection, fc.array(command, { minLength: 1, maxLength }))
+    .map(([over, commands]) => ({ over, commands, expires: false }));
+}
 
-// Who waits for a key
+/** Steps of one command, whose key expires before the next step. */
+function expiring(command: fc.Arbitrary<Command>, over?: number): fc.Arbitrary<Step> {
+  return steps(command, over, 1).map((step) => ({ ...step, expires: true }));
+}
+
+/** A step with any command. */
+export const anyStep: fc.Arbitrary<Step> = weighted([9, steps(command)], [1, expiring(shortLived)]);
+
+// Queues
 
 /** Keys that are locked. The queue of the third is one, too, and the last is a sorted set. */
 const LOCKS = ["a", "b", queueOf("a"), "d\0\r\n", "l"];
@@ -212,33 +205,21 @@ export const QUEUE_KEYS: readonly string[] = [...new Set([...LOCKS, ...QUEUES])]
 /** The channels of the tickets' clients. The first two are subscribed to now and then, the third never is. */
 const CHANNELS = ["hasp:wake:x", "hasp:wake:y", "hasp:wake:gone"];
 
-const ticket = fc.oneof(
-  { weight: 8, arbitrary: word("x:1", "x:2", "y:1", "y:é\r\n") },
-  { weight: 4, arbitrary: word("gone:1", "gone:2", "x:3", "y:3") },
-);
+const ticket = weighted([8, word("x:1", "x:2", "y:1", "y:é\r\n")], [
+  4,
+  word("gone:1", "gone:2", "x:3", "y:3"),
+]);
 /** What somebody else may have put there. */
-const strangeTicket = fc.oneof(
-  { weight: 6, arbitrary: ticket },
-  { weight: 1, arbitrary: word("nobody", ":1", "x:", ":", "", "x:1:2") },
-);
+const strangeTicket = weighted([6, ticket], [1, word("nobody", ":1", "x:", ":", "", "x:1:2")]);
 /** Scores long ago, in microseconds: some so close that a ticket passes another, some just too far apart. */
 const ticketScore = word(..."5000000000 5000100000 5000250000 5000250001 5000600000".split(" "));
-const lock = fc.oneof(
-  { weight: 12, arbitrary: word("a", "a", "a", "b") },
-  { weight: 1, arbitrary: word(...LOCKS) },
-);
-/** Locks as a script is told them. */
+const lock = weighted([12, word("a", "a", "a", "b")], [1, word(...LOCKS)]);
+/** Locks as the arguments of a script. */
 const locks = fc.array(lock, { minLength: 1, maxLength: 3 })
   .map((keys) => [String(keys.length), ...keys]);
 const holder = word("v", "w");
-const priority = fc.oneof(
-  { weight: 12, arbitrary: word("0", "1") },
-  { weight: 1, arbitrary: word("2", "01", "x", "") },
-);
-const lockLife = fc.oneof({ weight: 8, arbitrary: word("60000", "90000") }, {
-  weight: 1,
-  arbitrary: life,
-});
+const priority = weighted([12, word("0", "1")], [1, word("2", "01", "x", "")]);
+const lockLife = weighted([8, word("60000", "90000")], [1, life]);
 /** What a release says of its ticket: none, that it leaves the queues, or the score with which it goes back. */
 const parting = fc.oneof(
   fc.constant([]),
@@ -246,35 +227,26 @@ const parting = fc.oneof(
   fc.tuple(ticket, ticketScore),
 );
 const join = fc.tuple(locks, holder, lockLife, ticket, priority, ticketScore);
-const queueScript = fc.oneof(
-  {
-    weight: 5,
-    arbitrary: join.map(([keys, ...args]) => [ACQUIRE_OR_WAIT.source, ...keys, ...args]),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.tuple(lock, holder).map((words) => [RELEASE.source, "1", ...words]),
-  },
-  {
-    weight: 3,
-    arbitrary: fc.tuple(locks, holder, parting)
+const queueScript = weighted(
+  [5, join.map(([keys, ...args]) => [ACQUIRE_OR_WAIT.source, ...keys, ...args])],
+  [1, fc.tuple(lock, holder).map((words) => [RELEASE.source, "1", ...words])],
+  [
+    3,
+    fc.tuple(locks, holder, parting)
       .map(([keys, value, parting]) => [RELEASE_QUEUED.source, ...keys, value, ...parting]),
-  },
-  {
-    weight: 2,
-    arbitrary: fc.tuple(locks, ticket).map(([keys, ticket]) => [LEAVE.source, ...keys, ticket]),
-  },
+  ],
+  [2, fc.tuple(locks, ticket).map(([keys, ticket]) => [LEAVE.source, ...keys, ticket])],
 ).map((words) => ["EVAL", ...words]);
 const queue = word(...QUEUES);
-const queueCommand: fc.Arbitrary<Command> = fc.oneof(
-  { weight: 20, arbitrary: queueScript },
-  { weight: 3, arbitrary: fc.tuple(fc.constant("DEL"), lock) },
-  { weight: 1, arbitrary: fc.tuple(fc.constant("DEL"), queue) },
-  { weight: 3, arbitrary: fc.tuple(fc.constant("SET"), lock, holder) },
-  { weight: 3, arbitrary: fc.tuple(fc.constant("ZADD"), queue, ticketScore, strangeTicket) },
-  { weight: 1, arbitrary: fc.tuple(fc.constant("ZADD"), lock, ticketScore, ticket) },
-  { weight: 1, arbitrary: fc.tuple(fc.constant("SET"), queue, holder) },
-  { weight: 1, arbitrary: fc.tuple(fc.constant("PUBLISH"), word(...CHANNELS), holder) },
+const queueCommand: fc.Arbitrary<Command> = weighted(
+  [20, queueScript],
+  [3, fc.tuple(fc.constant("DEL"), lock)],
+  [1, fc.tuple(fc.constant("DEL"), queue)],
+  [3, fc.tuple(fc.constant("SET"), lock, holder)],
+  [3, fc.tuple(fc.constant("ZADD"), queue, ticketScore, strangeTicket)],
+  [1, fc.tuple(fc.constant("ZADD"), lock, ticketScore, ticket)],
+  [1, fc.tuple(fc.constant("SET"), queue, holder)],
+  [1, fc.tuple(fc.constant("PUBLISH"), word(...CHANNELS), holder)],
 );
 const listening: fc.Arbitrary<Command> = fc.tuple(
   word("SUBSCRIBE", "SUBSCRIBE", "UNSUBSCRIBE"),
@@ -287,18 +259,11 @@ const shortLock: fc.Arbitrary<Command> = fc.oneof(
   fc.tuple(fc.constant("PEXPIRE"), word(...QUEUE_KEYS), fc.constant("1")),
 );
 
-function steps(over: number, commands: fc.Arbitrary<readonly Command[]>, expires = false) {
-  return commands.map((commands): Step => ({ over, commands, expires }));
-}
-
 /** A step with a command about queues: over the first connection some are subscribed, over the second some wait. */
-export const queueStep: fc.Arbitrary<Step> = fc.oneof(
-  {
-    weight: 8,
-    arbitrary: steps(1, fc.array(queueCommand, { minLength: 1, maxLength: 8 })),
-  },
-  { weight: 2, arbitrary: steps(0, fc.array(listening, { minLength: 1, maxLength: 2 })) },
-  { weight: 1, arbitrary: steps(1, shortLock.map((command) => [command]), true) },
+export const queueStep: fc.Arbitrary<Step> = weighted(
+  [8, steps(queueCommand, 1)],
+  [2, steps(listening, 0, 2)],
+  [1, expiring(shortLock, 1)],
 );
 
 // Fencing tokens
@@ -310,11 +275,10 @@ export const FENCE_KEYS: readonly string[] = [...QUEUE_KEYS, ...COUNTERS];
 const hint = fc.nat(3).map((seconds) => String((Date.now() + seconds * 1_000) * 1_000));
 /** Ahead of every clock, in microseconds. */
 const token = word("4000000000000000", "4000000000000001", "4000000000000005", "8999999999999999");
-const strangeToken = fc.oneof(
-  { weight: 12, arbitrary: token },
-  { weight: 2, arbitrary: word("1", "0", "-5", " 7 ", "1e3", "4.1e15", "9007199254740991", "-1") },
-  { weight: 1, arbitrary: word("", "x", "007") },
-);
+const strangeToken = weighted([12, token], [
+  2,
+  word("1", "0", "-5", " 7 ", "1e3", "4.1e15", "9007199254740991", "-1"),
+], [1, word("", "x", "007")]);
 const counter = word(...COUNTERS.slice(0, 3), ...COUNTERS);
 const anyHint = fc.oneof(hint, token, word("1", "-7"));
 const counting = fc.tuple(lock, holder, lockLife, anyHint)
@@ -325,24 +289,21 @@ const fencing = fc.oneof(
 ).map(([keys, ...args]) => [ACQUIRE_FENCED.source, ...keys, ...args]);
 const raising = fc.tuple(locks, holder, strangeToken)
   .map(([keys, value, token]) => [RAISE.source, ...keys, value, token]);
-const fenceCommand: fc.Arbitrary<Command> = fc.oneof(
-  {
-    weight: 20,
-    arbitrary: fc.oneof(counting, fencing, raising).map((words) => ["EVAL", ...words]),
-  },
-  { weight: 4, arbitrary: fc.tuple(word("GET", "PTTL"), counter) },
-  { weight: 4, arbitrary: fc.tuple(fc.constant("SET"), counter, strangeToken) },
-  { weight: 2, arbitrary: fc.tuple(fc.constant("PEXPIRE"), counter, lockLife) },
-  { weight: 1, arbitrary: fc.tuple(fc.constant("ZADD"), counter, ticketScore, holder) },
-  { weight: 2, arbitrary: fc.tuple(fc.constant("DEL"), counter) },
-  { weight: 4, arbitrary: fc.tuple(fc.constant("DEL"), word("a", "b")) },
-  { weight: 4, arbitrary: queueScript },
+const fenceCommand: fc.Arbitrary<Command> = weighted(
+  [20, fc.oneof(counting, fencing, raising).map((words) => ["EVAL", ...words])],
+  [4, fc.tuple(word("GET", "PTTL"), counter)],
+  [4, fc.tuple(fc.constant("SET"), counter, strangeToken)],
+  [2, fc.tuple(fc.constant("PEXPIRE"), counter, lockLife)],
+  [1, fc.tuple(fc.constant("ZADD"), counter, ticketScore, holder)],
+  [2, fc.tuple(fc.constant("DEL"), counter)],
+  [4, fc.tuple(fc.constant("DEL"), word("a", "b"))],
+  [4, queueScript],
 );
 
 /** A step with a command about fencing tokens. */
-export const fenceStep: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 8, arbitrary: steps(1, fc.array(fenceCommand, { minLength: 1, maxLength: 8 })) },
-  { weight: 1, arbitrary: steps(0, fc.array(listening, { minLength: 1, maxLength: 2 })) },
+export const fenceStep: fc.Arbitrary<Step> = weighted(
+  [8, steps(fenceCommand, 1)],
+  [1, steps(listening, 0, 2)],
 );
 
 function joining(ticket: string, score: string, priority = "0"): Command {
