@@ -63,7 +63,7 @@ export class KeyOrder {
   }
 
   /**
-   * A group got no reply. What waits for it would wait as long again, so it fails too.
+   * Takes a group out of the order, with all that waits for it.
    *
    * @param group The group.
    * @returns All groups that waited for it, directly or not, in their order.

@@ -216,20 +216,25 @@ export class OrderedSender implements CommandSender {
     this.#events.onAvailable?.();
   }
 
-  /** The commands got no reply; what waits for their groups would wait as long again, so it fails too. */
   #onUnanswered(
     groups: readonly CommandGroup[],
     commands: readonly SubmittedCommand[],
     exchange: Exchange,
   ): void {
-    // Receivers may submit more at once, which must not wait for these groups.
-    const failed = groups.flatMap((group) => [group, ...this.#order.fail(group)]);
-    this.#submitted = this.#submitted.filter((group) => !failed.includes(group));
-    const unsent = failed.flatMap((group) => group.commands.splice(0));
+    // What waits for a time-out would wait as long again. Receivers may submit more, which must not wait for it.
+    const unsent = exchange.timedOut ? this.#takeWaiting(groups) : [];
     this.#onFailure(exchange);
     for (const command of commands) this.#lose(command, exchange);
     const error = this.#error("the command before it got no reply");
     for (const command of unsent) this.#fail(command, error);
+    if (!exchange.timedOut) this.#finish(groups);
+  }
+
+  /** Takes every command that waits for a group, directly or not, out of the order. */
+  #takeWaiting(groups: readonly CommandGroup[]): SubmittedCommand[] {
+    const waiting = groups.flatMap((group) => [group, ...this.#order.fail(group)]);
+    this.#submitted = this.#submitted.filter((group) => !waiting.includes(group));
+    return waiting.flatMap((group) => group.commands.splice(0));
   }
 
   #onFailure({ error, timedOut }: Exchange): void {
