@@ -4,7 +4,6 @@
  * @module
  */
 import { toError } from "../errors.ts";
-import { isRefusal } from "../redis/errors.ts";
 import type { SubscriberOwner } from "../redis/subscriber.ts";
 import type { Subscription } from "../redis_node/command_sender.ts";
 import { settledWithin } from "../time/pause.ts";
@@ -107,8 +106,7 @@ export class ChannelSubscription implements Subscription {
     }, (error) => {
       if (isOver()) return;
       over = true;
-      const reply = replyErrorOf([], error);
-      if (!reply || !isRefusal(reply)) return this.#retryLater();
+      if (!replyErrorOf([], error)?.permanent) return this.#retryLater();
       this.#closed = true;
       this.#owner.onRefused(toError(error));
     });

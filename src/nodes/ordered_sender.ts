@@ -170,7 +170,7 @@ export class OrderedSender implements CommandSender {
   /** Takes the commands that are sent next: all of them, or one if they cannot be sent in one piece. */
   #takeCommands({ commands }: CommandGroup): SubmittedCommand[] {
     while (commands.length > 0 && isObsolete(commands[0])) {
-      this.#fail(commands.shift()!, this.#error("it is no longer wanted"));
+      this.#fail(commands.shift()!, this.#error("its attempt is over"));
     }
     return commands.splice(0, this.#client.pipeline ? commands.length : 1);
   }

@@ -29,7 +29,7 @@ const encoder = new TextEncoder();
  *
  * @param args The command.
  * @param reply What the client returned.
- * @returns The reply. A value that is none, such as `undefined`, becomes an empty array, which no command replies.
+ * @returns The reply. Any other value, such as `undefined`, becomes an empty array, which no command replies.
  */
 export function readReply(args: readonly string[], reply: unknown): RawReply {
   if (reply instanceof Error) return replyErrorOf(args, reply) ?? [];

@@ -51,7 +51,10 @@ Deno.test("commandNode() locks, extends, inspects, releases and counts through o
 Deno.test("commandNode() sends a command about a key only when the one before was answered", async () => {
   await withNode({}, async (client, node) => {
     const requests = ["v", "w", "x"].flatMap((value) => {
-      const [acquisition, release] = [new FakeRequest("k", value), new FakeRequest("k", value)];
+      const [acquisition, release] = [
+        new FakeRequest("k", { value }),
+        new FakeRequest("k", { value }),
+      ];
       node.acquire(acquisition, 0);
       node.release(release, 0);
       return [acquisition, release];
@@ -84,7 +87,10 @@ Deno.test("commandNode() does not send a cancelled acquisition that still waits 
   await withNode({}, async (client, node) => {
     const gate = Promise.withResolvers<void>();
     client.fate = () => ({ after: gate.promise });
-    const [first, second] = [new FakeRequest("k", "v"), new FakeRequest("k", "w")];
+    const [first, second] = [
+      new FakeRequest("k", { value: "v" }),
+      new FakeRequest("k", { value: "w" }),
+    ];
     node.acquire(first, 0);
     node.acquire(second, 0);
     second.wanted = false;
@@ -146,7 +152,7 @@ Deno.test("commandNode() sends a script whole that the server has forgotten", as
 Deno.test("commandNode() shows no argument in the error of a vote", async () => {
   await withNode({}, async (client, node) => {
     client.fate = (args) => ({ error: new Error(`socket died sending ${args.join(" ")}`) });
-    const request = new FakeRequest("some-secret-key", "0123456789abcdef");
+    const request = new FakeRequest("some-secret-key", { value: "0123456789abcdef" });
     node.acquire(request, 0);
     await outcomeOf(request);
     assertEquals(

@@ -25,8 +25,7 @@ async function withNode(
 }
 
 function ask(node: LockNode, method: "acquire" | "release", keys: string | string[] = "k") {
-  const request = new FakeRequest(keys);
-  request.ttlMs = TTL_MS;
+  const request = new FakeRequest(keys, { ttlMs: TTL_MS });
   node[method](request, 0);
   return request;
 }
@@ -160,9 +159,7 @@ Deno.test("commandNode() leaves no key behind, whatever the client does to comma
       };
       const attempts = Array.from({ length: 12 }, (_, number) => {
         const request = (value: string) => {
-          const made = new FakeRequest(`k${number % 3}`, value);
-          made.ttlMs = TTL_MS;
-          return made;
+          return new FakeRequest(`k${number % 3}`, { value, ttlMs: TTL_MS });
         };
         const acquisition = request(`v${number}`);
         node.acquire(acquisition, 0);
