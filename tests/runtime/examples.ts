@@ -14,6 +14,8 @@ import { findTools, nodePath } from "../../scripts/package/tools.ts";
 import { type Outcome, runCases } from "./context.ts";
 import { exclusive } from "../examples/http_statuses.ts";
 import { expect, expectSame } from "./expect.ts";
+import { startResultsStore } from "../support/results_store.ts";
+import { startBridge } from "../support/upstash_bridge.ts";
 import { startProgram, startWorker } from "./processes.ts";
 import { bundleWorker } from "./runtimes.ts";
 import type { World } from "./world.ts";
@@ -42,6 +44,8 @@ export async function runExamples(consumer: Consumer, world: World): Promise<Out
     });
     test("node_guard.cjs answers 200 and 409", () => runNodeGuard(consumer, env));
     test("bullmq_processor.ts runs one job per account", () => runBullMq(consumer, env));
+    test("upstash_worker.ts does a job once over HTTP", () => runUpstashWorker(consumer, world));
+    test("upstash_node.ts does a job once over HTTP", () => runUpstashNode(consumer, world));
     test("http_statuses.ts answers 200, 409 and 503", () => runHttpStatuses(world));
   }, (outcome) => outcomes.push(outcome));
   return outcomes;
@@ -127,6 +131,46 @@ async function runBullMq(consumer: Consumer, env: Record<string, string>): Promi
   await using program = startProgram(node, [script, module, env.STORE_URL], { env });
   expectSame(await program.nextLine(), "8 jobs, 1 at once", "what came of the jobs");
   expectSame((await program.end()).code, 0, "exit status");
+}
+
+async function runUpstashWorker(consumer: Consumer, world: World): Promise<void> {
+  await using databases = startDatabases(world);
+  const script = await bundleWorker(consumer, join(EXAMPLES, "upstash_worker.ts"));
+  const node = await nodePath("node22");
+  await using worker = await startWorker(node, script, databases.env, world.authorityFile);
+  const path = `/jobs/${crypto.randomUUID()}`;
+  const responses = await worker.send({ path, times: REQUESTS });
+  expectStatuses(responses.map(({ status }) => status));
+}
+
+async function runUpstashNode(consumer: Consumer, world: World): Promise<void> {
+  await using databases = startDatabases(world);
+  const script = join(consumer.folder, "upstash_node.js");
+  await bundle(join(EXAMPLES, "upstash_node.ts"), script, { platform: "node" });
+  const node = await nodePath("node20");
+  const name = crypto.randomUUID();
+  const statuses = await Promise.all(Array.from({ length: REQUESTS }, async () => {
+    await using program = startProgram(node, [script, name], { env: databases.env });
+    const line = await program.nextLine();
+    expectSame((await program.end()).code, 0, "exit status");
+    return Number(line);
+  }));
+  expectStatuses(statuses);
+}
+
+/** Servers over HTTP, of which the first is dead and the second hung, and where the job leaves its result. */
+function startDatabases({ urls, deadUrls, contextFor }: World) {
+  const stack = new AsyncDisposableStack();
+  const store = stack.use(startResultsStore());
+  const [hungUrl] = contextFor([]).hungUrls;
+  const bridges = [deadUrls[0]!, hungUrl!, ...urls.slice(0, 3)].map((url) => {
+    return stack.use(startBridge(url));
+  });
+  const databases = bridges.map(({ url, token }) => ({ url, token }));
+  return {
+    env: { DATABASES: JSON.stringify(databases), STORE_URL: store.url },
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
 }
 
 async function runHttpStatuses({ urls, deadUrls }: World): Promise<void> {

@@ -1,0 +1,33 @@
+/**
+ * A Cloudflare Worker that locks over HTTP: `POST /jobs/42` does the job once, however many requests ask for it.
+ *
+ * @module
+ */
+import { Redlock } from "@hasp/redlock";
+import { upstashNode } from "./upstash.ts";
+
+/** The worker's variables. */
+export interface Env {
+  /** The REST URL and the token of each database, as a JSON array. */
+  readonly DATABASES: string;
+  /** Where the job leaves its result. */
+  readonly STORE_URL: string;
+}
+
+export default {
+  /** Answers 201 if this request did the job, 200 if it had been done before. */
+  async fetch(request: Request, { DATABASES, STORE_URL }: Env): Promise<Response> {
+    const databases: { url: string; token: string }[] = JSON.parse(DATABASES);
+    await using redlock = new Redlock(databases.map(({ url, token }) => upstashNode(url, token)));
+    const id = new URL(request.url).pathname;
+    const result = new URL(id, STORE_URL);
+    const done = await redlock.using(`job:${id}`, { ttlMs: 10_000 }, async ({ signal }) => {
+      const found = await fetch(result, { signal });
+      await found.body?.cancel();
+      if (found.ok) return false;
+      await fetch(result, { method: "PUT", body: "done", signal }).then((it) => it.text());
+      return true;
+    });
+    return Response.json({ id, done }, { status: done ? 201 : 200 });
+  },
+};

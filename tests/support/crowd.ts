@@ -1,0 +1,127 @@
+/**
+ * A crowd of clients that all want one lock, while nodes die, hang and come back.
+ *
+ * @module
+ */
+import { delay } from "@std/async/delay";
+import type { Lock, LockNode, RedlockOptions } from "../../mod.ts";
+import { Redlock, RedlockError } from "../../mod.ts";
+import type { RedisServer } from "./servers.ts";
+
+/** A node that a recipe made, and what closes its client. */
+export interface RecipeNode {
+  readonly node: LockNode;
+  close(): unknown;
+}
+
+/** Makes a node for one server. */
+export type Recipe = (url: string) => RecipeNode | Promise<RecipeNode>;
+
+/** What a crowd did. */
+export interface CrowdReport {
+  /** How many locks were had. */
+  readonly locks: number;
+  /** How often two clients held the lock at one instant. */
+  readonly overlaps: number;
+  /** How many faults there were. */
+  readonly faults: number;
+  /** How many locks were lost before they were released. */
+  readonly lost: number;
+}
+
+/** Options of {@linkcode runCrowd}. */
+export interface CrowdOptions {
+  /** How many locks are had in all, at least. */
+  readonly locks: number;
+  /** How many faults there are, at least. */
+  readonly faults: number;
+  readonly clients?: number;
+}
+
+const TTL_MS = 1_500;
+const LOCK_OPTIONS: RedlockOptions = {
+  ttlMs: TTL_MS,
+  waitMs: 5_000,
+  nodeTimeoutMs: 250,
+  retryDelayMs: 10,
+  retryDelayMaxMs: 100,
+};
+const RESOURCE = "crowded";
+/** The pauses between faults, in milliseconds. */
+const CALM_MS = 300;
+
+/**
+ * Has clients take turns at one lock, and two of five servers suffer faults meanwhile.
+ *
+ * @param recipe Makes the nodes; each client has its own.
+ * @param servers Five servers.
+ * @param options How long it goes on.
+ */
+export async function runCrowd(
+  recipe: Recipe,
+  servers: readonly RedisServer[],
+  { locks: wanted, faults: faultsWanted, clients = 4 }: CrowdOptions,
+): Promise<CrowdReport> {
+  const report = { locks: 0, overlaps: 0, faults: 0, lost: 0 };
+  const holders = new Set<Lock>();
+  let failure: unknown;
+  const isOver = () =>
+    failure !== undefined || report.locks >= wanted && report.faults >= faultsWanted;
+  const lockOften = async () => {
+    const nodes = await Promise.all(servers.map(({ url }) => recipe(url)));
+    try {
+      await using redlock = new Redlock(nodes.map(({ node }) => node), LOCK_OPTIONS);
+      while (!isOver()) {
+        const lock = await redlock.acquire(RESOURCE).catch((error) => {
+          if (error instanceof RedlockError) return undefined; // too many faults, or others were faster
+          throw error;
+        });
+        if (!lock) continue;
+        for (const other of holders) if (other.held && lock.held) report.overlaps++;
+        holders.add(lock);
+        await delay(1);
+        if (!lock.held) report.lost++;
+        holders.delete(lock);
+        report.locks++;
+        await lock[Symbol.asyncDispose]();
+      }
+    } catch (error) {
+      failure ??= error;
+    } finally {
+      for (const node of nodes) await node.close();
+    }
+  };
+  const torment = async (own: readonly RedisServer[], turns: readonly Fault[]) => {
+    for (let turn = 0; !isOver(); turn++) {
+      await turns[turn % turns.length](own[turn % own.length]);
+      report.faults++;
+      await delay(CALM_MS);
+    }
+  };
+  // Each of two tormentors has servers of its own, so that at any time three are well.
+  await Promise.all([
+    ...Array.from({ length: clients }, lockOften),
+    torment(servers.slice(0, 2), [hang(300), dieAndForget, hang(1_000)]),
+    torment(servers.slice(2, 4), [hang(100), hang(2_500), dieAndForget, hang(500)]),
+  ]);
+  if (failure !== undefined) throw failure;
+  return report;
+}
+
+type Fault = (server: RedisServer) => Promise<void>;
+
+/** Stops answering for a while. */
+function hang(durationMs: number): Fault {
+  return async (server) => {
+    await server.pause();
+    await delay(durationMs);
+    server.resume();
+  };
+}
+
+/** Loses everything, and comes back only when every lock has run out that it had granted. */
+async function dieAndForget(server: RedisServer): Promise<void> {
+  await server.kill();
+  await delay(TTL_MS);
+  await server.restart();
+}
