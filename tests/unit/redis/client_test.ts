@@ -1,12 +1,11 @@
-import { assertEquals, assertInstanceOf, assertRejects, assertStrictEquals } from "@std/assert";
+import { assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
 import { connect, RedisClient } from "../../../src/redis/client.ts";
-import { QUEUE_LENGTH_MAX } from "../../../src/redis/connection.ts";
 import { ConnectionError, ReplyError } from "../../../src/redis/errors.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 import { countListeners } from "../../support/count_listeners.ts";
 import { FakedSystemTime } from "../../support/faked_system_time.ts";
 import { assertGrowth } from "../../support/growth.ts";
-import { FakeNetwork, type FakeTransport, PING, wire } from "../../support/fake_transport.ts";
+import { FakeNetwork, type FakeTransport, PING } from "../../support/fake_transport.ts";
 import { NAME, testOn } from "../../support/stream_bench.ts";
 
 const reason = new Error("changed my mind");
@@ -55,32 +54,6 @@ class Bench {
 
 const test = Object.assign(testOn(() => new Bench()), { open: testOn(() => new Bench().open()) });
 
-for (
-  const [method, reply, expected] of [
-    ["send", "*3\r\n$3\r\nné\r\n$-1\r\n$4\r\n\ufeffx\r\n", ["né", null, "\ufeffx"]],
-    ["sendRaw", "$3\r\né\0\r\n", new Uint8Array([0xc3, 0xa9, 0])],
-  ] as const
-) {
-  test.open(`RedisClient.${method}() reads bulk strings as ${method === "send" ? "text" : "bytes"}`, async ({ client, transport }) => {
-    const sent = client[method](["GET", "k"]);
-    transport.feed(reply);
-    assertEquals<unknown>(await sent, expected);
-  });
-}
-
-test.open("RedisClient.send() sends all commands of a tick in one write, and rejects with the error of its own", async ({ client, transport }) => {
-  const sent = [client.send(["PING"]), client.send(["LPUSH", "é"]), client.send(["EXEC"])];
-  await runMicrotasks();
-  assertEquals(transport.writes, [PING + wire("LPUSH", "é") + wire("EXEC")]);
-  transport.feed("+PONG\r\n-WRONGTYPE no list\r\n*2\r\n:1\r\n-ERR no\r\n");
-  assertEquals(await sent[0], "PONG");
-  const error = await assertRejects(() => sent[1], ReplyError);
-  assertEquals([error.message, error.prefix], ["WRONGTYPE no list", "WRONGTYPE"]);
-  const [one, element] = await sent[2] as unknown[];
-  assertEquals(one, 1);
-  assertInstanceOf(element, ReplyError);
-});
-
 test.open("RedisClient.send() rejects a malformed command without sending anything", async ({ client, transport }) => {
   await assertRejects(() => client.send([]), TypeError);
   await assertRejects(() => client.send(["SET", "k", 1.5]), RangeError);
@@ -89,12 +62,6 @@ test.open("RedisClient.send() rejects a malformed command without sending anythi
 });
 
 // Signals
-
-test("RedisClient.send() rejects with the reason of a signal that was aborted before, and does not connect", async ({ client, network }) => {
-  const sending = client.send(["PING"], { signal: AbortSignal.abort(reason) });
-  assertStrictEquals(await assertRejects(() => sending), reason);
-  assertEquals(network.targets, []);
-});
 
 test("RedisClient.send() aborted while connecting is never written", async (bench) => {
   bench.network.mode = "wait";
@@ -164,33 +131,6 @@ Deno.test("RedisClient.send() aborted by one signal of many calls takes time in 
   await Promise.all(closings);
 });
 
-// Limits and closing
-
-test("RedisClient.send() refuses one command more than may wait", async ({ client, network }) => {
-  network.mode = "wait";
-  const waiting = Array.from({ length: QUEUE_LENGTH_MAX }, () => client.send(["PING"]));
-  const settled = Promise.allSettled(waiting);
-  const { message, outcome } = await assertRejects(() => client.send(["PING"]), ConnectionError);
-  const reason = `has ${QUEUE_LENGTH_MAX} commands waiting for replies already`;
-  assertEquals([message, outcome], [`Connection to ${NAME} ${reason}`, "not-sent"]);
-  await client.close();
-  await settled;
-});
-
-test("RedisClient.close() rejects what waits, and every later command", async ({ client, network }) => {
-  network.mode = "wait";
-  const rejected = assertRejects(() => client.send(["PING"]), ConnectionError);
-  await client.close();
-  await client.close();
-  const errors = [
-    await rejected,
-    await assertRejects(() => client.send(["PING"]), ConnectionError),
-  ];
-  for (const { message, outcome } of errors) {
-    assertEquals([message, outcome], [`Connection to ${NAME} was closed`, "not-sent"]);
-  }
-});
-
 Deno.test("RedisClient.address shows no credentials", async () => {
   await using named = new RedisClient("redis://user:hunter2@h/2");
   assertEquals(named.address, "redis://h:6379/2");
@@ -198,16 +138,6 @@ Deno.test("RedisClient.address shows no credentials", async () => {
 });
 
 // connect()
-
-Deno.test("connect() resolves once the server replies", async () => {
-  const network = new FakeNetwork();
-  const connecting = connect("redis://h", { connect: network.connect });
-  await runMicrotasks();
-  assertEquals(network.last.written, PING);
-  network.last.feed("+PONG\r\n");
-  await (await connecting).close();
-  assertEquals(network.last.closed, true);
-});
 
 for (
   const [what, address, bytes] of [
@@ -234,29 +164,5 @@ for (
     await time.advance(5_000);
     assertEquals(network.targets.length, 1);
     assertEquals(network.transports.every(({ closed }) => closed), true);
-  });
-}
-
-for (
-  const [what, reply, message] of [
-    ["cannot be reached", undefined, "could not be made: connection refused"],
-    ["refuses the login", "WRONGPASS invalid", "was refused: WRONGPASS invalid"],
-  ]
-) {
-  Deno.test(`connect() to a server that ${what} rejects with the cause, and tries no further`, async () => {
-    const network = new FakeNetwork();
-    if (reply === undefined) network.mode = "refuse";
-    const connecting = connect("redis://:hunter2@h", { connect: network.connect });
-    const rejected = assertRejects(() => connecting, ConnectionError);
-    await runMicrotasks();
-    if (reply !== undefined) network.last.feed(`-${reply}\r\n`);
-    const error = await rejected;
-    assertEquals(error.message, `Connection to ${NAME} ${message}`);
-    if (reply === undefined) assertStrictEquals(error.cause, network.refusal);
-    else assertInstanceOf(error.cause, ReplyError);
-    assertEquals([network.targets.length, network.transports.some(({ closed }) => !closed)], [
-      1,
-      false,
-    ]);
   });
 }

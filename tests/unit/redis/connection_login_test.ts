@@ -20,20 +20,6 @@ test("Connection logs in before the first command, on each connection", async (b
   assertEquals(await bench.reconnect(), greeting);
 });
 
-for (
-  const [address, greeting] of [
-    ["redis://:pw@h", wire("AUTH", "pw")],
-    ["redis://user@h", wire("AUTH", "user", "")],
-    ["redis://h/1", wire("SELECT", "1")],
-  ]
-) {
-  test(`Connection logs in to ${address} with just that`, async (bench) => {
-    bench.use({}, address);
-    await bench.submit(1);
-    assertEquals(bench.written, greeting);
-  });
-}
-
 test("Connection counts the login towards connectTimeoutMs", async (bench) => {
   bench.use({ connectTimeoutMs: 300 }, "redis://:pw@h");
   bench.queue(1);

@@ -1,10 +1,7 @@
 import { assert, assertEquals, assertNotEquals, assertRejects, assertThrows } from "@std/assert";
-import { createRedlock } from "../../../mod.ts";
-import { connect } from "../../../src/redis/client.ts";
 import { encodeCommand } from "../../../src/redis/encoder.ts";
 import { RELEASE } from "../../../src/redis_node/scripts/release.ts";
 import { MemoryRedis, startNodes } from "../../../src/testing/mod.ts";
-import type { Connect } from "../../../src/transport/transport.ts";
 import { askOn as ask, MemoryBench } from "../../support/memory_bench.ts";
 
 const encoder = new TextEncoder();
@@ -154,13 +151,6 @@ Deno.test("MemoryRedis reports in INFO how long it has run, and another run_id a
   assertNotEquals(info("run_id"), before);
 });
 
-Deno.test("MemoryRedis.connect() serves a client without a socket", async () => {
-  const redis = new MemoryRedis({ password: "secret" });
-  await using client = await connect("redis://:secret@anywhere/2", { connect: redis.connect });
-  assertEquals(await client.send(["SET", "greeting", "grüße"]), "OK");
-  assertEquals(await client.send(["GET", "greeting"]), "grüße");
-});
-
 Deno.test("MemoryRedis.connect() rejects with the reason of a signal that was aborted", async () => {
   const signal = AbortSignal.abort(new Error("given up"));
   await assertRejects(() => new MemoryRedis().connect(TARGET, { signal }), Error, "given up");
@@ -176,21 +166,6 @@ for (const how of ["closed", "restarted"]) {
     assertEquals(await reading, null);
   });
 }
-
-Deno.test("MemoryRedis.connect() carries locks over several nodes", async () => {
-  const hosts = ["node-1", "node-2", "node-3"];
-  const servers = new Map(hosts.map((host) => [host, new MemoryRedis()]));
-  const among: Connect = (target, options) => {
-    if (target.kind !== "tcp") throw new TypeError("Only TCP addresses are served");
-    return servers.get(target.hostname)!.connect(target, options);
-  };
-  await using redlock = createRedlock(hosts.map((host) => `redis://${host}`), { connect: among });
-  const lock = await redlock.acquire(["a", "b"]);
-  assertEquals(await redlock.tryAcquire("b"), undefined);
-  await lock.extend();
-  assertEquals([lock.extensions, await lock.release()], [1, true]);
-  assertEquals((await redlock.inspect("a")).held, false);
-});
 
 Deno.test("startNodes() and MemoryRedis refuse what they do not know", async () => {
   const options = { passwort: "s/cret" } as object;
