@@ -18,15 +18,14 @@ if value == ARGV[1] then
 elseif value then
   return 0
 end
-local waiters = redis.pcall('ZRANGE', 'hasp:queue:' .. KEYS[1], 0, 0)
-if not waiters[1] then return value and 1 or 0 end
+if redis.pcall('EXISTS', 'hasp:queue:' .. KEYS[1]) == 0 then return value and 1 or 0 end
 `,
     NOTIFY,
     `local notified = notify(KEYS[1])
 return value and (notified and 3 or 1) or 0
 `,
   ),
-  sha1: "a5b5baf7ceb377144725d0d7123e8b474fff3412",
+  sha1: "858da155840289bc97455dd4eb42aad68ca4ff51",
 };
 
 /**
