@@ -97,6 +97,10 @@ export class OrderedSender implements CommandSender {
     return !this.#closed && this.#failures < FAILURES_MAX;
   }
 
+  get unconnected(): boolean {
+    return true;
+  }
+
   get crowded(): boolean {
     return this.#waiting >= COMMANDS_MAX;
   }

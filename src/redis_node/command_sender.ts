@@ -19,6 +19,8 @@ export interface CommandSender {
   readonly receivedAtMs: number;
   /** Whether commands can be sent now. */
   readonly open: boolean;
+  /** Whether there is no connection that breaks when the server is restarted. Missing: there is one. */
+  readonly unconnected?: boolean;
   /** Whether too many commands wait for one more that undoes nothing. */
   readonly crowded: boolean;
   /** The error of a command that is refused because too many wait. */

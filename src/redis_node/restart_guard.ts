@@ -40,6 +40,8 @@ interface Answer {
   awaited: number;
   /** When the node granted, and what it counted. */
   granted: { readonly atMs: number; readonly count: number | undefined } | undefined;
+  /** The reply about the marker; the one about the time follows. */
+  marker: RawReply;
 }
 
 /** Holds back the grants of one server that may have lost keys. */
@@ -56,7 +58,7 @@ export class RedisGuard implements ReplyReceiver {
   #restartedMs: number | undefined = undefined;
   /** The run id of the server on the last connection. */
   #runId: string | undefined = undefined;
-  /** The reply about the marker; the one about the time follows. */
+  /** The same if nobody asked for a lock. */
   #marker: RawReply = null;
   /** Why the marker could not be set, if that was tried and refused. */
   #refusal: ReplyError | undefined = undefined;
@@ -92,17 +94,19 @@ export class RedisGuard implements ReplyReceiver {
   /** Must be called right before a guarded command is sent. */
   ahead(): void {
     this.#used = true;
-    if (!this.#asked) this.#askUptime();
+    if (!this.#asked && !this.#connection.unconnected) this.#askUptime();
   }
 
   /** Must be called right behind it. */
   behind(request: LockRequest, nodeIndex: number): void {
     let answer = this.#answers.get(request);
     if (!answer) {
-      answer = { request, nodeIndex, awaited: 0, granted: undefined };
+      answer = { request, nodeIndex, awaited: 0, granted: undefined, marker: null };
       this.#answers.set(request, answer);
     }
     answer.awaited++;
+    // Without a connection that breaks, only an uptime from after the command shows that it was not lost.
+    if (this.#connection.unconnected) this.#askUptime();
     this.#askMarker(answer);
   }
 
@@ -125,7 +129,8 @@ export class RedisGuard implements ReplyReceiver {
       case INFO:
         return this.#onUptime(reply);
       case MARKER:
-        this.#marker = reply;
+        if (context) (context as Answer).marker = reply;
+        else this.#marker = reply;
         return;
       case TIME:
         return this.#onTime(reply, context as Answer | undefined);
@@ -169,7 +174,7 @@ export class RedisGuard implements ReplyReceiver {
   }
 
   #onTime(reply: RawReply, answer: Answer | undefined): void {
-    const marker = textReply(this.#marker);
+    const marker = textReply(answer ? answer.marker : this.#marker);
     const timeMs = timeOf(reply);
     if (marker === null && timeMs !== undefined) this.#setMarker();
     if (!answer || !this.#isLast(answer) || !answer.granted) return;

@@ -4,7 +4,7 @@
  * @module
  */
 import { connect, type RedisClient } from "../../src/redis/mod.ts";
-import { MemoryRedis } from "../../src/testing/mod.ts";
+import { MemoryRedis, type MemoryRedisOptions } from "../../src/testing/mod.ts";
 
 /** What becomes of one command. */
 export interface Fate {
@@ -36,9 +36,9 @@ export class FakeClient implements AsyncDisposable {
     this.#client = client;
   }
 
-  /** Connects. */
-  static async open(): Promise<FakeClient> {
-    const server = new MemoryRedis();
+  /** Connects to a new server. */
+  static async open(options?: MemoryRedisOptions): Promise<FakeClient> {
+    const server = new MemoryRedis(options);
     return new FakeClient(server, await connect("redis://memory", { connect: server.connect }));
   }
 
