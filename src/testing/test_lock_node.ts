@@ -50,7 +50,7 @@ export interface LockNodeCase {
 /**
  * Tests a `LockNode` of your own: that keys are set and deleted only as they may be, that requests take effect in their
  * order, that each is answered once, that what is undone leaves nothing, also if the store hangs meanwhile; and counters
- * and queues. The cases take about twenty seconds one after another, and use keys that begin with `test:`.
+ * and queues. The cases take about ten seconds one after another, and use keys that begin with `test:`.
  *
  * @example A node on a store of your own
  * ```ts

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { commandNode } from "@hasp/redlock/nodes";
-import type { LockNode } from "@hasp/redlock/nodes";
+
+import { commandNode, type LockNode } from "@hasp/redlock/nodes";
 import { Redis } from "ioredis";
 
 /** Connects to a server, and makes a node of it. Close the node first, then the client by `disconnect()`. */

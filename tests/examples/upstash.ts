@@ -1,46 +1,37 @@
 /**
- * A node on Redis over HTTP, by the protocol of Upstash: for runtimes without TCP. It needs nothing but `fetch`.
+ * A node on Redis over HTTP, by the REST protocol of Upstash: for runtimes without TCP. It needs nothing but `fetch`.
  *
  * @module
  */
-import { commandNode, type LockNode } from "@hasp/redlock/nodes";
 
-/** The reply to one command. */
-interface RestReply {
-  readonly result?: unknown;
-  readonly error?: string;
-}
+import { commandNode, type LockNode } from "@hasp/redlock/nodes";
 
 /** Makes a node of a database, from its REST URL and its token. */
 export function upstashNode(url: string, token: string): LockNode {
   const post = async (path: string, body: unknown, signal: AbortSignal) => {
-    const response = await fetch(new URL(path, url), {
-      method: "POST",
-      headers: { authorization: `Bearer ${token}` },
-      body: JSON.stringify(body),
-      signal,
-    });
+    const headers = { authorization: `Bearer ${token}` };
+    const init = { method: "POST", headers, body: JSON.stringify(body), signal };
+    const response = await fetch(new URL(path, url), init);
     const text = await response.text();
-    // A gateway answers with a status and a page; the server answers with JSON, also to a command that fails.
+    // The server answers with JSON, also to a command that fails; a gateway answers with a page.
     if (!/^[[{]/.test(text)) throw new Error(`HTTP ${response.status}`);
     return JSON.parse(text);
   };
   return commandNode({
     name: new URL(url).host,
-    send: async (args, signal) => replyOf(await post("/", args, signal)),
+    send: async (args, signal) => {
+      const reply = valueOf(await post("/", args, signal));
+      if (reply instanceof Error) throw reply;
+      return reply;
+    },
     pipeline: async (commands, signal) => {
-      const replies: RestReply[] | RestReply = await post("/pipeline", commands, signal);
-      return Array.isArray(replies) ? replies.map(valueOf) : [replyOf(replies)];
+      const replies = await post("/pipeline", commands, signal);
+      if (!Array.isArray(replies)) throw valueOf(replies);
+      return replies.map(valueOf);
     },
   });
 }
 
-function valueOf({ result, error }: RestReply): unknown {
+function valueOf({ result, error }: { result?: unknown; error?: string }): unknown {
   return error === undefined ? result : new Error(error);
-}
-
-function replyOf(reply: RestReply): unknown {
-  const value = valueOf(reply);
-  if (value instanceof Error) throw value;
-  return value;
 }

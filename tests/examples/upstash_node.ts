@@ -3,6 +3,7 @@
  *
  * @module
  */
+
 import process from "node:process";
 import worker from "./upstash_worker.ts";
 

@@ -3,6 +3,7 @@
  *
  * @module
  */
+
 import { Redlock } from "@hasp/redlock";
 import { upstashNode } from "./upstash.ts";
 
