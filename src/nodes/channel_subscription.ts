@@ -106,7 +106,7 @@ export class ChannelSubscription implements Subscription {
     }, (error) => {
       if (isOver()) return;
       over = true;
-      if (!replyErrorOf([], error)?.permanent) return this.#retryLater();
+      if (!replyErrorOf([], error)?.commandRefused) return this.#retryLater();
       this.#closed = true;
       this.#owner.onRefused(toError(error));
     });

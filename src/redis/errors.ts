@@ -8,11 +8,12 @@ import { printable } from "../printable.ts";
 /** The stable codes of {@linkcode RedisError}'s subclasses. */
 export type RedisErrorCode = "REPLY" | "PROTOCOL" | "CONNECTION";
 
-/** Prefixes of replies that say that the server will not serve this user, or not this command. */
-const PERMANENT_PREFIXES: readonly string[] = ["DENIED", "NOAUTH", "NOPERM", "WRONGPASS"];
-/** The same in replies whose prefix is the general `ERR`. */
-const PERMANENT_TEXT =
-  /^ERR (unknown (sub)?command|The user executing|ACL failure|Unknown Redis command|the server is too old|invalid password|.*\b(no|any) password\b|.*\bDB index\b|SELECT is not allowed)/iu;
+/** Errors that say that the server does not know the command, or does not allow this user to use it. */
+const COMMAND_REFUSED =
+  /^(NOPERM|ERR (unknown (sub)?command|The user executing|ACL failure|Unknown Redis command|the server is too old))/iu;
+/** Errors that say that the server refuses the login or the database. */
+const LOGIN_REFUSED =
+  /^(DENIED|NOAUTH|WRONGPASS|ERR (invalid password|.*\b(no|any) password\b|.*\bDB index\b|SELECT is not allowed))/iu;
 
 /** Base class of the errors of the Redis client. */
 export abstract class RedisError extends Error {
@@ -54,9 +55,14 @@ export class ReplyError extends RedisError {
     this.prefix = this.message.split(" ", 1)[0];
   }
 
+  /** Whether the server does not know the command, or does not allow this user to use it. */
+  get commandRefused(): boolean {
+    return COMMAND_REFUSED.test(this.message);
+  }
+
   /** Whether the server refuses the user, the password, the database or the command itself. */
   override get permanent(): boolean {
-    return PERMANENT_PREFIXES.includes(this.prefix) || PERMANENT_TEXT.test(this.message);
+    return this.commandRefused || LOGIN_REFUSED.test(this.message);
   }
 }
 

@@ -90,7 +90,7 @@ export class Subscriber implements ReplyReceiver {
       this.#errors = 0;
       this.#pingLater();
       this.#owner.onSubscribed();
-    } else if (reply.permanent) {
+    } else if (reply.commandRefused) {
       this.close();
       this.#owner.onRefused(reply);
     } else {

@@ -330,7 +330,7 @@ export class RedisNode implements LockNode, ReplyReceiver {
     }
     if (kind === "leave") return;
     const wrongType = reply.message.includes(WRONG_TYPE);
-    if (queues && request.wanted && (wrongType || reply.permanent)) {
+    if (queues && request.wanted && (wrongType || reply.commandRefused)) {
       // The node cannot queue: asks it all the same. If the server does not allow it, callers poll from now on.
       if (!wrongType) this.#subscription?.refuse(reply);
       return this.#ask(acquireOperation(request, false), request, nodeIndex, REPEATED);

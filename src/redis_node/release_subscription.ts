@@ -132,7 +132,7 @@ export class ReleaseSubscription implements SubscriberOwner, ReplyReceiver {
     this.#probedMs = undefined;
     if (!this.#subscribed) return;
     if (reply instanceof ReplyError) {
-      if (reply.permanent) this.refuse(reply);
+      if (reply.commandRefused) this.refuse(reply);
       else this.#probeLater(BUSY_DELAY_MS);
     } else if (typeof reply === "number" && reply > 0) {
       this.#unheard = 0;

@@ -85,6 +85,7 @@ for (const text of [...PERMANENT, ...PASSING]) {
     const cause = new ReplyError(text);
     const caused = new ConnectionError("Refused", { ...DETAILS, cause });
     assertEquals([cause.permanent, caused.permanent], [permanent, permanent]);
+    assertEquals(cause.commandRefused, /^NOPERM|unknown command/u.test(text));
   });
 }
 

@@ -155,7 +155,9 @@ for (const refusal of ["NOPERM no access to channel", "ERR unknown command 'SUBS
   });
 }
 
-for (const error of ["LOADING Redis is loading", "ERR max number of clients reached"]) {
+for (
+  const error of ["LOADING Redis is loading", "NOAUTH Log in", "ERR max number of clients reached"]
+) {
   test(`Subscriber subscribes again half a second after ${error}, then ever more rarely`, async (bench) => {
     for (const delayMs of [RETRY_MS, 2 * RETRY_MS, 4 * RETRY_MS]) {
       await bench.answer(`-${error}\r\n`);

@@ -276,7 +276,7 @@ test.subscribed("RedisNode.acquire() with a ticket only asks for the keys until 
 });
 
 test.queueing("RedisNode.acquire() with a ticket fails on an error that says nothing of queues, and queues the next time", async (bench) => {
-  for (const error of ["OOM no", "BUSY no", "READONLY no"]) {
+  for (const error of ["OOM no", "BUSY no", "READONLY no", "NOAUTH no"]) {
     const request = await join(bench);
     assertEquals(bench.written, JOIN);
     await bench.answer(`-${error}\r\n`);
