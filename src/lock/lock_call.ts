@@ -186,15 +186,13 @@ async function waitForTurn(call: LockCall): Promise<void> {
  * Makes one attempt, whichever other calls of this client wait for the lock.
  *
  * @param use Makes the result of the call of the lock.
- * @throws What {@linkcode acquire} throws.
+ * @throws What {@linkcode attempt} throws, and the refusal.
  */
-export async function acquireAtOnce<T>(
+export function acquireAtOnce<T>(
   call: LockCall,
   use: (held: HeldLock) => T | Promise<T>,
 ): Promise<T> {
-  const result = await attemptOnce(call);
-  if (result instanceof HeldLock) return use(result);
-  throw await call.refusal(result);
+  return attemptOnce(call, use, refuse);
 }
 
 /**
@@ -204,29 +202,38 @@ export async function acquireAtOnce<T>(
  * @throws What {@linkcode attempt} throws.
  * @throws {QuorumError} If too few nodes answered.
  */
-export async function tryOnce<T>(
+export function tryOnce<T>(
   call: LockCall,
   use: (held: HeldLock) => T | Promise<T>,
 ): Promise<T | undefined> {
-  const result = await attemptOnce(call);
-  if (result instanceof HeldLock) return use(result);
-  const unanswered = call.isUnanswered(result);
-  if (!unanswered && !call.settings.onEvent) return undefined;
-  const { refusalNow } = refusing.loaded ?? await refusing.load();
-  const error = refusalNow(call, result);
-  if (unanswered) throw error;
-  return undefined;
+  return attemptOnce<T | undefined>(call, use, refuseUnanswered);
 }
 
-async function attemptOnce(call: LockCall): Promise<HeldLock | Round | undefined> {
+async function attemptOnce<T>(
+  call: LockCall,
+  use: (held: HeldLock) => T | Promise<T>,
+  refuse: (call: LockCall, denied: Round | undefined) => T | Promise<T>,
+): Promise<T> {
   const { client: { localQueues }, settings: { tokenSource }, name } = call;
   const loading = call.load();
   if (loading) await loading;
   call.throwIfEnded();
   const result = call.cooldownMs > 0 ? undefined : await attempt(call);
-  if (!(result instanceof HeldLock)) return result;
+  if (!(result instanceof HeldLock)) return refuse(call, result);
   if (result.active) localQueues.enter(name, result);
   if (tokenSource) await drawing.loaded!.drawToken<HeldLock>(result, call, 0);
   if (call.autoExtend) result.renew(new extending.loaded!.Renewal(result));
-  return result;
+  return use(result);
+}
+
+async function refuse(call: LockCall, denied: Round | undefined): Promise<never> {
+  throw await call.refusal(denied);
+}
+
+async function refuseUnanswered(call: LockCall, denied: Round | undefined): Promise<undefined> {
+  const unanswered = call.isUnanswered(denied);
+  if (!unanswered && !call.settings.onEvent) return undefined;
+  const { refusalNow } = refusing.loaded ?? await refusing.load();
+  const error = refusalNow(call, denied);
+  if (unanswered) throw error;
 }

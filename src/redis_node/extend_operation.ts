@@ -21,6 +21,6 @@ export const EXTEND_KEYS: Operation = {
   },
   read(reply) {
     // mutation: missing-key-counts-as-extended
-    return outcomeOf(reply, "denied", "granted", "missing");
+    return outcomeOf(reply, ["denied", "granted", "missing"]);
   },
 };

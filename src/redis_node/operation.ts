@@ -63,6 +63,9 @@ export const SET_KEY: Operation = {
   read: (reply) => reply === "OK" ? "granted" : reply === null ? "denied" : undefined,
 };
 
+/** What the replies 0, 1, 2 and 3 to a release mean. */
+export const RELEASE_OUTCOMES = ["denied", "granted", undefined, "contended"] as const;
+
 /** Deletes a single key, and notifies the next waiter. */
 export const RELEASE_KEY: Operation<Release> = {
   code: 1,
@@ -72,7 +75,7 @@ export const RELEASE_KEY: Operation<Release> = {
     call === "EVAL"
       ? encodeCall(call, RELEASE, keys, [value])
       : singleKey(keys[0], RELEASE_HEAD).text(value).end(),
-  read: (reply) => outcomeOf(reply, "denied", "granted", undefined, "contended"),
+  read: (reply) => outcomeOf(reply, RELEASE_OUTCOMES),
 };
 
 /** The constant head of a script's call with one key, up to that key. */
@@ -99,7 +102,7 @@ export function encodeCall(
 /** The outcome that an integer stands for. */
 export function outcomeOf(
   reply: RawReply,
-  ...outcomes: (Outcome | undefined)[]
+  outcomes: readonly (Outcome | undefined)[],
 ): Outcome | undefined {
   return typeof reply === "number" ? outcomes[reply] : undefined;
 }

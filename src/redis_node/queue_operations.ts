@@ -5,10 +5,18 @@
  */
 import type { QueuePosition, QueuePriority } from "../quorum/queue_ticket.ts";
 import type { RawReply } from "../redis/reply.ts";
-import { encodeCall, type Operation, outcomeOf, type Release } from "./operation.ts";
+import {
+  encodeCall,
+  type Operation,
+  outcomeOf,
+  type Release,
+  RELEASE_OUTCOMES,
+} from "./operation.ts";
 import { ACQUIRE_ALL, ACQUIRE_OR_WAIT } from "./scripts/acquire.ts";
 import { LEAVE } from "./scripts/queue.ts";
 import { RELEASE_QUEUED } from "./scripts/release.ts";
+
+const ACQUIRE_OUTCOMES = ["denied", "granted"] as const;
 
 /** A priority as an argument of the script. */
 export const PRIORITIES: Readonly<Record<QueuePriority, string>> = {
@@ -31,7 +39,7 @@ export const SET_KEYS: Operation = {
   script: ACQUIRE_ALL,
   encode: ({ keys, value, ttlMs }, call) =>
     encodeCall(call, ACQUIRE_ALL, keys, [value, String(ttlMs)]),
-  read: (reply) => outcomeOf(reply, "denied", "granted"),
+  read: (reply) => outcomeOf(reply, ACQUIRE_OUTCOMES),
 };
 
 /** Sets the keys, or puts the request's ticket in their queues. */
@@ -62,7 +70,7 @@ export const RELEASE_KEYS: Operation<Release> = {
     if (ticket && keepsTicket) args.push(String(ticket.score));
     return encodeCall(call, RELEASE_QUEUED, keys, args);
   },
-  read: (reply) => outcomeOf(reply, "denied", "granted", undefined, "contended"),
+  read: (reply) => outcomeOf(reply, RELEASE_OUTCOMES),
 };
 
 /** Takes a ticket out of the queues for the keys; nobody reads the reply. */

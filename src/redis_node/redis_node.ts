@@ -48,9 +48,7 @@ const LOADING_MS_MAX = 500;
  */
 const CODE_MASK = 15, WHOLE = 16, REPEATED = 32, PENDING = 64, TAG_BITS = 7;
 
-/** What a command is about. */
 type Content = LockRequest | PendingRelease | QueueLeave;
-
 /** Events of the connection, for the node's owner. */
 export interface NodeObserver {
   /** The node can be asked. */
@@ -106,7 +104,7 @@ export class RedisNode implements LockNode, ReplyReceiver {
   acquire(request: LockRequest, nodeIndex: number): void {
     const missing = missingParts(request);
     if (!missing && !this.#loading) return this.#acquire(request, nodeIndex);
-    this.#putOff(missing, request, nodeIndex, () => this.#acquire(request, nodeIndex));
+    this.#later(missing, request, nodeIndex, false);
   }
 
   extend(request: LockRequest, nodeIndex: number): void {
@@ -125,8 +123,7 @@ export class RedisNode implements LockNode, ReplyReceiver {
   release(request: LockRequest, nodeIndex: number): void {
     const missing = request.keys.length > 1 && !parts.queueing.loaded;
     if (!missing && !this.#loading) return this.#release(request, nodeIndex);
-    const release = () => this.#release(request, nodeIndex);
-    this.#putOff(missing ? [parts.queueing] : undefined, request, nodeIndex, release, true);
+    this.#later(missing ? [parts.queueing] : undefined, request, nodeIndex, true);
   }
 
   async inspect(key: string): Promise<KeyState | undefined> {
@@ -183,8 +180,8 @@ export class RedisNode implements LockNode, ReplyReceiver {
     if (reply instanceof ReplyError) {
       return this.#onErrorReply(scriptError(reply), operation, request, tag);
     }
-    if (tag & PENDING || operation.kind === "leave") return; // nobody waits for the answer
     const { kind } = operation;
+    if (tag & PENDING || kind === "leave") return; // nobody waits for the answer
     const nodeIndex = tag >> TAG_BITS;
     const atMs = this.#connection.receivedAtMs;
     const outcome = operation.read(reply);
@@ -205,18 +202,15 @@ export class RedisNode implements LockNode, ReplyReceiver {
         return request.deny(nodeIndex, atMs);
       case "missing":
         return request.missing ? request.missing(nodeIndex, atMs) : request.deny(nodeIndex, atMs);
-      case "queued":
+      case "queued": {
+        const { queuePosition } = parts.queueing.loaded!;
         request.maybeSet &= ~(1 << nodeIndex);
-        return request.enqueued!(
-          nodeIndex,
-          parts.queueing.loaded!.queuePosition(reply as number[]),
-          atMs,
-        );
-      default:
-        request.fail(
-          nodeIndex,
-          new ProtocolError(`Cannot read vote as ${this.name} sent another reply`),
-        );
+        return request.enqueued!(nodeIndex, queuePosition(reply as number[]), atMs);
+      }
+      default: {
+        const text = `Cannot read vote as ${this.name} sent another reply`;
+        request.fail(nodeIndex, new ProtocolError(text));
+      }
     }
   }
 
@@ -250,9 +244,15 @@ export class RedisNode implements LockNode, ReplyReceiver {
     this.#send(releaseOperation(request), request, nodeIndex);
   }
 
+  /** A method of its own: a method with a closure costs memory by each call, even if it makes none. */
+  #later(missing: Missing, request: LockRequest, nodeIndex: number, releases: boolean): void {
+    const ask = releases ? this.#release : this.#acquire;
+    this.#putOff(missing, request, nodeIndex, () => ask.call(this, request, nodeIndex), releases);
+  }
+
   /** Asks once the parts are loaded, and behind everything that was put off before. */
   #putOff(
-    missing: readonly Part<unknown>[] | undefined,
+    missing: Missing,
     request: LockRequest,
     nodeIndex: number,
     ask: () => void,
@@ -274,14 +274,17 @@ export class RedisNode implements LockNode, ReplyReceiver {
     if (!isGuarded(request)) return this.#send(operation, request, nodeIndex, flags);
     const connection = this.#connection;
     if (connection.crowded) return request.fail(nodeIndex, connection.crowdedError());
-    const guard = this.#guard ??= new parts.guarding.loaded!.RedisGuard(
-      this.name,
-      connection,
-      (quarantine) => this.#observer.onQuarantined?.(this.name, quarantine),
-    );
+    const guard = this.#guard ??= this.#newGuard();
     guard.ahead();
     this.#send(operation, request, nodeIndex, flags);
     guard.behind(request, nodeIndex);
+  }
+
+  #newGuard(): RedisGuard {
+    const { RedisGuard } = parts.guarding.loaded!;
+    return new RedisGuard(this.name, this.#connection, (quarantine) => {
+      this.#observer.onQuarantined?.(this.name, quarantine);
+    });
   }
 
   #send(
@@ -358,13 +361,16 @@ export class RedisNode implements LockNode, ReplyReceiver {
   }
 }
 
+/** The parts to load, if any. */
+type Missing = readonly Part<unknown>[] | undefined;
+
 /** Whether grants of this request are guarded. */
 function isGuarded({ guardMs }: LockRequest): boolean {
   return guardMs !== undefined && guardMs > 0;
 }
 
 /** The parts that an acquisition or an extension needs and that are not loaded. */
-function missingParts(request: LockRequest): readonly Part<unknown>[] | undefined {
+function missingParts(request: LockRequest): Missing {
   const { keys, counterFloor } = request;
   const guarded = isGuarded(request);
   if (keys.length === 1 && counterFloor === undefined && !guarded) return undefined;

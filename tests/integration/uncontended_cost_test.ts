@@ -9,10 +9,10 @@ import type { PairCost } from "../support/programs/pair_cost.ts";
 const NODES = 5;
 
 /** Promises that a pair creates at the most: each write and each read of a node has four, with those of `await`. */
-const PROMISES_MAX = 52.5;
+const PROMISES_MAX = 50.5;
 
 /** Bytes that a pair allocates at the most, without the optimizing compiler. */
-const ALLOCATED_BYTES_MAX = 14_280;
+const ALLOCATED_BYTES_MAX = 13_350;
 
 const FLAGS = "--expose-gc,--no-opt,--single-threaded,--min-semi-space-size=64," +
   "--max-semi-space-size=64";

@@ -197,6 +197,7 @@ function partsOf(value: ts.Expression): readonly ts.Expression[] {
   if (ts.isParenthesizedExpression(value)) return partsOf(value.expression);
   if (ts.isConditionalExpression(value)) return [value.condition, value.whenTrue, value.whenFalse];
   if (ts.isCallExpression(value)) return value.arguments;
+  if (ts.isArrayLiteralExpression(value)) return value.elements;
   if (!ts.isBinaryExpression(value)) return [];
   const { left, right, operatorToken: { kind } } = value;
   const chained = ts.isBinaryExpression(left) && left.operatorToken.kind === kind;

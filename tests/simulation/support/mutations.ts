@@ -83,7 +83,7 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
   "extension-steals": [never, "an extension steals"],
   "extension-shortens-ttl": [always, "an extension shortens the TTL"],
   "missing-key-counts-as-extended": [
-    inPart(3, becomes('"granted"')),
+    inPart(1, inPart(2, becomes('"granted"'))),
     "a key that is missing counts as extended",
   ],
   "filled-in-after-its-end": [always, "a lock that is over is filled in"],
