@@ -1,5 +1,5 @@
 /**
- * Certificates for tests, made anew by `openssl`: an authority, a server on loopback, a client.
+ * Certificates for tests, created by `openssl` each time: an authority, a server on loopback, a client.
  *
  * @module
  */

@@ -146,11 +146,11 @@ export class FakeNetwork {
   }
 }
 
-/** A command as it stands on the wire. */
+/** A command as its bytes. */
 export function wire(...words: string[]): string {
   const bulks = words.map((word) => `$${encoder.encode(word).length}\r\n${word}\r\n`);
   return `*${words.length}\r\n${bulks.join("")}`;
 }
 
-/** A command of no consequence, as it stands on the wire. */
+/** A command without effect, as its bytes. */
 export const PING = wire("PING");

@@ -16,7 +16,7 @@ export type PeerName = "redlock4" | "redlock5";
 export interface PeerLock {
   /** Releases it in whatever way the peer does. */
   release(): Promise<unknown>;
-  /** Extends it, and returns what stands for it from then on. */
+  /** Extends it, and returns the lock to use from then on. */
   extend(ttlMs: number): Promise<PeerLock>;
 }
 
@@ -45,7 +45,7 @@ interface Client5 {
   on(event: "error", listener: () => void): void;
 }
 
-/** Neither retries: the tests want to see single attempts. */
+/** Neither retries, because the tests look at single attempts. */
 const OPTIONS = { retryCount: 0 };
 
 /** How long an attempt of a peer may take, in milliseconds. */

@@ -24,7 +24,7 @@ export interface FoundRuntime {
   readonly missing?: string;
 }
 
-/** Finds all runtimes; one that cannot be had is told with the reason, on the standard error too. */
+/** Finds all runtimes. For a missing one there is the reason, which is also printed on the standard error. */
 export function findRuntimes(): Promise<FoundRuntime[]> {
   return Promise.all((["deno", "node", "bun"] as const).map(async (name) => {
     try {

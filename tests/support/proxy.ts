@@ -1,5 +1,5 @@
 /**
- * A TCP proxy on loopback that stands between a client and one server and misbehaves on demand: late,
+ * A TCP proxy on loopback between a client and one server, which misbehaves on demand: late,
  * silent, cut, refusing, half-open.
  *
  * @example A request that is delivered, its reply lost
@@ -104,7 +104,7 @@ export class FaultProxy implements AsyncDisposable {
     this.#requests.stalled = true;
   }
 
-  /** Holds back replies only: commands take effect, and nobody hears of it. */
+  /** Holds back replies only: commands take effect, and nobody gets the replies. */
   stallReplies(): void {
     this.#replies.stalled = true;
   }

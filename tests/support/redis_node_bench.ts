@@ -50,7 +50,7 @@ export class NodeBench extends StreamBench implements ReleaseListener {
   readonly events: string[] = [];
   /** The calls of the listener for releases. */
   readonly notices: unknown[][] = [];
-  /** What the listener was told of the node's clock. */
+  /** The readings of the node's clock that the listener received. */
   readonly readings: (TimeReading | undefined)[] = [];
   #node: RedisNode | undefined = undefined;
 

@@ -351,7 +351,7 @@ function tlsLines(tls: ServerTls, port: number): string[] {
   ];
 }
 
-/** A signal takes effect a moment after it was sent: Linux tells when, elsewhere it is taken for granted. */
+/** A signal takes effect a moment after it was sent. Linux shows when; elsewhere no check is made. */
 async function processState(pid: number): Promise<"running" | "stopped" | "unknown"> {
   if (Deno.build.os !== "linux") return "unknown";
   const stat = await Deno.readTextFile(`/proc/${pid}/stat`).catch(() => undefined);

@@ -1,6 +1,6 @@
 /**
  * Servers that the tests of one file share, each test finding them as if they were new; proxies in front of
- * servers; and looks at what stands on them.
+ * servers; and looks at their keys.
  *
  * @module
  */
@@ -88,14 +88,14 @@ export async function holdByAnother(
 }
 
 /**
- * Waits until `key` stands on none of the servers.
+ * Waits until no server has `key`.
  *
- * @throws {Error} If it still stands on one when the time is over.
+ * @throws {Error} If one still has it when the time is over.
  */
 export function gone(servers: readonly RedisServer[], key: string): Promise<void> {
   return eventually(async () => {
     const counts = await onAll(servers, "EXISTS", key);
-    if (counts.some((count) => count !== 0)) throw new Error(`"${key}" stands: ${counts}`);
+    if (counts.some((count) => count !== 0)) throw new Error(`"${key}" still exists: ${counts}`);
   });
 }
 

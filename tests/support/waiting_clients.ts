@@ -93,7 +93,7 @@ export async function connections(servers: readonly RedisServer[]): Promise<numb
   return lists.map((list) => String(list).split("\n").filter(Boolean).length - 1);
 }
 
-/** What `waiter.ts` is told. */
+/** The arguments of `waiter.ts`. */
 export interface WaiterJob {
   readonly urls: readonly string[];
   readonly resource: string;

@@ -15,7 +15,7 @@ type Diagnose = (timeoutMs: number) => Promise<NodeDiagnosis>;
 const answer: Diagnose = () => Promise.resolve(DIAGNOSIS);
 const hang: Diagnose = () => new Promise(() => {});
 
-/** Nodes of which each does what it is told to when it is diagnosed; `undefined` cannot be. */
+/** Nodes with these ways to be diagnosed; `undefined` cannot be diagnosed. */
 function clusterOf(...diagnoses: (Diagnose | undefined)[]): Cluster {
   const cluster = new Cluster(diagnoses.length, { ttlMs: undefined });
   diagnoses.forEach((diagnose, index) => Object.assign(cluster.nodes[index], { diagnose }));
@@ -33,7 +33,7 @@ function codes({ findings }: HealthReport): string[] {
   return findings.map(({ code }) => code);
 }
 
-Deno.test("check() reports what the nodes tell, in their order", async () => {
+Deno.test("check() reports the diagnoses of the nodes, in their order", async () => {
   const cluster = clusterOf(answer, () => Promise.resolve({ roundTripMs: 2 }), answer);
   assertEquals(await checkAll(cluster), {
     ok: true,
@@ -48,7 +48,7 @@ Deno.test("check() reports what the nodes tell, in their order", async () => {
   assertEquals(cluster.timers, [0, 0]);
 });
 
-Deno.test("check() tells the nodes how long they are waited for", async () => {
+Deno.test("check() passes the timeout on to the nodes", async () => {
   const toldMs: number[] = [];
   const diagnose: Diagnose = (timeoutMs) => {
     toldMs.push(timeoutMs);
@@ -132,8 +132,8 @@ Deno.test("check() makes texts of nodes one line, without control characters, of
   );
   const report = await checkAll(cluster);
   const line = "7.0\\u{a}\\u{a}error SAME_SERVER: all is lost\\u{1b}[2J";
-  const [told, failed, long] = report.nodes;
-  assertEquals(told, {
+  const [forgedNode, failed, long] = report.nodes;
+  assertEquals(forgedNode, {
     name: "node0",
     reachable: true,
     ...diagnosis,

@@ -138,7 +138,7 @@ test("Connection shows why it could not be made without our password and without
 
 // Whether the server is available
 
-/** Creates a connection whose owner asks whether the server is available; returns what it is told. */
+/** Creates a connection whose owner asks whether the server is available; returns the calls of that owner. */
 function observe(bench: ConnectionBench, address?: string): string[] {
   const reported: string[] = [];
   bench.use({

@@ -171,7 +171,7 @@ for (
     ["another server the second time", ["run_id:abc", "run_id:def"], ["def"]],
     ["another server twice", ["run_id:def", "run_id:def"], ["def"]],
     ["two others", ["run_id:def", "run_id:ghi"], ["def", "ghi"]],
-    ["a server that does not tell its run id", ["", ""], undefined],
+    ["a server without a run id", ["", ""], undefined],
     ["a server that refuses INFO", [NOPERM, NOPERM], undefined],
   ] as const
 ) {

@@ -121,7 +121,7 @@ for (
     assertEquals([bench.written, asked.answers], ["", [["failed", 4, NOSCRIPT.slice(1, -2)]]]);
   });
 
-  test.queueing(`${what} that is no longer wanted ${operation === "release" ? "sends its script whole all the same" : "sends nothing more"} on NOSCRIPT`, async (bench) => {
+  test.queueing(`${what} that was cancelled ${operation === "release" ? "sends its script whole all the same" : "sends nothing more"} on NOSCRIPT`, async (bench) => {
     const asked = await bench.send(operation, request());
     asked.wanted = false;
     await bench.answer(NOSCRIPT);

@@ -151,15 +151,15 @@ for (
       "failed",
     ],
     ["denies, and is young", uptime(1) + "$-1\r\n" + MISSING, "denied"],
-    ["may not tell its uptime", "-NOPERM no\r\n+OK\r\n" + OLD, "granted"],
+    ["refuses INFO", "-NOPERM no\r\n+OK\r\n" + OLD, "granted"],
     [
-      "may not tell its uptime, and is young",
+      "refuses INFO, and is young",
       "-NOPERM no\r\n+OK\r\n" + age(1),
       "quarantined",
       "emptied 59999",
     ],
     ["knows no INFO", "-ERR unknown command\r\n+OK\r\n" + OLD, "granted"],
-    ["is too busy to tell its uptime", "-BUSY script\r\n+OK\r\n" + OLD, "failed"],
+    ["is too busy for INFO", "-BUSY script\r\n+OK\r\n" + OLD, "failed"],
     ["fails", UP + "-OOM no\r\n" + OLD, "failed"],
   ] as const
 ) {

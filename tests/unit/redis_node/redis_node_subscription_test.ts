@@ -54,7 +54,7 @@ test.connected("RedisNode.subscribe() connects once more, and reports once a mes
   assertEquals([bench.written, bench.events], ["", []]);
 });
 
-test.subscribed("RedisNode.subscribe() reports no time if the server does not tell it", async (bench) => {
+test.subscribed("RedisNode.subscribe() reports no time if the server refuses TIME", async (bench) => {
   await bench.answer("-NOPERM no 'time'\r\n:1\r\n");
   assertEquals([bench.notices, bench.readings], [[IS_SUBSCRIBED], [undefined]]);
 });
@@ -312,7 +312,7 @@ for (
     });
   }
 
-  test.queueing(`RedisNode.acquire() with a ticket fails on ${error} if it is no longer wanted, and queues the next time`, async (bench) => {
+  test.queueing(`RedisNode.acquire() with a ticket fails on ${error} if it was cancelled, and queues the next time`, async (bench) => {
     const request = await join(bench);
     request.wanted = false;
     await bench.answer(`-${error}\r\n`);

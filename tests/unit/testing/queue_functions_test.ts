@@ -46,7 +46,7 @@ Deno.test("ACQUIRE_OR_WAIT cuts a score that is ahead of the node's clock, and m
   assertEquals(bench.join("k", "x:1", limit + 60_000_000), [-1, 0, 1, limit]);
   bench.nowMs += 10;
   assertEquals(bench.join("k", "x:1", limit + 60_000_000), [-1, 0, 1, limit]);
-  bench.nowMs -= 3_600_000; // the clock steps back: who comes now stands behind
+  bench.nowMs -= 3_600_000; // the clock steps back: a ticket that comes now is behind the others
   assertEquals(bench.join("k", "y:1", limit), [-1, 1, 2, limit + 1]);
 });
 
@@ -106,7 +106,7 @@ Deno.test("ACQUIRE_OR_WAIT gives a free key to a ticket that is overdue, and dro
   assertEquals([bench.queue("k"), bench.messages], [["z:1"], ["z:1-"]]);
 });
 
-Deno.test("ACQUIRE_OR_WAIT drops nobody but the first for a ticket that is overdue, wherever that stands", () => {
+Deno.test("ACQUIRE_OR_WAIT drops nobody but the first for a ticket that is overdue, wherever that is in the queue", () => {
   const bench = new Bench();
   bench.enqueue("k", "x:1", "x:2", "y:1", "x:3");
   bench.enqueue("l", "y:1", "x:1");
@@ -155,7 +155,7 @@ Deno.test("ACQUIRE_OR_WAIT waits for a key of another type as for any that is he
 });
 
 for (const [what, held, overdue] of [["free", 0, 0], ["free", 0, 1], ["held", 1, 0]] as const) {
-  Deno.test(`ACQUIRE_OR_WAIT refuses a ticket${overdue ? " that is overdue" : ""} if something else stands under the queue's key of a ${what} key`, () => {
+  Deno.test(`ACQUIRE_OR_WAIT refuses a ticket${overdue ? " that is overdue" : ""} if the queue's key of a ${what} key has another type`, () => {
     const bench = new Bench();
     if (held) bench.ask("SET", "k", "w");
     bench.ask("SET", queueOf("k"), "theirs");

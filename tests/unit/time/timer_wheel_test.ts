@@ -47,7 +47,7 @@ class Bench {
   }
 
   onClosed(index: number): void {
-    assert(this.waiting.has(index), "an entry that does not wait was told of closing");
+    assert(this.waiting.has(index), "onClosed() of an entry that does not wait");
     if (this.#closing) this.waiting.delete(index);
     if (this.#depth < 3) this.run(this.#scripts.shift() ?? []);
   }
