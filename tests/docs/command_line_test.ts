@@ -44,6 +44,7 @@ Deno.test("docs: the commands of the command line do what they are shown for", a
   await using place = await makePlace();
   for (const code of codesMarked("hasp")) await place.run(code, { HASP_NODES: place.nodes });
   assertEquals((await Deno.readTextFile(`${place.folder}/ran`)).trim().split("\n"), [
+    "./backup.sh nightly-backup", // of the README
     "./backup.sh nightly-backup",
     "./close_month.sh invoices ledger",
     "./import.sh import",
