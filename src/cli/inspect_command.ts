@@ -62,13 +62,13 @@ export function toJson({ resource, state }: Inspected): Record<string, unknown> 
   const error = state instanceof RedlockError
     ? { code: state.code, message: printable(state.message) }
     : null;
-  const { held = null, remainingMs = null, waiters = null, foreign = null, votes } = state as
-    & Partial<Inspection>
-    & { votes: readonly Vote[] };
+  const { held = null, remainingMs = null, holder = null, waiters = null, foreign = null, votes } =
+    state as Partial<Inspection> & { votes: readonly Vote[] };
   return {
     resource,
     held,
     remainingMs: remainingMs === Infinity ? null : remainingMs,
+    holder,
     waiters,
     foreign,
     error,

@@ -12,7 +12,7 @@ import type { RunOptions } from "./run/run_command.ts";
 import { VERSION } from "./version.ts";
 
 /** Shortest TTL of `run`, in milliseconds: to start a process, or to end one, takes a while. */
-const TTL_MS_MIN = 1_000;
+const RUN_TTL_MS_MIN = 1_000;
 /** Longest default of the grace period, in milliseconds. */
 const GRACE_MS_MAX = 5_000;
 /** The default of the grace period is the TTL divided by this, if that is shorter. */
@@ -193,7 +193,7 @@ function collect(value: string, previous: readonly string[] = []): readonly stri
 
 /** Returns the grace period. @throws {UsageError} If it, or the TTL, is out of range. */
 function checkTimes({ ttl, grace = Math.min(GRACE_MS_MAX, ttl / GRACE_DIVISOR) }: RunOptions) {
-  if (ttl < TTL_MS_MIN) {
+  if (ttl < RUN_TTL_MS_MIN) {
     throw new UsageError(`Cannot run with a TTL of ${ttl} ms as it must be at least 1s`);
   }
   if (grace > ttl / GRACE_DIVISOR_MIN) {

@@ -14,6 +14,9 @@ import type { ClientState } from "../client_state.ts";
 const EXPLANATION_MS_MAX = 100;
 /** Most keys that are looked at for that. */
 const EXPLAINED_KEYS_MAX = 8;
+/** The two numbers of FNV-1a with 32 bits. */
+const FNV_OFFSET = 0x811c9dc5;
+const FNV_PRIME = 0x01000193;
 
 /** The result of {@linkcode Redlock.inspect}: what a quorum of nodes reports about a resource. */
 export interface Inspection {
@@ -24,6 +27,12 @@ export interface Inspection {
    * fewer than a quorum of nodes have the key. 0 if it is not held, `Infinity` if the keys have no TTL.
    */
   readonly remainingMs: number;
+  /**
+   * A hash of the lock's value, 8 hexadecimal digits: the same for as long as one holder keeps the lock, and another
+   * one for the next holder. The value, which is all it takes to release the lock, cannot be computed from it.
+   * `undefined` if the resource is not held, or its key is no string.
+   */
+  readonly holder: string | undefined;
   /** How many clients wait for the resource. `undefined` if no node can say it, or if it is not held. */
   readonly waiters: number | undefined;
   /**
@@ -71,8 +80,10 @@ export async function inspect(
     const lives = most.map(({ remainingMs }) => remainingMs);
     const silent = new Array(nodes.length - answered.length).fill(Math.max(...lives));
     const remainingMs = [...lives, ...silent].sort((a, b) => b - a)[quorum - 1];
-    const foreign = foreignKey({ remainingMs, type: most.find(({ type }) => type)?.type });
-    return { held: true, remainingMs, waiters, foreign, votes };
+    const type = most.find(({ type }) => type)?.type;
+    const foreign = foreignKey({ remainingMs, type });
+    const holder = type === undefined ? shortHash(most[0].value) : undefined;
+    return { held: true, remainingMs, holder, waiters, foreign, votes };
   }
   // mutation: silent-nodes-count-as-free
   if (most.length + nodes.length - answered.length >= quorum) {
@@ -83,7 +94,16 @@ export async function inspect(
       quorum,
     });
   }
-  return { held: false, remainingMs: 0, waiters, foreign: undefined, votes };
+  return { held: false, remainingMs: 0, holder: undefined, waiters, foreign: undefined, votes };
+}
+
+/** The hash FNV-1a of a text: 32 bits, so they give away little of a value, which has 160 that are random. */
+function shortHash(text: string): string {
+  let hash = FNV_OFFSET;
+  for (let index = 0; index < text.length; index++) {
+    hash = Math.imul(hash ^ text.charCodeAt(index), FNV_PRIME);
+  }
+  return (hash >>> 0).toString(16).padStart(8, "0");
 }
 
 /**

@@ -11,6 +11,7 @@ const VOTES: readonly Vote[] = [
 const HELD: Inspection = {
   held: true,
   remainingMs: 12_345,
+  holder: "0123abcd",
   waiters: 2,
   foreign: undefined,
   votes: VOTES,
@@ -18,6 +19,7 @@ const HELD: Inspection = {
 const FREE: Inspection = {
   held: false,
   remainingMs: 0,
+  holder: undefined,
   waiters: undefined,
   foreign: undefined,
   votes: [{ node: "redis://a:1", outcome: "free", elapsedMs: 1 }],
@@ -59,12 +61,13 @@ Deno.test("toJson() has null for what is not known, and no control characters of
     { node: "redis://c:3", outcome: "failed", elapsedMs: 3, error: "gone\\u{1b}[2J" },
   ];
   assertEquals([HELD, FREE, FOREIGN, UNKNOWN].map((state) => toJson({ resource: "a", state })), [
-    { ...common, held: true, remainingMs: 12_345, waiters: 2, votes },
-    { ...common, held: false, remainingMs: 0, waiters: null, votes: FREE.votes },
+    { ...common, held: true, remainingMs: 12_345, holder: "0123abcd", waiters: 2, votes },
+    { ...common, held: false, remainingMs: 0, holder: null, waiters: null, votes: FREE.votes },
     {
       ...common,
       held: true,
       remainingMs: null,
+      holder: "0123abcd",
       waiters: null,
       foreign: "has no TTL, so no lock library set it",
       votes,
@@ -73,6 +76,7 @@ Deno.test("toJson() has null for what is not known, and no control characters of
       ...common,
       held: null,
       remainingMs: null,
+      holder: null,
       waiters: null,
       error: { code: "NO_QUORUM", message: "Cannot inspect lock: 1 of 3" },
       votes,

@@ -1,4 +1,11 @@
-import { assert, assertEquals, assertInstanceOf, assertRejects } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertInstanceOf,
+  assertMatch,
+  assertNotEquals,
+  assertRejects,
+} from "@std/assert";
 import { QuorumError } from "../../../src/errors.ts";
 import type { Inspection } from "../../../src/lock/inspection.ts";
 import type { KeyState } from "../../../src/quorum/lock_node.ts";
@@ -174,6 +181,20 @@ Deno.test("inspect() says why a key is no lock library's, if a quorum of nodes h
       assertEquals([outcome.held, outcome.remainingMs, outcome.foreign], expected);
     }
   }
+});
+
+Deno.test("inspect() has a short hash by which one holder differs from the next, but not the value", async () => {
+  const [alice, again, bob] = await Promise.all(
+    ["alice9 alice9 bob9", "alice5 free alice5", "bob9 bob9 free"].map(inspected),
+  );
+  assertMatch(alice.holder!, /^[\da-f]{8}$/);
+  assertEquals(again.holder, alice.holder);
+  assertNotEquals(bob.holder, alice.holder);
+  assertEquals((await inspected("alice9 bob9 free")).holder, undefined);
+  const cluster = clusterOf("free");
+  const list = { value: "", remainingMs: 500, type: "list" };
+  cluster.nodes[0].inspect = () => Promise.resolve(list);
+  assertEquals((await outcomeOf(cluster) as Inspection).holder, undefined);
 });
 
 // Waiting
