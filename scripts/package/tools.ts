@@ -21,7 +21,8 @@ export const TOOLS_FOLDER: string = join(CACHE, "npm-tools");
 const INSTALL_WITHIN_MS = 180_000;
 
 /** The packages of the command line, at the versions that `deno.json` names. */
-const { commander } = JSON.parse(Deno.readTextFileSync(join(ROOT, "deno.json"))).imports;
+const { commander, "log-update": logUpdate } =
+  JSON.parse(Deno.readTextFileSync(join(ROOT, "deno.json"))).imports;
 
 /** What is installed together, each at an exact version. */
 const SETS = {
@@ -33,7 +34,7 @@ const SETS = {
     "typescript_newest@npm:typescript@7.0.2",
     "@types/node@20.19.43",
   ],
-  cli: [commander].map((specifier: string) => specifier.replace("npm:", "")),
+  cli: [commander, logUpdate].map((specifier: string) => specifier.replace("npm:", "")),
   peers: ["redlock@5.0.0-beta.2", "ioredis@5.11.1"],
   workerd: ["miniflare@4.20260730.0"],
   node20: ["node@20.20.2"],

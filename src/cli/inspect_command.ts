@@ -81,8 +81,10 @@ export function toJson({ resource, state }: Inspected): Record<string, unknown> 
   };
 }
 
-const HEADINGS = ["resource", "state", "expires in", "waiting", "nodes"];
-const UNKNOWN = "?";
+/** The headings of the columns. */
+export const HEADINGS: readonly string[] = ["resource", "state", "expires in", "waiting", "nodes"];
+/** What stands for a number or a name that is not known. */
+export const UNKNOWN = "?";
 
 /** A table with a row for each resource, and below it what is wrong with keys that no lock library has set. */
 export function formatInspected(inspected: readonly Inspected[], paint: Paint): string[] {
@@ -93,7 +95,8 @@ export function formatInspected(inspected: readonly Inspected[], paint: Paint): 
   return [...formatTable([HEADINGS, ...inspected.map(cellsOf)], paint), ...foreign];
 }
 
-function cellsOf({ resource, state }: Inspected): Cell[] {
+/** The row of a resource. */
+export function cellsOf({ resource, state }: Inspected): Cell[] {
   const name = printable(resource);
   const nodes = answersOf(state.votes);
   if (state instanceof RedlockError) return [name, ["unknown", "red"], UNKNOWN, UNKNOWN, nodes];

@@ -10,6 +10,7 @@ import { UsageError } from "./exit_codes.ts";
 import type { InspectOptions } from "./inspect_command.ts";
 import type { RunOptions } from "./run/run_command.ts";
 import { VERSION } from "./version.ts";
+import type { WatchOptions } from "./watch_command.ts";
 
 /** Shortest TTL of `run`, in milliseconds: to start a process, or to end one, takes a while. */
 const RUN_TTL_MS_MIN = 1_000;
@@ -19,6 +20,8 @@ const GRACE_MS_MAX = 5_000;
 const GRACE_DIVISOR = 4;
 /** The longest grace period is the TTL divided by this: extensions need the rest for more than one try. */
 const GRACE_DIVISOR_MIN = 2;
+/** Shortest time between two looks of `watch`, in milliseconds. */
+const INTERVAL_MS_MIN = 100;
 
 /** Longest line of the help, in characters. */
 const HELP_COLUMNS = 100;
@@ -43,6 +46,7 @@ export function createProgram(onExitCode: OnExitCode): Command {
     .addHelpText("after", NODES_HELP + EXIT_CODES_HELP);
   addRun(program, onExitCode);
   addInspect(program, onExitCode);
+  addWatch(program, onExitCode);
   addCheck(program, onExitCode);
   return program;
 }
@@ -135,6 +139,28 @@ function addInspect(program: Command, onExitCode: OnExitCode): void {
   withNodes(command).action(async (resources: string[], options: InspectOptions) => {
     const { inspect } = await import("./inspect_command.ts");
     onExitCode(await inspect(resources, options));
+  });
+}
+
+function addWatch(program: Command, onExitCode: OnExitCode): void {
+  const command = program.command("watch")
+    .summary("watch who holds resources")
+    .description(
+      "Watches who holds resources, since when, and how many wait for them, until it gets a signal.\n" +
+        "On a terminal it redraws a table; into a pipe or file it prints a line for each change.",
+    )
+    .argument("<resource...>", "the resources")
+    .addOption(
+      durationOption("-i, --interval <duration>", "time between two looks; at least 100ms")
+        .default(1_000, "1s"),
+    );
+  withNodes(command).action(async (resources: string[], options: WatchOptions) => {
+    if (options.interval < INTERVAL_MS_MIN) {
+      const is = `${options.interval} ms`;
+      throw new UsageError(`Cannot watch with an interval of ${is} as it must be at least 100ms`);
+    }
+    const { watch } = await import("./watch_command.ts");
+    onExitCode(await watch(resources, options));
   });
 }
 

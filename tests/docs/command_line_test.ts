@@ -3,6 +3,7 @@
 import { assert, assertEquals, assertGreater } from "@std/assert";
 import * as codes from "../../src/cli/exit_codes.ts";
 import { createProgram } from "../../src/cli/program.ts";
+import { WATCH_HEADINGS, WatchedResource } from "../../src/cli/watch_command.ts";
 import { DENO_PERMISSIONS, SOURCE_EDITION } from "../support/command_line.ts";
 import { plainCommand } from "../support/plain_command.ts";
 import { startServers } from "../support/servers.ts";
@@ -77,6 +78,28 @@ Deno.test("docs: the table that is shown has the columns that hasp inspect print
   const wordsOf = (line: string) => line.trim().split(/ {2,}/u);
   const [headings, , free] = shown.split("\n");
   assertEquals(printed.trim().split("\n").map(wordsOf), [headings, free].map(wordsOf));
+});
+
+Deno.test("docs: what hasp watch is shown to print is what it prints", () => {
+  const [table, lines] = codesMarked("watch").map((code) => code.trim().split("\n"));
+  const watched = new WatchedResource("invoice:42");
+  const votes = [1, 2, 3].map((port) => (
+    { node: `redis://a:${port}`, outcome: "held", elapsedMs: 1 } as const
+  ));
+  const free = { remainingMs: 0, holder: undefined, waiters: 0, foreign: undefined, votes };
+  const held = { ...free, held: true, holder: "7c1f09be", remainingMs: 27_400, waiters: 2 };
+  watched.look({ ...free, held: false }, 0);
+  const said = [
+    watched.look(held, 1_000),
+    watched.look({ ...held, holder: "e05b11a4", waiters: 1 }, 2_000),
+    watched.look({ ...free, held: false }, 3_000),
+  ];
+  assertEquals(lines.map((line) => line.slice("2026-02-03 04:05:06  ".length)), said);
+  watched.look(held, 4_000);
+  assertEquals(table.slice(1, 3).map((line) => line.split(/ {2,}/u)), [
+    [...WATCH_HEADINGS],
+    watched.row(16_000).map((cell) => [cell].flat()[0]),
+  ]);
 });
 
 Deno.test("docs: the table of commands names every command", () => {

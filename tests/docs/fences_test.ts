@@ -34,7 +34,7 @@ const WAYS: Record<string, readonly string[]> = {
   JavaScript: ["file", "commonjs", "jest"],
   lua: ["guarded-write"],
   sh: ["install", "tasks", "redis", "runner", "hasp", "cli-install"],
-  text: ["demo", "addresses", "acl", "report", "areas", "crontab", "inspect"],
+  text: ["demo", "addresses", "acl", "report", "areas", "crontab", "inspect", "watch"],
   conf: ["redis"],
   ini: ["systemd"],
 };

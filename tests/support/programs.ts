@@ -105,9 +105,10 @@ export class Program implements AsyncDisposable {
     return this.#child.pid;
   }
 
-  /** Resolves once the program has written a whole line that is `line`. @throws {Error} If it ends before. */
-  async line(line: string): Promise<void> {
-    while (!this.#stdout.split("\n").slice(0, -1).includes(line)) {
+  /** Resolves once the program has written a whole line that is, or matches, `line`. @throws {Error} If it ends before. */
+  async line(line: string | RegExp): Promise<void> {
+    const fits = (it: string) => typeof line === "string" ? it === line : line.test(it);
+    while (!this.#stdout.split("\n").slice(0, -1).some(fits)) {
       if (this.#isOver) throw new Error(`${this.#name} ended without "${line}": ${this.#said()}`);
       await new Promise<void>((resolve) => this.#onOutput = resolve);
     }

@@ -1,0 +1,68 @@
+/** `hasp watch`: a line for each change into a pipe, and a table in place on a terminal. */
+
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { createRedlock } from "../../mod.ts";
+import { hasp, SOURCE_EDITION, startHasp } from "../support/command_line.ts";
+import { plainCommand } from "../support/plain_command.ts";
+import { Program } from "../support/programs.ts";
+import { shareServers } from "../support/shared_servers.ts";
+
+const END_WITHIN_MS = 60_000;
+const ARGS = ["watch", "--interval", "100ms", "job"];
+const shared = shareServers(3);
+
+Deno.test("hasp watch prints a line for each change, without the lock's value, until a signal ends it", async () => {
+  await using servers = shared.lend();
+  await using redlock = createRedlock(servers.urls);
+  await using other = createRedlock(servers.urls);
+  await using program = startHasp(ARGS, { urls: servers.urls });
+  await program.line(/job {2}free$/);
+  const lock = await redlock.acquire("job");
+  const { holder } = await redlock.inspect("job");
+  await program.line(new RegExp(`job {2}held by ${holder}, 0 waiting$`));
+  const waiting = other.acquire("job");
+  await program.line(new RegExp(`job {2}held by ${holder}, 1 waiting$`));
+  await lock.release();
+  const next = await waiting;
+  await program.line(new RegExp(`job {2}held by (?!${holder})\\w{8}, 0 waiting$`));
+  await next.release();
+  program.signal("SIGINT");
+  const { code, stdout, stderr } = await program.end(END_WITHIN_MS);
+  assertEquals([code, stderr], [130, ""]);
+  for (const { value } of [lock, next]) assert(!stdout.includes(value));
+  assertMatch(stdout, /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d {2}job {2}free\n/);
+  assert(!stdout.includes("\x1b"));
+});
+
+Deno.test({
+  name: "hasp watch redraws a table in place on a terminal",
+  ignore: !await plainCommand("script", { args: ["--version"] }).output().catch(() => undefined),
+  async fn() {
+    await using servers = shared.lend();
+    await using redlock = createRedlock(servers.urls);
+    const words = [...SOURCE_EDITION, ...ARGS].map((word) => `'${word}'`).join(" ");
+    const child = plainCommand("script", {
+      args: ["-qefc", `stty rows 24 cols 100; exec ${words}`, "/dev/null"],
+      env: { HASP_NODES: servers.urls.join(" "), TERM: "xterm" },
+      stdin: "piped",
+      stdout: "piped",
+      stderr: "piped",
+    }).spawn();
+    await using program = new Program("script", child);
+    await program.line(/job.*free/);
+    await using lock = await redlock.acquire("job");
+    const { holder } = await redlock.inspect("job");
+    await program.line(new RegExp(`job.*held.*${holder}.*3 held`));
+    await program.write("\x03"); // Ctrl-C
+    const { code, stdout } = await program.end(END_WITHIN_MS);
+    assertEquals(code, 130);
+    assert(stdout.includes("\x1b[2K\x1b[1A")); // what was drawn before is erased, line by line
+    assert(lock.held);
+  },
+});
+
+Deno.test("hasp watch ends with 125 if the interval is too short", async () => {
+  const { code, stderr } = await hasp(["watch", "--interval", "10ms", "job"]);
+  assertEquals(code, 125);
+  assertMatch(stderr, /^hasp: Cannot watch with an interval of 10 ms/);
+});
