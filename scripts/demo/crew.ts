@@ -5,7 +5,7 @@
  */
 
 import { DemoProcess } from "./process.ts";
-import type { State, Timeline } from "./timeline.ts";
+import type { State, Timeline } from "../../src/cli/demo/timeline.ts";
 import type { WorkerReport, WorkerSetup, WorkerTask } from "./worker.ts";
 
 /** What a report says of its worker's state. */

@@ -5,7 +5,7 @@
  */
 
 import type { DemoNode } from "./nodes.ts";
-import type { Timeline } from "./timeline.ts";
+import type { Timeline } from "../../src/cli/demo/timeline.ts";
 
 /** One thing done to one node. */
 interface Fault {

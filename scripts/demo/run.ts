@@ -4,12 +4,19 @@
  * @module
  */
 
-import { axisRow, label, nodeRow, type Scale, scaleFor, workerRow } from "./chart.ts";
+import {
+  axisRow,
+  label,
+  nodeRow,
+  type Scale,
+  scaleFor,
+  workerRow,
+} from "../../src/cli/demo/chart.ts";
 import type { Crew } from "./crew.ts";
 import { letFaultsHappen } from "./faults.ts";
 import type { DemoNode } from "./nodes.ts";
 import { Canvas, type Colour, columns, paint } from "./screen.ts";
-import { Timeline } from "./timeline.ts";
+import { Timeline } from "../../src/cli/demo/timeline.ts";
 
 /** How often the picture is painted anew, in milliseconds. */
 const PAINT_EVERY_MS = 80;
@@ -78,9 +85,11 @@ function picture(
     ? ""
     : `${inside} ${plan.locked ? "holds it" : "inside"} · ${timeline.writes} of ${increments}`;
   const painted = crew.names.map((name, index) =>
-    workerRow(timeline, name, WORKER_COLOURS[index % WORKER_COLOURS.length]!, scale)
+    workerRow(timeline, name, WORKER_COLOURS[index % WORKER_COLOURS.length]!, scale, paint)
   );
-  const nodes = plan.nodes.map((_, nodeIndex) => nodeRow(timeline, `node ${nodeIndex + 1}`, scale));
+  const nodes = plan.nodes.map((_, nodeIndex) =>
+    nodeRow(timeline, `node ${nodeIndex + 1}`, scale, paint)
+  );
   const notes = timeline.notes.map(({ atMs, text }) => {
     const time = `${(atMs / 1_000).toFixed(2)} s`;
     return paint("dim", label(time, time.length)) + text;
@@ -90,7 +99,7 @@ function picture(
     `  ${paint("bold", plan.title)}  ${paint("dim", status)}`.trimEnd(),
     ...painted,
     ...(nodes.length > 0 ? ["", ...nodes] : []),
-    axisRow(scale, finalScale ? timeline.lengthMs : scale.columns * scale.msPerColumn),
+    axisRow(scale, finalScale ? timeline.lengthMs : scale.columns * scale.msPerColumn, paint),
     ...notes,
   ];
 }

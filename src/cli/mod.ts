@@ -1,5 +1,5 @@
 /**
- * The command line `hasp`: runs commands under a lock, shows locks, and checks the nodes.
+ * The command line `hasp`: runs commands under a lock, shows and watches locks, and checks the nodes.
  *
  * ```sh
  * deno run --allow-net --allow-run --allow-read --allow-env jsr:@hasp/redlock/cli --help

@@ -48,6 +48,7 @@ export function createProgram(onExitCode: OnExitCode): Command {
   addInspect(program, onExitCode);
   addWatch(program, onExitCode);
   addCheck(program, onExitCode);
+  addDemo(program, onExitCode);
   return program;
 }
 
@@ -65,7 +66,7 @@ Nodes:
 const EXIT_CODES_HELP = `
 Exit codes:
     0   success; 'run' returns the code of its command, or 0 with --on-held skip
-    1   'check' has found an error
+     1   'check' has found an error
   120   somebody else holds the lock
   121   too few nodes answered
   122   the lock was lost while the command ran, so the command was stopped
@@ -176,6 +177,18 @@ function addCheck(program: Command, onExitCode: OnExitCode): void {
     const { check } = await import("./check_command.ts");
     onExitCode(await check(options));
   });
+}
+
+function addDemo(program: Command, onExitCode: OnExitCode): void {
+  program.command("demo")
+    .summary("see it work, without servers")
+    .description(
+      "Has four workers count with a lock, while nodes in memory fail, and without it.",
+    )
+    .action(async () => {
+      const { demo } = await import("./demo/demo_command.ts");
+      onExitCode(await demo());
+    });
 }
 
 /** Adds the options of {@linkcode NodeOptions}. */

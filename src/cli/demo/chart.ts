@@ -3,8 +3,7 @@
  *
  * @module
  */
-
-import { type Colour, paint } from "./screen.ts";
+import type { Paint, Style } from "../terminal.ts";
 import type { State, Timeline } from "./timeline.ts";
 
 /** Columns before the time axis. */
@@ -31,8 +30,9 @@ export function scaleFor(lengthMs: number, width: number): Scale {
 export function workerRow(
   timeline: Timeline,
   name: string,
-  colour: Colour,
+  colour: Style,
   { columns, msPerColumn }: Scale,
+  paint: Paint,
 ): string {
   let cells = "";
   for (let column = 0; column < columns; column++) {
@@ -55,17 +55,18 @@ function workerCell(left: State, right: State): string {
 }
 
 /** How a node's state looks, and the word that stands in it where there is room. */
-const NODE_LOOKS: Partial<Record<State, { cell: string; colour: Colour; word?: string }>> = {
+const NODE_LOOKS: Partial<Record<State, { cell: string; colour: Style; word?: string }>> = {
   up: { cell: "━", colour: "green" },
   killed: { cell: " ", colour: "red", word: "╳ killed" },
   hung: { cell: "░", colour: "yellow", word: "░ hung " },
 };
 
-/** The row of a node: a line while it answers, and what ails it while it does not. */
+/** The row of a node: a line while it answers, and why it does not otherwise. */
 export function nodeRow(
   timeline: Timeline,
   name: string,
   { columns, msPerColumn }: Scale,
+  paint: Paint,
 ): string {
   let cells = "";
   for (let column = 0; column < columns;) {
@@ -76,13 +77,13 @@ export function nodeRow(
     const state = stateAt(column);
     let end = column + 1;
     while (shown(end) && stateAt(end) === state) end++;
-    cells += stretch(state, end - column);
+    cells += stretch(state, end - column, paint);
     column = end;
   }
   return label(name, name.length) + cells.trimEnd();
 }
 
-function stretch(state: State, length: number): string {
+function stretch(state: State, length: number, paint: Paint): string {
   const look = NODE_LOOKS[state];
   if (!look) return " ".repeat(length);
   const word = look.word && look.word.length <= length ? look.word : "";
@@ -90,7 +91,7 @@ function stretch(state: State, length: number): string {
 }
 
 /** The time axis, with a mark each second. */
-export function axisRow({ columns, msPerColumn }: Scale, lengthMs: number): string {
+export function axisRow({ columns, msPerColumn }: Scale, lengthMs: number, paint: Paint): string {
   let text = "";
   for (let markMs = 0; markMs <= lengthMs; markMs += MARK_MS) {
     const column = Math.round(markMs / msPerColumn);

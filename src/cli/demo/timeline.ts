@@ -1,8 +1,9 @@
 /**
- * What happened when: which worker was inside, which node was out, and what there is to tell of it.
+ * What happened when: which worker was inside, which node was out, and what else happened.
  *
  * @module
  */
+import { systemClock } from "../../time/clock.ts";
 
 /** What a worker or a node is at a time. */
 export type State = "idle" | "waiting" | "inside" | "up" | "killed" | "hung";
@@ -13,7 +14,7 @@ interface Change {
   readonly state: State;
 }
 
-/** Something worth a line of its own. */
+/** Something that gets a line of its own. */
 export interface Note {
   /** Milliseconds from the start. */
   readonly atMs: number;
@@ -22,8 +23,8 @@ export interface Note {
 
 /** A record of one run. Times are milliseconds of the wall clock, which all processes share. */
 export class Timeline {
-  readonly startMs: number = Date.now();
-  /** What is worth telling, in order. */
+  readonly startMs: number = systemClock.wallMs();
+  /** What happened, in order. */
   readonly notes: Note[] = [];
   /** How often the counter was written. */
   writes = 0;
@@ -32,16 +33,16 @@ export class Timeline {
 
   /** How long it lasts by now, or lasted, in milliseconds. */
   get lengthMs(): number {
-    return (this.#endMs ?? Date.now()) - this.startMs;
+    return (this.#endMs ?? systemClock.wallMs()) - this.startMs;
   }
 
   /** From now on it grows no longer. */
   end(): void {
-    this.#endMs = Date.now();
+    this.#endMs = systemClock.wallMs();
   }
 
   /** A row is in `state` from `atMs` on. */
-  change(row: string, state: State, atMs: number = Date.now()): void {
+  change(row: string, state: State, atMs: number = systemClock.wallMs()): void {
     const changes = this.#rows.get(row) ?? [];
     changes.push({ atMs: Math.max(atMs - this.startMs, 0), state });
     this.#rows.set(row, changes);
