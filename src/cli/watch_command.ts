@@ -3,7 +3,6 @@
  *
  * @module
  */
-import { createLogUpdate } from "log-update";
 import process from "node:process";
 import { type Inspection, RedlockError } from "../../mod.ts";
 import { printable } from "../printable.ts";
@@ -95,6 +94,7 @@ export async function watch(resources: readonly string[], options: WatchOptions)
     await using redlock = await openClient(options);
     const watched = resources.map((resource) => new WatchedResource(resource));
     // The cursor stays visible, so nothing has to be put right if the process is killed.
+    const { createLogUpdate } = await import("log-update"); // it reads the environment when it is loaded
     const draw = createLogUpdate(process.stdout, { showCursor: true });
     const paint = paintOutput();
     while (!signals.waiting.aborted) {
