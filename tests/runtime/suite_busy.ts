@@ -15,8 +15,9 @@ export function registerBusy(
   resource: (name: string) => string,
 ): void {
   test("replies that came while the event loop was busy count", async () => {
-    await using redlock = main.createRedlock(urls, { ttlMs: 10_000, nodeTimeoutMs: 50 });
-    await redlock.tryAcquire(resource("warm-up")).then((lock) => lock?.release());
+    await using redlock = main.createRedlock(urls, { ttlMs: 10_000, nodeTimeoutMs: 100 });
+    const warmUp = { nodeTimeoutMs: 5_000 }; // the machine may be busy with something else
+    await redlock.tryAcquire(resource("warm-up"), warmUp).then((lock) => lock?.release());
     for (let round = 0; round < 5; round++) {
       const lock = await whileBusy(redlock.tryAcquire(resource(`busy-${round}`)));
       expect(lock, `acquiring ${round} found no quorum`);
@@ -47,10 +48,10 @@ export function registerBusy(
   });
 }
 
-/** Blocks the event loop for 150 ms once what `call` sends has left. */
+/** Blocks the event loop for 300 ms once what `call` sends has left. */
 async function whileBusy<T>(call: Promise<T>): Promise<T> {
   for (let turn = 0; turn < 5; turn++) await null;
-  block(150);
+  block(300);
   return await call;
 }
 
