@@ -35,8 +35,9 @@ const WAYS: Record<string, readonly string[]> = {
   lua: ["guarded-write"],
   sh: ["install", "tasks", "redis", "runner", "hasp", "cli-install"],
   text: ["demo", "addresses", "acl", "report", "areas", "crontab", "inspect", "watch"],
-  conf: ["redis"],
-  ini: ["systemd"],
+  conf: ["redis", "hosts"],
+  ini: ["systemd", "unit"],
+  yaml: ["compose"],
 };
 
 Deno.test("docs: every fence says how it is tested", () => {
