@@ -77,7 +77,8 @@ export interface RedlockOptions {
   driftFactor?: number;
   /**
    * First delay between two attempts of a call that polls, in milliseconds; at least 0 and finite. The delay doubles with
-   * each attempt, and the actual delay is random between 0 and it ("full jitter").
+   * each attempt, and the actual delay is random between 0 and it ("full jitter"). It also is the longest such delay of
+   * the first in the queue while a client of another library has the lock.
    *
    * @default {100}
    */

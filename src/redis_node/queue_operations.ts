@@ -84,7 +84,7 @@ export const LEAVE_QUEUE: Operation<QueueLeave> = {
 
 /** Whether a reply is a place in the queue. */
 export function isQueuePosition(reply: RawReply): reply is number[] {
-  return Array.isArray(reply) && reply.length === 5 &&
+  return Array.isArray(reply) && reply.length === 6 &&
     reply.every((part) => typeof part === "number");
 }
 
@@ -94,9 +94,9 @@ export function isQueuePosition(reply: RawReply): reply is number[] {
  * @param reply The reply of {@linkcode ACQUIRE_OR_WAIT}.
  */
 export function queuePosition(
-  [pttl, ahead, length, score, timeUs]: readonly number[],
+  [pttl, ahead, length, score, timeUs, foreign]: readonly number[],
 ): QueuePosition {
   // PTTL replies 0 in the last millisecond of a key, and -2 for a key that is missing.
   const remainingMs = pttl === -1 ? Infinity : Math.max(pttl + 1, 0);
-  return { remainingMs, ahead, length, score, timeMs: timeUs / 1_000 };
+  return { remainingMs, ahead, length, score, timeMs: timeUs / 1_000, foreign: foreign === 1 };
 }

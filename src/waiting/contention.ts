@@ -77,9 +77,9 @@ export class Contention {
       this.#nodeSet,
       this.#onEvent,
     );
-    notifications.noteContended(name);
+    const resource = notifications.noteContended(name);
     const queue = this.#queues.open(name);
-    queue.waiter ??= new QueuedWaiter(notifications, this.#nodeSet, keys);
+    queue.waiter ??= new QueuedWaiter(notifications, this.#nodeSet, keys, resource);
     queue.waiter.settings = settings;
     return queue.waiter;
   }

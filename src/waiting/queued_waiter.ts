@@ -7,6 +7,7 @@
  *
  * @module
  */
+import type { ContendedResource } from "./contended_resource.ts";
 import {
   bitCount,
   type NotificationHandler,
@@ -21,6 +22,7 @@ import type {
 import type { Settings } from "../options.ts";
 import type { NodeSet, Round } from "../quorum/round.ts";
 import { Pause } from "../time/pause.ts";
+import type { Random } from "../time/random.ts";
 import { pollingDelayMs } from "./polling.ts";
 import type { Waiter } from "./waiter.ts";
 
@@ -57,6 +59,7 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
   readonly #notifications: ReleaseNotifications;
   readonly #nodeSet: NodeSet;
   readonly #keys: readonly string[];
+  readonly #resource: ContendedResource;
   /** Where the ticket stands, node by node, as far as is known. */
   readonly #positions: (QueuePosition | undefined)[] = [];
   /** One bit a node: those that have the ticket in their queues and can notify it. */
@@ -92,7 +95,9 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
     notifications: ReleaseNotifications,
     nodeSet: NodeSet,
     keys: readonly string[],
+    resource: ContendedResource,
   ) {
+    this.#resource = resource;
     this.#notifications = notifications;
     this.#nodeSet = nodeSet;
     this.#keys = keys;
@@ -118,7 +123,8 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
   }
 
   async ready(limitMs: number, signal: AbortSignal | undefined): Promise<void> {
-    await this.#sleepUntil(() => this.#notifications.isReady ? 0 : Infinity, limitMs, signal);
+    const dueMs = () => this.#notifications.isReady ? this.#resource.sharedUntilMs : Infinity;
+    await this.#sleepUntil(dueMs, limitMs, signal);
   }
 
   async wait(
@@ -135,7 +141,10 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
     this.#notifiedMs = Infinity;
     if (this.#notifiedOn !== 0) this.#planNotified();
     this.#askMs = this.#planAsk(attempt, denied);
-    const dueMs = () => Math.min(this.#notifiedMs, this.#overdueMs, this.#askMs);
+    const dueMs = () => {
+      const notifiedMs = Math.max(this.#notifiedMs, this.#resource.sharedUntilMs);
+      return Math.min(notifiedMs, this.#overdueMs, this.#askMs);
+    };
     await this.#sleepUntil(dueMs, limitMs, signal);
     this.#planAgain?.(); // grants may have come since, of which no node reports to the ticket
     this.#planAgain = undefined;
@@ -156,6 +165,7 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
     if (this.#parked) return; // the lock is this client's: its release takes the ticket out and notifies the next
     const bit = 1 << nodeIndex;
     if (notice === "first") {
+      if (this.#notifiedOn === 0) this.#resource.share(this.#nowMs, this.#random);
       this.#notifiedOn |= bit;
       this.#idles = this.#recoveries = 0;
       if (this.#pause) this.#planNotified();
@@ -188,6 +198,7 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
   /** The lock is this client's, until {@linkcode requeue}. */
   park(): void {
     this.#parked = true;
+    this.#resource.noteWon(this.#nowMs);
     this.#stands = false;
     this.#queuedOn = 0;
   }
@@ -197,7 +208,10 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
     if (this.#parked) {
       const last = this.ticketId;
       this.ticketId = this.#notifications.enter(this);
-      if (last !== "") this.#notifications.leave(last);
+      if (last !== "") {
+        this.#notifications.leave(last);
+        this.#resource.noteEnded(this.#nowMs, this.#random);
+      }
       this.score = 0;
     }
     this.#parked = this.notified = false;
@@ -207,6 +221,7 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
 
   /** Nobody here waits any more. */
   leave(): void {
+    if (this.#parked) this.#resource.noteEnded(this.#nowMs, this.#random);
     this.#notifications.leave(this.ticketId);
     if (!this.#stands) return;
     for (const node of this.#nodeSet.nodes) node.leaveQueue?.(this.#keys, this.ticketId);
@@ -281,6 +296,11 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
     const split = denied.granted > 0 || freeInMs === 0 && ahead === 0;
     this.#splits = split ? this.#splits + 1 : 0;
     if (split) delayMs = Math.min(delayMs, this.#graceMs() * SPLIT_FACTOR ** this.#splits);
+    const foreign = positions.some((position) => position.foreign);
+    this.#resource.noteHolder(foreign, this.#nowMs);
+    if (foreign && ahead === 0) {
+      delayMs = Math.min(delayMs, this.#foreignDelayMs(freeInMs));
+    }
     if (freeInMs > 0) {
       delayMs = Math.min(delayMs, freeInMs + STAGGER_MS * ahead);
     } else if (ahead > 0) {
@@ -319,7 +339,14 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
   /** How long the first in the queue may leave its turn unused, in milliseconds. */
   get #patienceMs(): number {
     // mutation: stuck-first-never-overtaken
-    return Math.max(PATIENCE_MS_MIN, PATIENCE_FACTOR * this.#roundTripMs);
+    const turnMs = Math.max(PATIENCE_MS_MIN, PATIENCE_FACTOR * this.#roundTripMs);
+    return turnMs + this.#resource.shareMsMax(this.#nowMs);
+  }
+
+  /** A client of another library has the lock, and will notify nobody. */
+  #foreignDelayMs(freeInMs: number): number {
+    const { retryDelayMs } = this.settings;
+    return this.#resource.pollMsMax(this.#nowMs, freeInMs, retryDelayMs) * this.#fraction();
   }
 
   /** Half a round trip to one and a half, in milliseconds: a notification is on its way, or will not come. */
@@ -335,7 +362,11 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
     return this.#nodeSet.wheel.clock.monotonicMs();
   }
 
+  get #random(): Random {
+    return this.#nodeSet.wheel.random;
+  }
+
   #fraction(): number {
-    return this.#nodeSet.wheel.random.fraction();
+    return this.#random.fraction();
   }
 }

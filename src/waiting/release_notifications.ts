@@ -7,6 +7,7 @@ import { emit, type EventListener } from "../events.ts";
 import type { QueueNotice, ReleaseListener, TimeReading } from "../quorum/queue_ticket.ts";
 import type { NodeSet } from "../quorum/round.ts";
 import type { TimerEntry } from "../time/timer_wheel.ts";
+import { ContendedResource } from "./contended_resource.ts";
 import { SharedClock } from "./shared_clock.ts";
 
 /** How long subscriptions stay though nobody waits, in milliseconds. */
@@ -36,7 +37,7 @@ export class ReleaseNotifications implements ReleaseListener {
   readonly #nodeSet: NodeSet;
   readonly #onEvent: EventListener | undefined;
   readonly #handlers: Map<string, NotificationHandler> = new Map();
-  readonly #contended: Set<string> = new Set();
+  readonly #contended: Map<string, ContendedResource> = new Map();
   #numbers = 0;
   #open = false;
   #closed = false;
@@ -103,11 +104,14 @@ export class ReleaseNotifications implements ReleaseListener {
   }
 
   /** Remembers that other clients wait for a resource. */
-  noteContended(name: string): void {
-    this.#contended.add(name);
-    if (this.#contended.size <= CONTENDED_MAX) return;
-    const [oldest] = this.#contended;
-    this.#contended.delete(oldest);
+  noteContended(name: string): ContendedResource {
+    const resource = this.#contended.get(name) ?? new ContendedResource();
+    this.#contended.set(name, resource);
+    if (this.#contended.size > CONTENDED_MAX) {
+      const [oldest] = this.#contended.keys();
+      this.#contended.delete(oldest);
+    }
+    return resource;
   }
 
   /** Whether other clients have lately waited for a resource: then its next call joins the queue with its first request. */

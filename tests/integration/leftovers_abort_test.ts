@@ -3,6 +3,7 @@ import { deadline } from "@std/async/deadline";
 import { createRedlock } from "../../mod.ts";
 import { eventually } from "../support/eventually.ts";
 import {
+  ANOTHER,
   gone,
   holdByAnother,
   onAll,
@@ -96,7 +97,7 @@ Deno.test("acquire() aborted while it waits leaves no key", async () => {
   controller.abort();
   await assertRejects(() => deadline(acquiring, SLACK_MS));
   await gone(servers.slice(3), "waited for");
-  assertEquals(await onAll(servers.slice(0, 3), "GET", "waited for"), Array(3).fill("another"));
+  assertEquals(await onAll(servers.slice(0, 3), "GET", "waited for"), Array(3).fill(ANOTHER));
 });
 
 Deno.test("acquire() aborted in the listener that hears of the lock rejects, and leaves no key", async () => {

@@ -3,6 +3,7 @@ import { deadline } from "@std/async/deadline";
 import { createRedlock, LockHeldError, QuorumError } from "../../mod.ts";
 import { eventually } from "../support/eventually.ts";
 import {
+  ANOTHER,
   gone,
   holdByAnother,
   onAll,
@@ -22,7 +23,7 @@ Deno.test("acquire() that timed out leaves no key on the nodes that granted", as
   await holdByAnother(servers.slice(0, 3), "held");
   await assertRejects(() => redlock.acquire("held", { waitMs: 200 }), LockHeldError);
   await gone(servers.slice(3), "held");
-  assertEquals(await onAll(servers.slice(0, 3), "GET", "held"), Array(3).fill("another"));
+  assertEquals(await onAll(servers.slice(0, 3), "GET", "held"), Array(3).fill(ANOTHER));
 });
 
 Deno.test("tryAcquire() that was denied leaves no key on the nodes that granted", async () => {
@@ -145,7 +146,7 @@ Deno.test("acquire() of several resources one of which is held leaves none of th
   assertEquals(await redlock.tryAcquire(["a", "b", "c"]), undefined);
   await redlock.close();
   assertEquals(await onAll(servers, "EXISTS", "a", "c"), [0, 0, 0, 0, 0]);
-  assertEquals(await onAll(servers, "GET", "b"), Array(5).fill("another"));
+  assertEquals(await onAll(servers, "GET", "b"), Array(5).fill(ANOTHER));
 });
 
 Deno.test("acquire() of several resources sets all or none on each node", async () => {
@@ -158,7 +159,7 @@ Deno.test("acquire() of several resources sets all or none on each node", async 
   );
   assertEquals(
     await onAll(servers, "GET", "b"),
-    ["another", "another", lock.value, lock.value, lock.value],
+    [ANOTHER, ANOTHER, lock.value, lock.value, lock.value],
   );
   assertEquals(await lock.release(), true);
   await redlock.close();

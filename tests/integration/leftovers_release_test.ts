@@ -3,6 +3,7 @@ import { deadline } from "@std/async/deadline";
 import { createRedlock, QuorumError } from "../../mod.ts";
 import { eventually } from "../support/eventually.ts";
 import {
+  ANOTHER,
   gone,
   holdByAnother,
   onAll,
@@ -75,7 +76,7 @@ Deno.test("release() leaves a key that another has set, on every node", async ()
   await holdByAnother(servers, "taken over");
   assertEquals(await lock.release(), false);
   await redlock.close();
-  assertEquals(await onAll(servers, "GET", "taken over"), Array(5).fill("another"));
+  assertEquals(await onAll(servers, "GET", "taken over"), Array(5).fill(ANOTHER));
 });
 
 Deno.test("release() of a lock that ran out spares the successor's", async () => {

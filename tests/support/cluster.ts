@@ -20,6 +20,9 @@ export const MARGIN_MS = 25;
 /** What a caller aborts with, or a callback throws. */
 export const REASON = new Error("changed my mind");
 
+/** The value of a lock of another client of this library. */
+export const OTHER_VALUE = "f".repeat(40);
+
 /** Digits of a client's id, with which the values that it draws begin. */
 const ID_LENGTH = 20;
 
@@ -79,8 +82,8 @@ export class Cluster {
   }
 
   /** Has somebody else hold `key` on every node. */
-  occupy(key = "a", ttlMs = Infinity): void {
-    for (const node of this.nodes) node.set(key, "other", ttlMs);
+  occupy(key = "a", ttlMs = Infinity, value = OTHER_VALUE): void {
+    for (const node of this.nodes) node.set(key, value, ttlMs);
   }
 
   /** Has the holder of `key` release it. */

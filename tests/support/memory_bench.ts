@@ -67,7 +67,7 @@ export class MemoryBench {
   join(keys: string, ticket: string, score = SCORE, overdue = false): string | Position {
     const reply = this.call(ACQUIRE_OR_WAIT, keys, "v", 1_000, ticket, overdue ? 1 : 0, score);
     const numbers = [...reply.matchAll(/^:(-?\d+)/gmu)].map(([, number]) => Number(number));
-    if (numbers.length < 5) return reply;
+    if (numbers.length < 6) return reply;
     if (numbers[4] !== this.nowMs * 1_000) throw new Error(`The node's time is ${numbers[4]}`);
     return numbers.slice(0, 4) as unknown as Position;
   }

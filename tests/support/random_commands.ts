@@ -217,7 +217,7 @@ const lock = weighted([12, word("a", "a", "a", "b")], [1, word(...LOCKS)]);
 /** Locks as the arguments of a script. */
 const locks = fc.array(lock, { minLength: 1, maxLength: 3 })
   .map((keys) => [String(keys.length), ...keys]);
-const holder = word("v", "w");
+const holder = word("v", "w", "0".repeat(39) + "a", "0".repeat(39) + "g");
 const priority = weighted([12, word("0", "1")], [1, word("2", "01", "x", "")]);
 const lockLife = weighted([8, word("60000", "90000")], [1, life]);
 /** What a release says of its ticket: none, that it leaves the queues, or the score with which it goes back. */

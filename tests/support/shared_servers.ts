@@ -78,13 +78,16 @@ export function onAll(
   return Promise.all(servers.map((server) => server.command(...command)));
 }
 
-/** Has "another" hold `key` on the servers for `ttlMs`, whatever stood there. */
+/** The value of a lock of another client of this library. */
+export const ANOTHER = "a0".repeat(20);
+
+/** Has another client hold `key` on the servers for `ttlMs`, whatever stood there. */
 export async function holdByAnother(
   servers: readonly RedisServer[],
   key: string,
   ttlMs = 60_000,
 ): Promise<void> {
-  await onAll(servers, "SET", key, "another", "PX", ttlMs);
+  await onAll(servers, "SET", key, ANOTHER, "PX", ttlMs);
 }
 
 /**

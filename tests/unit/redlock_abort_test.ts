@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
 import type { Redlock } from "../../src/redlock.ts";
-import { Cluster, REASON } from "../support/cluster.ts";
+import { Cluster, OTHER_VALUE, REASON } from "../support/cluster.ts";
 import { countListeners } from "../support/count_listeners.ts";
 import { runMicrotasks } from "../support/fake_clock.ts";
 
@@ -105,7 +105,7 @@ for (const [what, { hangs, held, call }] of Object.entries(WAITS)) {
     await cluster.advance(10);
     assertEquals(cluster.clock.timersAlive, 0);
     for (const key of resources) {
-      assertEquals(cluster.holders(key), Array(3).fill(held ? "other" : undefined));
+      assertEquals(cluster.holders(key), Array(3).fill(held ? OTHER_VALUE : undefined));
     }
   });
 }

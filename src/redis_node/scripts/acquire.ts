@@ -52,7 +52,7 @@ end
 if ticket == '' then return 0 end
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local held, ahead, length, score = -2, 0, 0, tonumber(ARGV[5])
+local held, ahead, length, score, foreign = -2, 0, 0, tonumber(ARGV[5]), 0
 local known, last
 for _, key in ipairs(KEYS) do
   local queue = 'hasp:queue:' .. key
@@ -72,8 +72,10 @@ for index, key in ipairs(KEYS) do
   ahead = math.max(ahead, redis.call('ZRANK', queue, ticket))
   length = math.max(length, redis.call('ZCARD', queue))
   if held ~= -1 then held = lives[index] == -1 and -1 or math.max(held, lives[index]) end
+  local value = lives[index] ~= -2 and redis.pcall('GET', key)
+  if value and (type(value) == 'table' or #value ~= 40 or value:find('%X')) then foreign = 1 end
 end
-return { held, ahead, length, score, now }
+return { held, ahead, length, score, now, foreign }
 `;
 
 /**
@@ -81,10 +83,10 @@ return { held, ahead, length, score, now }
  * stands in their queues. With priority 0 it keeps to the order: a key is for the first ticket in its queue, even while
  * it is free. With priority 1 the ticket has waited for the first, which did not use its turn: it takes keys that are
  * free, and drops the first. Returns 1 if all were set; else how long the keys are held (as `PTTL` returns it; -2 if all
- * are free, but others are ahead), the number of tickets ahead, the number of all tickets, the ticket's score, and the
- * node's time in microseconds.
+ * are free, but others are ahead), the number of tickets ahead, the number of all tickets, the ticket's score, the
+ * node's time in microseconds, and 1 if a key holds what is no value of this library, else 0.
  */
 export const ACQUIRE_OR_WAIT: Script = {
   source: /* @__PURE__ */ lua(NOTIFY, "local fence\n", ACQUIRE_KEYS),
-  sha1: "b22a7c577bff0b0776cf042a4b25a2497942f46b",
+  sha1: "6c6f561c30aa82fbbd223e8702f3314afc4ded57",
 };

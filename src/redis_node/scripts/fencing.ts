@@ -85,7 +85,7 @@ return start
  */
 export const ACQUIRE_FENCED: Script = {
   source: /* @__PURE__ */ lua(NOTIFY, FENCE, ACQUIRE_KEYS),
-  sha1: "de9ceab6170e90941ccde794d4f98c8fe044be9e",
+  sha1: "889a1627514bb824373d43f9ed3b0af458b94289",
 };
 
 /**

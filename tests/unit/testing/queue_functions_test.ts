@@ -1,4 +1,5 @@
 import { assertEquals, assertMatch } from "@std/assert";
+import { ACQUIRE_OR_WAIT } from "../../../src/redis_node/scripts/acquire.ts";
 import { QUEUE_LEAD_MS, queueOf } from "../../../src/redis_node/scripts/queue.ts";
 import { MemoryBench as Bench, SCORE, WRONGTYPE } from "../../support/memory_bench.ts";
 
@@ -28,6 +29,24 @@ Deno.test("ACQUIRE_OR_WAIT orders tickets by their scores, then by their names, 
     assertEquals(bench.join("k", "a:1", SCORE - 9, overdue), [900, 2, 4, SCORE + 5]);
   }
   assertEquals([bench.queue("k"), bench.ask("GET", "k"), bench.messages], [order, "$1\r\nw", []]);
+});
+
+Deno.test("ACQUIRE_OR_WAIT says whether one of the keys has what is no value of this library", () => {
+  const bench = new Bench();
+  const ours = "0123456789abcdef".repeat(3).slice(0, 40);
+  const foreign = (keys: string) => {
+    const reply = bench.call(ACQUIRE_OR_WAIT, keys, "v", 1_000, "x:1", 0, SCORE);
+    return Number(reply.split(":").at(-1));
+  };
+  bench.ask("SET", "a", ours);
+  bench.ask("SET", "b", `${ours.slice(1)}-`);
+  bench.ask("SET", "c", `${ours}0`);
+  bench.ask("SET", "d", "");
+  bench.ask("ZADD", "e", 1, "member");
+  assertEquals(["a", "a free", "b", "c", "d", "e", "a b", "b a"].map(foreign), [
+    ...[0, 0, 1, 1],
+    ...[1, 1, 1, 1],
+  ]);
 });
 
 Deno.test("ACQUIRE_OR_WAIT lets a new ticket pass only those that came at most a bounded time before the last", () => {

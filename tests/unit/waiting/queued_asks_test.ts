@@ -2,6 +2,7 @@ import { assert, assertEquals, assertGreater, assertLess, assertLessOrEqual } fr
 import type { RedlockOptions } from "../../../src/options.ts";
 import { quorumSize } from "../../../src/quorum/round.ts";
 import { blocked, Callers } from "../../support/callers.ts";
+import { OTHER_VALUE } from "../../support/cluster.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 import type { KeyspaceNode } from "../../support/keyspace_node.ts";
 
@@ -153,7 +154,7 @@ for (const ahead of [0, 1, 7]) {
   Deno.test(`a call asks when a quorum of the keys has expired, a little later for each of the ${ahead} tickets ahead`, async () => {
     const callers = new Callers({}, 5);
     callers.nodes.forEach((node, index) => {
-      node.set("a", "other", [300, 500, 700, 900, Infinity][index]);
+      node.set("a", OTHER_VALUE, [300, 500, 700, 900, Infinity][index]);
       node.enqueue("a", ...others(ahead));
     });
     callers.call("first");

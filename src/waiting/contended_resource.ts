@@ -1,0 +1,84 @@
+/**
+ * What a client remembers of a contended resource: whether clients of other libraries take part, and how they share it.
+ *
+ * Such clients poll, so they hardly find the lock free while each release hands it to a client that was notified. Their
+ * releases notify nobody, so once one of them has the lock, they keep it until the first in the queue happens to poll
+ * while it is free. So each side has the lock for a turn of many locks. To end its side's turn, a client leaves the lock
+ * free for about as long as pollers pause. It does so at random, and so rarely that both sides' turns are equally long.
+ *
+ * @module
+ */
+import type { Random } from "../time/random.ts";
+
+/** How long it is remembered that a client of another library had the lock, in milliseconds. */
+const FOREIGN_MS = 10_000;
+/** How often at most a lock that becomes free is left to them. */
+const SHARE_CHANCE_MAX = 0.125;
+/** For how long, in milliseconds. */
+const SHARE_MS_MIN = 50;
+const SHARE_MS_MAX = 150;
+/** The least limit of the delay between two polls of the first in the queue, in milliseconds. */
+const POLL_MS_MIN = 5;
+/** A key that expires by so much later than before has a new value, or was extended, in milliseconds. */
+const LATER_MS = 5;
+
+/** A contended resource. Times are by the monotonic clock, in milliseconds. */
+export class ContendedResource {
+  /** Until when this client leaves a lock that has become free to clients of other libraries. */
+  sharedUntilMs = 0;
+  /** When such a client was last seen to have the lock; when their present turn began, and how long the last one was. */
+  #foreignMs = -Infinity;
+  #turnFromMs: number | undefined = undefined;
+  #turnMs = 0;
+  /** When this client last got the lock; and how likely it leaves the lock free when it is released. */
+  #wonMs = 0;
+  #chance = SHARE_CHANCE_MAX;
+  /** When the keys of such a client expire, and since when it has the lock. */
+  #endMs = -Infinity;
+  #sinceMs = 0;
+
+  /** An attempt found out whether a client of another library has the lock. */
+  noteHolder(foreign: boolean, nowMs: number): void {
+    if (foreign) this.#foreignMs = nowMs;
+    this.#turnFromMs = foreign ? this.#turnFromMs ?? nowMs : undefined;
+  }
+
+  /** This client has the lock. */
+  noteWon(nowMs: number): void {
+    this.#wonMs = nowMs;
+    if (this.#turnFromMs !== undefined) this.#turnMs = nowMs - this.#turnFromMs;
+    this.#turnFromMs = undefined;
+  }
+
+  /** This client has it no longer; see {@linkcode share}. */
+  noteEnded(nowMs: number, random: Random): void {
+    if (this.#turnMs > 0) {
+      this.#chance = Math.min(SHARE_CHANCE_MAX, (nowMs - this.#wonMs) / this.#turnMs);
+    }
+    this.share(nowMs, random);
+  }
+
+  /** The lock becomes free: draws whether it is left to clients of other libraries, and for how long. */
+  share(nowMs: number, random: Random): void {
+    if (this.shareMsMax(nowMs) === 0 || random.fraction() >= this.#chance) return;
+    this.sharedUntilMs = nowMs + SHARE_MS_MIN + (SHARE_MS_MAX - SHARE_MS_MIN) * random.fraction();
+  }
+
+  /** For how long at most clients of this library leave the lock to others, in milliseconds. */
+  shareMsMax(nowMs: number): number {
+    return nowMs - this.#foreignMs < FOREIGN_MS ? SHARE_MS_MAX : 0;
+  }
+
+  /**
+   * The limit of the delay until the first in the queue asks again while a client of another library has the lock: as
+   * long as that client has had it so far, and at most `retryDelayMs`. So a lock that changes hands often is polled often.
+   *
+   * @param freeInMs When the keys expire, from now, in milliseconds.
+   */
+  pollMsMax(nowMs: number, freeInMs: number, retryDelayMs: number): number {
+    const endMs = nowMs + freeInMs;
+    if (endMs > this.#endMs + LATER_MS) this.#sinceMs = nowMs;
+    this.#endMs = endMs;
+    return Math.max(POLL_MS_MIN, Math.min(nowMs - this.#sinceMs, retryDelayMs));
+  }
+}
