@@ -135,7 +135,7 @@ for (
     ["config", undefined],
   ] as const
 ) {
-  Deno.test(`check() of an ACL user without ${command} tells the rest, and no credentials`, async () => {
+  Deno.test(`check() of an ACL user without ${command} reports the rest, and no credentials`, async () => {
     const users = [`locker on >${PASSWORD} ~* &* +@all -${command}`];
     await using server = await startServer({ users });
     await using redlock = createRedlock([`redis://locker:${PASSWORD}@127.0.0.1:${server.port}`]);

@@ -39,7 +39,7 @@ Deno.test("connect() rejects for a port that refuses", async () => {
   assertEquals([error.address, error.outcome], [address, "not-sent"]);
 });
 
-Deno.test("connect() rejects after connectTimeoutMs where nobody answers the login", async () => {
+Deno.test("connect() rejects after connectTimeoutMs if the login is not answered", async () => {
   await using server = await startServer();
   await server.pause();
   const connecting = connect(server.url, { clientName: "late", connectTimeoutMs: 150 });

@@ -36,7 +36,7 @@ class Recorder {
   }
 }
 
-Deno.test("using() without contention tells attempt, acquired and released, in this order", async () => {
+Deno.test("using() without contention emits attempt, acquired and released, in this order", async () => {
   await using servers = shared.lend();
   const recorder = new Recorder();
   await using redlock = createRedlock(servers.urls, { onEvent: recorder.listener, ttlMs: 20_000 });
@@ -56,7 +56,7 @@ Deno.test("using() without contention tells attempt, acquired and released, in t
   assertEquals(recorder.last("released").confirmed, true);
 });
 
-Deno.test("createRedlock() tells of each node once, when its first connection is made", async () => {
+Deno.test("createRedlock() reports each node once, when its first connection is made", async () => {
   await using servers = shared.lend();
   const recorder = new Recorder();
   await using redlock = createRedlock(servers.urls, { onEvent: recorder.listener });
@@ -68,7 +68,7 @@ Deno.test("createRedlock() tells of each node once, when its first connection is
   await eventually(() => assertEquals(connected(), servers.urls.toSorted()));
 });
 
-Deno.test("acquire() that waits for another tells a denied attempt each time, and no error", async () => {
+Deno.test("acquire() that waits for another emits a denied attempt each time, and no error", async () => {
   await using servers = shared.lend();
   const recorder = new Recorder();
   await using redlock = createRedlock(servers.urls, {
@@ -94,7 +94,7 @@ Deno.test("acquire() that waits for another tells a denied attempt each time, an
   for (const { votes } of attempts) assert(votes.every(({ error }) => error === undefined));
 });
 
-Deno.test("acquire() that gives up for another tells denied once, with that reason", async () => {
+Deno.test("acquire() that gives up for another emits denied once, with that reason", async () => {
   await using servers = shared.lend();
   const recorder = new Recorder();
   await using redlock = createRedlock(servers.urls, { onEvent: recorder.listener });
@@ -105,7 +105,7 @@ Deno.test("acquire() that gives up for another tells denied once, with that reas
   assertEquals([reason, resources], ["held", ["held"]]);
 });
 
-Deno.test("tryAcquire() that finds the resource held tells attempt and denied", async () => {
+Deno.test("tryAcquire() that finds the resource held emits attempt and denied", async () => {
   await using servers = shared.lend();
   const recorder = new Recorder();
   await using redlock = createRedlock(servers.urls);
@@ -115,7 +115,7 @@ Deno.test("tryAcquire() that finds the resource held tells attempt and denied", 
   assertEquals(recorder.last("denied").reason, "held");
 });
 
-Deno.test("acquire() that finds no quorum tells denied with that reason, and the nodes' errors", async () => {
+Deno.test("acquire() that finds no quorum emits denied with that reason, and the nodes' errors", async () => {
   await using servers = shared.lend();
   const recorder = new Recorder();
   await using redlock = createRedlock(servers.urls, { onEvent: recorder.listener });
@@ -128,7 +128,7 @@ Deno.test("acquire() that finds no quorum tells denied with that reason, and the
   assertEquals(error.votes.length, votes.length);
 });
 
-Deno.test("extend() tells extended, with what was won by it", async () => {
+Deno.test("extend() emits extended, with what it gained", async () => {
   await using servers = shared.lend();
   const recorder = new Recorder();
   await using redlock = createRedlock(servers.urls, { onEvent: recorder.listener });
@@ -140,7 +140,7 @@ Deno.test("extend() tells extended, with what was won by it", async () => {
   assertGreater(remainingMs, 50_000);
 });
 
-Deno.test("a lost lock tells extend-failed and lost once, and released unconfirmed", async () => {
+Deno.test("a lost lock emits extend-failed and lost once, and released unconfirmed", async () => {
   await using servers = shared.lend();
   const recorder = new Recorder();
   await using redlock = createRedlock(servers.urls, { onEvent: recorder.listener });
@@ -157,7 +157,7 @@ Deno.test("a lost lock tells extend-failed and lost once, and released unconfirm
   assertEquals(recorder.last("released").confirmed, false);
 });
 
-Deno.test("release() without a quorum tells release-failed with the error it rejects with", async () => {
+Deno.test("release() without a quorum emits release-failed with the error it rejects with", async () => {
   await using servers = shared.lend();
   const recorder = new Recorder();
   await using redlock = createRedlock(servers.urls, {
@@ -171,7 +171,7 @@ Deno.test("release() without a quorum tells release-failed with the error it rej
   assertEquals(recorder.last("release-failed").error, error);
 });
 
-Deno.test("a node that is lost and comes back tells node-disconnected and node-connected", async () => {
+Deno.test("a node that is lost and comes back emits node-disconnected and node-connected", async () => {
   await using servers = await startServers(3);
   const recorder = new Recorder();
   await using redlock = createRedlock(servers.urls, { onEvent: recorder.listener });

@@ -31,7 +31,7 @@ Deno.test("extend() gives the same lock a new TTL on every node, and a new valid
   assertEquals(await onAll(servers, "GET", "extended"), Array(5).fill(value));
 });
 
-Deno.test("extend() gives the TTL of the acquisition unless told otherwise", async () => {
+Deno.test("extend() gives the TTL of the acquisition by default", async () => {
   await using servers = shared.lend(3);
   await using redlock = createRedlock(servers.urls, { ttlMs: 60_000 });
   await using lock = await redlock.acquire("extended", { ttlMs: 10_000 });

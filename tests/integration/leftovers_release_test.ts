@@ -136,7 +136,7 @@ Deno.test("a lock that ran out takes back the SET that a hung node has yet to ex
   await eventually(async () => assertEquals(await servers[0].command("EXISTS", "late"), 0), 3_000);
 });
 
-Deno.test("a key that a node could not be told to delete expires at the TTL", async () => {
+Deno.test("a key whose deletion could not be sent expires at the TTL", async () => {
   await using servers = shared.lend(3);
   await using proxies = startProxies(servers);
   const redlock = createRedlock(proxies.urls, { ttlMs: 2_000 });

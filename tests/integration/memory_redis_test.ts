@@ -224,7 +224,7 @@ function knownPart(info: string, known: string): string {
     .join("\r\n");
 }
 
-Deno.test("MemoryRedis tells in INFO a part of what redis-server tells, word for word", async () => {
+Deno.test("MemoryRedis reports in INFO a part of what redis-server reports, word for word", async () => {
   await using server = await startServer();
   const requests = [
     "",

@@ -45,7 +45,7 @@ Deno.test("inspect() throws where the missing nodes could make a quorum of a key
   );
 });
 
-Deno.test("inspect() tells held and free with two of five nodes hung", async () => {
+Deno.test("inspect() distinguishes held from free with two of five nodes hung", async () => {
   await using servers = shared.lend();
   await using redlock = createRedlock(servers.urls, { nodeTimeoutMs: 200 });
   await onAll(servers, "SET", "held", "another", "PX", TTL_MS);

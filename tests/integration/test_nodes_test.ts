@@ -242,7 +242,7 @@ Deno.test("TestNode.flush() takes every key and leaves connections and scripts",
   assertEquals(await client.send(["EXISTS", "a"]), 0);
 });
 
-Deno.test("a subscriber gets what others publish, and nobody is counted who has left", async () => {
+Deno.test("a subscriber gets what others publish, and a subscriber that has left is not counted", async () => {
   await using nodes = await startNodes(1);
   await using client = await connect(nodes[0].address);
   const stream = await Deno.connect({ hostname: "127.0.0.1", port: nodes[0].port });
@@ -298,7 +298,7 @@ for (
     ["steps its clock ahead", (node: TestNode) => node.skewClock(10_000)],
   ] as const
 ) {
-  Deno.test(`a routine in using() is told when a majority ${fault}, and its caller too`, async () => {
+  Deno.test(`the signal of using() aborts when a majority ${fault}, and its caller too`, async () => {
     await using nodes = await startNodes(3);
     await using redlock = createRedlock(nodes.addresses, { nodeTimeoutMs: 50 });
     let lock: Lock | undefined;

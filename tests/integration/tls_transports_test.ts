@@ -64,7 +64,7 @@ for (const [runtime, transport] of [["Deno", connectDeno], ["Node", connectNode]
       await assertRejects(() => connect(address, bad), Error, "could not be made");
     });
 
-    Deno.test(`the transport of ${runtime} leaves nothing behind where nobody takes the connection${what}`, async () => {
+    Deno.test(`the transport of ${runtime} leaves nothing behind if the connection is not accepted${what}`, async () => {
       using hole = await startBlackHole();
       const address = `rediss://127.0.0.1:${hole.port}`;
       await using client = new RedisClient(address, { connect: transport, tls: settings() });

@@ -131,7 +131,7 @@ Deno.test("Lock releases at the end of await using", async () => {
   );
 });
 
-Deno.test("inspect() tells a held resource, and for how long, from a free one", async () => {
+Deno.test("inspect() distinguishes a held resource, and for how long, from a free one", async () => {
   await using servers = shared.lend();
   await using redlock = createRedlock(servers.urls, { ttlMs: 20_000 });
   const lock = await redlock.acquire("inspected");

@@ -211,7 +211,7 @@ Deno.test("using() gives lock.signal's reason where the routine passes it on", a
   );
 });
 
-Deno.test("using() tells a routine that blocked the event loop past the TTL that its lock is lost", async () => {
+Deno.test("using() aborts the signal of a routine that blocked the event loop past the TTL", async () => {
   await using servers = shared.lend(3);
   await using redlock = createRedlock(servers.urls);
   await assertRejects(

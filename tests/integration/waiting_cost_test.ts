@@ -81,7 +81,7 @@ Deno.test("20 clients that wait for the first time cost at most 26 commands a lo
   assertLessOrEqual(Math.min(...counts), 26);
 });
 
-Deno.test("who waits for a long while asks no more", async () => {
+Deno.test("a call that has waited for long asks no more", async () => {
   await using servers = shared.lend();
   await using clients = openClients(servers.urls, 2, { ...PATIENT, retryDelayMs: 1 });
   await waitOnce(clients, servers);
@@ -99,7 +99,7 @@ Deno.test("who waits for a long while asks no more", async () => {
   await (await deadline(acquiring, WOKEN_WITHIN_MS)).release();
 });
 
-Deno.test("nobody listens before somebody waits; then one connection a node serves 100 resources", async () => {
+Deno.test("a client subscribes only when a call waits; then one connection a node serves 100 resources", async () => {
   await using servers = shared.lend();
   await using clients = openClients(servers.urls, 2);
   const [holder, waiter] = clients;
@@ -118,7 +118,7 @@ Deno.test("nobody listens before somebody waits; then one connection a node serv
   assertEquals(await subscriptions(servers), ONE);
 });
 
-Deno.test("a line lives longer than anybody in it goes without asking, and no longer than minutes", async () => {
+Deno.test("a queue lives longer than any ticket in it goes without asking, and for minutes at the most", async () => {
   await using servers = shared.lend();
   await using clients = openClients(servers.urls, 1);
   await holdByAnother(servers, "job");
@@ -129,7 +129,7 @@ Deno.test("a line lives longer than anybody in it goes without asking, and no lo
   }
 });
 
-Deno.test("notify: false polls, stands in no line and opens no other connection", async () => {
+Deno.test("notify: false polls, joins no queue and opens no other connection", async () => {
   await using servers = shared.lend();
   await using redlock = createRedlock(servers.urls, { notify: false, retryDelayMs: 5 });
   await holdByAnother(servers, "job");
@@ -149,7 +149,7 @@ Deno.test("notify: false polls, stands in no line and opens no other connection"
   await (await deadline(acquiring, WOKEN_WITHIN_MS)).release();
 });
 
-Deno.test("notify: false of one call polls beside others that are woken", async () => {
+Deno.test("notify: false of one call polls beside others that are notified", async () => {
   await using servers = shared.lend();
   await using clients = openClients(servers.urls, 3);
   const [holder, waiter, poller] = clients;

@@ -37,7 +37,7 @@ Deno.test("a waiter gets the lock of a process that is killed within its TTL, an
   assertGreater(performance.now() - heldMs, SHORT_MS - SLACK_MS);
 });
 
-Deno.test("a waiter that is killed in the line is passed over at once", async () => {
+Deno.test("a waiter that is killed in the queue is passed over at once", async () => {
   await using servers = shared.lend();
   await using clients = openClients(servers.urls, 2);
   await using killed = await startWaiter({ urls: servers.urls, resource: "job", ttlMs: 60_000 });
@@ -52,7 +52,7 @@ Deno.test("a waiter that is killed in the line is passed over at once", async ()
   await queueOfLength(servers, QUEUE, 0);
 });
 
-Deno.test("a waiter that is killed when it was woken is passed over within the TTL", async () => {
+Deno.test("a waiter that is killed when it was notified is passed over within the TTL", async () => {
   await using servers = shared.lend();
   await using clients = openClients(servers.urls, 2, BRIEF);
   await using killed = await startWaiter({ urls: servers.urls, resource: "job", ttlMs: 60_000 });
@@ -66,7 +66,7 @@ Deno.test("a waiter that is killed when it was woken is passed over within the T
   await (await deadline(acquiring, SHORT_MS + SLACK_MS)).release();
 });
 
-Deno.test("a key that runs out unreleased goes to the first in line, then to the next", async () => {
+Deno.test("a key that expires goes to the first in the queue, then to the next", async () => {
   await using servers = shared.lend();
   await using clients = openClients(servers.urls, 3);
   await holdByAnother(servers, "job", SHORT_MS);
@@ -83,7 +83,7 @@ Deno.test("a key that runs out unreleased goes to the first in line, then to the
   assertEquals(order, [0, 1, 2]);
 });
 
-Deno.test("a key that another deletes and wakes nobody goes to the first in line within its TTL", async () => {
+Deno.test("a key that another client deletes without a notification goes to the first in the queue within its TTL", async () => {
   await using servers = shared.lend();
   await using clients = openClients(servers.urls, 2);
   await holdByAnother(servers, "job", SHORT_MS);
@@ -94,7 +94,7 @@ Deno.test("a key that another deletes and wakes nobody goes to the first in line
   await (await deadline(second.acquiring, WOKEN_WITHIN_MS)).release();
 });
 
-Deno.test("lines that are lost on a minority of nodes delay nobody", async () => {
+Deno.test("queues that are lost on a minority of nodes delay no call", async () => {
   await using servers = shared.lend();
   await using clients = openClients(servers.urls, 2);
   const lock = await clients[0].acquire("job");
@@ -104,7 +104,7 @@ Deno.test("lines that are lost on a minority of nodes delay nobody", async () =>
   await (await deadline(acquiring, WOKEN_WITHIN_MS)).release();
 });
 
-Deno.test("lines that are lost on every node cost at most the TTL", async () => {
+Deno.test("queues that are lost on every node cost at most the TTL", async () => {
   await using servers = shared.lend();
   await using clients = openClients(servers.urls, 3, BRIEF);
   const lock = await clients[0].acquire("job", { autoExtend: true });
@@ -119,7 +119,7 @@ Deno.test("lines that are lost on every node cost at most the TTL", async () => 
   await queueOfLength(servers, QUEUE, 0);
 });
 
-Deno.test("FLUSHALL on every node lets who waits go on within the TTL", async () => {
+Deno.test("FLUSHALL on every node lets waiters go on within the TTL", async () => {
   await using servers = shared.lend();
   await using clients = openClients(servers.urls, 2);
   await holdByAnother(servers, "job", SHORT_MS);
@@ -133,7 +133,7 @@ Deno.test("FLUSHALL on every node lets who waits go on within the TTL", async ()
   await queueOfLength(servers, QUEUE, 0);
 });
 
-Deno.test("nodes that come back empty, one after the other, cost nobody more than the TTL", async () => {
+Deno.test("nodes that come back empty, one after the other, cost no call more than the TTL", async () => {
   await using servers = await startServers(3);
   await using clients = openClients(servers.urls, 3, { ...PATIENT, ttlMs: 2_000 });
   const lock = await clients[0].acquire("job", { autoExtend: true });
@@ -155,7 +155,7 @@ Deno.test("nodes that come back empty, one after the other, cost nobody more tha
   await deadline(both, 2_000 + 2 * SLACK_MS);
 });
 
-Deno.test("a quorum of nodes that has lost its queues and cut its connections has those who wait in new ones", async () => {
+Deno.test("a quorum of nodes that has lost its queues and connections has the waiters in new ones", async () => {
   await using servers = shared.lend(3);
   await using clients = openClients(servers.urls, 3);
   const lock = await clients[0].acquire("job");
@@ -169,7 +169,7 @@ Deno.test("a quorum of nodes that has lost its queues and cut its connections ha
   await (await deadline(second.acquiring, WOKEN_WITHIN_MS)).release();
 });
 
-Deno.test("a node that is dead when the lock is released delays nobody", async () => {
+Deno.test("a node that is dead when the lock is released delays no call", async () => {
   await using servers = await startServers(3);
   await using clients = openClients(servers.urls, 2);
   const lock = await clients[0].acquire("job");
@@ -204,7 +204,7 @@ for (const count of [1, 3, 5]) {
   });
 }
 
-Deno.test("who waits is subscribed again after its connections are cut, and woken as before", async () => {
+Deno.test("a waiter is subscribed again after its connections are cut, and notified as before", async () => {
   await using servers = shared.lend();
   await using clients = openClients(servers.urls, 2);
   const lock = await clients[0].acquire("job");

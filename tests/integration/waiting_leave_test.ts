@@ -21,7 +21,7 @@ const shared = shareServers(5);
 const NONE = [0, 0, 0, 0, 0];
 const QUEUE = "hasp:queue:job";
 
-Deno.test("a call that its signal ends leaves the line on every node, and the next is next", async () => {
+Deno.test("a call that its signal ends leaves the queue on every node, and the next one is the first", async () => {
   await using servers = shared.lend();
   await using clients = openClients(servers.urls, 3);
   const [holder, leaver, waiter] = clients;
@@ -44,7 +44,7 @@ Deno.test("a call that its signal ends leaves the line on every node, and the ne
   await queueOfLength(servers, QUEUE, 0);
 });
 
-Deno.test("a call whose waitMs is over leaves the line on every node, and says how many stood there", async () => {
+Deno.test("a call whose waitMs is over leaves the queue on every node, and reports how many waited there", async () => {
   await using servers = shared.lend();
   await using clients = openClients(servers.urls, 3);
   const [holder, waiter, leaver] = clients;
@@ -65,7 +65,7 @@ Deno.test("a call whose waitMs is over leaves the line on every node, and says h
   await queueOfLength(servers, QUEUE, 0);
 });
 
-Deno.test("a caller that gives up behind others of its client leaves the client in line", async () => {
+Deno.test("a caller that gives up behind others of its client leaves the client in the queue", async () => {
   await using servers = shared.lend();
   await using clients = openClients(servers.urls, 2);
   const lock = await clients[0].acquire("job");
@@ -95,7 +95,7 @@ Deno.test("the first caller of a client gives up, and the next of it takes over 
   await queueOfLength(servers, QUEUE, 0);
 });
 
-Deno.test("a call that gives up in the moment of the release loses nobody the lock", async () => {
+Deno.test("a call that gives up in the moment of the release loses the lock for no other call", async () => {
   await using servers = shared.lend();
   await using clients = openClients(servers.urls, 3);
   const [holder, leaver, waiter] = clients;
@@ -117,7 +117,7 @@ Deno.test("a call that gives up in the moment of the release loses nobody the lo
   }
 });
 
-Deno.test("close() of a client that waits leaves no entry in line and no connection", async () => {
+Deno.test("close() of a client that waits leaves no entry in a queue and no connection", async () => {
   await using servers = shared.lend();
   await using clients = openClients(servers.urls, 1);
   const lock = await clients[0].acquire("job");

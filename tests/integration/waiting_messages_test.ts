@@ -32,7 +32,7 @@ async function asked(servers: readonly RedisServer[]): Promise<number> {
   );
 }
 
-Deno.test("one subscription that comes and goes makes nobody ask", async () => {
+Deno.test("one subscription that comes and goes makes no call ask", async () => {
   await using servers = shared.lend();
   await using clients = openClients(servers.urls, 10);
   await holdByAnother(servers, "job");

@@ -70,7 +70,7 @@ Deno.test("a lock is handed over at once, whatever the polling delay and the TTL
   await held.release();
 });
 
-Deno.test("a call tells when it was woken", async () => {
+Deno.test("a call reports that it was notified", async () => {
   await using servers = shared.lend();
   await using clients = openClients(servers.urls, 2);
   const lock = await clients[0].acquire("job");
@@ -155,7 +155,7 @@ Deno.test("clients with callers of their own all get their turn, one at a time",
   await queueOfLength(servers, "hasp:queue:job", 0);
 });
 
-Deno.test("tryAcquire() and waitMs 0 stand in no line, and take nothing from those who do", async () => {
+Deno.test("tryAcquire() and waitMs 0 join no queue, and take nothing from calls that wait", async () => {
   await using servers = shared.lend();
   await using clients = openClients(servers.urls, 3);
   const [holder, waiter, passer] = clients;
@@ -170,7 +170,7 @@ Deno.test("tryAcquire() and waitMs 0 stand in no line, and take nothing from tho
   await (await deadline(acquiring, WOKEN_WITHIN_MS)).release();
 });
 
-Deno.test("newcomers that take what is free do not starve who waits", async () => {
+Deno.test("newcomers that take what is free do not starve a waiter", async () => {
   await using servers = shared.lend();
   await using clients = openClients(servers.urls, 3);
   const [holder, waiter, passer] = clients;

@@ -134,7 +134,7 @@ Deno.test("a user without ZREM gives its lock back though a client that is gone 
   assert(await next.release());
 });
 
-Deno.test("one of three nodes that does not tell makes nobody poll", async () => {
+Deno.test("one of three nodes without notifications makes no call poll", async () => {
   await using servers = await startServers(3, { users: ["locker on >secret ~* &* +@all"] });
   await servers[0].command("ACL", "SETUSER", "locker", "-subscribe");
   const refused: string[] = [];
@@ -155,7 +155,7 @@ Deno.test("one of three nodes that does not tell makes nobody poll", async () =>
   await (await deadline(second, WOKEN_WITHIN_MS)).release();
 });
 
-Deno.test("two of three nodes that do not tell make who waits poll", async () => {
+Deno.test("two of three nodes without notifications make waiters poll", async () => {
   await using servers = await startServers(3, { users: ["locker on >secret ~* &* +@all"] });
   for (const server of servers.slice(1)) {
     await server.command("ACL", "SETUSER", "locker", "-publish");

@@ -106,7 +106,7 @@ Deno.test("a node of three that sends one byte a moment is given up, and connect
   assertMatch(told[0].error.message, /left a command without a whole reply for 4000 ms$/);
 });
 
-Deno.test("a server behind a proxy that accepts and closes is never told as connected, and not stormed", async () => {
+Deno.test("a server behind a proxy that accepts and closes is never reported as connected, and not stormed", async () => {
   await using servers = shared.lend();
   await using proxy = startHostile(() => Promise.resolve());
   const events: RedlockEvent[] = [];

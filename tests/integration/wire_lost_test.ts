@@ -40,7 +40,7 @@ Deno.test("a command whose reply was lost is not sent again after the reconnect"
   assertEquals(await client.send(["GET", "count"]), "1");
 });
 
-Deno.test("a connection that is silent for stallTimeoutMs is made anew", async () => {
+Deno.test("a connection that is silent for stallTimeoutMs is replaced", async () => {
   await using servers = shared.lend();
   await using proxy = startProxy(servers[0]!);
   await using client = await connect(proxy.url, { stallTimeoutMs: 200 });
