@@ -10,6 +10,7 @@ import {
 import { abortedAt, eventually } from "../support/eventually.ts";
 import { type RedisServer, startServers } from "../support/servers.ts";
 import {
+  ANOTHER,
   holdByAnother,
   onAll,
   type ProxyGroup,
@@ -174,7 +175,7 @@ for (const [what, strike] of LOSSES) {
         : /^Cannot keep lock "lost": its validity has ended before an extension succeeded: [012] of 5 nodes extended it(, [123] (failed|timed out))?, 3 are needed(; first error: .+)?$/,
     );
     if (what === "stolen") {
-      assertEquals(await onAll(servers.slice(0, 3), "GET", "lost"), Array(3).fill("another"));
+      assertEquals(await onAll(servers.slice(0, 3), "GET", "lost"), Array(3).fill(ANOTHER));
     }
   });
 }

@@ -10,6 +10,7 @@ import { deadline } from "@std/async/deadline";
 import { createRedlock, LockLostError } from "../../mod.ts";
 import { abortedAt, eventually } from "../support/eventually.ts";
 import {
+  ANOTHER,
   holdByAnother,
   onAll,
   shareServers,
@@ -32,7 +33,7 @@ Deno.test("extend() does not steal keys of another, and succeeds on the other no
   assertGreater(lock.remainingMs(), 50_000);
   assertEquals(
     await onAll(servers, "GET", "partly taken"),
-    ["another", "another", lock.value, lock.value, lock.value],
+    [ANOTHER, ANOTHER, lock.value, lock.value, lock.value],
   );
   for (const pttl of await onAll(servers.slice(0, 2), "PTTL", "partly taken")) {
     assertLessOrEqual(Number(pttl), 5_000);
@@ -46,7 +47,7 @@ Deno.test("extend() reports no success where another holds a majority", async ()
   await holdByAnother(servers.slice(0, 2), "taken");
   await assertRejects(() => lock.extend(), LockLostError);
   assertEquals([lock.held, lock.extensions], [false, 0]);
-  assertEquals(await onAll(servers.slice(0, 2), "GET", "taken"), ["another", "another"]);
+  assertEquals(await onAll(servers.slice(0, 2), "GET", "taken"), [ANOTHER, ANOTHER]);
 });
 
 Deno.test("extend() never shortens the TTL nor the validity", async () => {

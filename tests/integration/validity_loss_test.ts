@@ -3,7 +3,13 @@ import { deadline } from "@std/async/deadline";
 import { createRedlock, type Lock, LockLostError, type RedlockEvent } from "../../mod.ts";
 import { abortedAt, eventually } from "../support/eventually.ts";
 import { startServers } from "../support/servers.ts";
-import { holdByAnother, onAll, shareServers, startProxies } from "../support/shared_servers.ts";
+import {
+  ANOTHER,
+  holdByAnother,
+  onAll,
+  shareServers,
+  startProxies,
+} from "../support/shared_servers.ts";
 import { AMPLE_DRIFT, SLACK_MS } from "../support/times.ts";
 
 const shared = shareServers(5);
@@ -23,7 +29,7 @@ Deno.test("Lock whose keys were taken by another on a majority aborts before the
   await eventually(async () =>
     assertEquals(
       await onAll(servers, "GET", "stolen"),
-      ["another", "another", "another", null, null],
+      [ANOTHER, ANOTHER, ANOTHER, null, null],
     )
   );
 });

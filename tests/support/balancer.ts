@@ -4,7 +4,7 @@
  * @module
  */
 
-import { randomPort } from "./servers.ts";
+import { listenOnRandomPort } from "./servers.ts";
 
 /** A running balancer. Made by {@linkcode startBalancer}. */
 export interface Balancer extends AsyncDisposable {
@@ -15,7 +15,7 @@ export interface Balancer extends AsyncDisposable {
 /** Starts a balancer in front of servers on 127.0.0.1. */
 export function startBalancer(servers: readonly { readonly port: number }[]): Balancer {
   const hostname = "127.0.0.1";
-  const listener = Deno.listen({ hostname, port: randomPort() });
+  const listener = listenOnRandomPort(hostname);
   const tasks: Promise<unknown>[] = [];
   const accepting = (async () => {
     let accepted = 0;

@@ -5,7 +5,7 @@
  * @module
  */
 
-import { randomPort } from "./servers.ts";
+import { listenOnRandomPort } from "./servers.ts";
 
 /** A running fake. Made by {@linkcode startFakeServer}. */
 export interface FakeServer extends AsyncDisposable {
@@ -18,7 +18,7 @@ const COMMAND = /^\*\d+\r$/gm;
 
 /** Starts a server that writes `answer` once for each command it reads. */
 export function startFakeServer(answer: string): FakeServer {
-  const listener = Deno.listen({ hostname: "127.0.0.1", port: randomPort() });
+  const listener = listenOnRandomPort("127.0.0.1");
   const conns = new Set<Deno.Conn>();
   const serving: Promise<void>[] = [];
   const serve = async (conn: Deno.Conn) => {

@@ -17,7 +17,7 @@
  * @module
  */
 
-import { randomPort } from "./servers.ts";
+import { listenOnRandomPort } from "./servers.ts";
 
 /** How long bytes stay in the proxy, per direction. */
 export interface ProxyDelay {
@@ -59,15 +59,16 @@ export class FaultProxy implements AsyncDisposable {
   readonly #replies: Direction = { delayMs: 0, stalled: false };
   readonly #links = new Set<Link>();
   readonly #tasks = new Set<Promise<void>>();
-  #listener?: Deno.Listener;
+  #listener?: Deno.TcpListener;
   #accepting?: Promise<void>;
 
   /** Listens at once; tests call {@linkcode startProxy} instead. */
   constructor(targetPort: number) {
     this.#targetPort = targetPort;
-    this.port = randomPort();
+    this.#listener = listenOnRandomPort("127.0.0.1");
+    this.port = this.#listener.addr.port;
     this.url = `redis://127.0.0.1:${this.port}`;
-    this.accept();
+    this.#accepting = this.#acceptAll(this.#listener);
   }
 
   /** Number of connections open right now. */

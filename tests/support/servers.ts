@@ -364,3 +364,14 @@ async function processState(pid: number): Promise<"running" | "stopped" | "unkno
 function delay(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
+
+/** Listens on a random port of `hostname`; on another one if that is in use. */
+export function listenOnRandomPort(hostname: string): Deno.TcpListener {
+  for (;;) {
+    try {
+      return Deno.listen({ hostname, port: randomPort() });
+    } catch (error) {
+      if (!(error instanceof Deno.errors.AddrInUse)) throw error;
+    }
+  }
+}
