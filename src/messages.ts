@@ -7,7 +7,7 @@ import { LockHeldError, lockName, QuorumError, quoted } from "./errors.ts";
 import { printable } from "./printable.ts";
 import type { Vote } from "./vote.ts";
 
-/** The errors of the nodes as one, or `undefined` if there are none. */
+/** The errors of the nodes as one, or `undefined` without errors. */
 export function nodeErrors(votes: readonly Vote[]): AggregateError | undefined {
   const failed = votes.filter((vote) => vote.error);
   if (failed.length === 0) return undefined;
@@ -58,14 +58,18 @@ function isPermanent(error: Error | undefined): boolean {
   return (error as { permanent?: unknown } | undefined)?.permanent === true;
 }
 
-/** What the message of a {@linkcode QuorumError} is made of. */
-export interface NoQuorum {
+/** A call that did not get the votes that it needed. */
+interface Refused {
   readonly resources: readonly string[];
   readonly votes: readonly Vote[];
   /** How many nodes there are. */
   readonly nodeCount: number;
   /** How many of them are needed. */
   readonly quorum: number;
+}
+
+/** What the message of a {@linkcode QuorumError} is made of. */
+export interface NoQuorum extends Refused {
   /** Why the votes are not enough although a quorum granted, if so: `but too late`. */
   readonly note?: string | undefined;
 }
@@ -114,13 +118,7 @@ export function foreignKey(
 }
 
 /** What the message of a {@linkcode LockHeldError} is made of. */
-export interface Held {
-  readonly resources: readonly string[];
-  readonly votes: readonly Vote[];
-  /** How many nodes there are. */
-  readonly nodeCount: number;
-  /** How many of them are needed. */
-  readonly quorum: number;
+export interface Held extends Refused {
   /** How long the call waited, in milliseconds; `undefined` if it made one attempt only. */
   readonly waitedMs?: number | undefined;
   /** The key that is in the way, if it is known. */

@@ -15,14 +15,15 @@ import {
 import type { Crew } from "./crew.ts";
 import { letFaultsHappen } from "./faults.ts";
 import type { DemoNode } from "./nodes.ts";
-import { Canvas, type Colour, columns, paint } from "./screen.ts";
+import type { Style } from "../../src/cli/terminal.ts";
+import { Canvas, columns, paint } from "./screen.ts";
 import { Timeline } from "../../src/cli/demo/timeline.ts";
 
 /** How often the picture is painted anew, in milliseconds. */
 const PAINT_EVERY_MS = 80;
 /** How long a run is thought to be until it turns out longer, in milliseconds. */
 const LENGTH_MS_EXPECTED = 7_000;
-const WORKER_COLOURS: readonly Colour[] = ["cyan", "magenta", "yellow", "blue"];
+const WORKER_COLOURS: readonly Style[] = ["cyan", "magenta", "yellow", "blue"];
 
 /** What is run. */
 export interface Plan {

@@ -4,33 +4,19 @@
  * @module
  */
 
+import { paintColours, type Style } from "../../src/cli/terminal.ts";
+
 /** Columns that are used where the terminal is narrower, wider, or none. */
 const COLUMNS_MIN = 80;
 const COLUMNS_MAX = 120;
 const COLUMNS_OF_FILE = 100;
 
-/** SGR codes of what is painted. */
-const COLOURS = {
-  bold: "1",
-  dim: "2",
-  red: "31",
-  green: "32",
-  yellow: "33",
-  blue: "34",
-  magenta: "35",
-  cyan: "36",
-} as const;
-
-/** A colour by its name. */
-export type Colour = keyof typeof COLOURS;
-
 const isTerminal = Deno.stdout.isTerminal();
 const encoder = new TextEncoder();
 
 /** `text` in a colour; as it is where `NO_COLOR` is set or nobody looks. */
-export function paint(colour: Colour, text: string): string {
-  if (!isTerminal || Deno.noColor || text === "") return text;
-  return `\x1b[${COLOURS[colour]}m${text}\x1b[0m`;
+export function paint(style: Style, text: string): string {
+  return isTerminal && !Deno.noColor ? paintColours(style, text) : text;
 }
 
 /** How many columns a picture may take. */

@@ -243,7 +243,7 @@ function checkTimes({ ttl, grace = Math.min(GRACE_MS_MAX, ttl / GRACE_DIVISOR) }
   return grace;
 }
 
-/** @throws {UsageError} If a shell would take the name of the command for an option, or there is none. */
+/** @throws {UsageError} If the command is missing, or if a shell would take its name for an option. */
 function checkCommand(words: readonly string[]): readonly string[] {
   const [name] = words;
   if (name === "") throw new UsageError("Cannot run a command with an empty name");

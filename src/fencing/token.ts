@@ -8,7 +8,7 @@
  * them replies with its counter, which replaces what it replied before. A node whose counter is above the token thus
  * gives a new maximum, and another round.
  *
- * **Why tokens rise.** Let A be handed out before B. Their quorums share a node. On that node the counter was A's token
+ * **Why tokens rise.** Suppose that A was handed out before B. Their quorums share a node. On that node the counter was A's token
  * while the key was A's, and B's token while the key was B's. If B had its key there first, that key was gone when A's
  * was set. So B had expired or was given up before A was handed out, and is not handed out after it. Therefore A had
  * its key there first. The counter never falls, and it increased when B's key was set: B's token is greater.
@@ -78,7 +78,7 @@ export const COUNTER_TTL_MS = 7 * 24 * 60 * 60 * 1_000 + COUNTER_AGE_MAX_MS;
 
 /** What the replies so far amount to. */
 export interface TokenAgreement {
-  /** The highest reply; 0 if there is none. */
+  /** The highest reply; 0 before the first reply. */
   readonly token: number;
   /** Whether a quorum replied exactly that. If not, a round that raises the other counters may reach agreement. */
   readonly agreed: boolean;

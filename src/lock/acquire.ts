@@ -78,7 +78,7 @@ export interface AcquireCall {
   report(result: HeldLock | Round): void;
   /** Throws if the call's signal was aborted or the client was closed; a lock that was won is given back then. */
   throwIfEnded(result?: HeldLock | Round): void;
-  /** Resolves when the next attempt is due; rejects with the call's error if there is none. */
+  /** Resolves when the next attempt is due; rejects with the call's error if no attempt follows. */
   wait(denied: Round): Promise<void>;
 }
 

@@ -16,7 +16,7 @@ interface Cooldown {
   readonly untilMs: number;
 }
 
-/** The cooldowns of one client. There are none while every lock is released. */
+/** The cooldowns of one client. Empty while every lock is released. */
 export class Cooldowns {
   readonly #clock: Clock;
   /** The oldest first. */

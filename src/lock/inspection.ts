@@ -114,7 +114,7 @@ function shortHash(text: string): string {
  * @param keys Its keys.
  * @param timeoutMs How long the node may take, in milliseconds; at most {@linkcode EXPLANATION_MS_MAX}.
  * @param signal Ends the waiting early.
- * @returns The key that is likely to stay longest, and its index; `undefined` if there is none by now, or no answer.
+ * @returns The key that is likely to stay longest, and its index; `undefined` if no node that has answered has one.
  */
 export async function blockingKey(
   client: NodeSet,

@@ -276,7 +276,7 @@ function pieceOf(ready: CommandGroup[]): CommandGroup[] {
   return ready.splice(0, end === -1 ? ready.length : end);
 }
 
-/** The replies of an exchange; `undefined` if there are none. An error of the server that the client threw is a reply. */
+/** The replies of an exchange; `undefined` without replies. An error of the server that the client threw is a reply. */
 function repliesOf(
   commands: readonly Pick<ReadCommand, "args">[],
   { replies, error, timedOut }: Exchange,

@@ -35,8 +35,8 @@ export interface NodeDiagnosis {
   /** Identifies this run of this server: it changes with a restart, and is the same under every address. */
   readonly runId?: string;
   /**
-   * The run ids that further connections to the same address reported, without `runId`. Missing if there are none. If
-   * there are any, the address leads to several servers, for example through a load balancer.
+   * The run ids that further connections to the same address reported, without `runId`. Missing if all
+   * reported `runId`. Else the address leads to several servers, for example through a load balancer.
    */
   readonly otherRunIds?: readonly string[];
   /** How long the server has been running, in milliseconds, rounded down to whole seconds. */

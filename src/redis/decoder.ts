@@ -70,7 +70,7 @@ export class RespDecoder {
   /** The beginning of an incomplete line. */
   #line: Uint8Array = new Uint8Array(64);
   #lineLength = 0;
-  /** The incomplete bulk string, and how many of its bytes were copied; `#bulkLength` is -1 if there is none. */
+  /** The incomplete bulk string, and how many of its bytes were copied; `#bulkLength` is -1 outside of bulk strings. */
   #bulk: Uint8Array = new Uint8Array(0);
   #bulkLength = -1;
   #bulkFilled = 0;
@@ -282,7 +282,7 @@ export class RespDecoder {
     this.#array = { items: [], remaining: length, parent: this.#array, depth };
   }
 
-  /** Appends a complete value to the innermost incomplete array, or passes it to `onReply` if there is none. */
+  /** Appends a complete value to the innermost incomplete array, or passes it to `onReply` if no array is open. */
   #complete(value: RawReply): void {
     let complete = value;
     for (let array = this.#array; array; array = this.#array) {

@@ -13,7 +13,7 @@ import { queueOf } from "./scripts/queue.ts";
 
 /** Error prefix of a command that reads a value of another type. */
 const WRONG_TYPE = "WRONGTYPE";
-/** In place of the type, if the server does not let it be read. */
+/** Stands for the type, if the server refuses `TYPE`. */
 const ANOTHER_TYPE = "value of another type";
 
 /**
@@ -63,7 +63,7 @@ function keyState(
   return {
     value: foreign ? "" : textReply(value) as string,
     remainingMs: pttl === -1 ? Infinity : pttl,
-    ...(typeof waiters === "number" ? { waiters } : {}), // the server may not let it be read
+    ...(typeof waiters === "number" ? { waiters } : {}), // the server may refuse ZCARD
     ...(foreign ? { type: typeof type === "string" ? type : ANOTHER_TYPE } : {}),
   };
 }

@@ -40,7 +40,7 @@ export class LocalQueues {
     return this.#owners.values();
   }
 
-  /** Makes `caller` the first call, if there is none; returns whether it is. */
+  /** Makes `caller` the first call, unless another call is; returns whether it did. */
   enter(name: string, caller: Owner): boolean {
     if (this.#owners.has(name)) return false;
     this.#owners.set(name, caller);
@@ -62,7 +62,7 @@ export class LocalQueues {
     return this.#queues.get(name);
   }
 
-  /** The same; makes the queue, if there is none. */
+  /** The same; creates the queue if it is missing. */
   open(name: string): LocalQueue {
     const queue = this.#queues.get(name) ?? new LocalQueue();
     this.#queues.set(name, queue);

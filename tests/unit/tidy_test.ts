@@ -280,12 +280,12 @@ const UNUSED_WORDS = [
     "heard",
     "wants?",
     "wanted",
-    "let be",
+    "lets? (\\S+ ){0,2}be",
     "whoever",
     "anew",
     "in vain",
   ],
-  ...["for ever", "as ever", "for so long", "of none", "(?<!there )(is|are) none"],
+  ...["for ever", "as ever", "for so long", "of none", "(is|are|was|were) none"],
   ...["ballots?", "seats?", "electorate", "leftovers?"],
 ];
 

@@ -1,36 +1,12 @@
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { Redlock } from "../../../mod.ts";
 import { commandNode, type CommandNodeOptions } from "../../../src/nodes/mod.ts";
-import type { LockNode } from "../../../src/quorum/lock_node.ts";
-import { eventually } from "../../support/eventually.ts";
-import { FakeClient } from "../../support/fake_client.ts";
+import { outcomeOf, withCommandNode } from "../../support/command_node_bench.ts";
+import type { FakeClient } from "../../support/fake_client.ts";
 import { FakeRequest } from "../../support/fake_request.ts";
 
-const TIMEOUT_MS = 20;
-
-/** Runs with a node on a client whose commands the test can disturb. */
-async function withNode(
-  options: Partial<CommandNodeOptions>,
-  run: (client: FakeClient, node: LockNode) => Promise<void>,
-): Promise<void> {
-  await using client = await FakeClient.open();
-  const { send } = client;
-  const node = commandNode({ name: "a", send, timeoutMs: TIMEOUT_MS, ...options });
-  try {
-    await run(client, node);
-  } finally {
-    await node.close!();
-  }
-}
-
-/** Waits until a request is answered, and returns how. */
-async function outcomeOf({ answers }: FakeRequest): Promise<string> {
-  await eventually(() => answers.length > 0);
-  return answers[0][0];
-}
-
 Deno.test("commandNode() locks, extends, inspects, releases and counts through one function", async () => {
-  await withNode({ timeoutMs: undefined }, async (_client, node) => {
+  await withCommandNode({ timeoutMs: undefined }, async (_client, node) => {
     const redlock = new Redlock([node], { fencing: true });
     const lock = await redlock.acquire("invoice:42");
     assert(lock.fencingToken > 0);
@@ -49,7 +25,7 @@ Deno.test("commandNode() locks, extends, inspects, releases and counts through o
 });
 
 Deno.test("commandNode() sends a command about a key only when the one before was answered", async () => {
-  await withNode({}, async (client, node) => {
+  await withCommandNode({}, async (client, node) => {
     const requests = ["v", "w", "x"].flatMap((value) => {
       const [acquisition, release] = [
         new FakeRequest("k", { value }),
@@ -65,7 +41,7 @@ Deno.test("commandNode() sends a command about a key only when the one before wa
 });
 
 Deno.test("commandNode() sends commands about different keys side by side", async () => {
-  await withNode({}, async (client, node) => {
+  await withCommandNode({}, async (client, node) => {
     const requests = ["k", "l", "m"].map((key) => new FakeRequest(key));
     for (const request of requests) node.acquire(request, 0);
     for (const request of requests) assertEquals(await outcomeOf(request), "granted");
@@ -74,7 +50,7 @@ Deno.test("commandNode() sends commands about different keys side by side", asyn
 });
 
 Deno.test("commandNode() has several keys wait for the last command about each of them", async () => {
-  await withNode({}, async (client, node) => {
+  await withCommandNode({}, async (client, node) => {
     const [one, both, two] = [["k"], ["k", "l"], ["l"]].map((keys) => new FakeRequest(keys));
     for (const request of [one, both, two]) node.acquire(request, 0);
     const outcomes = [await outcomeOf(one), await outcomeOf(both), await outcomeOf(two)];
@@ -84,7 +60,7 @@ Deno.test("commandNode() has several keys wait for the last command about each o
 });
 
 Deno.test("commandNode() does not send a cancelled acquisition that still waits its turn", async () => {
-  await withNode({}, async (client, node) => {
+  await withCommandNode({}, async (client, node) => {
     const gate = Promise.withResolvers<void>();
     client.fate = () => ({ after: gate.promise });
     const [first, second] = [
@@ -108,7 +84,7 @@ Deno.test("commandNode() sends all commands of a tick by one call of pipeline", 
     calls.push(commands.length);
     return Promise.all(commands.map((args) => client!.send(args)));
   };
-  await withNode({ pipeline }, async (opened, node) => {
+  await withCommandNode({ pipeline }, async (opened, node) => {
     client = opened;
     const requests = ["k", "l", "m"].flatMap((key) => {
       const [acquisition, extension] = [new FakeRequest(key), new FakeRequest(key)];
@@ -123,7 +99,7 @@ Deno.test("commandNode() sends all commands of a tick by one call of pipeline", 
 
 Deno.test("commandNode() fails commands if pipeline resolves to another number of replies", async () => {
   const pipeline = () => Promise.resolve(["OK"]);
-  await withNode({ pipeline }, async (_client, node) => {
+  await withCommandNode({ pipeline }, async (_client, node) => {
     const requests = ["k", "l"].map((key) => new FakeRequest(key));
     for (const request of requests) node.acquire(request, 0);
     for (const request of requests) await outcomeOf(request);
@@ -137,7 +113,7 @@ Deno.test("commandNode() fails commands if pipeline resolves to another number o
 });
 
 Deno.test("commandNode() sends a script whole that the server has forgotten", async () => {
-  await withNode({}, async (client, node) => {
+  await withCommandNode({}, async (client, node) => {
     const request = new FakeRequest();
     node.release(request, 0);
     await outcomeOf(request);
@@ -150,7 +126,7 @@ Deno.test("commandNode() sends a script whole that the server has forgotten", as
 });
 
 Deno.test("commandNode() shows no argument in the error of a vote", async () => {
-  await withNode({}, async (client, node) => {
+  await withCommandNode({}, async (client, node) => {
     client.fate = (args) => ({ error: new Error(`socket died sending ${args.join(" ")}`) });
     const request = new FakeRequest("some-secret-key", { value: "0123456789abcdef" });
     node.acquire(request, 0);
@@ -166,7 +142,7 @@ Deno.test("commandNode() shows no argument in the error of a vote", async () => 
 });
 
 Deno.test("commandNode() reports a client that returns nothing as a failed vote", async () => {
-  await withNode({ send: () => Promise.resolve(undefined) }, async (_client, node) => {
+  await withCommandNode({ send: () => Promise.resolve(undefined) }, async (_client, node) => {
     const request = new FakeRequest();
     node.acquire(request, 0);
     assertEquals(await outcomeOf(request), "failed");
@@ -176,7 +152,7 @@ Deno.test("commandNode() reports a client that returns nothing as a failed vote"
 });
 
 Deno.test("commandNode() has no notifications without subscribe", async () => {
-  await withNode({}, (_client, { subscribe, unsubscribe, leaveQueue }) => {
+  await withCommandNode({}, (_client, { subscribe, unsubscribe, leaveQueue }) => {
     assertEquals([subscribe, unsubscribe, leaveQueue], [undefined, undefined, undefined]);
     return Promise.resolve();
   });

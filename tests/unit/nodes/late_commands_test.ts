@@ -1,28 +1,14 @@
 import { assert, assertEquals } from "@std/assert";
 import { delay } from "@std/async/delay";
-import { commandNode, type CommandNodeOptions } from "../../../src/nodes/mod.ts";
+import { commandNode } from "../../../src/nodes/mod.ts";
 import type { LockNode } from "../../../src/quorum/lock_node.ts";
+import { outcomeOf, withCommandNode } from "../../support/command_node_bench.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClient } from "../../support/fake_client.ts";
 import { FakeRequest } from "../../support/fake_request.ts";
 import { SeededRandom } from "../../simulation/support/seeded_random.ts";
 
-const TIMEOUT_MS = 20;
 const TTL_MS = 60_000;
-
-async function withNode(
-  options: Partial<CommandNodeOptions>,
-  run: (client: FakeClient, node: LockNode) => Promise<void>,
-): Promise<void> {
-  await using client = await FakeClient.open();
-  const { send } = client;
-  const node = commandNode({ name: "a", send, timeoutMs: TIMEOUT_MS, ...options });
-  try {
-    await run(client, node);
-  } finally {
-    await node.close!();
-  }
-}
 
 function ask(node: LockNode, method: "acquire" | "release", keys: string | string[] = "k") {
   const request = new FakeRequest(keys, { ttlMs: TTL_MS });
@@ -30,15 +16,9 @@ function ask(node: LockNode, method: "acquire" | "release", keys: string | strin
   return request;
 }
 
-/** Waits until a request is answered, and returns how. */
-async function outcomeOf({ answers }: FakeRequest): Promise<string> {
-  await eventually(() => answers.length > 0);
-  return answers[0][0];
-}
-
 Deno.test("commandNode() undoes an acquisition again that is executed after its undo", async () => {
   for (const keys of ["k", ["k", "l"]]) {
-    await withNode({}, async (client, node) => {
+    await withCommandNode({}, async (client, node) => {
       const gate = Promise.withResolvers<void>();
       client.fate = ([name]) =>
         name === "SET" || client.sent.length === 1 ? { after: gate.promise, loses: true } : {};
@@ -56,7 +36,7 @@ Deno.test("commandNode() undoes an acquisition again that is executed after its 
 });
 
 Deno.test("commandNode() undoes an acquisition at once when its answer comes late", async () => {
-  await withNode({}, async (client, node) => {
+  await withCommandNode({}, async (client, node) => {
     const gate = Promise.withResolvers<void>();
     client.fate = ([name]) => name === "SET" ? { after: gate.promise } : {};
     const acquisition = ask(node, "acquire");
@@ -74,7 +54,7 @@ Deno.test("commandNode() undoes an acquisition at once when its answer comes lat
 });
 
 Deno.test("commandNode() never deletes a late key of a lock that is held", async () => {
-  await withNode({}, async (client, node) => {
+  await withCommandNode({}, async (client, node) => {
     let lost = 1;
     client.fate = ([name]) => name === "SET" && lost-- > 0 ? { times: 0, loses: true } : {};
     assertEquals(await outcomeOf(ask(node, "acquire")), "failed");
@@ -89,7 +69,7 @@ Deno.test("commandNode() never deletes a late key of a lock that is held", async
 
 Deno.test("commandNode() takes a denial for no proof that nothing was set if the client resends", async () => {
   for (const resends of [undefined, true, false]) {
-    await withNode({ resends }, async (client, node) => {
+    await withCommandNode({ resends }, async (client, node) => {
       client.fate = ([name]) => name === "SET" ? { times: 2 } : {};
       const acquisition = ask(node, "acquire");
       assertEquals(await outcomeOf(acquisition), "denied");
@@ -99,7 +79,7 @@ Deno.test("commandNode() takes a denial for no proof that nothing was set if the
 });
 
 Deno.test("commandNode() fails at once while it is down, and finds out when it is back", async () => {
-  await withNode({}, async (client, node) => {
+  await withCommandNode({}, async (client, node) => {
     client.fate = () => ({ times: 0, loses: true });
     const hung = ask(node, "acquire");
     const waiting = ask(node, "release");
@@ -122,7 +102,7 @@ Deno.test("commandNode() fails at once while it is down, and finds out when it i
 });
 
 Deno.test("commandNode() is down after two failures in a row, not after one", async () => {
-  await withNode({}, async (client, node) => {
+  await withCommandNode({}, async (client, node) => {
     client.fate = () => ({ times: 0, error: new Error("broken") });
     assertEquals(await outcomeOf(ask(node, "acquire")), "failed");
     const second = ask(node, "acquire", "l");
@@ -149,7 +129,7 @@ Deno.test("commandNode() leaves no key behind, whatever the client does to comma
     const random = new SeededRandom(seed);
     const chance = (share: number) => random.fraction() < share;
     const delays: Promise<void>[] = [];
-    await withNode({ timeoutMs: 15, resends: true }, async (client, node) => {
+    await withCommandNode({ timeoutMs: 15, resends: true }, async (client, node) => {
       client.fate = () => {
         const after = delay(random.fraction() * 40);
         delays.push(after);
