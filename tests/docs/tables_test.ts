@@ -259,10 +259,19 @@ for (const [limit, value] of tableUnder("Limits", "limit").rows) {
   });
 }
 
+Deno.test("docs: the page of figures has the sizes that the check of the package allows", async () => {
+  const { text } = PAGES.find(({ path }) => path === "docs/figures.md")!;
+  const shown = [...text.matchAll(/at most ([\d.]+) kB/gu)].map(([, kilobytes]) => kilobytes);
+  const sizes = await Promise.all(["GZIP_BYTES_MAX", "LATER_GZIP_BYTES_MAX"].map(constant));
+  assertEquals(shown.map((kilobytes) => Number(kilobytes) * 1_000), sizes);
+});
+
 /** Files whose constants are meant where others have the same names. */
 const LIMITS_OF: Record<string, string> = {
   REPLY_BYTES_MAX: "src/create_redlock.ts",
   REPLY_ELEMENTS_MAX: "src/create_redlock.ts",
+  GZIP_BYTES_MAX: "scripts/package/sizes.ts",
+  LATER_GZIP_BYTES_MAX: "scripts/package/sizes.ts",
 };
 
 /** The value of a constant that stands once or with one value in the library. */
