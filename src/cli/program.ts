@@ -66,7 +66,7 @@ Nodes:
 const EXIT_CODES_HELP = `
 Exit codes:
     0   success; 'run' returns the code of its command, or 0 with --on-held skip
-     1   'check' has found an error
+    1   'check' has found an error
   120   somebody else holds the lock
   121   too few nodes answered
   122   the lock was lost while the command ran, so the command was stopped
@@ -87,7 +87,7 @@ killed or stopped. Both signals go to everything that the command has started, u
 its process group; with --foreground they go to the command alone.
 
 Examples:
-  hasp run --resource nightly-backup --on-held skip -- ./backup.sh
+  hasp run --resource nightly-backup --wait 0 --on-held skip -- ./backup.sh
   hasp run -r invoices -r ledger --ttl 1m --wait forever -- psql -f close_month.sql
   hasp run -r deploy --foreground -- bash
 `;

@@ -52,6 +52,16 @@ Deno.test("docs: the commands of the command line do what they are shown for", a
   ]);
 });
 
+Deno.test("docs: every example that skips a held lock makes one attempt, so that no machine waits and then runs too", () => {
+  let help = "";
+  const run = program.commands.find((command) => command.name() === "run")!;
+  run.configureOutput({ writeOut: (text) => void (help += text) }).outputHelp();
+  const examples = [help, ...FENCES.map(({ code }) => code)].join("\n").split("\n")
+    .filter((line) => line.includes("--on-held skip"));
+  assertEquals(examples.length, 5);
+  assertEquals(examples.filter((line) => !line.includes("--wait 0")), []);
+});
+
 Deno.test("docs: the lines for cron and systemd run, with the nodes from a file and a credential", async () => {
   await using place = await makePlace();
   const nodes = `${place.folder}/hasp-nodes`;
