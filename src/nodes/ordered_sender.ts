@@ -14,7 +14,8 @@ import type { CommandOutcome, ConnectionError } from "../redis/errors.ts";
 import type { ReplyReceiver } from "../redis/command_queue.ts";
 import type { RawReply } from "../redis/reply.ts";
 import type { CommandSender, SenderEvents } from "../redis_node/command_sender.ts";
-import { RELEASE, RELEASE_QUEUED } from "../redis_node/scripts/release.ts";
+import { RELEASE_QUEUED } from "../redis_node/scripts/queue.ts";
+import { RELEASE } from "../redis_node/scripts/release.ts";
 import { settledWithin } from "../time/pause.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import {

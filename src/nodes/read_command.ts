@@ -5,7 +5,8 @@
  */
 import { ACQUIRE_ALL, ACQUIRE_OR_WAIT } from "../redis_node/scripts/acquire.ts";
 import { ACQUIRE_COUNTED, ACQUIRE_FENCED } from "../redis_node/scripts/fencing.ts";
-import { RELEASE, RELEASE_QUEUED } from "../redis_node/scripts/release.ts";
+import { RELEASE_QUEUED } from "../redis_node/scripts/queue.ts";
+import { RELEASE } from "../redis_node/scripts/release.ts";
 import type { Script } from "../redis_node/scripts/script.ts";
 
 /** What every key of ours begins with that is not the key of a lock. */

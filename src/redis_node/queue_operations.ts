@@ -13,8 +13,7 @@ import {
   RELEASE_OUTCOMES,
 } from "./operation.ts";
 import { ACQUIRE_ALL, ACQUIRE_OR_WAIT } from "./scripts/acquire.ts";
-import { LEAVE } from "./scripts/queue.ts";
-import { RELEASE_QUEUED } from "./scripts/release.ts";
+import { LEAVE, RELEASE_QUEUED } from "./scripts/queue.ts";
 
 const ACQUIRE_OUTCOMES = ["denied", "granted"] as const;
 

@@ -7,8 +7,8 @@ import type { Clock } from "../../src/time/clock.ts";
 import { type CommandArgument, encodeCommand } from "../../src/redis/encoder.ts";
 import { ACQUIRE_OR_WAIT } from "../../src/redis_node/scripts/acquire.ts";
 import { ACQUIRE_COUNTED, ACQUIRE_FENCED, RAISE } from "../../src/redis_node/scripts/fencing.ts";
-import { LEAVE, queueOf } from "../../src/redis_node/scripts/queue.ts";
-import { RELEASE, RELEASE_QUEUED } from "../../src/redis_node/scripts/release.ts";
+import { LEAVE, queueOf, RELEASE_QUEUED } from "../../src/redis_node/scripts/queue.ts";
+import { RELEASE } from "../../src/redis_node/scripts/release.ts";
 import type { Script } from "../../src/redis_node/scripts/script.ts";
 import { MemoryRedis, type MemorySession } from "../../src/testing/mod.ts";
 

@@ -15,8 +15,8 @@ import {
   RAISE,
 } from "../../src/redis_node/scripts/fencing.ts";
 import { EXTEND } from "../../src/redis_node/scripts/extend.ts";
-import { LEAVE, queueOf } from "../../src/redis_node/scripts/queue.ts";
-import { RELEASE, RELEASE_QUEUED } from "../../src/redis_node/scripts/release.ts";
+import { LEAVE, queueOf, RELEASE_QUEUED } from "../../src/redis_node/scripts/queue.ts";
+import { RELEASE } from "../../src/redis_node/scripts/release.ts";
 
 /** Lives are so long that nothing expires while a sequence runs, or so short that they are refused. */
 const LIVES_MS = "60000 90000 120000 0 -1 x 007 1.5 9223372036854775807".split(" ").concat("");

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { NOTIFY } from "./queue.ts";
+import { NOTIFY } from "./notify.ts";
 import { lua, type Script } from "./script.ts";
 
 /** `KEYS` resources; `ARGV` value, TTL: sets all keys, 1, or none, 0. A single key is a plain `SET NX PX`. */

@@ -10,7 +10,7 @@
  * @module
  */
 import { ACQUIRE_KEYS } from "./acquire.ts";
-import { NOTIFY } from "./queue.ts";
+import { NOTIFY } from "./notify.ts";
 import { lua, type Script } from "./script.ts";
 
 /** What precedes a key in the name of its counter. */

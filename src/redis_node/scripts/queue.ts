@@ -24,6 +24,7 @@
  *
  * @module
  */
+import { NOTIFY } from "./notify.ts";
 import { lua, type Script } from "./script.ts";
 
 /** How long a queue lives after the last ask for a place in it, in milliseconds. */
@@ -46,29 +47,6 @@ export function queueOf(key: string): string {
   return `hasp:queue:${key}`;
 }
 
-/**
- * Notifies the first ticket in a key's queue, and its successor. Drops tickets whose clients are gone. Returns whether
- * it notified anybody: it does not if the first ticket is `own`, or if the node refuses what it takes.
- */
-export const NOTIFY = `local function publish(ticket, message)
-  local id = ticket:match('^(.-):')
-  return id and redis.pcall('PUBLISH', 'hasp:wake:' .. id, message) or 0
-end
-local function notify(key, own)
-  local queue = 'hasp:queue:' .. key
-  while true do
-    local first, second = unpack(redis.pcall('ZRANGE', queue, 0, 1))
-    if not first or first == own then return false end
-    local receivers = publish(first, first)
-    if receivers ~= 0 then
-      if second and second ~= own then publish(second, second .. '+') end
-      return type(receivers) == 'number'
-    end
-    if type(redis.pcall('ZREM', queue, first)) == 'table' then return false end
-  end
-end
-`;
-
 /** `KEYS` resources; `ARGV` ticket: leaves the queues, and passes a notification on that may have come; 1. */
 export const LEAVE: Script = {
   source: /* @__PURE__ */ lua(
@@ -81,4 +59,41 @@ return 1
 `,
   ),
   sha1: "c86210b2f3c1ad210843d39bd0faaac2bad10aa0",
+};
+
+/**
+ * `KEYS` resources; `ARGV` value, and, if the lock was waited for, the ticket; and, if its client waits on, its score:
+ * deletes the keys that hold the value. Takes the ticket out of the queues, or puts it back where a key held the value.
+ * Notifies the next waiter of each key that is free, but not the ticket that is put back: it has just asked. Returns 0
+ * if a key did not hold the value, 1 if all did, 3 if all did and a waiter was notified.
+ */
+export const RELEASE_QUEUED: Script = {
+  source: /* @__PURE__ */ lua(
+    NOTIFY,
+    `local all, waiting, failure = true, false, nil
+local ticket, score = ARGV[2], ARGV[3]
+for _, key in ipairs(KEYS) do
+  local queue = 'hasp:queue:' .. key
+  local value = redis.pcall('GET', key)
+  if value == ARGV[1] then
+    redis.call('DEL', key)
+  else
+    all = false
+    if type(value) == 'table' then failure = value end
+  end
+  if score then
+    if value == ARGV[1] and type(redis.pcall('ZADD', queue, 'NX', score, ticket)) == 'number' then
+      redis.pcall('PEXPIRE', queue, 180000)
+    end
+  elseif ticket then
+    redis.pcall('ZREM', queue, ticket)
+  end
+  if value == ARGV[1] or not value then
+    waiting = notify(key, score and ticket) or waiting
+  end
+end
+return failure or (all and (waiting and 3 or 1) or 0)
+`,
+  ),
+  sha1: "ef97c494103082397b5cae930a7f360586e9bdd3",
 };

@@ -7,8 +7,8 @@ import { ACQUIRE_ALL, ACQUIRE_OR_WAIT } from "../../redis_node/scripts/acquire.t
 import { ACQUIRE_COUNTED, ACQUIRE_FENCED, RAISE } from "../../redis_node/scripts/fencing.ts";
 import { CREATED } from "../../redis_node/scripts/creation.ts";
 import { EXTEND } from "../../redis_node/scripts/extend.ts";
-import { LEAVE } from "../../redis_node/scripts/queue.ts";
-import { RELEASE, RELEASE_QUEUED } from "../../redis_node/scripts/release.ts";
+import { LEAVE, RELEASE_QUEUED } from "../../redis_node/scripts/queue.ts";
+import { RELEASE } from "../../redis_node/scripts/release.ts";
 import { created } from "./creation_function.ts";
 import { acquireCounted, acquireFenced, raise } from "./fence_functions.ts";
 import { acquireOrWait, leave, release, releaseQueued } from "./queue_functions.ts";
