@@ -6,7 +6,11 @@
 import { emit, type RedlockEvent } from "./events.ts";
 import { copyOptions, LOCK_OPTION_NAMES, type RedlockOptions, resolveOptions } from "./options.ts";
 import { parseAddress, type RedisAddress } from "./redis/address.ts";
-import { CLIENT_OPTION_NAMES, type ClientOptions, resolveClientOptions } from "./redis/client.ts";
+import {
+  type ClientOptions,
+  CONNECT_OPTION_NAMES,
+  resolveConnectOptions,
+} from "./redis/client_options.ts";
 import { RedisNode } from "./redis_node/redis_node.ts";
 import { redisServer } from "./redis_node/redis_server.ts";
 import { NODES_MAX, type Redlock, redlockOn } from "./redlock.ts";
@@ -24,21 +28,11 @@ const REPLY_BYTES_MAX = 1_048_576;
 /** Limit of the elements of one reply: those of locks have a few. */
 const REPLY_ELEMENTS_MAX = 1024;
 
-/** Options of the client that are fixed here, because the commands of locks are known. */
-const FIXED: readonly string[] = [
-  "stallTimeoutMs",
-  "replyTimeoutMs",
-  "replyBytesMax",
-  "replyElementsMax",
-];
-
 /** Options of {@linkcode createRedlock}: those of the locks, and those of the connections. */
-export interface CreateRedlockOptions extends
-  RedlockOptions,
-  Omit<
-    ClientOptions,
-    "stallTimeoutMs" | "replyTimeoutMs" | "replyBytesMax" | "replyElementsMax"
-  > {}
+export interface CreateRedlockOptions
+  extends
+    RedlockOptions,
+    Pick<ClientOptions, "connectTimeoutMs" | "tls" | "clientName" | "connect"> {}
 
 /**
  * Creates a lock client for independent Redis or Valkey servers. Each connection is opened when it is first needed; a
@@ -86,23 +80,18 @@ export function createRedlock<Fencing extends boolean = boolean>(
   addresses: readonly (string | URL)[],
   options: CreateRedlockOptions & { fencing?: Fencing } = {},
 ): Redlock<Fencing> {
-  const connectionNames = CLIENT_OPTION_NAMES.filter((name) => !FIXED.includes(name));
-  checkOptions("create lock client", options, [...LOCK_OPTION_NAMES, ...connectionNames]);
-  const { connectTimeoutMs, tls, clientName, connect } = options;
+  checkOptions("create lock client", options, [...LOCK_OPTION_NAMES, ...CONNECT_OPTION_NAMES]);
   const lockOptions = copyOptions(options);
   const parsed = parseAddresses(addresses);
   const { nodeTimeoutMs } = resolveOptions("create lock client", undefined, lockOptions);
   const stallTimeoutMs = Math.max(STALL_TIMEOUT_MS_MIN, 2 * nodeTimeoutMs);
-  const connection = resolveClientOptions({
-    connectTimeoutMs,
+  const connection = {
+    ...resolveConnectOptions(options, parsed),
     stallTimeoutMs,
     replyTimeoutMs: REPLY_TIMEOUT_STALLS * stallTimeoutMs,
     replyBytesMax: REPLY_BYTES_MAX,
     replyElementsMax: REPLY_ELEMENTS_MAX,
-    tls,
-    clientName,
-    connect,
-  }, parsed);
+  };
   const { onEvent } = lockOptions;
   const report = (event: RedlockEvent) => {
     if (onEvent) emit(onEvent, event);

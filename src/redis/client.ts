@@ -6,16 +6,63 @@
 import { defineConsoleView } from "../console_view.ts";
 import { offAbort, onAbort } from "../time/abort_listeners.ts";
 import { TimerWheel } from "../time/timer_wheel.ts";
+import { checkNumber, checkOptions, checkPositiveMs, rangeError } from "../validate.ts";
 import { parseAddress, type RedisAddress } from "./address.ts";
 import type { ReplyReceiver } from "./command_queue.ts";
-import { CLIENT_OPTION_NAMES, type ClientOptions, resolveClientOptions } from "./client_options.ts";
-import { Connection } from "./connection.ts";
+import { ATTEMPT, type ClientOptions, resolveConnectOptions } from "./client_options.ts";
+import { Connection, type ConnectionOptions } from "./connection.ts";
+import { REPLY_BYTES_MAX, REPLY_ELEMENTS_MAX } from "./decoder.ts";
 import { type CommandArgument, encodeCommand } from "./encoder.ts";
 import { ReplyError } from "./errors.ts";
 import type { RawReply, Reply } from "./reply.ts";
 import { textReply } from "./reply.ts";
 
-export { CLIENT_OPTION_NAMES, type ClientOptions, resolveClientOptions };
+export type { ClientOptions };
+
+/** Default silence while replies are due after which a connection is replaced, in milliseconds. */
+const STALL_TIMEOUT_MS = 2_000;
+/** Default of `replyTimeoutMs`, as a multiple of `stallTimeoutMs`. */
+const REPLY_TIMEOUT_STALLS = 5;
+
+const OPTION_NAMES: readonly (keyof ClientOptions)[] = [
+  "connectTimeoutMs",
+  "stallTimeoutMs",
+  "replyTimeoutMs",
+  "replyBytesMax",
+  "replyElementsMax",
+  "tls",
+  "clientName",
+  "connect",
+];
+
+/**
+ * Fills in the defaults of the client's options and checks them.
+ *
+ * @param options The user's options.
+ * @param addresses The servers that the options are for.
+ */
+export function resolveClientOptions(
+  options: ClientOptions = {},
+  addresses: readonly RedisAddress[] = [],
+): ConnectionOptions {
+  checkOptions(ATTEMPT, options, OPTION_NAMES);
+  const {
+    stallTimeoutMs = STALL_TIMEOUT_MS,
+    replyTimeoutMs = REPLY_TIMEOUT_STALLS * stallTimeoutMs,
+    replyBytesMax = REPLY_BYTES_MAX,
+    replyElementsMax = REPLY_ELEMENTS_MAX,
+  } = options;
+  for (const [name, value] of Object.entries({ stallTimeoutMs, replyTimeoutMs })) {
+    if (value !== Infinity) checkPositiveMs(ATTEMPT, name, value);
+  }
+  for (const [name, value] of Object.entries({ replyBytesMax, replyElementsMax })) {
+    checkNumber(ATTEMPT, name, value);
+    if (value === Infinity || Number.isSafeInteger(value) && value > 0) continue;
+    throw rangeError(ATTEMPT, name, "must be a positive integer or Infinity", value);
+  }
+  const limits = { stallTimeoutMs, replyTimeoutMs, replyBytesMax, replyElementsMax };
+  return { ...resolveConnectOptions(options, addresses), ...limits };
+}
 
 /** Options of {@linkcode RedisClient.send}. */
 export interface SendOptions {

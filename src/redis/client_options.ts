@@ -1,21 +1,16 @@
 /**
- * The options of a client of one server, and their defaults.
+ * The options of a client of one server, and how it is reached.
  *
  * @module
  */
 import { connect as connectDefault } from "../transport/default.ts";
 import type { Connect, TlsOptions } from "../transport/transport.ts";
-import { checkNumber, checkOptions, checkPositiveMs, rangeError } from "../validate.ts";
+import { checkPositiveMs } from "../validate.ts";
 import type { RedisAddress } from "./address.ts";
 import type { ConnectionOptions } from "./connection.ts";
-import { REPLY_BYTES_MAX, REPLY_ELEMENTS_MAX } from "./decoder.ts";
 
 /** Default timeout for opening a connection, in milliseconds. */
 const CONNECT_TIMEOUT_MS = 1_000;
-/** Default silence while replies are due after which a connection is replaced, in milliseconds. */
-const STALL_TIMEOUT_MS = 2_000;
-/** Default of `replyTimeoutMs`, as a multiple of `stallTimeoutMs`. */
-const REPLY_TIMEOUT_STALLS = 5;
 
 /** Options of {@linkcode connect} and {@linkcode RedisClient}: how to reach a server. */
 export interface ClientOptions {
@@ -74,75 +69,40 @@ export interface ClientOptions {
   connect?: Connect;
 }
 
-const NAMES: { readonly [Name in keyof Required<ClientOptions>]: true } = {
-  connectTimeoutMs: true,
-  stallTimeoutMs: true,
-  replyTimeoutMs: true,
-  replyBytesMax: true,
-  replyElementsMax: true,
-  tls: true,
-  clientName: true,
-  connect: true,
-};
+/** The options that say how a server is reached; the others of {@linkcode ClientOptions} limit its replies. */
+export type ConnectOptions = Pick<
+  ClientOptions,
+  "connectTimeoutMs" | "tls" | "clientName" | "connect"
+>;
 
-/** The names of all options of the client. */
-export const CLIENT_OPTION_NAMES: readonly string[] = /* @__PURE__ */ Object.keys(NAMES);
+/** The names of {@linkcode ConnectOptions}. */
+export const CONNECT_OPTION_NAMES = ["connectTimeoutMs", "tls", "clientName", "connect"] as const;
 
-const ATTEMPT = "connect to Redis";
+/** The call that fails if an option is wrong, for messages. */
+export const ATTEMPT = "connect to Redis";
 
 /**
- * Fills in the defaults of the client's options and checks them.
+ * Fills in the defaults of the options that say how a server is reached, and checks them.
  *
- * @param options The user's options.
+ * @param options The user's options, of which others are ignored.
  * @param addresses The servers that the options are for.
  */
-export function resolveClientOptions(
-  options: ClientOptions = {},
-  addresses: readonly RedisAddress[] = [],
-): ConnectionOptions {
-  checkOptions(ATTEMPT, options, CLIENT_OPTION_NAMES);
-  const {
-    connectTimeoutMs = CONNECT_TIMEOUT_MS,
-    stallTimeoutMs = STALL_TIMEOUT_MS,
-    replyTimeoutMs = REPLY_TIMEOUT_STALLS * stallTimeoutMs,
-    replyBytesMax = REPLY_BYTES_MAX,
-    replyElementsMax = REPLY_ELEMENTS_MAX,
-    tls,
-    clientName,
-    connect = connectDefault,
-  } = options;
+export function resolveConnectOptions(
+  options: ConnectOptions,
+  addresses: readonly RedisAddress[],
+): Pick<ConnectionOptions, keyof ConnectOptions> {
+  const { connectTimeoutMs = CONNECT_TIMEOUT_MS, tls, clientName, connect = connectDefault } =
+    options;
   checkPositiveMs(ATTEMPT, "connectTimeoutMs", connectTimeoutMs);
-  if (stallTimeoutMs !== Infinity) checkPositiveMs(ATTEMPT, "stallTimeoutMs", stallTimeoutMs);
-  if (replyTimeoutMs !== Infinity) checkPositiveMs(ATTEMPT, "replyTimeoutMs", replyTimeoutMs);
-  checkCount("replyBytesMax", replyBytesMax);
-  checkCount("replyElementsMax", replyElementsMax);
   if (tls !== undefined) checkTls(tls, addresses);
-  if (typeof connect !== "function") {
-    throw new TypeError("Cannot connect to Redis as 'connect' must be a function");
-  }
+  if (typeof connect !== "function") throw invalid("'connect' must be a function");
   // The server refuses such a name too, but only once it is connected to.
   if (clientName !== undefined && !/^[!-~]+$/u.test(clientName)) {
-    throw new TypeError(
-      "Cannot connect to Redis as 'clientName' must be printable ASCII without spaces",
-    );
+    throw invalid("'clientName' must be printable ASCII without spaces");
   }
-  return {
-    connectTimeoutMs,
-    stallTimeoutMs,
-    replyTimeoutMs,
-    replyBytesMax,
-    replyElementsMax,
-    // One copy for all connections, because transports cache what they derive from it.
-    tls: tls?.caCerts ? { ...tls, caCerts: [...tls.caCerts] } : { ...tls },
-    clientName,
-    connect,
-  };
-}
-
-function checkCount(name: string, value: number): void {
-  checkNumber(ATTEMPT, name, value);
-  if (value === Infinity || Number.isSafeInteger(value) && value > 0) return;
-  throw rangeError(ATTEMPT, name, "must be a positive integer or Infinity", value);
+  // One copy for all connections, because transports cache what they derive from it.
+  const ownTls = tls?.caCerts ? { ...tls, caCerts: [...tls.caCerts] } : { ...tls };
+  return { connectTimeoutMs, tls: ownTls, clientName, connect };
 }
 
 const TLS_NAMES: readonly (keyof TlsOptions)[] = ["caCerts", "cert", "key", "serverName"];
@@ -176,5 +136,5 @@ function isStrings(value: unknown): boolean {
 }
 
 function invalid(reason: string): TypeError {
-  return new TypeError(`Cannot connect to Redis as ${reason}`);
+  return new TypeError(`Cannot ${ATTEMPT} as ${reason}`);
 }

@@ -6,7 +6,7 @@
 import { assertEquals } from "@std/assert";
 import { parseAddress } from "../../src/redis/address.ts";
 import { connect } from "../../src/redis/client.ts";
-import { resolveClientOptions } from "../../src/redis/client_options.ts";
+import { resolveClientOptions } from "../../src/redis/client.ts";
 import type { LockRequest } from "../../src/quorum/lock_node.ts";
 import * as parts from "../../src/redis_node/parts.ts";
 import { RedisNode } from "../../src/redis_node/redis_node.ts";
