@@ -189,15 +189,13 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
     this.lose(cause ?? new Error("its validity has ended"), true);
   }
 
-  /** Waits in the timer wheel for the end of the validity or the next extension; an end that has come is not put off. */
+  /** Waits in the timer wheel for the end of the validity or the next extension. */
   schedule(): void {
     if (this.#end) return;
     const { wheel } = this.client;
     const nowMs = wheel.clock.monotonicMs();
     const elapsed = elapsedBetweenMs(this.#since, nowMs, wheel.clock.wallMs());
     const endMs = nowMs + this.#validityMs - elapsed - this.#marginMs;
-    // mutation: late-timer-set-again
-    if (endMs <= nowMs) return this.#runOut();
     wheel.schedule(this, Math.min(endMs, this.#renewal?.dueMs ?? Infinity));
   }
 
