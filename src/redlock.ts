@@ -11,7 +11,6 @@ import type { HealthReport } from "./health/report.ts";
 import type { HeldLock } from "./lock/held_lock.ts";
 import type { Inspection } from "./lock/inspection.ts";
 import { type FencedLock, Lock, type LockOf, toLock } from "./lock/lock.ts";
-import { askNode } from "./quorum/ask_node.ts";
 import type { LockNode } from "./quorum/lock_node.ts";
 import {
   copyOptions,
@@ -24,6 +23,7 @@ import { Part } from "./part.ts";
 import { checkResources } from "./resources.ts";
 import { type ClientState, createClientState } from "./client_state.ts";
 import { offAbort, onAbort } from "./time/abort_listeners.ts";
+import { settledWithin } from "./time/settled_within.ts";
 import { TimerWheel } from "./time/timer_wheel.ts";
 import { checkOptions } from "./validate.ts";
 
@@ -275,7 +275,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     }
     await Promise.all(nodes.map((node) => {
       const close = async () => await node.close?.();
-      return askNode(wheel, {}, close, NODE_CLOSE_TIMEOUT_MS);
+      return settledWithin(wheel, close(), NODE_CLOSE_TIMEOUT_MS);
     }));
     wheel.unref();
     wheel.close();

@@ -6,7 +6,7 @@
 import { toError } from "../errors.ts";
 import type { SubscriberOwner } from "../redis/subscriber.ts";
 import type { Subscription } from "../redis_node/command_sender.ts";
-import { settledWithin } from "../time/pause.ts";
+import { settledWithin } from "../time/settled_within.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import { replyErrorOf } from "./read_reply.ts";
 

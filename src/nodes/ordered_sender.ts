@@ -16,7 +16,7 @@ import type { RawReply } from "../redis/reply.ts";
 import type { CommandSender, SenderEvents } from "../redis_node/command_sender.ts";
 import { RELEASE_QUEUED } from "../redis_node/scripts/queue.ts";
 import { RELEASE } from "../redis_node/scripts/release.ts";
-import { settledWithin } from "../time/pause.ts";
+import { settledWithin } from "../time/settled_within.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import {
   type ClientCalls,

@@ -4,14 +4,9 @@
  * @module
  */
 import { toError } from "../errors.ts";
+import { answerDueMs } from "./answer_due.ts";
 import type { LockNode } from "./lock_node.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";
-
-/**
- * Longest time, in milliseconds, for which a node's time does not run because its first connection is being made. A
- * node that never says that it is ready is asked in bounded time all the same.
- */
-const CONNECTING_MS_MAX = 60_000;
 
 /** What became of one question to one node. */
 export interface NodeAnswer<T> {
@@ -22,28 +17,6 @@ export interface NodeAnswer<T> {
   readonly value: T | undefined;
   /** Why it failed. */
   readonly error: Error | undefined;
-}
-
-/**
- * When a node's time for an answer is over: `timeoutMs` after the question, or after the end of its first connecting.
- *
- * @param node The node, which may be anybody's: what it answers here is not trusted.
- * @param startMs When it was asked, by the monotonic clock.
- * @param timeoutMs How long it may take, in milliseconds.
- */
-export function answerDueMs(
-  node: Pick<LockNode, "readyAtMs">,
-  startMs: number,
-  timeoutMs: number,
-): number {
-  let readyAtMs = 0;
-  try {
-    readyAtMs = node.readyAtMs ?? 0;
-  } catch {
-    // It cannot be asked, and gets no more time for that.
-  }
-  const sinceMs = readyAtMs > startMs ? Math.min(readyAtMs, startMs + CONNECTING_MS_MAX) : startMs;
-  return sinceMs + timeoutMs;
 }
 
 /**

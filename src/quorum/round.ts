@@ -5,7 +5,7 @@
  */
 import { offAbort, onAbort } from "../time/abort_listeners.ts";
 import type { Instant } from "../time/clock.ts";
-import { answerDueMs } from "./ask_node.ts";
+import { answerDueMs } from "./answer_due.ts";
 import type { LockNode, LockRequest } from "./lock_node.ts";
 import type { QueuePosition, QueueTicket } from "./queue_ticket.ts";
 import type { Vote } from "../vote.ts";

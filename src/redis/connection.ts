@@ -16,7 +16,7 @@
  *
  * @module
  */
-import { settledWithin } from "../time/pause.ts";
+import { settledWithin } from "../time/settled_within.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import type { Connect, ConnectTarget, TlsOptions, Transport } from "../transport/transport.ts";
 import type { RedisAddress } from "./address.ts";
@@ -25,7 +25,7 @@ import type { DecoderOptions } from "./decoder.ts";
 import { encodeCommand } from "./encoder.ts";
 import { ConnectionError, ReplyError } from "./errors.ts";
 import { printable } from "../printable.ts";
-import { isMessage, type RawReply } from "./reply.ts";
+import type { RawReply } from "./reply.ts";
 import { type ReplyLimits, ReplyWatch } from "./reply_watch.ts";
 import { Wire, type WireOwner } from "./wire.ts";
 
@@ -61,8 +61,8 @@ export interface ConnectionOptions extends ReplyLimits, Omit<DecoderOptions, "pa
   onAvailable?(): void;
   /** Called when the connection to an available server is lost, or the first connection is lost or could not be made. */
   onUnavailable?(error: ConnectionError): void;
-  /** Called for each message of a subscribed channel. */
-  onMessage?(channel: Uint8Array, message: Uint8Array): void;
+  /** Called for each reply to a command of the owner; returns whether it was a message of a channel, and no reply. */
+  takesMessage?(reply: RawReply): boolean;
 }
 
 /** The state of a connection. */
@@ -184,9 +184,7 @@ export class Connection implements WireOwner, ReplyReceiver {
   /** Part of {@linkcode WireOwner}; and of {@linkcode ReplyReceiver}, for the commands that log in. */
   readonly onReply = (reply: RawReply, context?: unknown): void => {
     if (context === this.#greeting) return this.#onGreetingReply(reply);
-    if (this.#options.onMessage && isMessage(reply)) {
-      return this.#options.onMessage(reply[1], reply[2]);
-    }
+    if (this.#options.takesMessage?.(reply)) return;
     const queue = this.#greeting.length > 0 ? this.#greeting : this.#queue;
     if (queue.sent === 0) return this.#onUnaskedReply(reply);
     if (!this.#served && queue === this.#queue) this.#onFirstReply(reply);

@@ -10,7 +10,7 @@ import type { ReplyReceiver } from "./command_queue.ts";
 import { Connection, type ConnectionOptions } from "./connection.ts";
 import { encodeCommand } from "./encoder.ts";
 import { type RedisError, ReplyError } from "./errors.ts";
-import type { RawReply } from "./reply.ts";
+import { isMessage, type RawReply } from "./reply.ts";
 
 /** Time between two PINGs, in milliseconds: without them, a dead connection looks like a quiet one. */
 const PING_MS = 10_000;
@@ -69,8 +69,10 @@ export class Subscriber implements ReplyReceiver {
         if (!this.#asked) this.#ask();
       },
       onDisconnected: () => this.#lose(),
-      onMessage: (_channel, message) => {
-        if (!this.#closed) owner.onMessage(message);
+      takesMessage: (reply) => {
+        if (!isMessage(reply)) return false;
+        if (!this.#closed) owner.onMessage(reply[2]);
+        return true;
       },
     }, wheel);
     this.#ask();

@@ -14,6 +14,7 @@ import {
 } from "./operation.ts";
 import { isQueuePosition, PRIORITIES } from "./queue_operations.ts";
 import type { LockRequest } from "../quorum/lock_node.ts";
+import { scriptError } from "./script_error.ts";
 import { ACQUIRE_COUNTED, ACQUIRE_FENCED, RAISE } from "./scripts/fencing.ts";
 
 /** In place of a ticket and its score if the caller does not queue. */
@@ -25,6 +26,7 @@ export const COUNT_KEY: Operation = {
   code: 6,
   kind: "acquire",
   script: ACQUIRE_COUNTED,
+  explain: scriptError,
   encode({ keys, value, ttlMs, counterFloor }, call) {
     const args = [value, String(ttlMs), String(counterFloor)] as const;
     if (call === "EVAL") return encodeCall(call, ACQUIRE_COUNTED, keys, args);
@@ -38,6 +40,7 @@ export const COUNT_KEYS: Operation = {
   code: 7,
   kind: "acquire",
   script: ACQUIRE_FENCED,
+  explain: scriptError,
   encode: (request, call) => encodeFenced(request, call, NONE, PRIORITIES.overdue, NONE),
   read: countOrDenial,
 };
@@ -47,6 +50,7 @@ export const COUNT_OR_QUEUE: Operation = {
   code: 8,
   kind: "acquire",
   script: ACQUIRE_FENCED,
+  explain: scriptError,
   queues: true,
   encode(request, call) {
     const { ticketId, priority, score } = request.ticket!;
@@ -60,6 +64,7 @@ export const RAISE_COUNTERS: Operation = {
   code: 9,
   kind: "raise",
   script: RAISE,
+  explain: scriptError,
   encode: ({ keys, value, counterFloor }, call) =>
     encodeCall(call, RAISE, keys, [value, String(counterFloor)]),
   read: countOrDenial,

@@ -14,7 +14,7 @@ import {
   encodeConstant,
   encodeHead,
 } from "../redis/encoder.ts";
-import { ReplyError } from "../redis/errors.ts";
+import type { ReplyError } from "../redis/errors.ts";
 import type { RawReply } from "../redis/reply.ts";
 import { RELEASE } from "./scripts/release.ts";
 import type { Script } from "./scripts/script.ts";
@@ -42,6 +42,8 @@ export interface Operation<Content = LockRequest> {
   encode(content: Content, call: Call): Uint8Array;
   /** What a reply that is no error means; `undefined` if the operation is never answered like this. */
   read(reply: RawReply): Outcome | undefined;
+  /** The error to report for an error reply, if the reply's own text does not explain it. */
+  explain?(reply: ReplyError): ReplyError;
 }
 
 /** What a release needs of a request. */
@@ -105,14 +107,4 @@ export function outcomeOf(
   outcomes: readonly (Outcome | undefined)[],
 ): Outcome | undefined {
   return typeof reply === "number" ? outcomes[reply] : undefined;
-}
-
-/** Servers before Redis 5 refuse a script that writes after it has read the clock, by this text. */
-const TOO_OLD = "Write commands not allowed after non deterministic commands";
-const EXPLANATION = "ERR the server is too old: fencing tokens, the restart guard and waiting " +
-  "without polling need Redis 5 or newer";
-
-/** The error with which a script failed; if the server is too old for the script, an error that says so instead. */
-export function scriptError(reply: ReplyError): ReplyError {
-  return reply.message.includes(TOO_OLD) ? new ReplyError(EXPLANATION) : reply;
 }

@@ -12,6 +12,7 @@ import {
   type Release,
   RELEASE_OUTCOMES,
 } from "./operation.ts";
+import { scriptError } from "./script_error.ts";
 import { ACQUIRE_ALL, ACQUIRE_OR_WAIT } from "./scripts/acquire.ts";
 import { LEAVE, RELEASE_QUEUED } from "./scripts/queue.ts";
 
@@ -46,6 +47,7 @@ export const SET_OR_QUEUE: Operation = {
   code: 3,
   kind: "acquire",
   script: ACQUIRE_OR_WAIT,
+  explain: scriptError,
   queues: true,
   encode: ({ keys, value, ttlMs, ticket }, call) => {
     const { ticketId, priority, score } = ticket!;

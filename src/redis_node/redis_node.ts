@@ -23,7 +23,7 @@ import {
 import type { RawReply } from "../redis/reply.ts";
 import type { CommandSender, ServerAccess } from "./command_sender.ts";
 import type { RedisDiagnostics } from "./diagnostics.ts";
-import { type Operation, type Release, RELEASE_KEY, scriptError, SET_KEY } from "./operation.ts";
+import { type Operation, type Release, RELEASE_KEY, SET_KEY } from "./operation.ts";
 import * as parts from "./parts.ts";
 import { type PendingRelease, PendingReleases } from "./pending_releases.ts";
 import type { Quarantine } from "./quarantine.ts";
@@ -31,7 +31,7 @@ import type { QueueLeave } from "./queue_operations.ts";
 import type { ReleaseSubscription } from "./release_subscription.ts";
 import type { RedisGuard } from "./restart_guard.ts";
 import type { Script } from "./scripts/script.ts";
-import { settledWithin } from "../time/pause.ts";
+import { settledWithin } from "../time/settled_within.ts";
 
 /** Error prefixes of a server that will serve later: it loads its data, or a script runs. */
 const BUSY_PREFIXES: readonly string[] = ["LOADING", "BUSY"];
@@ -178,7 +178,7 @@ export class RedisNode implements LockNode, ReplyReceiver {
     const request = context as LockRequest;
     if (tag & WHOLE) this.#scripts.set(operation.script!, true); // the server knows it from here on
     if (reply instanceof ReplyError) {
-      return this.#onErrorReply(scriptError(reply), operation, request, tag);
+      return this.#onErrorReply(operation.explain?.(reply) ?? reply, operation, request, tag);
     }
     const { kind } = operation;
     if (tag & PENDING || kind === "leave") return; // nobody waits for the answer

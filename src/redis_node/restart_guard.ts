@@ -13,7 +13,6 @@ import { encodeCommand, encodeHead } from "../redis/encoder.ts";
 import { ProtocolError, type RedisError, ReplyError } from "../redis/errors.ts";
 import { type RawReply, textReply } from "../redis/reply.ts";
 import type { CommandSender } from "./command_sender.ts";
-import { scriptError } from "./operation.ts";
 import {
   Causes,
   CREATED_KEY,
@@ -24,6 +23,7 @@ import {
   quarantineOf,
   restartedAtMs,
 } from "./quarantine.ts";
+import { scriptError } from "./script_error.ts";
 import { CREATED } from "./scripts/creation.ts";
 
 const INFO_COMMAND = /* @__PURE__ */ encodeHead(2, "INFO", "server");

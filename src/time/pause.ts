@@ -15,27 +15,6 @@ export function pause(
   return new Pause(wheel, delayMs, signal).over;
 }
 
-/** Resolves when `promise` settles, or after `limitMs`; keeps the process alive until then. */
-export function settledWithin(
-  wheel: TimerWheel,
-  promise: Promise<unknown>,
-  limitMs: number,
-): Promise<void> {
-  return new Promise((resolve) => {
-    let settled = false;
-    const settle = () => {
-      if (settled) return;
-      settled = true;
-      wheel.cancel(limit);
-      wheel.unref();
-      resolve();
-    };
-    wheel.ref();
-    const limit = wheel.deadline(limitMs, settle);
-    promise.then(settle, settle);
-  });
-}
-
 /** A wait of a caller, which keeps the process alive. */
 export class Pause extends TimerEntry {
   /** Resolves at its end. */

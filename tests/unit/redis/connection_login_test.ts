@@ -1,5 +1,6 @@
 import { assertEquals, assertInstanceOf } from "@std/assert";
 import { ReplyError } from "../../../src/redis/errors.ts";
+import { isMessage } from "../../../src/redis/reply.ts";
 import { test } from "../../support/connection_bench.ts";
 import { PING, wire } from "../../support/fake_transport.ts";
 import { NAME } from "../../support/stream_bench.ts";
@@ -32,7 +33,11 @@ test("Connection with a subscription logs in, and takes a message in front of th
   const received: string[] = [];
   bench.use({
     clientName: "worker",
-    onMessage: (_channel, text) => received.push(new TextDecoder().decode(text)),
+    takesMessage(reply) {
+      if (!isMessage(reply)) return false;
+      received.push(new TextDecoder().decode(reply[2]));
+      return true;
+    },
   });
   await bench.submit(1);
   await bench.answer("+OK\r\n");

@@ -1,6 +1,7 @@
 import { assert, assertEquals, assertInstanceOf } from "@std/assert";
 import { QUEUE_LENGTH_MAX } from "../../../src/redis/connection.ts";
 import { ReplyError } from "../../../src/redis/errors.ts";
+import { isMessage } from "../../../src/redis/reply.ts";
 import { test } from "../../support/connection_bench.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 import { FakeTransport, PING, wire } from "../../support/fake_transport.ts";
@@ -158,8 +159,12 @@ const RECEIVED = ["news: hi"];
 const testSubscribed = (title: string, act: Parameters<typeof test>[1]) =>
   test(title, async (bench) => {
     bench.use({
-      onMessage: (...parts) =>
-        bench.replies.push([parts.map((part) => decoder.decode(part)).join(": ")]),
+      takesMessage(reply) {
+        if (!isMessage(reply)) return false;
+        const [, ...parts] = reply;
+        bench.replies.push([parts.map((part) => decoder.decode(part)).join(": ")]);
+        return true;
+      },
     });
     await bench.open();
     await act(bench);
