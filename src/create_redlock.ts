@@ -4,7 +4,13 @@
  * @module
  */
 import { emit, type RedlockEvent } from "./events.ts";
-import { copyOptions, LOCK_OPTION_NAMES, type RedlockOptions, resolveOptions } from "./options.ts";
+import {
+  type CompleteOptions,
+  completeOptions,
+  LOCK_OPTION_NAMES,
+  type RedlockOptions,
+  resolveOptions,
+} from "./options.ts";
 import { parseAddress, type RedisAddress } from "./redis/address.ts";
 import {
   type ClientOptions,
@@ -81,7 +87,7 @@ export function createRedlock<Fencing extends boolean = boolean>(
   options: CreateRedlockOptions & { fencing?: Fencing } = {},
 ): Redlock<Fencing> {
   checkOptions("create lock client", options, [...LOCK_OPTION_NAMES, ...CONNECT_OPTION_NAMES]);
-  const lockOptions = copyOptions(options);
+  const lockOptions = completeOptions(options);
   const parsed = parseAddresses(addresses);
   const { nodeTimeoutMs } = resolveOptions("create lock client", undefined, lockOptions);
   const stallTimeoutMs = Math.max(STALL_TIMEOUT_MS_MIN, 2 * nodeTimeoutMs);

@@ -183,44 +183,54 @@ export interface Settings {
   readonly marginMs: number;
 }
 
-/** The names of all options. */
-const NAMES: { readonly [Name in keyof Required<RedlockOptions>]: true } = {
-  ttlMs: true,
-  waitMs: true,
-  signal: true,
-  nodeTimeoutMs: true,
-  driftFactor: true,
-  retryDelayMs: true,
-  retryDelayMaxMs: true,
+/** Options with their defaults, not checked. */
+export type CompleteOptions = Omit<Settings, "nodeTimeoutMs" | "validityMs" | "marginMs"> & {
+  readonly nodeTimeoutMs: number | undefined;
+};
+
+/** Every option with its default; that of `nodeTimeoutMs` follows from the TTL. */
+const DEFAULTS: CompleteOptions = {
+  ttlMs: 30_000,
+  waitMs: 10_000,
+  signal: undefined,
+  nodeTimeoutMs: undefined,
+  driftFactor: 0.01,
+  retryDelayMs: 100,
+  retryDelayMaxMs: 2_000,
   notify: true,
-  fencing: true,
-  tokenSource: true,
-  autoExtend: true,
-  extensionsMax: true,
-  keyPrefix: true,
-  restartGuardMs: true,
-  cooldownMs: true,
-  onEvent: true,
+  fencing: false,
+  tokenSource: undefined,
+  autoExtend: undefined,
+  extensionsMax: Infinity,
+  keyPrefix: "",
+  restartGuardMs: 0,
+  cooldownMs: 0,
+  onEvent: undefined,
 };
 
 /** The names of all options of the lock. */
-export const LOCK_OPTION_NAMES: readonly string[] = /* @__PURE__ */ Object.keys(NAMES);
+export const LOCK_OPTION_NAMES: readonly string[] = /* @__PURE__ */ Object.keys(DEFAULTS);
 
 /**
- * A copy of options, name by name: own and inherited properties are read alike, so that an instance of a class or an
- * object with getters means the same here as in a call, and what it becomes later changes nothing.
+ * A copy of options with the defaults of the others. Own and inherited properties are read alike, each once, so that an
+ * instance of a class or an object with getters means the same here as in a call, and what it becomes later changes
+ * nothing.
  */
-export function copyOptions(options: RedlockOptions): RedlockOptions {
-  const names = LOCK_OPTION_NAMES as (keyof RedlockOptions)[];
-  return Object.fromEntries(names.map((name) => [name, options[name]]));
+export function completeOptions(options: RedlockOptions): CompleteOptions {
+  const complete: Record<string, unknown> = { ...DEFAULTS };
+  for (const name of LOCK_OPTION_NAMES) {
+    const value = options[name as keyof RedlockOptions];
+    if (value !== undefined) complete[name] = value;
+  }
+  return complete as unknown as CompleteOptions;
 }
 
 /**
- * Fills in the defaults of options, and checks the rest. Each option is read once, an inherited one like an own one.
+ * Fills in the options that a call leaves out, and checks all of them.
  *
  * @param attempt The call that fails otherwise, for messages: `acquire lock`.
  * @param options The options of the call.
- * @param base A copy of the options of the client.
+ * @param base The options of the client, complete.
  * @returns The settings of one call.
  * @throws {TypeError} If an option is unknown or of the wrong type.
  * @throws {RangeError} If an option is out of range.
@@ -228,28 +238,28 @@ export function copyOptions(options: RedlockOptions): RedlockOptions {
 export function resolveOptions(
   attempt: string,
   options: RedlockOptions | undefined,
-  base: RedlockOptions = {},
+  base: CompleteOptions = DEFAULTS,
 ): Settings {
   if (options !== undefined) checkOptions(attempt, options, LOCK_OPTION_NAMES);
-  const given = options ?? base;
   const {
-    ttlMs = base.ttlMs ?? 30_000,
-    waitMs = base.waitMs ?? 10_000,
+    ttlMs = base.ttlMs,
+    waitMs = base.waitMs,
     signal = base.signal,
     nodeTimeoutMs: givenNodeTimeoutMs = base.nodeTimeoutMs,
-    driftFactor = base.driftFactor ?? 0.01,
-    retryDelayMs = base.retryDelayMs ?? 100,
-    retryDelayMaxMs = base.retryDelayMaxMs ?? 2_000,
-    notify = base.notify ?? true,
-    fencing = base.fencing ?? false,
+    driftFactor = base.driftFactor,
+    retryDelayMs = base.retryDelayMs,
+    retryDelayMaxMs = base.retryDelayMaxMs,
+    notify = base.notify,
+    fencing = base.fencing,
     tokenSource = base.tokenSource,
     autoExtend = base.autoExtend,
-    extensionsMax = base.extensionsMax ?? Infinity,
-    keyPrefix = base.keyPrefix ?? "",
+    extensionsMax = base.extensionsMax,
+    keyPrefix = base.keyPrefix,
+    restartGuardMs = base.restartGuardMs,
+    cooldownMs = base.cooldownMs,
     onEvent = base.onEvent,
-  } = given;
+  } = options ?? base;
   checkTtlMs(attempt, ttlMs, driftFactor);
-  const validity = validityMs(ttlMs, driftFactor);
   const nodeTimeoutMs = givenNodeTimeoutMs === undefined
     ? defaultNodeTimeoutMs(ttlMs)
     : givenNodeTimeoutMs;
@@ -257,17 +267,21 @@ export function resolveOptions(
   checkPositiveMs(attempt, "nodeTimeoutMs", nodeTimeoutMs);
   checkFiniteMs(attempt, "retryDelayMs", retryDelayMs);
   checkFiniteMs(attempt, "retryDelayMaxMs", retryDelayMaxMs);
-  checkNotNegative(attempt, "extensionsMax", extensionsMax);
-  if (extensionsMax !== Infinity && !Number.isSafeInteger(extensionsMax)) {
-    throw rangeError(attempt, "extensionsMax", "must be a safe integer or Infinity", extensionsMax);
-  }
   checkType(attempt, "notify", notify, "boolean");
   checkType(attempt, "fencing", fencing, "boolean");
   checkType(attempt, "tokenSource", tokenSource, "function");
   checkType(attempt, "autoExtend", autoExtend, "boolean");
+  checkNotNegative(attempt, "extensionsMax", extensionsMax);
+  if (extensionsMax !== Infinity && !Number.isSafeInteger(extensionsMax)) {
+    throw rangeError(attempt, "extensionsMax", "must be a safe integer or Infinity", extensionsMax);
+  }
   checkType(attempt, "keyPrefix", keyPrefix, "string");
+  checkFiniteMs(attempt, "restartGuardMs", restartGuardMs);
+  checkGuard(attempt, ttlMs, restartGuardMs);
+  checkFiniteMs(attempt, "cooldownMs", cooldownMs);
   checkType(attempt, "onEvent", onEvent, "function");
   checkSignal(attempt, signal);
+  const validity = validityMs(ttlMs, driftFactor);
   return {
     ttlMs,
     waitMs,
@@ -282,28 +296,12 @@ export function resolveOptions(
     autoExtend,
     extensionsMax,
     keyPrefix,
-    ...resolveProtection(attempt, ttlMs, given, base),
+    restartGuardMs,
+    cooldownMs,
     onEvent,
     validityMs: validity,
     marginMs: expiryMarginMs(validity),
   };
-}
-
-/** The options that keep a resource from being acquired too early. */
-function resolveProtection(
-  attempt: string,
-  ttlMs: number,
-  given: RedlockOptions,
-  base: RedlockOptions,
-): Pick<Settings, "restartGuardMs" | "cooldownMs"> {
-  const {
-    restartGuardMs = base.restartGuardMs ?? 0,
-    cooldownMs = base.cooldownMs ?? 0,
-  } = given;
-  checkFiniteMs(attempt, "restartGuardMs", restartGuardMs);
-  checkGuard(attempt, ttlMs, restartGuardMs);
-  checkFiniteMs(attempt, "cooldownMs", cooldownMs);
-  return { restartGuardMs, cooldownMs };
 }
 
 /**

@@ -13,7 +13,8 @@ import type { Inspection } from "./lock/inspection.ts";
 import { type FencedLock, Lock, type LockOf, toLock } from "./lock/lock.ts";
 import type { LockNode } from "./quorum/lock_node.ts";
 import {
-  copyOptions,
+  type CompleteOptions,
+  completeOptions,
   LOCK_OPTION_NAMES,
   type RedlockOptions,
   resolveOptions,
@@ -60,7 +61,7 @@ export type Routine<T, L extends Lock = Lock> = (lock: L) => Promise<T> | T;
  */
 export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposable {
   readonly #client: ClientState;
-  readonly #options: RedlockOptions;
+  readonly #options: CompleteOptions;
   readonly #defaults: Settings;
   /** Settings of the last call, so that locks of calls with the same options share one object. */
   #lastSettings: Settings;
@@ -90,8 +91,12 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
   constructor(nodes: readonly LockNode[], options: RedlockOptions = {}, wheel = new TimerWheel()) {
     checkNodes(nodes);
     checkOptions("create lock client", options, LOCK_OPTION_NAMES);
-    this.#options = copyOptions(options);
-    this.#defaults = this.#lastSettings = resolveOptions("create lock client", this.#options);
+    this.#options = completeOptions(options);
+    this.#defaults = this.#lastSettings = resolveOptions(
+      "create lock client",
+      undefined,
+      this.#options,
+    );
     this.#client = createClientState(wheel, [...nodes], this.#defaults.onEvent);
   }
 

@@ -1,6 +1,7 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import {
   checkTtlMs,
+  completeOptions,
   type RedlockOptions,
   resolveOptions,
   TTL_MS_MAX,
@@ -32,8 +33,8 @@ const DEFAULTS = {
 const KNOWN = Object.keys(DEFAULTS).filter((name) => !/^(validity|margin)Ms$/u.test(name));
 const UNDEFINED = Object.fromEntries(KNOWN.map((name) => [name, undefined]));
 
-function resolve(options?: object, base?: RedlockOptions) {
-  return resolveOptions("acquire lock", options as RedlockOptions, base);
+function resolve(options?: object, client: RedlockOptions = {}) {
+  return resolveOptions("acquire lock", options as RedlockOptions, completeOptions(client));
 }
 
 /** Asserts that options are refused for a reason. */
