@@ -200,15 +200,16 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
   }
 
   async #release(): Promise<boolean> {
-    const leftMs = this.remainingMs();
-    const ranOut = leftMs === 0;
     const { client, settings, resources } = this;
+    const round = this.round.follow(); // it reads the clocks
+    const elapsed = elapsedBetweenMs(this.#since, round.monotonicMs, round.wallMs);
+    const leftMs = this.#validityMs - elapsed;
+    const ranOut = this.#end !== undefined || leftMs <= 0;
     // mutation: held-after-release
     this.#end ??= "released"; // step 5: before any key is deleted
     this.active = false;
     client.wheel.cancel(this);
     this.round.cancel();
-    const round = this.round.follow();
     round.ticket = this.round.ticket;
     await round.ask(askToRelease, settings.nodeTimeoutMs);
     client.localQueues.leave(queueKey(round.keys), this, round.hasWaiters);
