@@ -10,9 +10,10 @@ import { checkNumber, checkOptions, checkPositiveMs, rangeError } from "../valid
 import { parseAddress, type RedisAddress } from "./address.ts";
 import type { ReplyReceiver } from "./command_queue.ts";
 import { ATTEMPT, type ClientOptions, resolveConnectOptions } from "./client_options.ts";
+import { type CommandArgument, commandArguments } from "./command_arguments.ts";
 import { Connection, type ConnectionOptions } from "./connection.ts";
 import { REPLY_BYTES_MAX, REPLY_ELEMENTS_MAX } from "./decoder.ts";
-import { type CommandArgument, encodeCommand } from "./encoder.ts";
+import { encodeCommand } from "./encoder.ts";
 import { ReplyError } from "./errors.ts";
 import type { RawReply, Reply } from "./reply.ts";
 import { textReply } from "./reply.ts";
@@ -169,7 +170,7 @@ export class RedisClient implements AsyncDisposable {
   async sendRaw(command: readonly CommandArgument[], options?: SendOptions): Promise<RawReply> {
     const signal = options?.signal;
     signal?.throwIfAborted();
-    const encoded = encodeCommand(command);
+    const encoded = encodeCommand(commandArguments(command));
     this.#wheel.ref();
     try {
       if (signal) return await this.#submitAbortably(encoded, signal);

@@ -98,7 +98,7 @@ export function encodeCall(
   args: readonly string[],
 ): Uint8Array {
   const script = call === "EVAL" ? source : sha1;
-  return encodeCommand([call, script, keys.length, ...keys, ...args]);
+  return encodeCommand([call, script, String(keys.length), ...keys, ...args]);
 }
 
 /** The outcome that an integer stands for. */

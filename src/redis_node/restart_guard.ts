@@ -201,7 +201,7 @@ export class RedisGuard implements ReplyReceiver {
 
   /** Has the server set its marker, with its own time. */
   #setMarker(): void {
-    const command = encodeCommand(["EVAL", CREATED.source, 1, CREATED_KEY]);
+    const command = encodeCommand(["EVAL", CREATED.source, "1", CREATED_KEY]);
     this.#connection.submit(command, this, undefined, SET_MARKER);
   }
 

@@ -16,7 +16,7 @@ type Ask = (...words: (string | number)[]) => Promise<string>;
 function memory(): Ask {
   const session = new MemoryRedis().session();
   return (...words) => {
-    const reply = latin1.decode(session.push(encodeCommand(words)));
+    const reply = latin1.decode(session.push(encodeCommand(words.map(String))));
     return Promise.resolve(reply.replace(/^(?:\$\d+\r\n|[+:-])/u, "").trimEnd());
   };
 }

@@ -34,7 +34,7 @@ export class KeyspaceServer {
 
   /** The reply to a command in words, as text. */
   ask(...words: (string | number)[]): Reply {
-    return textReply(this.send(encodeCommand(words)));
+    return textReply(this.send(encodeCommand(words.map(String))));
   }
 
   /** Subscribes a client of that id. */

@@ -1,9 +1,9 @@
 import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
+import { type CommandArgument, commandArguments } from "../../../src/redis/command_arguments.ts";
 import { RespDecoder } from "../../../src/redis/decoder.ts";
 import {
   bytesMax,
-  type CommandArgument,
   CommandWriter,
   encodeCommand,
   encodeConstant,
@@ -16,8 +16,13 @@ const SEED = 20_260;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
+/** Encodes any command that a user may send. */
+function encodeAny(command: readonly CommandArgument[]): Uint8Array {
+  return encodeCommand(commandArguments(command));
+}
+
 function encodedText(...command: CommandArgument[]): string {
-  return decoder.decode(encodeCommand(command));
+  return decoder.decode(encodeAny(command));
 }
 
 function decoded(bytes: Uint8Array): RawReply[] {
@@ -62,7 +67,7 @@ Deno.test("encodeCommand() gives its arguments back through RespDecoder, whateve
   const kept: (readonly [command: Uint8Array, args: readonly CommandArgument[]])[] = [];
   fc.assert(
     fc.property(anyCommand, (command) => {
-      kept.push([encodeCommand(command), command]);
+      kept.push([encodeAny(command), command]);
       assertEquals(decoded(kept.at(-1)![0]), [command.map(argumentBytes)]);
     }),
     { seed: SEED, numRuns: 300 },
@@ -98,8 +103,8 @@ for (
     }),
   ] as readonly [unknown, string][]
 ) {
-  Deno.test(`encodeCommand() refuses ${Deno.inspect(command)}`, () => {
-    const { message, name } = assertThrows(() => encodeCommand(command as string[]), Error);
+  Deno.test(`commandArguments() refuses ${Deno.inspect(command)}`, () => {
+    const { message, name } = assertThrows(() => commandArguments(command as string[]), Error);
     const expected = reason.includes("safe") ? "RangeError" : "TypeError";
     assertEquals([message, name], [`Cannot encode command as ${reason}`, expected]);
   });
@@ -129,7 +134,7 @@ Deno.test("joinCommands() gives one command back as it is", () => {
 Deno.test("joinCommands() keeps any commands apart, in their order, whether they are adjacent in memory or not", () => {
   fc.assert(
     fc.property(fc.array(anyCommand, { minLength: 1 }), fc.nat(), (commands, seed) => {
-      const encoded = commands.map((command) => encodeCommand(command));
+      const encoded = commands.map(encodeAny);
       const order = commands.map((_, index) => index);
       if (seed % 4 === 1) order.reverse();
       if (seed % 4 === 2) order.push(seed % commands.length);
