@@ -14,6 +14,8 @@ import { replyErrorOf } from "./read_reply.ts";
 const RETRY_MS = 500;
 /** The longest such wait, in milliseconds. */
 const RETRY_MS_MAX = 30_000;
+/** Longest wait for a client to subscribe, in milliseconds, because some clients wait forever. */
+const SUBSCRIBE_MS_MAX = 10_000;
 /** Longest wait for the end of a subscription, in milliseconds. */
 const CLOSE_MS_MAX = 250;
 
@@ -46,6 +48,7 @@ export class ChannelSubscription implements Subscription {
   #failures = 0;
   /** Ends what was begun last. */
   #end: () => Promise<unknown> = () => Promise.resolve();
+  /** Waits for the client, or until it is asked again. */
   #timer: TimerEntry | undefined = undefined;
   #closed = false;
 
@@ -72,27 +75,27 @@ export class ChannelSubscription implements Subscription {
 
   async close(): Promise<void> {
     this.#closed = true;
-    if (this.#timer) this.#wheel.cancel(this.#timer);
+    this.#cancelTimer();
     await settledWithin(this.#wheel, this.#end(), CLOSE_MS_MAX);
   }
 
   #open(): void {
     let over = false;
     const isOver = () => over || this.#closed;
-    const subscribed = new Promise<() => unknown>((resolve) => {
-      const listener: ChannelListener = {
-        onMessage: (message) => {
-          if (isOver()) return;
-          this.#owner.onMessage(typeof message === "string" ? encoder.encode(message) : message);
-        },
-        onLost: () => {
-          if (isOver()) return;
-          this.#end().catch(() => {});
-          this.#retryLater();
-        },
-      };
-      resolve(this.#subscribe(this.#channel, listener));
-    });
+    const listener: ChannelListener = {
+      onMessage: (message) => {
+        if (isOver()) return;
+        this.#owner.onMessage(typeof message === "string" ? encoder.encode(message) : message);
+      },
+      onLost: () => {
+        if (isOver()) return;
+        this.#end().catch(() => {});
+        this.#retryLater();
+      },
+    };
+    // Later, because the client may call the listener at once.
+    const subscribed = Promise.resolve().then(() => this.#subscribe(this.#channel, listener));
+    this.#timer = this.#wheel.after(SUBSCRIBE_MS_MAX, listener.onLost);
     this.#end = async () => {
       if (over) return;
       over = true;
@@ -101,18 +104,25 @@ export class ChannelSubscription implements Subscription {
     };
     subscribed.then(() => {
       if (isOver()) return;
+      this.#cancelTimer();
       this.#failures = 0;
       this.#owner.onSubscribed();
     }, (error) => {
       if (isOver()) return;
       over = true;
       if (!replyErrorOf([], error)?.commandRefused) return this.#retryLater();
+      this.#cancelTimer();
       this.#closed = true;
       this.#owner.onRefused(toError(error));
     });
   }
 
+  #cancelTimer(): void {
+    if (this.#timer) this.#wheel.cancel(this.#timer);
+  }
+
   #retryLater(): void {
+    this.#cancelTimer();
     this.#owner.onUnsubscribed();
     const delayMs = Math.min(RETRY_MS * 2 ** this.#failures++, RETRY_MS_MAX);
     this.#timer = this.#wheel.after(delayMs, () => this.#open());

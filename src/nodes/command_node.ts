@@ -51,7 +51,8 @@ export interface CommandNodeOptions {
     | undefined;
   /**
    * Subscribes to a channel on a connection of its own. Resolves once the server has confirmed it, to a function that ends
-   * the subscription. Missing: calls that wait for a lock poll.
+   * the subscription. If it rejects, takes longer than 10 s, or the subscription is lost, the node subscribes again after
+   * 500 ms, and after longer and longer delays of up to 30 s. Missing: calls that wait for a lock poll.
    *
    * @param channel The channel.
    * @param listener Its `onMessage` must be called with each message, and its `onLost` when the subscription is lost.
