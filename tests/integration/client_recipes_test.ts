@@ -1,18 +1,35 @@
 import { assert, assertEquals, assertGreater, assertGreaterOrEqual } from "@std/assert";
+import { fileURLToPath } from "node:url";
+import { createClient } from "redis";
+import { Redis } from "ioredis";
 import type { LockNode } from "../../mod.ts";
+import { commandNode } from "../../src/nodes/mod.ts";
 import { testLockNode } from "../../src/testing/mod.ts";
 import { ioredisNode } from "../examples/ioredis.ts";
+import { nodeRedisNode } from "../examples/node_redis.ts";
 import { upstashNode } from "../examples/upstash.ts";
 import { type Recipe, runCrowd } from "../support/crowd.ts";
 import { MapNode } from "../support/map_node.ts";
 import { onStore, realStore } from "../support/nodes_to_test.ts";
-import { startServers } from "../support/servers.ts";
+import { findRuntimes, startProgram } from "../support/programs.ts";
+import { startProxy } from "../support/proxy.ts";
+import { breakConnections } from "../support/reconnecting.ts";
+import { startServerControl } from "../support/server_control.ts";
+import { startServer, startServers } from "../support/servers.ts";
 import { startBridge } from "../support/upstash_bridge.ts";
 
-/** How many locks each crowd takes; a long run has `HASP_LOCKS=10000`. */
-const LOCKS = Number(Deno.env.get("HASP_LOCKS") ?? 300);
+/** How many locks each crowd takes; a long run, which prints its reports, has `HASP_LOCKS=10000`. */
+const LONG = Deno.env.get("HASP_LOCKS");
+const LOCKS = Number(LONG ?? 300);
 /** How many faults each crowd survives at least. */
 const FAULTS = 8;
+/** How long a program in Bun may take, in milliseconds: more than ten times what it needs. */
+const BUN_WITHIN_MS = 120_000 + 100 * LOCKS;
+/** Where Bun finds the library by its name. */
+const BUN_CONFIG = fileURLToPath(new URL("../support/bun.tsconfig.json", import.meta.url));
+
+const bun = (await findRuntimes()).find(({ name }) => name === "bun");
+const skipped = bun?.missing === undefined ? "" : ` (skipped: ${bun.missing})`;
 
 const ioredis: Recipe = async (url) => {
   const { node, redis } = await ioredisNode(url);
@@ -27,11 +44,44 @@ const ioredis: Recipe = async (url) => {
   };
 };
 
+/** ioredis with its own options. */
+const ioredisDefaults: Recipe = (url) => {
+  const redis = new Redis(url).on("error", () => {});
+  const send = ([name, ...args]: string[]) => redis.call(name, args);
+  return { node: commandNode({ name: url, send }), close: () => redis.disconnect() };
+};
+
+/** node-redis with the replies of RESP2 or RESP3. */
+const nodeRedis = (protocol: 2 | 3): Recipe => async (url) => {
+  const { node, redis } = await nodeRedisNode(url, protocol);
+  return { node, close: () => redis.destroy() };
+};
+
+/** node-redis with its own options. */
+const nodeRedisDefaults: Recipe = async (url) => {
+  const redis = await createClient({ url }).on("error", () => {}).connect();
+  const send = (args: string[]) => redis.sendCommand(args);
+  return { node: commandNode({ name: url, send }), close: () => redis.destroy() };
+};
+
+/** Each recipe, beside the client's own options. */
+const CROWDS = {
+  ioredis: [ioredis, ioredisDefaults],
+  "node-redis": [nodeRedis(2), nodeRedisDefaults],
+};
+
 const prefixed = (recipe: string) => (name: string, run: () => Promise<void>) => {
   Deno.test(`${recipe}: ${name}`, run);
 };
 
 testLockNode(() => onStore(realStore, ioredis), { test: prefixed("ioredis") });
+
+for (const protocol of [2, 3] as const) {
+  testLockNode(() => onStore(realStore, nodeRedis(protocol)), {
+    test: prefixed(`node-redis with RESP${protocol}`),
+    without: protocol === 3 ? ["hang"] : [], // replies alone differ
+  });
+}
 
 testLockNode(
   () =>
@@ -42,15 +92,74 @@ testLockNode(
   { test: prefixed("Upstash's REST protocol"), without: ["queue"] },
 );
 
+for (const [client, recipes] of Object.entries(CROWDS)) {
+  Deno.test({
+    name:
+      `${client}: connects and subscribes again after a restart, and replaces a silent connection`,
+    sanitizeOps: false,
+    sanitizeResources: false,
+    async fn() {
+      await using server = await startServer();
+      await using proxy = startProxy(server);
+      const restart = () => server.restart();
+      const halfOpen = () => proxy.halfOpen();
+      const report = await breakConnections(recipes[0], { proxyUrl: proxy.url, restart, halfOpen });
+      assertEquals(report, { atFirst: 1, afterRestart: 2 });
+    },
+  });
+
+  Deno.test({
+    name: `${client}: no two clients hold the lock at once while nodes die and hang`,
+    sanitizeOps: false, // a client that is closed while it reconnects leaves a timer
+    sanitizeResources: false,
+    async fn() {
+      await using servers = await startServers(5);
+      expectExclusion(await runCrowd(recipes, servers, { locks: LOCKS, faults: FAULTS }));
+    },
+  });
+}
+
 Deno.test({
-  name: "ioredis: no two clients hold the lock at once while nodes die and hang",
-  sanitizeOps: false, // a client that is closed while it reconnects leaves a timer
-  sanitizeResources: false,
-  async fn() {
-    await using servers = await startServers(5);
-    expectExclusion(await runCrowd(ioredis, servers, { locks: LOCKS, faults: FAULTS }));
+  name: `Bun's RedisClient: every case of testLockNode${skipped}`,
+  ignore: bun?.missing !== undefined,
+  async fn(t) {
+    const lines = await outputInBun("suite");
+    const cases = lines.map((line): { name: string; error?: string } => JSON.parse(line));
+    assertGreater(cases.length, 20);
+    for (const { name, error } of cases) await t.step(name, () => assertEquals(error, undefined));
   },
 });
+
+Deno.test({
+  name:
+    `Bun's RedisClient: connects and subscribes again after a restart, and replaces a silent connection${skipped}`,
+  ignore: bun?.missing !== undefined,
+  async fn() {
+    const [line] = await outputInBun("reconnect");
+    assertEquals(JSON.parse(line), { atFirst: 1, afterRestart: 2 });
+  },
+});
+
+Deno.test({
+  name:
+    `Bun's RedisClient: no two clients hold the lock at once while nodes die and hang${skipped}`,
+  ignore: bun?.missing !== undefined,
+  async fn() {
+    const [line] = await outputInBun("crowd", JSON.stringify({ locks: LOCKS, faults: FAULTS }));
+    expectExclusion(JSON.parse(line));
+  },
+});
+
+/** Runs the recipe for Bun's client, and returns the lines that it writes. */
+async function outputInBun(...[what, ...rest]: string[]): Promise<string[]> {
+  await using control = startServerControl();
+  const flags = [`--tsconfig-override=${BUN_CONFIG}`];
+  const args = [what, control.url, ...rest];
+  await using program = startProgram("bun_recipe.ts", args, { runtime: bun, flags });
+  const { code, stdout, stderr } = await program.end(BUN_WITHIN_MS);
+  assertEquals([code, stderr], [0, ""]);
+  return stdout.trimEnd().split("\n");
+}
 
 Deno.test("Upstash's REST protocol: no two clients hold the lock at once while nodes die and hang, and requests are late or lost", async () => {
   await using servers = await startServers(5);
@@ -65,7 +174,7 @@ Deno.test("Upstash's REST protocol: no two clients hold the lock at once while n
     const bridge = bridges.get(url)!;
     return { node: upstashNode(bridge.url, bridge.token), close: () => {} };
   };
-  const report = await runCrowd(recipe, servers, { locks: LOCKS, faults: FAULTS });
+  const report = await runCrowd([recipe], servers, { locks: LOCKS, faults: FAULTS });
   for (const bridge of bridges.values()) await bridge.close();
   expectExclusion(report);
 });
@@ -74,7 +183,7 @@ Deno.test("a crowd without a lock that excludes is found out", async () => {
   await using servers = await startServers(5);
   const nodes = new Map(servers.map(({ url }) => [url, new MapNode("acquires what is held")]));
   const recipe: Recipe = (url) => ({ node: named(url, nodes.get(url)!), close: () => {} });
-  const { overlaps } = await runCrowd(recipe, servers, { locks: 50, faults: 0 });
+  const { overlaps } = await runCrowd([recipe], servers, { locks: 50, faults: 0 });
   assertGreater(overlaps, 0);
 });
 
@@ -90,7 +199,8 @@ function named(name: string, store: MapNode): LockNode {
 }
 
 function expectExclusion(report: Awaited<ReturnType<typeof runCrowd>>): void {
-  assertEquals(report.overlaps, 0);
+  if (LONG) console.log(JSON.stringify(report));
+  assertEquals([report.overlaps, report.down], [0, 0]);
   assertGreaterOrEqual(report.locks, LOCKS);
   assertGreaterOrEqual(report.faults, FAULTS);
   assert(report.lost < report.locks);

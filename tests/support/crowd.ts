@@ -3,10 +3,18 @@
  *
  * @module
  */
-import { delay } from "@std/async/delay";
+import { setTimeout as delay } from "node:timers/promises";
 import type { Lock, LockNode, RedlockOptions } from "../../mod.ts";
 import { Redlock, RedlockError } from "../../mod.ts";
-import type { RedisServer } from "./servers.ts";
+
+/** A server that can be made to fail. */
+export interface FaultyServer {
+  readonly url: string;
+  pause(): Promise<unknown>;
+  resume(): unknown;
+  kill(): Promise<unknown>;
+  restart(): Promise<unknown>;
+}
 
 /** A node that a recipe made, and what closes its client. */
 export interface RecipeNode {
@@ -27,6 +35,8 @@ export interface CrowdReport {
   readonly faults: number;
   /** How many locks were lost before they were released. */
   readonly lost: number;
+  /** How many nodes of all clients did not answer again after the faults. */
+  readonly down: number;
 }
 
 /** Options of {@linkcode runCrowd}. */
@@ -49,25 +59,29 @@ const LOCK_OPTIONS: RedlockOptions = {
 const RESOURCE = "crowded";
 /** The pauses between faults, in milliseconds. */
 const CALM_MS = 300;
+/** How long a node may take to answer after the faults, in milliseconds; clients wait longer and longer between attempts. */
+const RECOVER_WITHIN_MS = 20_000;
 
 /**
  * Has clients take turns at one lock, and two of five servers suffer faults meanwhile.
  *
- * @param recipe Makes the nodes; each client has its own.
+ * @param recipes Make the nodes; each client has its own, and clients take recipes in turns.
  * @param servers Five servers.
  * @param options How long it goes on.
  */
 export async function runCrowd(
-  recipe: Recipe,
-  servers: readonly RedisServer[],
+  recipes: readonly Recipe[],
+  servers: readonly FaultyServer[],
   { locks: wanted, faults: faultsWanted, clients = 4 }: CrowdOptions,
 ): Promise<CrowdReport> {
-  const report = { locks: 0, overlaps: 0, faults: 0, lost: 0 };
+  const report = { locks: 0, overlaps: 0, faults: 0, lost: 0, down: 0 };
   const holders = new Set<Lock>();
+  const calm = Promise.withResolvers<void>();
   let failure: unknown;
   const isOver = () =>
     failure !== undefined || report.locks >= wanted && report.faults >= faultsWanted;
-  const lockOften = async () => {
+  const lockOften = async (client: number) => {
+    const recipe = recipes[client % recipes.length]!;
     const nodes = await Promise.all(servers.map(({ url }) => recipe(url)));
     try {
       await using redlock = new Redlock(nodes.map(({ node }) => node), LOCK_OPTIONS);
@@ -85,13 +99,15 @@ export async function runCrowd(
         report.locks++;
         await lock[Symbol.asyncDispose]();
       }
+      await calm.promise;
+      for (const { node } of nodes) if (!await recovers(node)) report.down++;
     } catch (error) {
       failure ??= error;
     } finally {
       for (const node of nodes) await node.close();
     }
   };
-  const torment = async (own: readonly RedisServer[], turns: readonly Fault[]) => {
+  const torment = async (own: readonly FaultyServer[], turns: readonly Fault[]) => {
     for (let turn = 0; !isOver(); turn++) {
       await turns[turn % turns.length](own[turn % own.length]);
       report.faults++;
@@ -99,28 +115,40 @@ export async function runCrowd(
     }
   };
   // Each of two tormentors has servers of its own, so that at any time three are well.
-  await Promise.all([
-    ...Array.from({ length: clients }, lockOften),
+  const torments = Promise.all([
     torment(servers.slice(0, 2), [hang(300), dieAndForget, hang(1_000)]),
     torment(servers.slice(2, 4), [hang(100), hang(2_500), dieAndForget, hang(500)]),
   ]);
+  const locking = Array.from({ length: clients }, (_, client) => lockOften(client));
+  await torments.finally(calm.resolve);
+  await Promise.all(locking);
   if (failure !== undefined) throw failure;
   return report;
 }
 
-type Fault = (server: RedisServer) => Promise<void>;
+async function recovers(node: LockNode): Promise<boolean> {
+  const giveUpAtMs = performance.now() + RECOVER_WITHIN_MS;
+  while (performance.now() < giveUpAtMs) {
+    const answered = await node.inspect(RESOURCE).then(() => true, () => false);
+    if (answered) return true;
+    await delay(50);
+  }
+  return false;
+}
+
+type Fault = (server: FaultyServer) => Promise<void>;
 
 /** Stops answering for a while. */
 function hang(durationMs: number): Fault {
   return async (server) => {
     await server.pause();
     await delay(durationMs);
-    server.resume();
+    await server.resume();
   };
 }
 
 /** Loses everything, and comes back only when every lock has run out that it had granted. */
-async function dieAndForget(server: RedisServer): Promise<void> {
+async function dieAndForget(server: FaultyServer): Promise<void> {
   await server.kill();
   await delay(TTL_MS);
   await server.restart();
