@@ -14,6 +14,8 @@ import { replyErrorOf } from "./read_reply.ts";
 const RETRY_MS = 500;
 /** The longest such wait, in milliseconds. */
 const RETRY_MS_MAX = 30_000;
+/** How often a subscription is tried by a message to itself, in milliseconds; the message may take as long. */
+const PING_MS = 10_000;
 /** Longest wait for a client to subscribe, in milliseconds, because some clients wait forever. */
 const SUBSCRIBE_MS_MAX = 10_000;
 /** Longest wait for the end of a subscription, in milliseconds. */
@@ -37,36 +39,45 @@ export type SubscribeChannel = (
   listener: ChannelListener,
 ) => Promise<() => unknown>;
 
+/** What a subscription takes of a client. */
+export interface ChannelClient {
+  readonly subscribe: SubscribeChannel;
+  /** Publishes an empty message; resolves to whether the server did so. */
+  publish(channel: string): Promise<boolean>;
+}
+
 const encoder = new TextEncoder();
 
 /** See the module. */
 export class ChannelSubscription implements Subscription {
-  readonly #subscribe: SubscribeChannel;
+  readonly #client: ChannelClient;
   readonly #wheel: TimerWheel;
   readonly #channel: string;
   readonly #owner: SubscriberOwner;
   #failures = 0;
   /** Ends what was begun last. */
   #end: () => Promise<unknown> = () => Promise.resolve();
-  /** Waits for the client, or until it is asked again. */
+  /** Whether a message to itself is on its way. */
+  #pinged = false;
+  /** Waits for the client, or until it is asked again, or for the next message to itself. */
   #timer: TimerEntry | undefined = undefined;
   #closed = false;
 
   /**
    * Subscribes at once.
    *
-   * @param subscribe The client's function.
+   * @param client The client.
    * @param wheel Where delays wait.
    * @param channel The channel.
    * @param owner Whom to report to.
    */
   constructor(
-    subscribe: SubscribeChannel,
+    client: ChannelClient,
     wheel: TimerWheel,
     channel: string,
     owner: SubscriberOwner,
   ) {
-    this.#subscribe = subscribe;
+    this.#client = client;
     this.#wheel = wheel;
     this.#channel = channel;
     this.#owner = owner;
@@ -85,6 +96,7 @@ export class ChannelSubscription implements Subscription {
     const listener: ChannelListener = {
       onMessage: (message) => {
         if (isOver()) return;
+        this.#pinged = false;
         this.#owner.onMessage(typeof message === "string" ? encoder.encode(message) : message);
       },
       onLost: () => {
@@ -94,7 +106,9 @@ export class ChannelSubscription implements Subscription {
       },
     };
     // Later, because the client may call the listener at once.
-    const subscribed = Promise.resolve().then(() => this.#subscribe(this.#channel, listener));
+    const subscribed = Promise.resolve().then(() => {
+      return this.#client.subscribe(this.#channel, listener);
+    });
     this.#timer = this.#wheel.after(SUBSCRIBE_MS_MAX, listener.onLost);
     this.#end = async () => {
       if (over) return;
@@ -106,6 +120,8 @@ export class ChannelSubscription implements Subscription {
       if (isOver()) return;
       this.#cancelTimer();
       this.#failures = 0;
+      this.#pinged = false;
+      this.#pingLater(listener);
       this.#owner.onSubscribed();
     }, (error) => {
       if (isOver()) return;
@@ -114,6 +130,18 @@ export class ChannelSubscription implements Subscription {
       this.#cancelTimer();
       this.#closed = true;
       this.#owner.onRefused(toError(error));
+    });
+  }
+
+  /** Most clients do not notice that a connection has gone silent on which they only receive. */
+  #pingLater(listener: ChannelListener): void {
+    this.#timer = this.#wheel.after(PING_MS, () => {
+      if (this.#pinged) return listener.onLost();
+      this.#pinged = true;
+      this.#client.publish(this.#channel).then((published) => {
+        if (!published) this.#pinged = false;
+      });
+      this.#pingLater(listener);
     });
   }
 

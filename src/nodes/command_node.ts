@@ -7,8 +7,17 @@ import type { LockNode } from "../quorum/lock_node.ts";
 import { RedisNode } from "../redis_node/redis_node.ts";
 import { TimerWheel } from "../time/timer_wheel.ts";
 import { checkOptions, checkPositiveMs, checkType } from "../validate.ts";
-import { ChannelSubscription, type SubscribeChannel } from "./channel_subscription.ts";
-import type { ClientCalls, SendCommand, SendPipeline } from "./client_calls.ts";
+import {
+  type ChannelClient,
+  ChannelSubscription,
+  type SubscribeChannel,
+} from "./channel_subscription.ts";
+import {
+  type ClientCalls,
+  Exchanges,
+  type SendCommand,
+  type SendPipeline,
+} from "./client_calls.ts";
 import { OrderedSender } from "./ordered_sender.ts";
 import { RepeatedRequest } from "./repeated_request.ts";
 
@@ -52,7 +61,8 @@ export interface CommandNodeOptions {
   /**
    * Subscribes to a channel on a connection of its own. Resolves once the server has confirmed it, to a function that ends
    * the subscription. If it rejects, takes longer than 10 s, or the subscription is lost, the node subscribes again after
-   * 500 ms, and after longer and longer delays of up to 30 s. Missing: calls that wait for a lock poll.
+   * 500 ms, and after longer and longer delays of up to 30 s. Every 10 s the node sends a message to itself, and takes the
+   * subscription as lost if it does not arrive. Missing: calls that wait for a lock poll.
    *
    * @param channel The channel.
    * @param listener Its `onMessage` must be called with each message, and its `onLost` when the subscription is lost.
@@ -115,11 +125,19 @@ export interface CommandNodeOptions {
 export function commandNode(options: CommandNodeOptions): LockNode {
   const { subscribe, resends, ...client } = clientOf(options);
   const wheel = new TimerWheel();
+  const exchanges = new Exchanges(client, wheel);
+  const channels: ChannelClient = {
+    subscribe: subscribe!,
+    async publish(channel) {
+      const { replies } = await exchanges.run([["PUBLISH", channel, ""]]);
+      return replies !== undefined;
+    },
+  };
   const node = new RedisNode({
     name: client.name,
     wheel,
     open: (events = {}) => new OrderedSender(client, wheel, events),
-    subscribe: (channel, owner) => new ChannelSubscription(subscribe!, wheel, channel, owner),
+    subscribe: (channel, owner) => new ChannelSubscription(channels, wheel, channel, owner),
   });
   const waiting: Partial<LockNode> = subscribe === undefined ? {} : {
     subscribe: (listener, nodeIndex) => node.subscribe(listener, nodeIndex),

@@ -1,5 +1,6 @@
 import { assertEquals } from "@std/assert";
 import {
+  type ChannelClient,
   type ChannelListener,
   ChannelSubscription,
 } from "../../../src/nodes/channel_subscription.ts";
@@ -10,6 +11,7 @@ import { advanceUntil, FakeClock, runMicrotasks } from "../../support/fake_clock
 const RETRY_MS = 500;
 const RETRY_MS_MAX = 30_000;
 const SUBSCRIBE_MS_MAX = 10_000;
+const PING_MS = 10_000;
 const CLOSE_MS_MAX = 250;
 
 /** One call of the client's function, and what the test makes of it. */
@@ -27,6 +29,12 @@ interface Attempt {
 class Bench implements SubscriberOwner {
   /** Whether the client calls `onLost` before it returns. */
   losesAtOnce = false;
+  /** Whether the server can be asked to publish. */
+  reachable = true;
+  /** Whether messages arrive. */
+  silent = false;
+  /** How many messages were published. */
+  published = 0;
   readonly events: string[] = [];
   readonly attempts: Attempt[] = [];
   readonly clock = new FakeClock();
@@ -34,9 +42,11 @@ class Bench implements SubscriberOwner {
   readonly #subscription: ChannelSubscription;
 
   constructor() {
-    const subscribe = (channel: string, listener: ChannelListener) =>
-      this.#begin(channel, listener);
-    this.#subscription = new ChannelSubscription(subscribe, this.#wheel, "news", this);
+    const client: ChannelClient = {
+      subscribe: (channel, listener) => this.#begin(channel, listener),
+      publish: (channel) => this.#publish(channel),
+    };
+    this.#subscription = new ChannelSubscription(client, this.#wheel, "news", this);
   }
 
   #begin(channel: string, listener: ChannelListener): Promise<() => unknown> {
@@ -57,6 +67,14 @@ class Bench implements SubscriberOwner {
     this.attempts.push(attempt);
     if (this.losesAtOnce) listener.onLost();
     return promise;
+  }
+
+  #publish(channel: string): Promise<boolean> {
+    if (!this.reachable) return Promise.resolve(false);
+    this.published++;
+    assertEquals(channel, "news");
+    if (!this.silent) this.attempt.listener.onMessage("");
+    return Promise.resolve(true);
   }
 
   /** The latest attempt. */
@@ -86,7 +104,7 @@ class Bench implements SubscriberOwner {
   }
 
   onMessage(bytes: Uint8Array): void {
-    this.events.push(`message: ${new TextDecoder().decode(bytes)}`);
+    if (bytes.length > 0) this.events.push(`message: ${new TextDecoder().decode(bytes)}`);
   }
 }
 
@@ -190,6 +208,30 @@ test("subscribes again if the client does not settle in time", async (bench) => 
   assertEquals([bench.events.at(-1), bench.ended], ["subscribed", [1, 0]]);
   await bench.clock.advance(SUBSCRIBE_MS_MAX * 2);
   assertEquals(bench.attempts.length, 2);
+});
+
+test("subscribes again if its messages to itself no longer arrive", async (bench) => {
+  await bench.attempt.confirm();
+  await bench.clock.advance(4 * PING_MS + 50);
+  assertEquals([bench.published, bench.attempts.length], [4, 1]);
+  bench.silent = true;
+  await bench.clock.advance(2 * PING_MS);
+  assertEquals([bench.events, bench.ended], [["subscribed", "unsubscribed"], [1]]);
+  bench.silent = false;
+  await bench.clock.advance(RETRY_MS + 16);
+  await bench.attempt.confirm();
+  await bench.clock.advance(4 * PING_MS);
+  assertEquals([bench.events.at(-1), bench.attempts.length], ["subscribed", 2]);
+});
+
+test("stays subscribed while the server cannot be asked for a message", async (bench) => {
+  await bench.attempt.confirm();
+  bench.reachable = false;
+  await bench.clock.advance(5 * PING_MS);
+  assertEquals([bench.events, bench.published], [["subscribed"], 0]);
+  bench.reachable = true;
+  await bench.clock.advance(2 * PING_MS);
+  assertEquals([bench.events, bench.published], [["subscribed"], 2]);
 });
 
 test("gives up for good if the server refuses the command", async (bench) => {
