@@ -5,7 +5,7 @@
  * @module
  */
 import type { Deeds } from "./ledger.ts";
-import type { Plan } from "./plan.ts";
+import { listOf, type Plan } from "./plan.ts";
 
 /** By how much the library proposes counters ahead of its clock, in milliseconds. */
 const HINT_LEAD_MS = 1_000;
@@ -84,6 +84,12 @@ export class Assumptions {
   /** Nodes keep their data: one that loses some is kept out for the longest TTL (`restartGuardMs`). */
   get nodesKeepTheirData(): boolean {
     return !this.#lostKeys;
+  }
+
+  /** All clients list the same nodes. How a list is changed all the same without harm, `replacement.ts` has. */
+  get clientsListTheSameNodes(): boolean {
+    const lists = this.#plan.clients.map((_, client) => listOf(this.#plan, client).join());
+    return new Set(lists).size === 1;
   }
 
   /** No node loses anything, whether or not it is kept out for it: `inspect()` knows no restart guard. */

@@ -6,6 +6,7 @@
 import { CooldownChecker } from "./cooldown_checker.ts";
 import type { Call, Held } from "./sim_client.ts";
 import type { Lock } from "./library.ts";
+import { listOf } from "./plan.ts";
 import type { World } from "./world.ts";
 
 /** For how long a lock that is over is looked at further, in milliseconds: it must not come back. */
@@ -22,7 +23,6 @@ const TIMER_PRECISION_MS = 1;
 /** Looks at every lock in hand after every event. */
 export class Checkers {
   readonly #world: World;
-  readonly #quorum: number;
   readonly #watched = new Set<Held>();
   /** Every lock there was, for the picture and for the keys that are left. */
   readonly all: Held[] = [];
@@ -33,7 +33,6 @@ export class Checkers {
 
   constructor(world: World) {
     this.#world = world;
-    this.#quorum = Math.floor(world.plan.nodes.length / 2) + 1; // not the library's: it is what is checked
   }
 
   /** A caller has a lock in hand from now on. */
@@ -130,7 +129,7 @@ export class Checkers {
         this.#tokens.set(resource, fencingToken);
         continue;
       }
-      const assumed = assumptions.countersNeverFall &&
+      const assumed = assumptions.countersNeverFall && assumptions.clientsListTheSameNodes &&
         assumptions.clientClockKeepsSpeed(held.client.index);
       const text = `${nameOf(held)} has token ${fencingToken}, ${highest} was there before`;
       this.#world.failAssuming(assumed, "fencing", text);
@@ -211,7 +210,7 @@ export class Checkers {
     const { value, resources, extensions } = held.lock;
     const untilMs = loop.nowMs + remainingMs / (1 - plan.driftFactor / 2) - ROUNDING_MS;
     const keeping = ledger.keepingUntil(value, resources, plan.nodes.length, untilMs);
-    if (keeping < this.#quorum) {
+    if (keeping < this.#quorumOf(held)) {
       const text = `${nameOf(held)} claims ${remainingMs.toFixed(3)} ms, for which only ` +
         `${keeping} nodes promised to keep its keys`;
       const assumed = this.#world.assumptions.clientClockKeepsSpeed(held.client.index);
@@ -220,7 +219,7 @@ export class Checkers {
     if (extensions > held.extensions) {
       const nodes = plan.nodes.length;
       const found = ledger.extendedWithin(value, resources, nodes, held.extendedAtMs);
-      if (found < this.#quorum && !held.extendsTwice) {
+      if (found < this.#quorumOf(held) && !held.extendsTwice) {
         const text = `${nameOf(held)} was extended though only ${found} nodes still held it`;
         this.#world.fail("extension", text);
       }
@@ -256,6 +255,11 @@ export class Checkers {
     return Math.max(timerMs - marginMs, 0) + ROUNDING_MS;
   }
 
+  /** How many nodes make a quorum of the holder's list; not the library's number, because that is what is checked. */
+  #quorumOf({ client }: Held): number {
+    return Math.floor(listOf(this.#world.plan, client.index).length / 2) + 1;
+  }
+
   /** Two locks on one resource are never held at one instant. */
   #checkExclusion(one: Held, other: Held): void {
     const shared = one.lock.resources.find((name) => other.lock.resources.includes(name));
@@ -264,11 +268,12 @@ export class Checkers {
     if (this.#overlaps.has(pair)) return;
     this.#overlaps.add(pair);
     const { ledger, loop, plan, assumptions } = this.#world;
-    const promisedTwice = [one, other].every(({ lock }) =>
-      ledger.keepingUntil(lock.value, lock.resources, plan.nodes.length, loop.nowMs) >=
-        this.#quorum
+    const promisedTwice = [one, other].every((held) =>
+      ledger.keepingUntil(held.lock.value, held.lock.resources, plan.nodes.length, loop.nowMs) >=
+        this.#quorumOf(held)
     );
-    const nodesPromiseTruly = assumptions.nodesKeepTheirData && assumptions.nodeClocksKeepSpeed;
+    const nodesPromiseTruly = assumptions.nodesKeepTheirData && assumptions.nodeClocksKeepSpeed &&
+      assumptions.clientsListTheSameNodes;
     const assumed = (nodesPromiseTruly || !promisedTwice) &&
       [one, other].every(({ client }) => assumptions.clientClockKeepsSpeed(client.index));
     const text = `${nameOf(one)} and ${nameOf(other)} are both held`;

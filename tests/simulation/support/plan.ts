@@ -41,6 +41,8 @@ export interface Op {
 
 /** One client: a process with a lock client in it. */
 export interface ClientPlan {
+  /** The nodes of its list, counted from 0; left out: all. */
+  readonly nodes?: readonly number[];
   readonly monotonicRate: number;
   readonly wallRate: number;
   /** How far its wall clock is off. */
@@ -174,3 +176,8 @@ export const PLAIN_OP: Omit<Op, "atMs"> = {
   holdMs: 1_000,
   end: "release",
 };
+
+/** The nodes that a client lists. */
+export function listOf({ clients, nodes }: Plan, client: number): readonly number[] {
+  return clients[client].nodes ?? [...nodes.keys()];
+}

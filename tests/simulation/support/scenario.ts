@@ -46,6 +46,8 @@ export interface ScenarioDetails {
   /** How far the clients' wall clocks are ahead, one by one, and those of the nodes, in milliseconds. */
   readonly clientsAheadMs?: readonly number[];
   readonly nodesAheadMs?: readonly number[];
+  /** The nodes of each client's list; left out: all. */
+  readonly lists?: readonly (readonly number[])[];
   /** How fast the clients' clocks run. */
   readonly clocks?: Partial<Pick<ClientPlan, "monotonicRate" | "wallRate">>;
   /** Options of all clients. */
@@ -69,6 +71,7 @@ export function scenario(id: string, name: string, details: ScenarioDetails): Sc
       wallOffsetMs: details.clientsAheadMs?.[index] ?? 0,
       ...details.clocks,
       ...details.options,
+      nodes: details.lists?.[index],
       nodeTimeoutMs,
       ops: ops.map((op) => ({ ...PLAIN_OP, atMs: 0, ...op })),
     })),

@@ -11,6 +11,7 @@ import { PROCESS_SCENARIOS } from "./scenarios_processes.ts";
 import type { Scenario } from "./scenario.ts";
 import { PROTECTION_SCENARIOS } from "./scenarios_protection.ts";
 import { REGRESSION_SCENARIOS } from "./scenarios_regressions.ts";
+import { REPLACING_SCENARIOS } from "./scenarios_replacing.ts";
 import { WAITING_SCENARIOS } from "./scenarios_waiting.ts";
 import { WIRE_SCENARIOS } from "./scenarios_wire.ts";
 
@@ -18,6 +19,7 @@ import { WIRE_SCENARIOS } from "./scenarios_wire.ts";
 export const SCENARIOS: readonly Scenario[] = [
   ...PROCESS_SCENARIOS,
   ...NODE_SCENARIOS,
+  ...REPLACING_SCENARIOS,
   ...WIRE_SCENARIOS,
   ...EXTENSION_SCENARIOS,
   ...WAITING_SCENARIOS,

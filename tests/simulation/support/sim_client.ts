@@ -15,7 +15,7 @@ import {
   resolveOptions,
   TimerWheel,
 } from "./library.ts";
-import type { ClientPlan, Op, Plan } from "./plan.ts";
+import { type ClientPlan, listOf, type Op, type Plan } from "./plan.ts";
 import type { SeededRandom } from "./seeded_random.ts";
 import type { SimProcess } from "./sim_process.ts";
 import type { World } from "./world.ts";
@@ -108,7 +108,7 @@ export class SimClient {
         this.#trace(`keeps out ${node}: ${reason}`),
     };
     const credentials = login ? `:${PASSWORD}@` : "";
-    const nodes = plan.nodes.map((_, node) => {
+    const nodes = listOf(plan, index).map((node) => {
       const address = `redis://${credentials}node-${node + 1}${login ? `/${DATABASE}` : ""}`;
       return new RedisNode(redisServer(parseAddress(address), connection, wheel), observer);
     });

@@ -252,13 +252,19 @@ function opPlan(
   };
 }
 
-interface Size {
+/** What faults are drawn for. */
+export interface Size {
   readonly nodes: number;
   readonly clients: number;
   readonly healAtMs: number;
 }
 
-function faultPlans(random: SeededRandom, kinds: ReadonlySet<FaultKind>, size: Size): Fault[] {
+/** Draws faults of the chosen kinds. */
+export function faultPlans(
+  random: SeededRandom,
+  kinds: ReadonlySet<FaultKind>,
+  size: Size,
+): Fault[] {
   const faults: Fault[] = [];
   // A client whose wall clock is stepped back has no honest clock left when its machine sleeps.
   const sleepers = new Set<number>();
