@@ -29,6 +29,9 @@ const INT64_MIN = -(2n ** 63n);
 const INT64_MAX = 2n ** 63n - 1n;
 const UINT64_MAX = 2 ** 64;
 
+/** A bulk string outside of bulk strings. */
+const NO_BYTES = new Uint8Array(0);
+
 const CR = 13, LF = 10, PLUS = 43, MINUS = 45, COLON = 58, DOLLAR = 36, ASTERISK = 42;
 const ZERO = 48, NINE = 57, LETTER_O = 79, LETTER_K = 75;
 
@@ -71,7 +74,7 @@ export class RespDecoder {
   #line: Uint8Array = new Uint8Array(64);
   #lineLength = 0;
   /** The incomplete bulk string, and how many of its bytes were copied; `#bulkLength` is -1 outside of bulk strings. */
-  #bulk: Uint8Array = new Uint8Array(0);
+  #bulk: Uint8Array = NO_BYTES;
   #bulkLength = -1;
   #bulkFilled = 0;
   #array: OpenArray | undefined = undefined;
@@ -251,7 +254,7 @@ export class RespDecoder {
       if (chunk[at++] !== expected) this.#fail("a bulk string does not end in CR LF");
       if (++this.#bulkFilled < this.#bulkLength + 2) continue;
       const bulk = this.#bulk;
-      this.#bulk = new Uint8Array(0);
+      this.#bulk = NO_BYTES;
       this.#bulkLength = -1;
       this.#complete(bulk);
       break;

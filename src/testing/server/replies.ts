@@ -22,6 +22,7 @@ export class CommandError extends Error {
 
 /** The bytes as a byte string. */
 export function toByteString(bytes: Uint8Array): string {
+  if (bytes.length <= CHUNK_BYTES) return String.fromCharCode.apply(undefined, bytes as Codes);
   let text = "";
   for (let at = 0; at < bytes.length; at += CHUNK_BYTES) {
     // Not spread: a spread reads the array by its iterator, byte by byte.

@@ -3,11 +3,15 @@
  *
  * Promises are the runtime's own. After an event that may have moved any, the loop waits for one macrotask of the
  * runtime, before which it runs every microtask there is: so the order of things never depends on how many
- * promises lie one behind the other.
+ * promises lie one behind the other. Macrotasks are planned many at a time, because the runtime looks for sockets and
+ * timers once for all of them, and that costs more than most events.
  *
  * @module
  */
 import { setImmediate } from "node:timers";
+
+/** How many macrotasks are planned at a time. */
+const MACROTASKS = 64;
 
 /** Something that will happen. */
 export interface SimEvent {
@@ -33,6 +37,9 @@ export class EventLoop {
   count = 0;
   readonly #heap: SimEvent[] = [];
   #order = 0;
+  /** How many macrotasks are planned and have not begun. */
+  #planned = 0;
+  #onMacrotask: (() => void) | undefined;
 
   /** Has `action` done at `atMs`, or now if that is past. */
   at(atMs: number, action: () => Turn | void): SimEvent {
@@ -62,12 +69,25 @@ export class EventLoop {
       this.count++;
       const turn = action();
       if (turn) {
-        await macrotask();
+        await this.#macrotask();
         turn.endTurn();
       }
       afterEach();
     }
   }
+
+  #macrotask(): Promise<void> {
+    if (this.#planned === 0) {
+      this.#planned = MACROTASKS;
+      for (let count = 0; count < MACROTASKS; count++) setImmediate(this.#begin);
+    }
+    return new Promise((resolve) => this.#onMacrotask = resolve);
+  }
+
+  readonly #begin = (): void => {
+    this.#planned--;
+    this.#onMacrotask?.();
+  };
 
   #push(event: SimEvent): void {
     const heap = this.#heap;
@@ -100,8 +120,4 @@ export class EventLoop {
 
 function isBefore(one: SimEvent, other: SimEvent): boolean {
   return one.atMs < other.atMs || (one.atMs === other.atMs && one.order < other.order);
-}
-
-function macrotask(): Promise<void> {
-  return new Promise((resolve) => void setImmediate(resolve));
 }

@@ -150,7 +150,19 @@ export class SimProcess implements Clock, Turn {
 
   /** Runs `action` in this process at the true time `atMs`, or later if the process is stopped then. */
   post(atMs: number, action: () => void): void {
-    this.#loop.at(atMs, () => this.#enter({ action, isTimer: false }));
+    this.#loop.at(atMs, () => this.#enter(action));
+  }
+
+  #enter(action: () => void, isTimer = false): Turn | void {
+    if (!this.alive) return;
+    if (this.stopped || this.#backlog.length > 0) {
+      this.#backlog.push({ action, isTimer });
+      return;
+    }
+    this.#running = true;
+    enterProcess(this);
+    action();
+    return this;
   }
 
   /** Stops the process; its monotonic clock goes on. Stops add up. */
@@ -196,25 +208,10 @@ export class SimProcess implements Clock, Turn {
     if (atMs === Infinity) return void (timer.event = this.#loop.at(Infinity, () => {}));
     timer.event = this.#loop.at(Math.max(atMs, this.trueMs + TURN_MS), () => {
       timer.event = undefined;
-      return this.#enter({
-        isTimer: true,
-        action: () => {
-          if (this.#timers.delete(timer)) timer.callback();
-        },
-      });
+      return this.#enter(() => {
+        if (this.#timers.delete(timer)) timer.callback();
+      }, true);
     });
-  }
-
-  #enter(waiting: Waiting): Turn | void {
-    if (!this.alive) return;
-    if (this.stopped || this.#backlog.length > 0) {
-      this.#backlog.push(waiting);
-      return;
-    }
-    this.#running = true;
-    enterProcess(this);
-    waiting.action();
-    return this;
   }
 
   /** Does what has come in the meantime, each in a turn of its own. */
@@ -225,8 +222,8 @@ export class SimProcess implements Clock, Turn {
     if (this.#manners.timersFirst) {
       backlog.sort((one, other) => Number(other.isTimer) - Number(one.isTimer));
     }
-    for (const waiting of backlog) {
-      this.#loop.at(this.#loop.nowMs, () => this.#enter(waiting));
+    for (const { action, isTimer } of backlog) {
+      this.#loop.at(this.#loop.nowMs, () => this.#enter(action, isTimer));
     }
   }
 
