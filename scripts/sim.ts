@@ -7,6 +7,7 @@
  * @module
  */
 import { readFileSync, writeFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import process from "node:process";
 import { parseArgs } from "node:util";
 import { describeFault } from "../tests/simulation/support/faults.ts";
@@ -17,6 +18,8 @@ import { SCENARIOS } from "../tests/simulation/support/scenarios.ts";
 import { shrink } from "../tests/simulation/support/shrink.ts";
 import { FAULT_KINDS, type FaultKind, swarmPlan } from "../tests/simulation/support/swarm.ts";
 import { timelineHtml } from "../tests/simulation/support/timeline.ts";
+import type { SeedTask } from "./sim/seed_thread.ts";
+import { runInThreads } from "./sim/seed_threads.ts";
 
 const HOUR_MS = 3_600_000;
 /** How often progress is printed, in milliseconds. */
@@ -35,6 +38,7 @@ const HELP = `Usage: deno task sim [options]
   --seed <seed>      replay one seed, with everything that happens
   --seeds <n|a..b>   run that many seeds, or those from a up to b (default ${SEEDS})
   --hours <hours>    run until so many hours are simulated
+  --threads <n>      run so many seeds at the same time (default: one on each core)
   --faults <a,b>     choose from these kinds of faults only
   --scenarios        run the named scenarios; with --scenario <text> those that match
   --mutations        break the library on purpose, way by way, and count the seeds that notice
@@ -51,6 +55,7 @@ interface Choice {
   readonly seed?: string;
   readonly seeds?: string;
   readonly hours?: string;
+  readonly threads?: string;
   readonly kinds?: readonly FaultKind[];
   readonly scenario?: string;
   readonly scenarios?: boolean;
@@ -68,6 +73,7 @@ function parseChoice(args: string[]): Choice | undefined {
       seed: { type: "string" },
       seeds: { type: "string" },
       hours: { type: "string" },
+      threads: { type: "string" },
       faults: { type: "string" },
       scenario: { type: "string" },
       scenarios: { type: "boolean" },
@@ -136,36 +142,50 @@ interface Totals {
   locks: number;
   faults: number;
   excused: number;
-  failed: string[];
+  failed: number[];
 }
 
 /** Runs seeds until there are enough of them, or of failures. */
 async function runSeeds(choice: Choice): Promise<number> {
-  const { from, to } = seedRange(choice);
   const limitMs = choice.hours === undefined ? Infinity : Number(choice.hours) * HOUR_MS;
   const totals: Totals = { seeds: 0, simulatedMs: 0, locks: 0, faults: 0, excused: 0, failed: [] };
   const startMs = performance.now();
   let printedMs = startMs;
-  for (let seed = from; seed < to && totals.simulatedMs < limitMs; seed++) {
-    const outcome = await run(planOf(String(seed), choice));
+  await runInThreads(threadCount(choice), tasksOf(choice), (summary) => {
     totals.seeds++;
-    totals.simulatedMs += outcome.simulatedMs;
-    totals.locks += outcome.locks;
-    totals.faults += outcome.plan.faults.length;
-    totals.excused += Number(outcome.excused.length > 0);
-    if (outcome.violations.length > 0) {
-      totals.failed.push(String(seed));
-      await printFailure(outcome, choice);
-      if (totals.failed.length >= FAILURES_MAX) break;
+    totals.simulatedMs += summary.simulatedMs;
+    totals.locks += summary.locks;
+    totals.faults += summary.faults;
+    totals.excused += Number(summary.excused);
+    if (summary.failed) {
+      totals.failed.push(summary.seed);
+      console.log(`Seed ${summary.seed} fails`);
     }
     if (performance.now() - printedMs > PROGRESS_MS) {
       printedMs = performance.now();
       printTotals(totals, printedMs - startMs);
     }
-  }
+    return totals.failed.length < FAILURES_MAX && totals.simulatedMs < limitMs;
+  });
   printTotals(totals, performance.now() - startMs);
+  totals.failed.sort((one, other) => one - other);
+  for (const seed of totals.failed) {
+    await printFailure(await run(planOf(String(seed), choice)), choice);
+  }
   if (totals.failed.length > 0) console.log(`Failed: ${totals.failed.join(", ")}`);
   return totals.failed.length > 0 ? 1 : 0;
+}
+
+function* tasksOf(choice: Choice): Generator<SeedTask> {
+  const { from, to } = seedRange(choice);
+  for (let seed = from; seed < to; seed++) yield { seed, kinds: choice.kinds };
+}
+
+/** How many threads run seeds: as many as there are cores, if nothing else is asked for. */
+function threadCount({ threads = String(availableParallelism()) }: Choice): number {
+  const count = Number(threads);
+  if (Number.isSafeInteger(count) && count > 0) return count;
+  throw new TypeError(`--threads must be a positive integer: current value is "${threads}"`);
 }
 
 function seedRange({ seeds, hours }: Choice): { from: number; to: number } {
