@@ -5,7 +5,6 @@
  */
 import { emit, type RedlockEvent } from "./events.ts";
 import {
-  type CompleteOptions,
   completeOptions,
   LOCK_OPTION_NAMES,
   type RedlockOptions,
