@@ -26,7 +26,7 @@ export async function buildSite(outDir: string, base: string): Promise<void> {
   try {
     await copyPages(work);
     const api = await writeApi(tools, work);
-    await writeConfig(work, { base, outDir, sidebar: [...await manualGroups(), api] });
+    await writeConfig(work, { base, outDir, manual: await manualGroups(), api });
     await runTool(work, [join(tools, "vitepress/bin/vitepress.js"), "build", work]);
   } finally {
     await Deno.remove(work, { recursive: true });
@@ -74,8 +74,13 @@ async function writeApi(tools: string, work: string): Promise<SidebarGroup> {
       join(ROOT, "scripts/docs/typedoc_plugin.ts"),
     ],
     ...{ name: "API", readme: "none", entryFileName: "index", skipErrorChecking: true },
-    ...{ preservedTypeAnnotationTags: ["@throws"], useCodeBlocks: true, disableSources: true },
+    ...{
+      preservedTypeAnnotationTags: ["@throws", "@default"],
+      useCodeBlocks: true,
+      disableSources: true,
+    },
     ...{ excludeExternals: true, hideBreadcrumbs: true, hidePageHeader: true },
+    ...{ indexFormat: "table", jsDocCompatibility: { defaultTag: false } },
     ...{ sort: ["kind", "source-order"], logLevel: "Error" },
   };
   const file = join(work, "typedoc.json");

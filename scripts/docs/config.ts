@@ -6,13 +6,27 @@
 
 import { anchorOf, siteLink } from "./names.ts";
 
-/** Room for lines of code of 100 columns on a wide window, and for tables on a narrow one, where they scroll. */
+/**
+ * Room for lines of code of 100 columns on a wide window. On a narrow one, each cell of a table has a line of its own.
+ * If there are three columns or more, it begins with the name of its column.
+ */
 const STYLE = `
   .vp-doc div[class*="language-"] code { font-size: 13px }
   .vp-doc td { min-width: 7rem; vertical-align: top }
   .vp-doc td:last-child { min-width: 12rem }
   @media (min-width: 1440px) {
+    .VPDoc.has-aside .content { padding: 0 8px 128px !important }
     .VPDoc.has-aside .content-container { max-width: 52rem !important }
+  }
+  @media (max-width: 640px) {
+    .vp-doc :is(table, tbody, tr, td) { display: block }
+    .vp-doc thead { display: none }
+    .vp-doc tr { padding: 8px 0 }
+    .vp-doc td { border: 0; padding: 2px 12px }
+    .vp-doc table:has(th:nth-child(3)) td + td::before {
+      content: attr(data-column) ": ";
+      color: var(--vp-c-text-2);
+    }
   }
 `;
 
@@ -28,7 +42,8 @@ export interface SiteSettings {
   readonly base: string;
   /** The folder that the site is written to. */
   readonly outDir: string;
-  readonly sidebar: readonly SidebarGroup[];
+  readonly manual: readonly SidebarGroup[];
+  readonly api: SidebarGroup;
 }
 
 /** The part of a Markdown parser that is used here. */
@@ -61,9 +76,22 @@ function sourceOf(relativePath: string): string {
 const THOUSANDS = /(?<=\d) (?=\d{3}\b)/gu;
 const NARROW_SPACE = "\u202f";
 
+/** Gives each cell of a table the name of its column. */
+function nameColumns(tokens: readonly Token[]): void {
+  let names: string[] = [];
+  let column = 0;
+  for (const [index, token] of tokens.entries()) {
+    if (token.type === "thead_open") names = [];
+    else if (token.type === "th_open") names.push(tokens[index + 1].content);
+    else if (token.type === "tr_open") column = 0;
+    else if (token.type === "td_open") token.attrSet("data-column", names[column++]);
+  }
+}
+
 function adaptPages(markdown: Markdown): void {
   markdown.core.ruler.push("site", ({ tokens, env }) => {
     if (env.relativePath.startsWith("api/")) return; // these pages are written for the site
+    nameColumns(tokens);
     for (const token of tokens.flatMap(({ children }) => children ?? [])) {
       if (token.type === "text") token.content = token.content.replaceAll(THOUSANDS, NARROW_SPACE);
       for (const name of ["href", "src"]) {
@@ -75,12 +103,16 @@ function adaptPages(markdown: Markdown): void {
 }
 
 /** The settings for one site, as VitePress takes them. */
-export function siteConfig({ base, outDir, sidebar }: SiteSettings): object {
+export function siteConfig({ base, outDir, manual, api }: SiteSettings): object {
   return {
     base,
     outDir,
     title: "Hasp",
     titleTemplate: ":title · Hasp",
+    transformPageData: ({ relativePath }: { relativePath: string }) =>
+      relativePath === "index.md"
+        ? { title: "Hasp: a distributed lock", titleTemplate: false }
+        : {},
     description: "A distributed lock for Deno, Node, Bun and Cloudflare Workers",
     lang: "en",
     cleanUrls: true,
@@ -97,7 +129,7 @@ export function siteConfig({ base, outDir, sidebar }: SiteSettings): object {
         { text: "Manual", link: "/manual" },
         { text: "API", link: "/api/" },
       ],
-      sidebar,
+      sidebar: { "/": [...manual, api], "/api/": [api, ...manual] },
       socialLinks: [{ icon: "github", link: "https://github.com/hasp-lock/redlock" }],
     },
   };

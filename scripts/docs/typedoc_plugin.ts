@@ -1,6 +1,6 @@
 /**
- * A plugin of TypeDoc, which writes the pages of the API: modules have the names by which they are imported, and the
- * errors of a call are one list, each with its class.
+ * A plugin of TypeDoc, which writes the pages of the API: modules have the names by which they are imported, the
+ * errors of a call are one list, each with its class, and defaults are values or words.
  *
  * @module
  */
@@ -41,7 +41,9 @@ export function load({ converter }: Application): void {
   converter.on("resolveBegin", ({ project }) => {
     for (const reflection of Object.values(project.reflections)) {
       if (reflection.kindOf(MODULE)) reflection.name = importName(reflection.name);
-      if (reflection.comment) joinThrows(reflection.comment);
+      if (!reflection.comment) continue;
+      joinThrows(reflection.comment);
+      readDefault(reflection.comment);
     }
   });
 }
@@ -59,6 +61,17 @@ function joinThrows(comment: { blockTags: BlockTag[] }): void {
     return [text(name ? `- \`${name}\`: ` : "- "), ...content, text("\n")];
   });
   comment.blockTags = comment.blockTags.filter((tag) => !others.includes(tag));
+}
+
+/** A default in code: a number, a constant or a string. */
+const VALUE = /^([\d_.]+|true|false|Infinity|"[^"]*")$/u;
+
+/** `@default {30000}` → `30000` in code, `@default {no signal}` → no signal. */
+function readDefault({ blockTags }: { blockTags: BlockTag[] }): void {
+  for (const tag of blockTags.filter(({ tag }) => tag === "@default")) {
+    const value = tag.typeAnnotation?.slice(1, -1) ?? "";
+    tag.content = [text(VALUE.test(value) ? `\`${value}\`` : value)];
+  }
 }
 
 function text(text: string): CommentPart {

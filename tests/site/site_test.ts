@@ -48,9 +48,26 @@ async function lookAround(t: Deno.TestContext, tab: Tab, address: string): Promi
         await keepPicture(tab, `${name.slice(1).replaceAll("/", "-") || "first"}-${width}`);
         const wide = await tab.read<number>("document.documentElement.scrollWidth");
         assert(wide <= width, `${name} is ${wide} pixels wide`);
+        const cut = await tab.read<string[]>(
+          "[...document.querySelectorAll('td')].filter((cell) => " +
+            "cell.getBoundingClientRect().right > innerWidth).map((cell) => cell.textContent)",
+        );
+        assertEquals(cut, [], `cells of ${name} that are cut off`);
       }
     });
   }
+  await t.step(
+    "the first page has a title of its own, and pages of the API have defaults",
+    async () => {
+      await show(tab, address, 1_440);
+      assertEquals(await tab.read("document.title"), "Hasp: a distributed lock");
+      await show(tab, `${address}api/@hasp/redlock/interfaces/RedlockOptions`, 1_440);
+      const defaults = await tab.read<string[]>(
+        "[...document.querySelectorAll('[id^=default]')].map((it) => it.nextElementSibling.innerText)",
+      );
+      assertEquals(defaults.slice(0, 3), ["30000", "10000", "no signal"]);
+    },
+  );
   await t.step("search finds a heading and a symbol of the API", async () => {
     await show(tab, address, 1_440);
     for (const [words, found] of [["replace a node", "operations"], ["LockHeldError", "api/"]]) {
