@@ -30,6 +30,14 @@ const STYLE = `
   }
 `;
 
+/** A page must have all the words; only long ones may be misspelt, because a short one resembles too many others. */
+const SEARCH = {
+  combineWith: "AND",
+  fuzzy: (word: string) => word.length > 4 ? 0.2 : false,
+  prefix: true,
+  boost: { title: 4, text: 2, titles: 1 },
+};
+
 /** One group of links beside the pages. */
 export interface SidebarGroup {
   readonly text: string;
@@ -123,7 +131,7 @@ export function siteConfig({ base, outDir, manual, api }: SiteSettings): object 
       languageAlias: { TypeScript: "ts", JavaScript: "js", conf: "ini" },
     },
     themeConfig: {
-      search: { provider: "local" },
+      search: { provider: "local", options: { miniSearch: { searchOptions: SEARCH } } },
       outline: [2, 3],
       nav: [
         { text: "Manual", link: "/manual" },
