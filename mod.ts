@@ -1,6 +1,6 @@
 /**
- * Distributed locks for Deno, Node, Bun and edge workers: the Redlock algorithm over independent Redis or Valkey servers.
- * A minority of servers that are down, slow or hanging does not delay a lock by more than `nodeTimeoutMs`.
+ * Distributed locks for Deno, Node, Bun and edge workers: the Redlock algorithm over independent Redis or Valkey
+ * servers. If a minority of the servers is down, slow or hangs, a lock is delayed by at most one `nodeTimeoutMs`.
  *
  * @example Lock, work, release
  * ```ts
@@ -11,7 +11,7 @@
  * await using redlock = createRedlock(nodes.addresses);
  *
  * await redlock.using("invoice:42", { ttlMs: 10_000 }, async (lock) => {
- *   // Pass lock.signal to whatever must not go on without the lock: it aborts when the lock is lost.
+ *   // Pass lock.signal to everything that must stop when the lock is lost.
  *   await Promise.resolve(lock.signal);
  * });
  * ```

@@ -12,7 +12,7 @@ const RESOURCES_SHOWN_MAX = 5;
 /** The first half of a character that was cut in two. */
 const CUT_PAIR = /[\ud800-\udbff]$/;
 
-/** The page that says what to do about each error; each code is one of its headings. */
+/** The page of the manual about errors; each code is one of its headings. */
 const HELP_PAGE = "https://github.com/hasp-lock/redlock/blob/main/docs/errors.md";
 
 /** The stable codes of {@linkcode RedlockError} and its subclasses. */
@@ -37,7 +37,7 @@ export class RedlockError extends Error {
   override readonly name: string = "RedlockError";
   /** A stable identifier of the kind of error. */
   readonly code: RedlockErrorCode = "CLOSED";
-  /** The address of the section that says what to do about this kind of error. */
+  /** Link to the section of the manual about this kind of error, and what to do about it. */
   readonly help: string = `${HELP_PAGE}#closed`;
   /** The resources of the call that failed; empty if it had none. */
   readonly resources: readonly string[];
@@ -66,16 +66,16 @@ export interface LockHeldErrorDetails extends RedlockErrorDetails {
 }
 
 /**
- * Thrown if somebody else holds the lock and `waitMs` is over. The message says how long the call waited, how long the
- * key still lives, and what is wrong with a key that no lock library can have set. If this client itself holds the
- * lock, the message says so: locks are not reentrant.
+ * Thrown if somebody else holds the lock and `waitMs` is over. The message contains how long the call waited, how long
+ * the key still lives, and what is wrong with a key that no lock library can have set. It also reports if this client
+ * itself holds the lock, because locks are not reentrant.
  */
 export class LockHeldError extends RedlockError {
   /** The name of the class. */
   override readonly name = "LockHeldError";
   /** A stable identifier of the kind of error. */
   override readonly code = "LOCK_HELD";
-  /** The address of the section that says what to do about this kind of error. */
+  /** Link to the section of the manual about this kind of error, and what to do about it. */
   override readonly help: string = `${HELP_PAGE}#lock_held`;
   /**
    * How many clients were waiting for the lock when a node last reported it, this one included. `undefined` if no node
@@ -111,20 +111,20 @@ export class QuorumError extends RedlockError {
   override readonly name = "QuorumError";
   /** A stable identifier of the kind of error. */
   override readonly code = "NO_QUORUM";
-  /** The address of the section that says what to do about this kind of error. */
+  /** Link to the section of the manual about this kind of error, and what to do about it. */
   override readonly help: string = `${HELP_PAGE}#no_quorum`;
 }
 
 /**
  * Thrown if a lock was lost before it was released: its validity ended, a majority of the nodes no longer holds its
- * key, or the client was closed. Also the reason of `lock.signal`. `cause` says why the lock was lost.
+ * key, or the client was closed. Also the reason of `lock.signal`. `cause` explains the loss.
  */
 export class LockLostError extends RedlockError {
   /** The name of the class. */
   override readonly name = "LockLostError";
   /** A stable identifier of the kind of error. */
   override readonly code = "LOCK_LOST";
-  /** The address of the section that says what to do about this kind of error. */
+  /** Link to the section of the manual about this kind of error, and what to do about it. */
   override readonly help: string = `${HELP_PAGE}#lock_lost`;
 }
 

@@ -70,7 +70,7 @@ export interface ExtendedEvent extends VoteEvent {
   readonly remainingMs: number;
 }
 
-/** Emitted when one try to extend a lock failed. It is retried while the lock is valid. */
+/** Emitted when one try to extend a lock failed. The client tries again while the lock is valid. */
 export interface ExtendFailedEvent extends VoteEvent {
   /** Discriminates {@linkcode RedlockEvent}. */
   readonly type: "extend-failed";
@@ -143,7 +143,7 @@ export interface NodeQuarantinedEvent {
 }
 
 /**
- * Emitted when a node refused `SUBSCRIBE` or `PUBLISH`, so that it sends no notifications. If fewer than a quorum of
+ * Emitted when a node refused `SUBSCRIBE` or `PUBLISH`, and therefore sends no notifications. If fewer than a quorum of
  * nodes send them, waiting calls poll. Emitted once per node.
  */
 export interface NotifyRefusedEvent {

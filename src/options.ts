@@ -47,16 +47,16 @@ export interface RedlockOptions {
    */
   ttlMs?: number;
   /**
-   * Longest time that `acquire` and `using` wait for the lock, in milliseconds, counted from the call. The last attempt
-   * may end one `nodeTimeoutMs` later, and an error about a lock that is held up to 100 ms after that. 0 makes one
-   * attempt; `Infinity` waits without a limit.
+   * Longest time that `acquire` and `using` wait for the lock, in milliseconds, counted from the call. The call may
+   * settle later: the last attempt may take one `nodeTimeoutMs` more, and a {@linkcode LockHeldError} another 100 ms. 0
+   * makes one attempt; `Infinity` waits without a limit.
    *
    * @default {10000}
    */
   waitMs?: number;
   /**
-   * Signal that aborts the call: it rejects with the signal's reason, and whatever was set by then is released. In
-   * `using` it also aborts `lock.signal` while the routine runs.
+   * Signal that aborts the call. The call then rejects with the signal's reason, and the client releases what it has
+   * set. In `using`, the signal also aborts `lock.signal` while the routine runs.
    *
    * @default {no signal}
    */
@@ -76,15 +76,17 @@ export interface RedlockOptions {
    */
   driftFactor?: number;
   /**
-   * First delay between two attempts of a call that polls, in milliseconds; at least 0 and finite. The delay doubles with
-   * each attempt, and the actual delay is random between 0 and it ("full jitter"). It also is the longest such delay of
-   * the first in the queue while a client of another library has the lock.
+   * First delay between two attempts of a call that polls, in milliseconds; at least 0 and finite. The delay doubles
+   * with each attempt, and the actual delay is random between 0 and it ("full jitter"). It is also the longest delay of
+   * the first client in the queue while a client of another library has the lock.
    *
    * @default {100}
    */
   retryDelayMs?: number;
   /**
    * Longest delay between two attempts of a call that polls, in milliseconds, before the jitter; at least 0 and finite.
+   * If nothing notifies the first client in a queue, it first asks after half of this to all of it (of 500 ms if this
+   * is less), and then less and less often.
    *
    * @default {2000}
    */
@@ -104,9 +106,9 @@ export interface RedlockOptions {
    */
   fencing?: boolean;
   /**
-   * Function that returns the fencing token, in place of the nodes. It is called when the lock has been won. If it
-   * throws, the lock is released, and the call rejects with its error; if it returns something else than a safe integer,
-   * with a `TypeError`.
+   * Function that returns the fencing token, in place of the nodes. The client calls it after it has won the lock. If
+   * the function throws, the client releases the lock, and the call rejects with the function's error. If the function
+   * returns anything but a safe integer, the call rejects with a `TypeError`.
    *
    * @default {no function}
    */
@@ -118,25 +120,26 @@ export interface RedlockOptions {
    */
   autoExtend?: boolean;
   /**
-   * Most extensions of one lock; after them it is lost when its validity ends. An integer of at least 0, or `Infinity`.
-   * A limit keeps a holder that hangs from blocking the resource without end. A limit in time is often easier to choose:
-   * pass `AbortSignal.timeout(…)` as `signal` to `using`.
+   * Most extensions of one lock; after these, the lock is lost when its validity ends. An integer of at least 0, or
+   * `Infinity`. With a limit, a holder that hangs cannot block the resource forever. A limit in time is often easier to
+   * choose: pass `AbortSignal.timeout(…)` as `signal` to `using`.
    *
    * @default {Infinity}
    */
   extensionsMax?: number;
   /**
-   * Prefix of the lock's keys. The key of a resource is the prefix followed by the resource, nothing else, so that other
-   * Redlock clients with the same keys and this one exclude each other. No key may begin with `hasp:`, which is how the
-   * names of everything else begin that the library keeps on a node.
+   * Prefix of the lock's keys. The key of a resource is the prefix followed by the resource, and nothing else, so other
+   * Redlock clients that use the same key are excluded too. No key may begin with `hasp:`, because the names of the
+   * library's other keys do.
    *
    * @default {""}
    */
   keyPrefix?: string;
   /**
-   * How long a node's grants do not count after the node restarted or lost its keys, in milliseconds, because it may have
-   * lost locks that are still held. Must be at least the longest TTL in use, of all clients; one that is shorter than the
-   * call's own `ttlMs` is refused. 0 turns it off. While it is on, new servers grant no lock until they are this old.
+   * How long a node's grants do not count after the node restarted or lost its keys, in milliseconds, because it may
+   * have lost locks that are still held. Must be at least the longest `ttlMs` that any client uses; a value that is
+   * less than the call's `ttlMs` throws a `RangeError`. 0 turns the guard off. With the guard, new servers grant no
+   * lock until they are this old.
    *
    * @default {0}
    */

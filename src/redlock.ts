@@ -42,7 +42,7 @@ export type Routine<T, L extends Lock = Lock> = (lock: L) => Promise<T> | T;
  * A client for distributed locks by the Redlock algorithm. {@linkcode createRedlock} creates one for Redis servers;
  * this constructor takes nodes of any kind, which implement {@linkcode LockNode}.
  *
- * The type parameter says whether the client was created with `fencing: true`; it is inferred.
+ * The type parameter is inferred: `true` if the client was created with `fencing: true`.
  *
  * @example A job that runs in one place at a time
  * ```ts
@@ -110,10 +110,13 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    * @throws {LockHeldError} If somebody else holds the lock when `waitMs` is over.
    * @throws {QuorumError} If too few nodes answered the last attempt before `waitMs` was over; without waiting, if more
    *   than N − quorum nodes refuse for good, such as for a wrong password.
-   * @throws {LockLostError} If the lock was lost while its `tokenSource` was asked.
+   * @throws {LockLostError} If the lock was lost while `tokenSource` ran.
+   * @throws Whatever `tokenSource` throws.
    * @throws {RedlockError} If the client is closed (`CLOSED`).
-   * @throws {TypeError} If `resource` is not of this form, or an option is unknown or of the wrong type.
-   * @throws {RangeError} If an option is out of range, or a key would begin with `hasp:`.
+   * @throws {TypeError} If `resource` is not of this form, an option is unknown or of the wrong type, or `fencing` is set
+   *   and a node does not support it.
+   * @throws {RangeError} If there are more than 1 000 resources, an option is out of range, or a key would begin with
+   *   `hasp:`.
    * @throws The reason of `signal`, if it aborts; whatever was set by then is released.
    */
   acquire<F extends boolean = Fencing>(
@@ -130,10 +133,13 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    * @param options Options that replace the client's own for this call; `waitMs` has no effect here.
    * @returns The lock, or `undefined` if somebody else holds it, or if it is in its cooldown (`cooldownMs`).
    * @throws {QuorumError} If too few nodes answered.
-   * @throws {LockLostError} If the lock was lost while its `tokenSource` was asked.
+   * @throws {LockLostError} If the lock was lost while `tokenSource` ran.
+   * @throws Whatever `tokenSource` throws.
    * @throws {RedlockError} If the client is closed (`CLOSED`).
-   * @throws {TypeError} If `resource` is not of this form, or an option is unknown or of the wrong type.
-   * @throws {RangeError} If an option is out of range, or a key would begin with `hasp:`.
+   * @throws {TypeError} If `resource` is not of this form, an option is unknown or of the wrong type, or `fencing` is set
+   *   and a node does not support it.
+   * @throws {RangeError} If there are more than 1 000 resources, an option is out of range, or a key would begin with
+   *   `hasp:`.
    * @throws The reason of `signal`, if it aborts; whatever was set by then is released.
    */
   tryAcquire<F extends boolean = Fencing>(
@@ -144,22 +150,24 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
   }
 
   /**
-   * Acquires a lock, runs a routine, and releases the lock. The lock is extended for as long as the routine runs,
-   * unless `autoExtend` is `false`. The routine's own result or error always wins over an error of the release, which
-   * is reported as an event.
+   * Acquires a lock, runs a routine, and releases the lock. The client extends the lock while the routine runs, unless
+   * `autoExtend` is `false`. An error of the release never replaces the routine's result or error; an event reports it.
    *
    * @param resource The resource to lock, or several, as in {@linkcode acquire}.
    * @param options Options that replace the client's own for this call. If `signal` aborts while the routine runs, it
    *   aborts `lock.signal`.
-   * @param routine The function to run; it should pass `lock.signal` to whatever must not go on without the lock.
+   * @param routine The function to run. It should pass `lock.signal` to everything that must stop when the lock is
+   *   lost.
    * @returns The result of the routine.
-   * @throws Whatever the routine throws.
-   * @throws {LockLostError} If the lock was lost while the routine ran, and the routine did not throw.
+   * @throws Whatever the routine throws, or `tokenSource`.
+   * @throws {LockLostError} If the lock was lost while the routine ran, and the routine did not throw; or as in
+   *   {@linkcode acquire}.
    * @throws {LockHeldError} If somebody else holds the lock when `waitMs` is over; the routine has not run then.
    * @throws {QuorumError} If too few nodes answered, as in {@linkcode acquire}; the routine has not run then.
    * @throws {RedlockError} If the client is closed (`CLOSED`).
-   * @throws {TypeError} If `resource`, `routine` or an option is of the wrong type, or an option is unknown.
-   * @throws {RangeError} If an option is out of range, or a key would begin with `hasp:`.
+   * @throws {TypeError} As in {@linkcode acquire}, or if `routine` is not a function.
+   * @throws {RangeError} If there are more than 1 000 resources, an option is out of range, or a key would begin with
+   *   `hasp:`.
    * @throws The reason of `signal`, if it aborts before the routine runs.
    */
   async using<T, F extends boolean = Fencing>(
@@ -167,13 +175,13 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     options: (RedlockOptions & { fencing?: F }) | undefined,
     routine: Routine<T, LockOf<F>>,
   ): Promise<T>;
-  /** Acquires a lock, runs a routine, and releases the lock: the same, with options whose `fencing` may be either. */
+  /** Acquires a lock, runs a routine, and releases the lock: the same, if the type of `fencing` is `boolean`. */
   async using<T>(
     resource: string | readonly string[],
     options: RedlockOptions | undefined,
     routine: Routine<T>,
   ): Promise<T>;
-  /** Acquires a lock, runs a routine, and releases the lock: the same, with the client's own options. */
+  /** Acquires a lock, runs a routine, and releases the lock: the same, with the options of the client. */
   async using<T>(
     resource: string | readonly string[],
     routine: Routine<T, LockOf<Fencing>>,
@@ -196,7 +204,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
   }
 
   /**
-   * Asks every node what it has under the key of a resource, without touching it.
+   * Asks every node what it has under the key of a resource, without changing anything.
    *
    * @param resource The resource, a non-empty string.
    * @param options Options that replace the client's own for this call; only `nodeTimeoutMs` and `keyPrefix` have an
@@ -223,8 +231,8 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
 
   /**
    * Checks how every node is configured, and reports problems: a server that is listed twice, a replica, an eviction
-   * policy that may delete locks, clocks that differ, and more. Writes no key. A node that does not answer is a finding,
-   * not an error; each node has `nodeTimeoutMs` to answer, counted from the end of its first connecting.
+   * policy that may delete locks, clocks that differ, and more. Writes no key. A node that does not answer is a
+   * finding, not an error; each node has `nodeTimeoutMs` to answer, counted from when its first connection is ready.
    *
    * A report without findings is no proof: for example, two servers on one disk look independent.
    *
@@ -256,7 +264,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
 
   /**
    * Closes the client. Waiting calls reject with a {@linkcode RedlockError} (`CLOSED`). Locks that are held count as
-   * lost: their signals abort, and their keys are released. Idempotent.
+   * lost: their signals abort, and the client deletes their keys. Idempotent.
    *
    * @returns A promise that resolves in bounded time, when no timer and no connection is left.
    */

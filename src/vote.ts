@@ -12,12 +12,13 @@ export interface Vote {
    * What the node answered:
    *
    * - `granted`: it did what the request asked for.
-   * - `denied`: it did not, because somebody else holds the resource, or because the key is not this lock's any more.
-   * - `failed`: it replied with an error, or its connection is down; `error` says why.
+   * - `denied`: it did not, because somebody else holds the resource, or because the key no longer has this lock's
+   *   value.
+   * - `failed`: it replied with an error, or its connection is down; `error` is the reason.
    * - `timed-out`: it did not answer within `nodeTimeoutMs`.
    * - `quarantined`: it did what the request asked for, but this does not count, because the node may have lost keys less
    *   than `restartGuardMs` ago.
-   * - `held` and `free`: only in an {@linkcode Inspection} and its errors: the node has the key, or has not.
+   * - `held` and `free`: only in an {@linkcode Inspection} and its errors: the node has the key, or does not have it.
    */
   readonly outcome:
     | "granted"

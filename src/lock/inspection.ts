@@ -28,12 +28,12 @@ export interface Inspection {
    */
   readonly remainingMs: number;
   /**
-   * A hash of the lock's value, 8 hexadecimal digits: the same for as long as one holder keeps the lock, and another
-   * one for the next holder. The value, which is all it takes to release the lock, cannot be computed from it.
-   * `undefined` if the resource is not held, or its key is no string.
+   * A hash of the lock's value, 8 hexadecimal digits: it stays the same while one holder keeps the lock, and changes
+   * with the holder. The value itself is enough to release the lock, but it cannot be computed from the hash.
+   * `undefined` if the resource is not held, or its key is not a string.
    */
   readonly holder: string | undefined;
-  /** How many clients wait for the resource. `undefined` if no node can say it, or if it is not held. */
+  /** How many clients wait for the resource. `undefined` if no node reports it, or if the resource is not held. */
   readonly waiters: number | undefined;
   /**
    * What is wrong with the key if no lock library can have set it: `has no TTL, so no lock library set it` or
@@ -42,8 +42,8 @@ export interface Inspection {
    */
   readonly foreign: string | undefined;
   /**
-   * What each node answered: `held` if it has the key, `free` if it has not; `failed` and `timed-out` as in every
-   * {@linkcode Vote}.
+   * What each node answered: `held` if it has the key, `free` if it does not have it; `failed` and `timed-out` as in
+   * every {@linkcode Vote}.
    */
   readonly votes: readonly Vote[];
 }

@@ -45,8 +45,8 @@ export interface LockRequest {
   /** Only with a release: whether the ticket goes back into the queue with its score, because its caller keeps waiting. */
   readonly keepsTicket?: boolean;
   /**
-   * How long after it may have lost keys a node answers {@linkcode quarantine} where it would grant an acquisition or an
-   * extension, in milliseconds. Missing or 0: never.
+   * For this long after a node may have lost keys, in milliseconds, it answers {@linkcode quarantine} instead of
+   * granting an acquisition or an extension. Missing or 0: never.
    */
   readonly guardMs?: number;
   /** Set by a node that grants a release: whether others are waiting for the keys. */
@@ -106,7 +106,7 @@ export interface KeyState {
   readonly value: string;
   /** How long the key lives, in milliseconds; `Infinity` if it has no TTL. */
   readonly remainingMs: number;
-  /** How many clients wait for the key; missing if the node cannot say it. */
+  /** How many clients wait for the key; missing if the node does not report it. */
   readonly waiters?: number;
   /** The type of the key's value, such as `list`, if it is not a string, so that no lock library set it. */
   readonly type?: string;
@@ -144,7 +144,7 @@ export interface LockNode {
    */
   raiseCounters?(request: LockRequest, nodeIndex: number): void;
   /**
-   * Reports what the node has under a key, without touching it.
+   * Reports what the node has under a key, without changing anything.
    *
    * @param key The key.
    * @returns The state of the key, or `undefined` if it does not exist. Rejects if the node cannot answer.
@@ -170,11 +170,11 @@ export interface LockNode {
   /**
    * Reports how the node is configured, for {@linkcode Redlock.check}. Writes no key. Missing: nothing is known about it.
    *
-   * @param timeoutMs How long the caller waits for the result, in milliseconds, from now or from the end of the first
-   *   connecting.
+   * @param timeoutMs How long the caller waits for the result, in milliseconds, from now or from when the first
+   *   connection is ready.
    * @returns The report. Rejects if the node cannot be reached.
    */
   diagnose?(timeoutMs: number): Promise<NodeDiagnosis>;
-  /** Closes whatever the node keeps open, such as connections. Must settle in bounded time. */
+  /** Closes what the node keeps open, such as connections. Must settle in bounded time. */
   close?(): Promise<void>;
 }

@@ -16,7 +16,9 @@ export interface QueuePosition {
   readonly score?: number;
   /** The node's clock when it answered, in milliseconds since 1970. Missing: the node does not report it. */
   readonly timeMs?: number;
-  /** Whether a key has a value of another library, whose release notifies nobody. Missing: the node cannot say. */
+  /**
+   * Whether a key has a value of another library, whose release notifies nobody. Missing: the node does not report it.
+   */
   readonly foreign?: boolean;
 }
 

@@ -67,7 +67,9 @@ export function resolveClientOptions(
 
 /** Options of {@linkcode RedisClient.send}. */
 export interface SendOptions {
-  /** Signal that ends the waiting: the call rejects with its reason. A command that was sent is executed all the same. */
+  /**
+   * Signal that ends the wait: the call rejects with its reason. A command that was already sent may still be executed.
+   */
   signal?: AbortSignal;
 }
 
@@ -166,6 +168,7 @@ export class RedisClient implements AsyncDisposable {
    * @param command The name of the command and its arguments.
    * @param options A signal.
    * @returns The reply, with bulk strings as `Uint8Array`.
+   * @throws As in {@linkcode send}.
    */
   async sendRaw(command: readonly CommandArgument[], options?: SendOptions): Promise<RawReply> {
     const signal = options?.signal;

@@ -50,7 +50,7 @@ export interface ClientOptions {
    */
   replyElementsMax?: number;
   /**
-   * TLS settings for `rediss://` addresses; a `TypeError` if there is no such address.
+   * TLS settings for `rediss://` addresses; throws a `TypeError` if no address begins with `rediss://` or `valkeys://`.
    *
    * @default {the runtime's own certificate authorities, no client certificate}
    */
@@ -62,7 +62,7 @@ export interface ClientOptions {
    */
   clientName?: string;
   /**
-   * Function that opens a stream to a server, in place of the runtime's own sockets.
+   * Function that opens a stream to a server, instead of the runtime's sockets.
    *
    * @default {the sockets of the runtime}
    */

@@ -92,7 +92,7 @@ export class ProtocolError extends RedisError {
 /** What is known about a command whose connection failed: it was not sent, or may have been executed. */
 export type CommandOutcome = "not-sent" | "unknown";
 
-/** Thrown if the server cannot be reached or refuses the login, or if the connection is lost; `cause` says why. */
+/** Thrown if the server cannot be reached or refuses the login, or if the connection is lost; `cause` is the reason. */
 export class ConnectionError extends RedisError {
   /** The name of the class. */
   override readonly name = "ConnectionError";

@@ -42,12 +42,12 @@ export {
 } from "./errors.ts";
 export type { RawReply, Reply } from "./reply.ts";
 export type {
-  /** Opens a transport to a server: a connection of your own behind the client. */
+  /** Opens a transport to a server, instead of the sockets of the runtime. */
   Connect,
-  /** Where to connect to: a host and port, or the path of a Unix domain socket. */
+  /** What to connect to: a host and port, or the path of a Unix domain socket. */
   ConnectTarget,
   /** TLS settings: authorities to trust, and the certificate of the client. */
   TlsOptions,
-  /** An open byte stream, as `Deno.Conn` is one. */
+  /** An open byte stream, such as a `Deno.Conn`. */
   Transport,
 } from "../transport/transport.ts";

@@ -1,6 +1,6 @@
 /**
- * Nodes for tests: Redis servers in memory, inside the process or on the network of this machine, to test code that locks
- * without Redis.
+ * Nodes for tests: Redis servers in memory, inside the process or on the loopback interface, to test code that locks
+ * without a real Redis server.
  *
  * @example Test code that locks
  * ```ts
@@ -64,12 +64,12 @@ export type {
   TimeReading,
 } from "../quorum/queue_ticket.ts";
 export type {
-  /** Opens a transport to a server: a connection of your own behind the client. */
+  /** Opens a transport to a server, instead of the sockets of the runtime. */
   Connect,
-  /** Where to connect to: a host and port, or the path of a Unix domain socket. */
+  /** What to connect to: a host and port, or the path of a Unix domain socket. */
   ConnectTarget,
   /** TLS settings: authorities to trust, and the certificate of the client. */
   TlsOptions,
-  /** An open byte stream, as `Deno.Conn` is one. */
+  /** An open byte stream, such as a `Deno.Conn`. */
   Transport,
 } from "../transport/transport.ts";

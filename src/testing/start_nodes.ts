@@ -1,5 +1,5 @@
 /**
- * Servers in memory on the network of this machine.
+ * Servers in memory, on the loopback interface of this machine.
  *
  * @module
  */
@@ -33,15 +33,15 @@ export interface TestNodes extends ReadonlyArray<TestNode>, AsyncDisposable {
    * @throws {RangeError} If there is no node with this index.
    */
   node(index: number): TestNode;
-  /** Stops every node for good: closes its port and its connections. Idempotent. */
+  /** Stops every node: closes its port and its connections. A stopped node cannot be restarted. Idempotent. */
   close(): Promise<void>;
   /** Does what {@linkcode close} does, at the end of `await using`. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
 /**
- * Starts independent servers in memory, each on its own port of 127.0.0.1, to test code that locks without Redis and
- * under every fault of a node. In Deno this needs the permission `--allow-net=127.0.0.1`.
+ * Starts independent servers in memory, each on its own port of 127.0.0.1, to test code that locks: without Redis, and
+ * under every fault of a node. In Deno, this needs the permission `--allow-net=127.0.0.1`.
  *
  * @example A lock excludes a second one
  * ```ts

@@ -32,7 +32,7 @@ export interface TestLockNodeOptions {
    */
   test?: (name: string, run: () => Promise<void>) => unknown;
   /**
-   * The parts that the node does not support, and which are left out.
+   * The parts to leave out, because the node does not support them.
    *
    * @default {[]}
    */
@@ -48,9 +48,10 @@ export interface LockNodeCase {
 }
 
 /**
- * Tests a `LockNode` of your own: that keys are set and deleted only as they may be, that requests take effect in their
- * order, that each is answered once, that what is undone leaves nothing, also if the store hangs meanwhile; and counters
- * and queues. The cases take about ten seconds one after another, and use keys that begin with `test:`.
+ * Tests a `LockNode` of your own. The node must set and delete only the keys that it may, execute requests in their
+ * order, answer each of them once, and leave nothing behind of a lock that is undone, even if the store hangs
+ * meanwhile. Further cases test counters and queues. One after another, the cases take about ten seconds. They use keys
+ * that begin with `test:`.
  *
  * @example A node on a store of your own
  * ```ts
@@ -70,11 +71,11 @@ export interface LockNodeCase {
  *       await servers.close();
  *     },
  *   };
- * }, { without: ["queue", "hang"] }); // with { test: Deno.test } they are registered
+ * }, { without: ["queue", "hang"] }); // { test: Deno.test } registers them
  * for (const { run } of cases) await run();
  * ```
  *
- * @param factory Makes a node for one case, and says how its store is made to hang.
+ * @param factory Makes a node for one case, with functions that make its store hang and resume.
  * @param options How to register the cases, and which parts to leave out.
  * @returns The cases, in their order.
  * @throws {TypeError} If `factory` is not a function, or an option is unknown or of the wrong type.

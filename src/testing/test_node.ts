@@ -31,9 +31,9 @@ export interface TestNode {
   restart(options?: MemoryRestartOptions): Promise<void>;
 
   /**
-   * Stops the node like a process that received SIGSTOP: it accepts connections and answers nothing. After
-   * {@linkcode resume} it executes what it received meanwhile, in order, even from clients that have disconnected.
-   * Idempotent.
+   * Stops the node like a process that received SIGSTOP: it accepts connections and answers nothing. After {@linkcode
+   * resume}, it executes the commands that it received meanwhile, in their order, even those of clients that have
+   * disconnected. Idempotent.
    *
    * @throws {Error} If the node has crashed.
    */
@@ -41,23 +41,23 @@ export interface TestNode {
 
   /**
    * Cuts the node off from every client: connections stay open, but no data passes in either direction. After
-   * {@linkcode resume} the delayed data arrives, except on connections that the client has closed. New connections are
-   * accepted, because the operating system does that, but no data passes on them either. Idempotent.
+   * {@linkcode resume} the delayed data arrives, except on connections that the client has closed. The operating system
+   * still accepts new connections, but no data passes on them either. Idempotent.
    *
    * @throws {Error} If the node has crashed.
    */
   partition(): void;
 
   /**
-   * Ends {@linkcode hang} and {@linkcode partition}. The node executes all delayed commands before this returns, or with
-   * their delay if it is slow. Idempotent.
+   * Ends {@linkcode hang} and {@linkcode partition}. The node executes all delayed commands before this returns, or
+   * after their delay if it is slow. Idempotent.
    *
    * @throws {Error} If the node has crashed.
    */
   resume(): void;
 
   /**
-   * Delays every command, and so its reply. Commands that are waiting already keep their old delay.
+   * Delays every command, and so its reply. Commands that already wait keep their old delay.
    *
    * @param delayMs The delay in milliseconds, from 0 (no delay) to 2^31 − 1.
    * @throws {RangeError} If `delayMs` is out of range.

@@ -22,11 +22,11 @@ export const LONG_MS = 120_000;
 export interface NodeToTest {
   /** The node. It is closed at the end of a case. */
   readonly node: LockNode;
-  /** Makes the store stop answering; what is sent to it may be executed later. */
+  /** Makes the store stop answering; it may execute later what it receives meanwhile. */
   hang?(): unknown;
   /** Ends {@linkcode hang}. */
   resume?(): unknown;
-  /** Closes whatever was opened for the node, after the node itself. */
+  /** Closes what was opened for the node; called after the node is closed. */
   close?(): unknown;
 }
 
