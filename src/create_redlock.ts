@@ -3,7 +3,6 @@
  *
  * @module
  */
-import { emit, type RedlockEvent } from "./events.ts";
 import {
   completeOptions,
   LOCK_OPTION_NAMES,
@@ -19,9 +18,9 @@ import {
 import { RedisNode } from "./redis_node/redis_node.ts";
 import { redisServer } from "./redis_node/redis_server.ts";
 import { NODES_MAX, type Redlock, redlockOn } from "./redlock.ts";
-import type { Quarantine } from "./redis_node/quarantine.ts";
 import { TimerWheel } from "./time/timer_wheel.ts";
 import { checkOptions, rangeError } from "./validate.ts";
+import { watchNodes } from "./warnings.ts";
 
 /** Shortest silence after which a connection is replaced, in milliseconds. */
 const STALL_TIMEOUT_MS_MIN = 2_000;
@@ -97,20 +96,11 @@ export function createRedlock<Fencing extends boolean = boolean>(
     replyBytesMax: REPLY_BYTES_MAX,
     replyElementsMax: REPLY_ELEMENTS_MAX,
   };
-  const { onEvent } = lockOptions;
-  const report = (event: RedlockEvent) => {
-    if (onEvent) emit(onEvent, event);
-  };
-  const observer = {
-    onConnected: (node: string) => report({ type: "node-connected", node }),
-    onDisconnected: (node: string, error: Error) =>
-      report({ type: "node-disconnected", node, error }),
-    onQuarantined: (node: string, { reason, remainingMs }: Quarantine) =>
-      report({ type: "node-quarantined", node, reason, remainingMs }),
-  };
+  const { onEvent, quiet } = lockOptions;
   const wheel = new TimerWheel();
+  const listener = onEvent ?? (quiet ? undefined : watchNodes(wheel, parsed.length));
   const nodes = parsed.map((address) =>
-    new RedisNode(redisServer(address, connection, wheel), observer)
+    new RedisNode(redisServer(address, connection, wheel), listener)
   );
   return redlockOn(wheel, nodes, lockOptions) as Redlock<Fencing>;
 }

@@ -159,6 +159,13 @@ export interface RedlockOptions {
    * @default {no listener}
    */
   onEvent?: EventListener;
+  /**
+   * Whether nothing is written on the console. Without `onEvent`, a client warns by `console.warn` when a node has been
+   * unreachable for a minute, and when a lock was lost: once each.
+   *
+   * @default {false}
+   */
+  quiet?: boolean;
 }
 
 /** The options with defaults, checked, and what follows from them. */
@@ -180,6 +187,7 @@ export interface Settings {
   readonly restartGuardMs: number;
   readonly cooldownMs: number;
   readonly onEvent: EventListener | undefined;
+  readonly quiet: boolean;
   /** TTL less drift, in milliseconds. */
   readonly validityMs: number;
   /** How long before the end of that the holder is notified, in milliseconds. */
@@ -209,6 +217,7 @@ const DEFAULTS: CompleteOptions = {
   restartGuardMs: 0,
   cooldownMs: 0,
   onEvent: undefined,
+  quiet: false,
 };
 
 /** The names of all options of the lock. */
@@ -261,6 +270,7 @@ export function resolveOptions(
     restartGuardMs = base.restartGuardMs,
     cooldownMs = base.cooldownMs,
     onEvent = base.onEvent,
+    quiet = base.quiet,
   } = options ?? base;
   checkTtlMs(attempt, ttlMs, driftFactor);
   const nodeTimeoutMs = givenNodeTimeoutMs === undefined
@@ -283,6 +293,7 @@ export function resolveOptions(
   checkGuard(attempt, ttlMs, restartGuardMs);
   checkFiniteMs(attempt, "cooldownMs", cooldownMs);
   checkType(attempt, "onEvent", onEvent, "function");
+  checkType(attempt, "quiet", quiet, "boolean");
   checkSignal(attempt, signal);
   const validity = validityMs(ttlMs, driftFactor);
   return {
@@ -302,6 +313,7 @@ export function resolveOptions(
     restartGuardMs,
     cooldownMs,
     onEvent,
+    quiet,
     validityMs: validity,
     marginMs: expiryMarginMs(validity),
   };

@@ -23,6 +23,7 @@ import { clockedSignal } from "./lock_signal.ts";
 import { cooling, explaining } from "./parts.ts";
 import type { ExtendableLock, FailingExtension, Renewal } from "./renewal.ts";
 import { TimerEntry } from "../time/timer_wheel.ts";
+import { warn } from "../warnings.ts";
 import { driftMs, expiryMarginMs } from "../time/validity.ts";
 
 /** One lock. It waits in the timer wheel for its next extension or the end of its validity, whichever is first. */
@@ -257,9 +258,10 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
   }
 
   #emitLost(cause: Error): void {
-    const { onEvent } = this.settings;
-    if (!onEvent) return;
-    const heldMs = elapsedMs(this.client.wheel.clock, this.round);
-    emit(onEvent, { type: "lost", resources: this.resources, cause, heldMs });
+    const { client, resources, settings: { onEvent, quiet } } = this;
+    const heldMs = elapsedMs(client.wheel.clock, this.round);
+    const event = { type: "lost", resources, cause, heldMs } as const;
+    if (onEvent) emit(onEvent, event);
+    else if (!quiet) warn(({ warnOfLoss }) => warnOfLoss(client, event));
   }
 }

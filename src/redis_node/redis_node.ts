@@ -9,6 +9,7 @@
  *
  * @module
  */
+import { emit, type EventListener, type RedlockEvent } from "../events.ts";
 import type { Part } from "../part.ts";
 import type { KeyState, LockNode, LockRequest } from "../quorum/lock_node.ts";
 import type { NodeDiagnosis } from "../quorum/node_diagnosis.ts";
@@ -26,7 +27,6 @@ import type { RedisDiagnostics } from "./diagnostics.ts";
 import { type Operation, type Release, RELEASE_KEY, SET_KEY } from "./operation.ts";
 import * as parts from "./parts.ts";
 import { type PendingRelease, PendingReleases } from "./pending_releases.ts";
-import type { Quarantine } from "./quarantine.ts";
 import type { QueueLeave } from "./queue_operations.ts";
 import type { ReleaseSubscription } from "./release_subscription.ts";
 import type { RedisGuard } from "./restart_guard.ts";
@@ -49,21 +49,11 @@ const LOADING_MS_MAX = 500;
 const CODE_MASK = 15, WHOLE = 16, REPEATED = 32, PENDING = 64, TAG_BITS = 7;
 
 type Content = LockRequest | PendingRelease | QueueLeave;
-/** Events of the connection, for the node's owner. */
-export interface NodeObserver {
-  /** The node can be asked. */
-  onConnected?(node: string): void;
-  /** The node cannot be asked. */
-  onDisconnected?(node: string, error: ConnectionError): void;
-  /** The node has granted, but may have lost locks; called once for each cause. */
-  onQuarantined?(node: string, quarantine: Quarantine): void;
-}
-
 /** One Redis server as a node. */
 export class RedisNode implements LockNode, ReplyReceiver {
   readonly name: string;
   readonly #server: ServerAccess;
-  readonly #observer: NodeObserver;
+  readonly #onEvent: EventListener | undefined;
   readonly #connection: CommandSender;
   readonly #pendingReleases: PendingReleases;
   /** The operations in use, by their codes. */
@@ -77,10 +67,10 @@ export class RedisNode implements LockNode, ReplyReceiver {
   #subscription: ReleaseSubscription | undefined = undefined;
   #diagnostics: RedisDiagnostics | undefined = undefined;
 
-  constructor(server: ServerAccess, observer: NodeObserver = {}) {
+  constructor(server: ServerAccess, onEvent?: EventListener) {
     this.name = server.name;
     this.#server = server;
-    this.#observer = observer;
+    this.#onEvent = onEvent;
     this.#connection = server.open({
       onConnected: () => {
         this.#scripts.clear();
@@ -89,8 +79,8 @@ export class RedisNode implements LockNode, ReplyReceiver {
         this.#subscription?.onCommandsPossible();
       },
       onDisconnected: () => this.#guard?.onDisconnected(),
-      onAvailable: () => observer.onConnected?.(this.name),
-      onUnavailable: (error) => observer.onDisconnected?.(this.name, error),
+      onAvailable: () => this.#emit({ type: "node-connected", node: this.name }),
+      onUnavailable: (error) => this.#emit({ type: "node-disconnected", node: this.name, error }),
     });
     this.#pendingReleases = new PendingReleases(this.#connection, server.wheel, (release) => {
       this.#send(releaseOperation(release), release, 0, PENDING);
@@ -280,10 +270,14 @@ export class RedisNode implements LockNode, ReplyReceiver {
     guard.behind(request, nodeIndex);
   }
 
+  #emit(event: RedlockEvent): void {
+    if (this.#onEvent) emit(this.#onEvent, event);
+  }
+
   #newGuard(): RedisGuard {
     const { RedisGuard } = parts.guarding.loaded!;
-    return new RedisGuard(this.name, this.#connection, (quarantine) => {
-      this.#observer.onQuarantined?.(this.name, quarantine);
+    return new RedisGuard(this.name, this.#connection, ({ reason, remainingMs }) => {
+      this.#emit({ type: "node-quarantined", node: this.name, reason, remainingMs });
     });
   }
 

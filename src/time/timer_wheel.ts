@@ -105,13 +105,14 @@ export class TimerWheel {
   readonly clock: Clock;
   /** The source of randomness. */
   readonly random: Random;
+  /** Whether it was closed; set by {@linkcode close}. */
+  closed = false;
   /** The first entry of each list. */
   readonly #lists: (TimerEntry | undefined)[] = new Array(LATE + 1).fill(undefined);
   #size = 0;
   #refs = 0;
   #timer: TimerHandle = undefined;
   #armed = false;
-  #closed = false;
   #waking = false;
   #wakeMs = 0;
   #visitedTick = 0;
@@ -159,7 +160,7 @@ export class TimerWheel {
   ref(): void {
     if (this.#refs++ > 0) return;
     if (this.#armed) this.clock.keepAlive(this.#timer, true);
-    else if (!this.#closed && !this.#waking) this.#arm(Infinity);
+    else if (!this.closed && !this.#waking) this.#arm(Infinity);
   }
 
   /** The counterpart of {@linkcode ref}. */
@@ -178,7 +179,7 @@ export class TimerWheel {
 
   /** Removes every entry, calls its `onClosed`, and clears the timer. */
   close(): void {
-    this.#closed = true;
+    this.closed = true;
     this.#disarm();
     for (const entry of this.#entries()) {
       if (!entry.scheduled) continue;
@@ -216,7 +217,7 @@ export class TimerWheel {
     if (entry.next) entry.next.previous = entry.previous;
     entry.slot = NOWHERE;
     entry.next = entry.previous = undefined;
-    if (--this.#size === 0 && this.#closed) this.#disarm();
+    if (--this.#size === 0 && this.closed) this.#disarm();
   }
 
   #disarm(): void {
@@ -258,7 +259,7 @@ export class TimerWheel {
       }
     } finally {
       // If an entry threw, the next wake-up calls the others.
-      if (this.#size > 0 || this.#refs > 0 && !this.#closed) this.#arm(this.#earliestMs(nowMs));
+      if (this.#size > 0 || this.#refs > 0 && !this.closed) this.#arm(this.#earliestMs(nowMs));
       this.#waking = false;
     }
   };

@@ -2,6 +2,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { findRuntime } from "../../scripts/find_runtimes.ts";
+import { lostText, unreachableText } from "../../src/console_warnings.ts";
 import { bundle } from "../../scripts/package/bundle.ts";
 import { type Consumer, startConsumer } from "../../scripts/package/consumer.ts";
 import { listFiles } from "../support/source_code.ts";
@@ -34,7 +35,7 @@ const WAYS: Record<string, readonly string[]> = {
   JavaScript: ["file", "commonjs", "jest"],
   lua: ["guarded-write"],
   sh: ["install", "tasks", "redis", "runner", "hasp", "cli-install"],
-  text: ["demo", "addresses", "acl", "report", "areas", "crontab", "inspect", "watch"],
+  text: ["demo", "addresses", "acl", "report", "areas", "crontab", "inspect", "watch", "warnings"],
   conf: ["redis", "hosts"],
   ini: ["systemd", "unit"],
   yaml: ["compose"],
@@ -79,6 +80,17 @@ Deno.test("docs: the health report that is shown is what the example before it p
   const shown = FENCES[at].code.trimEnd().split("\n").slice(0, -1); // the last line is an ellipsis
   const report = printed.slice(printed.indexOf("---") + 1);
   assertEquals(shown.map(masked), report.slice(0, shown.length).map(masked));
+});
+
+Deno.test("docs: the warnings that are shown are what a client without a listener writes", () => {
+  const [fence] = FENCES.filter(({ marks }) => marks.includes("warnings"));
+  const node = "redis://10.0.0.1:6379";
+  const error = new Error(`Connection to ${node} could not be made: connection refused`);
+  const cause = new Error("its validity has ended");
+  assertEquals(fence.code.trimEnd().split("\n"), [
+    unreachableText({ node, error, left: 2, nodeCount: 3 }),
+    lostText({ type: "lost", resources: ["report"], cause, heldMs: 31_204 }),
+  ]);
 });
 
 /** A line without its numbers and the widths that follow from them. */

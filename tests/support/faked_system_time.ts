@@ -15,11 +15,11 @@ export class FakedSystemTime implements Disposable {
     performance.now = () => this.#time.now - this.#time.start;
   }
 
-  /** Moves both clocks by `ms`, letting promises run after each millisecond. */
-  async advance(ms: number): Promise<void> {
+  /** Moves both clocks by `ms`, letting promises run after each millisecond, or each `stepMs`. */
+  async advance(ms: number, stepMs = 1): Promise<void> {
     await runMicrotasks();
-    for (let passedMs = 0; passedMs < ms; passedMs++) {
-      this.#time.tick(1);
+    for (let passedMs = 0; passedMs < ms; passedMs += stepMs) {
+      this.#time.tick(stepMs);
       await runMicrotasks();
     }
   }

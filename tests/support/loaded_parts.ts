@@ -5,6 +5,7 @@
  */
 import * as lock from "../../src/lock/parts.ts";
 import * as node from "../../src/redis_node/parts.ts";
+import { warning } from "../../src/warnings.ts";
 
-const parts = [...Object.values(lock), ...Object.values(node)];
+const parts = [...Object.values(lock), ...Object.values(node), warning];
 await Promise.all(parts.map((part) => part.load()));

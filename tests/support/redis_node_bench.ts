@@ -66,12 +66,14 @@ export class NodeBench extends StreamBench implements ReleaseListener {
     const server = (connect: ConnectionOptions["connect"]) =>
       redisServer(parseAddress(address), { ...this.options, connect, ...options }, wheel);
     const { subscribe } = server(this.subscriptions.connect);
-    this.#node = new RedisNode({ ...server(this.network.connect), subscribe }, {
-      onConnected: (name) => this.events.push(`${name} connected`),
-      onDisconnected: (name, error) => this.events.push(`${name}: ${error.message}`),
-      onQuarantined: (name, { reason, remainingMs }) => {
-        this.events.push(`${name} ${reason} ${remainingMs}`);
-      },
+    this.#node = new RedisNode({ ...server(this.network.connect), subscribe }, (event) => {
+      if (event.type === "node-connected") this.events.push(`${event.node} connected`);
+      if (event.type === "node-disconnected") {
+        this.events.push(`${event.node}: ${event.error.message}`);
+      }
+      if (event.type === "node-quarantined") {
+        this.events.push(`${event.node} ${event.reason} ${event.remainingMs}`);
+      }
     });
     return this.#node;
   }

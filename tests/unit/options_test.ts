@@ -25,6 +25,7 @@ const DEFAULTS = {
   restartGuardMs: 0,
   cooldownMs: 0,
   onEvent: undefined,
+  quiet: false,
   validityMs: 29_698,
   marginMs: 25,
 } as const;
@@ -63,6 +64,7 @@ const GIVEN = {
   restartGuardMs: 8_000,
   cooldownMs: 70,
   onEvent: () => {},
+  quiet: true,
 } satisfies RedlockOptions;
 const RESOLVED = { ...GIVEN, fencing: false, validityMs: 4_998, marginMs: 25 };
 
@@ -179,6 +181,7 @@ for (
     ["autoExtend", [1, null], "boolean"],
     ["fencing", [1, "true", null], "boolean"],
     ["tokenSource", [5, null], "function"],
+    ["quiet", [0, null], "boolean"],
     ["keyPrefix", [5], "string"],
     ["onEvent", [{}], "function"],
   ] as const

@@ -71,6 +71,7 @@ class Run {
       waitMs: WAIT_MS,
       nodeTimeoutMs: NODE_TIMEOUT_MS,
       signal: this.#signal,
+      quiet: true,
     });
     for (let done = 0; done < INCREMENTS; done++) {
       this.#signal.throwIfAborted();

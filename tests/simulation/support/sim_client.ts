@@ -101,16 +101,17 @@ export class SimClient {
       clientName: login ? this.name : undefined,
       connect: world.network.connectOf(process),
     });
-    const observer = {
-      onConnected: (node: string) => this.#trace(`connected to ${node}`),
-      onDisconnected: (_node: string, error: Error) => this.#trace(error.message),
-      onQuarantined: (node: string, { reason }: { reason: string }) =>
-        this.#trace(`keeps out ${node}: ${reason}`),
+    const onNodeEvent = (event: RedlockEvent) => {
+      if (event.type === "node-connected") this.#trace(`connected to ${event.node}`);
+      if (event.type === "node-disconnected") this.#trace(event.error.message);
+      if (event.type === "node-quarantined") {
+        this.#trace(`keeps out ${event.node}: ${event.reason}`);
+      }
     };
     const credentials = login ? `:${PASSWORD}@` : "";
     const nodes = listOf(plan, index).map((node) => {
       const address = `redis://${credentials}node-${node + 1}${login ? `/${DATABASE}` : ""}`;
-      return new RedisNode(redisServer(parseAddress(address), connection, wheel), observer);
+      return new RedisNode(redisServer(parseAddress(address), connection, wheel), onNodeEvent);
     });
     // A listener reads the clocks, and each reading may stall the process: it is there whether or not it writes.
     const onEvent = (event: RedlockEvent) => this.onEvent(event);

@@ -1,0 +1,71 @@
+/**
+ * What a client without a listener writes on the console. Loaded with the first warning.
+ *
+ * @module
+ */
+import { lockName } from "./errors.ts";
+import type { LostEvent } from "./events.ts";
+import { printable } from "./printable.ts";
+
+/** How each warning ends. */
+const ADVICE = "Shown once; 'onEvent' receives every event, and 'quiet: true' hides this.";
+
+/** A client, or its timer wheel. */
+interface Owner {
+  /** Whether it was closed: then nothing is written. */
+  readonly closed: boolean;
+}
+
+/** Those that have warned: each client of a lost lock, and its timer wheel of a node. */
+const warned = new WeakSet<Owner>();
+
+/** A node that is unreachable, and how many others are left. */
+export interface UnreachableNode {
+  /** The name of the node: its address without credentials. */
+  readonly node: string;
+  /** Why there is no connection. */
+  readonly error: Error;
+  /** How many nodes are not known to be unreachable. */
+  readonly left: number;
+  /** How many nodes there are. */
+  readonly nodeCount: number;
+}
+
+/** Warns of a node that has been unreachable for a minute, if it is the client's first. */
+export function warnOfNode(wheel: Owner, unreachable: UnreachableNode): unknown {
+  return writeOnce(wheel, unreachableText(unreachable));
+}
+
+/** Warns of a lost lock, if it is the client's first. */
+export function warnOfLoss(client: Owner, event: LostEvent): unknown {
+  return writeOnce(client, lostText(event));
+}
+
+/** The text about a node that has been unreachable for a minute. */
+export function unreachableText({ node, error, left, nodeCount }: UnreachableNode): string {
+  const quorum = Math.floor(nodeCount / 2) + 1;
+  const nodes = `${left} of ${nodeCount} ${nodeCount === 1 ? "node" : "nodes"}`;
+  return text(
+    `Node ${printable(node)} has been unreachable for a minute: ${printable(error.message)}`,
+    `${nodes} ${left === 1 ? "is" : "are"} left, and a lock needs ${quorum}`,
+  );
+}
+
+/** The text about a lock that was lost. */
+export function lostText({ resources, cause, heldMs }: LostEvent): string {
+  return text(
+    `Lost ${lockName(resources)} after ${Math.round(heldMs)} ms: ${printable(cause.message)}`,
+    "Code that did not stop when 'lock.signal' aborted may have run without the lock",
+  );
+}
+
+function text(what: string, effect: string): string {
+  return `@hasp/redlock: ${what}. ${effect}. ${ADVICE}`;
+}
+
+/** Returns what the console does, because a program may have replaced it by a function that rejects. */
+function writeOnce(owner: Owner, text: string): unknown {
+  if (owner.closed || warned.has(owner)) return;
+  warned.add(owner);
+  return globalThis.console?.warn(text);
+}

@@ -1,0 +1,174 @@
+import { assertEquals } from "@std/assert";
+import { TimerWheel } from "../../src/time/timer_wheel.ts";
+import { watchNodes } from "../../src/warnings.ts";
+import { Cluster, TTL_MS } from "../support/cluster.ts";
+import { FakeClock } from "../support/fake_clock.ts";
+import { create } from "../support/faked_redlock.ts";
+import { FakedSystemTime } from "../support/faked_system_time.ts";
+import { Warnings } from "../support/warnings.ts";
+
+const ADVICE = "Shown once; 'onEvent' receives every event, and 'quiet: true' hides this.";
+const LOST = `@hasp/redlock: Lost lock "a" after 963 ms: its validity has ended. ` +
+  `Code that did not stop when 'lock.signal' aborted may have run without the lock. ${ADVICE}`;
+const REFUSED = "Connection to redis://h:6379 could not be made: connection refused";
+
+/** A client that has no listener. */
+function silent(options: object = {}): Cluster {
+  return new Cluster(3, { onEvent: undefined, ...options });
+}
+
+/** A watch of nodes, on a faked clock. */
+function watched(nodeCount: number) {
+  const clock = new FakeClock();
+  const wheel = new TimerWheel(clock);
+  const watch = watchNodes(wheel, nodeCount);
+  const connect = (node: string) => watch({ type: "node-connected", node });
+  const disconnect = (node: string, error = new Error(REFUSED)) =>
+    watch({ type: "node-disconnected", node, error });
+  return { clock, wheel, connect, disconnect };
+}
+
+Deno.test("a client without a listener warns of the first lock that is lost, and of no later one", async () => {
+  using warnings = new Warnings();
+  const cluster = silent();
+  await cluster.redlock.acquire("a");
+  await cluster.redlock.acquire("b");
+  assertEquals(warnings.texts, []);
+  await cluster.advance(TTL_MS);
+  assertEquals(warnings.texts, [LOST]);
+  await cluster.redlock.close();
+});
+
+Deno.test("a client warns of no lost lock if it is quiet or has a listener, of its own or of the call", async () => {
+  using warnings = new Warnings();
+  const calls = [
+    [silent({ quiet: true }), {}],
+    [silent(), { quiet: true }],
+    [new Cluster(), {}],
+    [silent(), { onEvent: () => {} }],
+  ] as const;
+  for (const [cluster, options] of calls) {
+    await cluster.redlock.acquire("a", options);
+    await cluster.advance(TTL_MS);
+    await cluster.redlock.close();
+  }
+  assertEquals(warnings.texts, []);
+});
+
+Deno.test("a client warns of no lock that is released, or that ends because it is closed", async () => {
+  using warnings = new Warnings();
+  const cluster = silent();
+  await cluster.redlock.using("a", () => {});
+  await cluster.redlock.acquire("b");
+  const closing = cluster.redlock.close();
+  await cluster.advance(TTL_MS);
+  await closing;
+  assertEquals(warnings.texts, []);
+});
+
+for (
+  const [what, warn] of [
+    ["throws", () => {
+      throw new Error("no console");
+    }],
+    ["rejects", () => Promise.reject(new Error("no console"))],
+  ] as const
+) {
+  Deno.test(`a client goes on if console.warn ${what}`, async () => {
+    using warnings = new Warnings(warn);
+    const cluster = silent();
+    const lock = await cluster.redlock.acquire("a");
+    await cluster.advance(TTL_MS);
+    assertEquals([warnings.texts, lock.signal.aborted], [[LOST], true]);
+    await cluster.redlock.using("a", () => {});
+    await cluster.redlock.close();
+  });
+}
+
+Deno.test("a client goes on if there is no console", async () => {
+  const { console } = globalThis;
+  try {
+    globalThis.console = undefined as unknown as Console;
+    const cluster = silent();
+    const lock = await cluster.redlock.acquire("a");
+    await cluster.advance(TTL_MS);
+    assertEquals(lock.signal.aborted, true);
+    await cluster.redlock.close();
+  } finally {
+    globalThis.console = console;
+  }
+});
+
+Deno.test("watchNodes() warns of the first node that is unreachable for a minute, once", async () => {
+  using warnings = new Warnings();
+  const { clock, disconnect } = watched(3);
+  disconnect("redis://h:6379");
+  await clock.advance(59_900);
+  assertEquals(warnings.texts, []);
+  disconnect("redis://i:6379");
+  await clock.advance(200);
+  assertEquals(warnings.texts, [
+    `@hasp/redlock: Node redis://h:6379 has been unreachable for a minute: ${REFUSED}. ` +
+    `1 of 3 nodes is left, and a lock needs 2. ${ADVICE}`,
+  ]);
+  await clock.advance(120_000);
+  assertEquals(warnings.texts.length, 1);
+});
+
+Deno.test("watchNodes() starts the minute again when the node was reachable meanwhile", async () => {
+  using warnings = new Warnings();
+  const { clock, connect, disconnect } = watched(1);
+  connect("a");
+  for (let times = 0; times < 3; times++) {
+    disconnect("a");
+    await clock.advance(59_000);
+    connect("a");
+    await clock.advance(2_000);
+  }
+  assertEquals(warnings.texts, []);
+  disconnect("a");
+  await clock.advance(60_100);
+  assertEquals(warnings.texts, [
+    `@hasp/redlock: Node a has been unreachable for a minute: ${REFUSED}. ` +
+    `0 of 1 node are left, and a lock needs 1. ${ADVICE}`,
+  ]);
+});
+
+Deno.test("watchNodes() keeps no process alive, and warns of nothing after the end of its client", async () => {
+  using warnings = new Warnings();
+  const { clock, wheel, disconnect } = watched(1);
+  disconnect("a");
+  assertEquals(clock.timersAlive, 0);
+  wheel.close();
+  await clock.advance(120_000);
+  assertEquals([warnings.texts, clock.timers], [[], 0]);
+});
+
+Deno.test("watchNodes() shows no control characters of a server's text", async () => {
+  using warnings = new Warnings();
+  const { clock, disconnect } = watched(3);
+  disconnect("a", new Error("\x1b[2J\nforged"));
+  await clock.advance(60_100);
+  assertEquals(String(warnings.texts).includes("\\u{1b}[2J\\u{a}forged. 2 of 3"), true);
+});
+
+Deno.test("createRedlock() warns of a node that is unreachable for a minute, without its password", async () => {
+  using time = new FakedSystemTime();
+  using warnings = new Warnings();
+  const options = { onEvent: undefined, waitMs: 0 };
+  const { redlock, network } = create(
+    ["redis://user:hunter2@h", "redis://user:hunter2@i"],
+    options,
+  );
+  const other = create(["redis://j"], { ...options, quiet: true });
+  network.mode = other.network.mode = "refuse";
+  await redlock.tryAcquire("a").catch(() => {});
+  await other.redlock.tryAcquire("a").catch(() => {});
+  await time.advance(61_000, 100);
+  assertEquals(warnings.texts, [
+    `@hasp/redlock: Node redis://h:6379 has been unreachable for a minute: ${REFUSED}. ` +
+    `0 of 2 nodes are left, and a lock needs 2. ${ADVICE}`,
+  ]);
+  await redlock.close();
+  await other.redlock.close();
+});
