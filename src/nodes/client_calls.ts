@@ -61,9 +61,7 @@ export class Exchanges {
     const { timeoutMs, name } = this.#client;
     const controller = new AbortController();
     return new Promise((resolve) => {
-      const replies = new Promise<readonly unknown[]>((answer) => {
-        answer(this.#call(commands, controller.signal));
-      });
+      const replies = this.#call(commands, controller.signal);
       let timer: TimerEntry | undefined = undefined;
       const settle = (exchange: Omit<Exchange, "atMs">) => {
         if (!this.#ends.delete(end)) return;

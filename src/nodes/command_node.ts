@@ -50,7 +50,8 @@ export interface CommandNodeOptions {
   readonly send: (args: string[], signal: AbortSignal) => Promise<unknown>;
   /**
    * Sends several commands at once, to be executed in their order, and resolves to their replies. An error of the server
-   * is an `Error` in the place of the reply. Missing: commands about one key are sent one after another.
+   * is an `Error` in the place of the reply; any other `Error` there says that the command may have been executed.
+   * Missing: commands about one key are sent one after another.
    *
    * @param commands The commands.
    * @param signal Aborts after {@linkcode timeoutMs}.

@@ -125,10 +125,13 @@ export class OrderedSender implements CommandSender {
     this.#exchanges.endAll(this.#error("the node was closed", "unknown"));
   }
 
-  #submit(command: ReadCommand, receiver: ReplyReceiver, context: unknown, tag: number): void {
-    const { args: [name], value, ttlMs } = command;
+  #noteRelease({ value, ttlMs }: ReadCommand): void {
     if (value !== undefined && ttlMs === undefined) this.#late.onRelease(value);
-    if (!this.open || name === "SUBSCRIBE") { // it would end all other commands of the same connection
+  }
+
+  #submit(command: ReadCommand, receiver: ReplyReceiver, context: unknown, tag: number): void {
+    this.#noteRelease(command);
+    if (!this.open || command.args[0] === "SUBSCRIBE") { // it would end all other commands of the same connection
       return receiver.onFailure(this.#error("it is down or closed"), context, tag);
     }
     this.#waiting++;
@@ -168,7 +171,11 @@ export class OrderedSender implements CommandSender {
     const replies = repliesOf(commands, exchange);
     if (!replies) return this.#onUnanswered(groups, commands, exchange);
     this.#onAnswered();
-    commands.forEach((command, index) => this.#deliver(command, replies[index], exchange.atMs));
+    commands.forEach((command, index) => {
+      const reply = replies[index];
+      if (reply === undefined) this.#lose(command, exchange, index);
+      else this.#deliver(command, reply, exchange.atMs);
+    });
     this.#finish(groups);
   }
 
@@ -180,25 +187,28 @@ export class OrderedSender implements CommandSender {
     return commands.splice(0, this.#client.pipeline ? commands.length : 1);
   }
 
-  #deliver({ receiver, context, tag }: SubmittedCommand, reply: RawReply, atMs: number): void {
-    this.#countDown();
+  #deliver(command: SubmittedCommand, reply: RawReply, atMs: number): void {
+    const { receiver, context, tag } = command;
+    this.#settle(command);
     this.#receivedAtMs = atMs;
     receiver.onReply(reply, context, tag);
   }
 
   /** A command got no reply, and may have been executed, or may still be. */
-  #lose(command: SubmittedCommand, { error, late }: Exchange): void {
+  #lose(command: SubmittedCommand, exchange: Exchange, index: number): void {
     const { args, keys, value, ttlMs } = command;
-    if (ttlMs !== undefined) this.#late.add(value!, keys, ttlMs, late);
-    this.#fail(command, clientError(this.#client.name, args, error));
+    if (ttlMs !== undefined) this.#late.add(value!, keys, ttlMs, exchange.late);
+    this.#fail(command, clientError(this.#client.name, args, failureOf(exchange, index)));
   }
 
-  #fail({ receiver, context, tag }: SubmittedCommand, error: ConnectionError): void {
-    this.#countDown();
+  #fail(command: SubmittedCommand, error: ConnectionError): void {
+    const { receiver, context, tag } = command;
+    this.#settle(command);
     receiver.onFailure(error, context, tag);
   }
 
-  #countDown(): void {
+  #settle(command: SubmittedCommand): void {
+    this.#noteRelease(command); // the acquisition before it may have failed only after the release was submitted
     if (--this.#waiting === 0) this.#onDrained?.();
   }
 
@@ -229,7 +239,7 @@ export class OrderedSender implements CommandSender {
     // What waits for a time-out would wait as long again. Receivers may submit more, which must not wait for it.
     const unsent = exchange.timedOut ? this.#takeWaiting(groups) : [];
     this.#onFailure(exchange);
-    for (const command of commands) this.#lose(command, exchange);
+    commands.forEach((command, index) => this.#lose(command, exchange, index));
     const error = this.#error("the command before it got no reply");
     for (const command of unsent) this.#fail(command, error);
     if (!exchange.timedOut) this.#finish(groups);
@@ -242,12 +252,12 @@ export class OrderedSender implements CommandSender {
     return waiting.flatMap((group) => group.commands.splice(0));
   }
 
-  #onFailure({ error, timedOut }: Exchange): void {
+  #onFailure(exchange: Exchange): void {
     const wasOpen = this.open;
-    this.#failures += timedOut ? FAILURES_MAX : 1;
+    this.#failures += exchange.timedOut ? FAILURES_MAX : 1;
     if (!wasOpen || this.open) return;
     this.#events.onDisconnected?.();
-    this.#events.onUnavailable?.(clientError(this.#client.name, [], error));
+    this.#events.onUnavailable?.(clientError(this.#client.name, [], failureOf(exchange, 0)));
     this.#probeLater();
   }
 
@@ -277,15 +287,24 @@ function pieceOf(ready: CommandGroup[]): CommandGroup[] {
   return ready.splice(0, end === -1 ? ready.length : end);
 }
 
-/** The replies of an exchange; `undefined` without replies. An error of the server that the client threw is a reply. */
+/**
+ * The replies of an exchange; `undefined` if there is none, and in the place of a reply that is missing. An error of the
+ * server is a reply, whether the client threw it or returned it; any other error is none.
+ */
 function repliesOf(
   commands: readonly Pick<ReadCommand, "args">[],
   { replies, error, timedOut }: Exchange,
-): RawReply[] | undefined {
-  if (replies) return commands.map(({ args }, index) => readReply(args, replies[index]));
-  if (timedOut || commands.length > 1) return undefined;
-  const reply = replyErrorOf(commands[0].args, error);
-  return reply && [reply];
+): (RawReply | undefined)[] | undefined {
+  if (timedOut || !replies && commands.length > 1) return undefined;
+  const returned = commands.map(({ args }, index) => {
+    return replies ? readReply(args, replies[index]) : replyErrorOf(args, error);
+  });
+  return returned.some((reply) => reply !== undefined) ? returned : undefined;
+}
+
+/** What the client threw, or returned in the place of a reply. */
+function failureOf({ replies, error }: Exchange, index: number): unknown {
+  return replies ? replies[index] : error;
 }
 
 /** Whether a command could set a key that nobody waits for any more: its request was cancelled. */

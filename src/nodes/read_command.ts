@@ -32,13 +32,21 @@ export interface ReadCommand {
   readonly ttlMs: number | undefined;
 }
 
+/** The last command in RESP2 and what it says, because all nodes get the same bytes one after another. */
+let last: { readonly bytes: Uint8Array; readonly command: ReadCommand } | undefined;
+
 /**
  * Takes a command apart.
  *
  * @param command The command in RESP2, as the encoder writes it, or its arguments.
  */
 export function readCommand(command: Uint8Array | string[]): ReadCommand {
-  const args = command instanceof Uint8Array ? argumentsOf(command) : command;
+  if (!(command instanceof Uint8Array)) return read(command);
+  if (last?.bytes !== command) last = { bytes: command, command: read(argumentsOf(command)) };
+  return last.command;
+}
+
+function read(args: string[]): ReadCommand {
   const [name, first, second] = args;
   switch (name) {
     case "SET":

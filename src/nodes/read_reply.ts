@@ -29,10 +29,11 @@ const encoder = new TextEncoder();
  *
  * @param args The command.
  * @param reply What the client returned.
- * @returns The reply. Any other value, such as `undefined`, becomes an empty array, which no command replies.
+ * @returns The reply; `undefined` for an error of the client. Any other value, such as `undefined`, becomes an empty
+ *   array, which no command replies.
  */
-export function readReply(args: readonly string[], reply: unknown): RawReply {
-  if (reply instanceof Error) return replyErrorOf(args, reply) ?? [];
+export function readReply(args: readonly string[], reply: unknown): RawReply | undefined {
+  if (reply instanceof Error) return replyErrorOf(args, reply);
   const plain = plainReply(args, reply);
   switch (args[0]) {
     case "EVAL":

@@ -35,6 +35,53 @@ Deno.test("commandNode() undoes an acquisition again that is executed after its 
   }
 });
 
+for (const way of ["send", "pipeline"]) {
+  Deno.test(`commandNode() undoes an acquisition again that failed in ${way} after its undo was asked for`, async () => {
+    let client: FakeClient | undefined;
+    const gate = Promise.withResolvers<void>();
+    let late: Promise<unknown> | undefined;
+    const send = (args: string[]) => {
+      if (late || args[0] !== "SET") return client!.send(args);
+      late = gate.promise.then(() => client!.send(args));
+      return Promise.resolve(new Error("connection reset"));
+    };
+    const pipeline = (commands: string[][]) => Promise.all(commands.map(send));
+    await withCommandNode(way === "send" ? { send } : { pipeline }, async (opened, node) => {
+      client = opened;
+      const [acquisition, undo] = [ask(node, "acquire"), ask(node, "release")];
+      const other = ask(node, "acquire", "l");
+      undo.maybeSet = 1;
+      assertEquals(await outcomeOf(acquisition), "failed");
+      const { message } = acquisition.errors[0];
+      assertEquals(message, "Cannot get reply from a: connection reset");
+      assertEquals([await outcomeOf(undo), await outcomeOf(other)], ["denied", "granted"]);
+      gate.resolve(); // only now does the server execute the acquisition
+      await late;
+      await eventually(async () => await client!.value("k") === null, 2_000);
+    });
+  });
+}
+
+Deno.test("commandNode() is down after two calls in a row that resolve to errors of the client", async () => {
+  const broken = () => Promise.resolve(new Error("broken"));
+  const pipeline = (commands: string[][]) => Promise.all(commands.map(broken));
+  const rounds: [object, string[][]][] = [
+    [{ send: broken }, [["k"], ["l"]]],
+    [{ pipeline }, [["k", "l"], ["m", "n"]]],
+  ];
+  for (const [options, keys] of rounds) {
+    await withCommandNode(options, async (_client, node) => {
+      for (const together of keys) {
+        const requests = together.map((key) => ask(node, "acquire", key));
+        for (const request of requests) assertEquals(await outcomeOf(request), "failed");
+        assertEquals(requests[0].errors[0].message, "Cannot get reply from a: broken");
+      }
+      const last = ask(node, "acquire", "o");
+      assertEquals(last.errors[0].message, "Cannot get reply from a: it is down or closed");
+    });
+  }
+});
+
 Deno.test("commandNode() undoes an acquisition at once when its answer comes late", async () => {
   await withCommandNode({}, async (client, node) => {
     const gate = Promise.withResolvers<void>();
