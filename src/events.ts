@@ -7,7 +7,10 @@ import type { Vote } from "./vote.ts";
 
 /** Fields of every event about a lock. */
 export interface LockEvent {
-  /** The resources of the lock, in the order of the call. */
+  /**
+   * The resources of the lock, in the order of the call. All events of one call and of its lock have the same array, which
+   * no other call has: it can be the key of a `WeakMap`.
+   */
   readonly resources: readonly string[];
 }
 
@@ -104,6 +107,8 @@ export interface ReleaseFailedEvent extends VoteEvent {
   readonly type: "release-failed";
   /** The error that `release()` rejected with. */
   readonly error: Error;
+  /** Time from acquiring the lock to the end of its release, in milliseconds. */
+  readonly heldMs: number;
 }
 
 /** Emitted when the connection to a node is ready for commands. */

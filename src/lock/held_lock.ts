@@ -250,9 +250,14 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
     const { votes } = round;
     const error = quorumError("release", { resources, votes, nodeCount: nodes.length, quorum });
     if (settings.onEvent) {
-      const elapsed = elapsedMs(wheel.clock, round);
-      const type = "release-failed";
-      emit(settings.onEvent, { type, resources, votes, error, elapsedMs: elapsed });
+      emit(settings.onEvent, {
+        type: "release-failed",
+        resources,
+        votes,
+        error,
+        elapsedMs: elapsedMs(wheel.clock, round),
+        heldMs: elapsedMs(wheel.clock, this.round),
+      });
     }
     return error;
   }

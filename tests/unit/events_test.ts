@@ -1,5 +1,9 @@
 import { assertEquals } from "@std/assert";
 import { emit, type RedlockEvent } from "../../src/events.ts";
+import { Cluster, TTL_MS } from "../support/cluster.ts";
+
+/** What a call emits that waits for a lock, extends and releases it. */
+const WAITED = new Set(["attempt", "woken", "acquired", "extended", "released"]);
 
 const EVENT: RedlockEvent = { type: "node-connected", node: "redis://h:6379" };
 
@@ -35,4 +39,24 @@ Deno.test("emit() lets a listener return what has a broken then", () => {
     },
   };
   emit(() => thenable as unknown as void, EVENT);
+});
+
+Deno.test("all events of one call and of its lock have the same array of resources, and no others", async () => {
+  const cluster = new Cluster(3, { autoExtend: true });
+  cluster.occupy();
+  const waiting = cluster.redlock.acquire("a");
+  await cluster.advance(500);
+  cluster.free();
+  const lock = await cluster.settle(waiting);
+  await cluster.advance(TTL_MS);
+  await lock.release();
+  assertEquals(new Set(cluster.eventTypes), WAITED);
+  const arrays = () =>
+    new Set(cluster.events.flatMap((event) => "resources" in event ? [event.resources] : []));
+  assertEquals(arrays().size, 1);
+  for (const count of [2, 3]) {
+    await (await cluster.lock({}, ["a", "b"])).release();
+    assertEquals(arrays().size, count);
+  }
+  await cluster.close();
 });

@@ -61,7 +61,7 @@ Deno.test("Lock.release() that fails gives its caller and its listener votes and
   const event = cluster.events.at(-1);
   assert(event?.type === "release-failed");
   assertStrictEquals(event.error, error);
-  assertEquals([event.votes, event.elapsedMs], [error.votes, 30]);
+  assertEquals([event.votes, event.elapsedMs, event.heldMs], [error.votes, 30, 30]);
 });
 
 Deno.test("Lock.release() reports how long the lock was held, and whether its end was confirmed", async () => {
