@@ -11,6 +11,7 @@ import {
   type Config,
   MAPPINGS,
   packageJson,
+  PEERS,
   TARGET,
   TRANSPORT_MODULE,
 } from "./manifest.ts";
@@ -66,7 +67,7 @@ export async function emitThroughDnt(dnt: Dnt, config: Config, folder: string): 
   const standIn = join(ROOT, SOCKETS_STAND_IN);
   await Deno.writeTextFile(
     importMap,
-    JSON.stringify({ imports: { [SOCKETS]: new URL(`file://${standIn}`) } }),
+    JSON.stringify({ imports: { ...peerImports(), [SOCKETS]: new URL(`file://${standIn}`) } }),
   );
   try {
     await dnt.build({
@@ -97,6 +98,13 @@ export async function emitThroughDnt(dnt: Dnt, config: Config, folder: string): 
   }
 }
 
+/** What modules import that programs bring, at the versions of the package. */
+function peerImports(): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(PEERS).map(([name, range]) => [name, `npm:${name}@${range}`]),
+  );
+}
+
 /** Emits through TypeScript into `folder`. */
 export async function emitThroughTsc(config: Config, folder: string): Promise<void> {
   const [tsc, tools] = [await findTool("build", "tsc"), await findTools("build")];
@@ -123,6 +131,7 @@ export async function emitThroughTsc(config: Config, folder: string): Promise<vo
     };
     await Deno.writeTextFile(join(work, "tsconfig.json"), JSON.stringify(tsconfig));
     await Deno.writeTextFile(join(work, "package.json"), '{"type":"module"}');
+    await Deno.symlink(tools, join(work, "node_modules"));
     await succeed(tsc, ["-p", work]);
   } finally {
     await Deno.remove(work, { recursive: true });

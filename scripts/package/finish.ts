@@ -6,7 +6,7 @@
 
 import { join, posix } from "node:path";
 import { bundleCli } from "./cli.ts";
-import { CODE_FOLDER, type Config, NAMED_MODULES, packageJson, TARGET } from "./manifest.ts";
+import { CODE_FOLDER, type Config, NAMED_MODULES, packageJson, PEERS, TARGET } from "./manifest.ts";
 import { CACHE, findTool, ROOT, succeed } from "./tools.ts";
 
 /** What dnt leaves. A package.json beside the code would hide `sideEffects` and `imports` of the real one. */
@@ -73,7 +73,9 @@ async function joinModules(code: string, entryPoints: readonly string[]): Promis
       ...["--bundle", "--splitting", "--format=esm", "--platform=neutral", `--target=${TARGET}`],
       ...[`--outbase=${code}`, `--outdir=${joined}`, "--chunk-names=src/shared-[hash]"],
       ...["--log-level=warning", "--external:node:*", "--external:cloudflare:*"],
-      ...Object.values(NAMED_MODULES).map((name) => `--external:${name}`),
+      ...[...Object.values(NAMED_MODULES), ...Object.keys(PEERS)].map((name) =>
+        `--external:${name}`
+      ),
     ]);
     for (const path of modules) await Deno.remove(join(code, path));
     for (const path of await filesIn(joined)) {

@@ -30,6 +30,12 @@ export const NAMED_MODULES: Readonly<Record<string, string>> = {
   "src/transport/node_listener.js": "#listener",
 };
 
+/**
+ * Packages that single entry points import and that programs bring which use them, with the versions that fit. A program
+ * has one copy of each, so the range is wider than that of `deno.json`: there the oldest fits every newer one.
+ */
+export const PEERS: Readonly<Record<string, string>> = { "@opentelemetry/api": "^1.9.0" };
+
 /** The folder of the code inside the package, as dnt names it. */
 export const CODE_FOLDER = "esm";
 
@@ -96,6 +102,10 @@ export function packageJson({ name, version, license, exports }: Config): Record
     type: "module",
     sideEffects: false,
     engines: { node: ">=20" },
+    peerDependencies: PEERS,
+    peerDependenciesMeta: Object.fromEntries(
+      Object.keys(PEERS).map((name) => [name, { optional: true }]),
+    ),
     bin: { hasp: PROGRAM },
     exports: { ...Object.fromEntries(entries), "./package.json": "./package.json" },
     imports: {

@@ -20,13 +20,17 @@ export const TOOLS_FOLDER: string = join(CACHE, "npm-tools");
 /** How long one set may take to install, in milliseconds. */
 const INSTALL_WITHIN_MS = 180_000;
 
-/** The packages of the command line, at the versions that `deno.json` names. */
-const { commander, "log-update": logUpdate } =
+/** The packages of the command line and of OpenTelemetry, at the versions that `deno.json` names. */
+const { commander, "log-update": logUpdate, "@opentelemetry/api": otelApi } =
   JSON.parse(Deno.readTextFileSync(join(ROOT, "deno.json"))).imports;
+
+function npmName(specifier: string): string {
+  return specifier.replace("npm:", "");
+}
 
 /** What is installed together, each at an exact version. */
 const SETS = {
-  build: ["typescript@5.9.3", "@types/node@20.19.43", "esbuild@0.28.2"],
+  build: ["typescript@5.9.3", "@types/node@20.19.43", "esbuild@0.28.2", npmName(otelApi)],
   check: [
     "publint@0.3.25",
     "@arethetypeswrong/cli@0.18.5",
@@ -34,7 +38,7 @@ const SETS = {
     "typescript_newest@npm:typescript@7.0.2",
     "@types/node@20.19.43",
   ],
-  cli: [commander, logUpdate].map((specifier: string) => specifier.replace("npm:", "")),
+  cli: [commander, logUpdate].map(npmName),
   peers: ["redlock@5.0.0-beta.2", "ioredis@5.11.1"],
   workerd: ["miniflare@4.20260730.0"],
   node20: ["node@20.20.2"],

@@ -14,11 +14,14 @@ import { createRedlock, LockHeldError, type Lock, Redlock, type RedlockEvent, ty
 import { commandNode } from "@hasp/redlock/nodes";
 import { connect, type Connect, type Reply } from "@hasp/redlock/redis";
 import { MemoryRedis, testLockNode } from "@hasp/redlock/testing";
+import { metrics, trace } from "@opentelemetry/api";
+import { otelListener } from "@hasp/redlock/otel";
 
 export async function main(addresses: readonly (string | URL)[], signal: AbortSignal): Promise<void> {
   const server = new MemoryRedis();
   const own: Connect = server.connect;
-  const onEvent = (event: RedlockEvent) => void event.type;
+  const telemetry = otelListener({ tracerProvider: trace, meterProvider: metrics, label: ([name]) => String(name) });
+  const onEvent = (event: RedlockEvent) => telemetry(event);
   await using redlock = createRedlock(addresses, { connect: own, onEvent });
   const result: number = await redlock.using("a", { ttlMs: 1_000, signal }, async (lock: Lock) => {
     lock.signal.throwIfAborted();

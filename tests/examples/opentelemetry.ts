@@ -1,36 +1,15 @@
-import { metrics, trace } from "@opentelemetry/api";
-import type { RedlockEvent } from "@hasp/redlock";
+import { context, metrics, trace } from "@opentelemetry/api";
+import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
+import { MeterProvider, type MetricReader } from "@opentelemetry/sdk-metrics";
+import { BasicTracerProvider, type SpanProcessor } from "@opentelemetry/sdk-trace-base";
+import { otelListener } from "@hasp/redlock/otel";
 
-const tracer = trace.getTracer("@hasp/redlock");
-const meter = metrics.getMeter("@hasp/redlock");
-const acquiring = meter.createHistogram("lock.acquire.duration", { unit: "ms" });
-const holding = meter.createHistogram("lock.hold.duration", { unit: "ms" });
-const nodeFailures = meter.createCounter("lock.node.failures");
-
-/** Pass it as `onEvent`. Records a span for each call and each held lock, and three metrics. */
-export function telemetry(event: RedlockEvent): void {
-  switch (event.type) {
-    case "attempt":
-      for (const { node, outcome } of event.votes) {
-        if (outcome !== "granted" && outcome !== "denied") nodeFailures.add(1, { node, outcome });
-      }
-      break;
-    case "acquired":
-    case "denied":
-      acquiring.record(event.elapsedMs, { outcome: event.type });
-      span("lock acquire", event.elapsedMs, event.type, event.resources);
-      break;
-    case "released":
-    case "lost":
-      holding.record(event.heldMs, { outcome: event.type });
-      span("lock hold", event.heldMs, event.type, event.resources);
-      break;
-  }
+/** What an application does once, at its start; packages such as `@opentelemetry/sdk-node` do it too. */
+export function startTelemetry(spanProcessor: SpanProcessor, reader: MetricReader): void {
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
+  trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [spanProcessor] }));
+  metrics.setGlobalMeterProvider(new MeterProvider({ readers: [reader] }));
 }
 
-/** An event is emitted at the end of what it reports, so the span begins in the past. */
-function span(name: string, tookMs: number, outcome: string, resources: readonly string[]): void {
-  const endTime = Date.now();
-  const attributes = { "lock.outcome": outcome, "lock.resources": [...resources] };
-  tracer.startSpan(name, { startTime: endTime - tookMs, attributes }).end(endTime);
-}
+/** Pass it as `onEvent`. Locks such as `invoice:42` have the label `invoice`. */
+export const telemetry = otelListener({ label: ([resource]) => resource.split(":")[0] });

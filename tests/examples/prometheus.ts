@@ -1,23 +1,15 @@
-import type { RedlockEvent } from "@hasp/redlock";
+import { createServer } from "node:http";
+import { PrometheusExporter } from "@opentelemetry/exporter-prometheus";
+import { MeterProvider } from "@opentelemetry/sdk-metrics";
+import { otelListener } from "@hasp/redlock/otel";
 
-const events = new Map<RedlockEvent["type"], number>();
-let heldMs = 0;
+const exporter = new PrometheusExporter({ preventServerStart: true });
+const meterProvider = new MeterProvider({ readers: [exporter] });
 
 /** Pass it as `onEvent`. */
-export function count(event: RedlockEvent): void {
-  events.set(event.type, (events.get(event.type) ?? 0) + 1);
-  if (event.type === "released" || event.type === "lost") heldMs += event.heldMs;
-}
+export const measure = otelListener({ meterProvider });
 
-/** The body of `/metrics`, of the type `text/plain; version=0.0.4`. */
-export function page(): string {
-  const lines = [
-    "# HELP redlock_events_total Events of locks and nodes.",
-    "# TYPE redlock_events_total counter",
-    ...[...events].map(([type, total]) => `redlock_events_total{type="${type}"} ${total}`),
-    "# HELP redlock_held_seconds_total Time for which locks were held.",
-    "# TYPE redlock_held_seconds_total counter",
-    `redlock_held_seconds_total ${heldMs / 1_000}`,
-  ];
-  return lines.join("\n") + "\n";
-}
+/** Answers each request with the page that Prometheus reads: `metricsServer.listen(9464)`. */
+export const metricsServer = createServer((request, response) => {
+  exporter.getMetricsRequestHandler(request, response);
+});

@@ -1,63 +1,284 @@
-import { assert, assertEquals } from "@std/assert";
-import { metrics, trace } from "@opentelemetry/api";
+import { assert, assertEquals, assertGreater, assertRejects } from "@std/assert";
+import { type Span, SpanStatusCode, trace } from "@opentelemetry/api";
 import {
   AggregationTemporality,
   InMemoryMetricExporter,
   MeterProvider,
+  type MetricReader,
   PeriodicExportingMetricReader,
 } from "@opentelemetry/sdk-metrics";
 import {
-  BasicTracerProvider,
   InMemorySpanExporter,
+  type ReadableSpan,
   SimpleSpanProcessor,
 } from "@opentelemetry/sdk-trace-base";
-import { createRedlock } from "@hasp/redlock";
+import { createRedlock, LockHeldError, QuorumError } from "@hasp/redlock";
+import { otelListener } from "@hasp/redlock/otel";
 import { startNodes } from "@hasp/redlock/testing";
-import { count, page } from "../examples/prometheus.ts";
+import { startTelemetry, telemetry } from "../examples/opentelemetry.ts";
+import { eventually } from "../support/eventually.ts";
 
-const closedPort = "redis://127.0.0.1:1";
+const CLOSED_PORT = "redis://127.0.0.1:1";
 
-Deno.test("OpenTelemetry example makes a span of each call and each hold, and counts failing nodes", async () => {
-  const spans = new InMemorySpanExporter();
-  const exported = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
-  const reader = new PeriodicExportingMetricReader({ exporter: exported });
-  const spanProcessors = [new SimpleSpanProcessor(spans)];
-  trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors }));
-  metrics.setGlobalMeterProvider(new MeterProvider({ readers: [reader] }));
-  // Imported after the providers are set, as an application does.
-  const { telemetry } = await import("../examples/opentelemetry.ts");
+const spanExporter = new InMemorySpanExporter();
+const metricExporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
+/** Exports nothing by itself. */
+const NEVER = { exportIntervalMillis: 2 ** 30, exportTimeoutMillis: 1_000 };
+const globalReader = new PeriodicExportingMetricReader({ exporter: metricExporter, ...NEVER });
+startTelemetry(new SimpleSpanProcessor(spanExporter), globalReader);
 
-  await using nodes = await startNodes(2);
-  await using redlock = createRedlock([...nodes.addresses, closedPort], { onEvent: telemetry });
-  const lock = await redlock.acquire("invoice:42");
-  await redlock.acquire("invoice:42", { waitMs: 0 }).catch(() => {});
-  await lock.release();
+/** The spans of locks that a test has made. */
+function lockSpans(): ReadableSpan[] {
+  return spanExporter.getFinishedSpans().filter(({ name }) => name.startsWith("redlock."));
+}
 
-  const seen = spans.getFinishedSpans().map(({ name, attributes }) => ({ name, attributes }));
-  const resources = { "lock.resources": ["invoice:42"] };
-  assertEquals(seen, [
-    { name: "lock acquire", attributes: { "lock.outcome": "acquired", ...resources } },
-    { name: "lock acquire", attributes: { "lock.outcome": "denied", ...resources } },
-    { name: "lock hold", attributes: { "lock.outcome": "released", ...resources } },
-  ]);
-  await reader.forceFlush();
-  await reader.shutdown();
-  const [{ scopeMetrics }] = exported.getMetrics();
-  const points = Object.fromEntries(
-    scopeMetrics[0].metrics.map(({ descriptor, dataPoints }) => [descriptor.name, dataPoints]),
-  );
-  assertEquals(points["lock.acquire.duration"].length, 2);
-  assertEquals(points["lock.hold.duration"].length, 1);
-  assertEquals(points["lock.node.failures"][0].attributes, { node: closedPort, outcome: "failed" });
-});
+/** Runs `routine` in a span, as a handler of requests does. */
+function inSpan<T>(name: string, routine: () => Promise<T>): Promise<{ span: Span; result: T }> {
+  return trace.getTracer("test").startActiveSpan(name, async (span) => {
+    try {
+      return { span, result: await routine() };
+    } finally {
+      span.end();
+    }
+  });
+}
 
-Deno.test("Prometheus example shows what was counted as a text page", async () => {
+/** The name, the outcome and the status of a span. */
+function summary({ name, attributes, status }: ReadableSpan): unknown[] {
+  return [name, attributes["redlock.outcome"], status.code];
+}
+
+/** Asserts that spans belong to another one. */
+function assertParent(spans: readonly ReadableSpan[], parent: Span): void {
+  const { spanId, traceId } = parent.spanContext();
+  for (const { name, parentSpanContext } of spans) {
+    assertEquals([parentSpanContext?.spanId, parentSpanContext?.traceId], [spanId, traceId], name);
+  }
+}
+
+Deno.test("otelListener() makes spans of a call and its lock below the span of their caller", async () => {
+  spanExporter.reset();
   await using nodes = await startNodes(3);
-  await using redlock = createRedlock(nodes.addresses, { onEvent: count });
-  await redlock.using("invoice:42", () => {});
-  await redlock.using("invoice:42", () => {});
-  const lines = page().split("\n");
-  assert(lines.includes('redlock_events_total{type="acquired"} 2'));
-  assert(lines.includes('redlock_events_total{type="released"} 2'));
-  assert(lines.some((line) => /^redlock_held_seconds_total \d+(\.\d+)?$/u.test(line)));
+  await using redlock = createRedlock(nodes.addresses, { onEvent: telemetry });
+  const { span } = await inSpan("request", async () => {
+    const lock = await redlock.acquire("invoice:42");
+    await assertRejects(() => redlock.acquire("invoice:42", { waitMs: 0 }), LockHeldError);
+    await lock.release();
+  });
+  const spans = lockSpans();
+  assertEquals(spans.map(summary), [
+    ["redlock.acquire", "acquired", SpanStatusCode.UNSET],
+    ["redlock.acquire", "held", SpanStatusCode.UNSET],
+    ["redlock.hold", "released", SpanStatusCode.UNSET],
+  ]);
+  assertParent(spans, span);
+  const { attributes, events: [{ name, attributes: attempt = {} }] } = spans[0];
+  assertEquals(attributes, {
+    "redlock.resources": ["invoice:42"],
+    "redlock.label": "invoice",
+    "redlock.outcome": "acquired",
+    "redlock.attempts": 1,
+  });
+  assertEquals([name, attempt["redlock.attempt"], attempt["redlock.granted"]], [
+    "attempt",
+    1,
+    true,
+  ]);
+  const votes = attempt["redlock.votes"] as string[];
+  assertGreater(votes.length, 1);
+  assert(votes.every((vote) => /^redis:\/\/127\.0\.0\.1:\d+ granted$/u.test(vote)), `${votes}`);
+  const global = { exporter: metricExporter, reader: globalReader };
+  const outcome = { "redlock.label": "invoice", "redlock.outcome": "released" };
+  assertEquals(await pointsOf("redlock.hold.duration s", global), [[outcome, 1]]);
 });
+
+Deno.test("otelListener() keeps calls apart that wait for one lock, in one client and in two", async () => {
+  spanExporter.reset();
+  await using nodes = await startNodes(3);
+  await using one = createRedlock(nodes.addresses, { onEvent: telemetry });
+  await using other = createRedlock(nodes.addresses, { onEvent: telemetry });
+  const clients = [one, one, other, other];
+  const callers = await Promise.all(
+    clients.map((redlock, index) =>
+      inSpan(
+        `request ${index}`,
+        () => redlock.using("invoice:42", () => new Promise((resolve) => setTimeout(resolve, 20))),
+      )
+    ),
+  );
+  assertEquals(lockSpans().length, 2 * callers.length);
+  for (const { span } of callers) {
+    const own = lockSpans().filter(({ parentSpanContext }) =>
+      parentSpanContext?.spanId === span.spanContext().spanId
+    );
+    assertEquals(own.map(summary), [
+      ["redlock.acquire", "acquired", SpanStatusCode.UNSET],
+      ["redlock.hold", "released", SpanStatusCode.UNSET],
+    ]);
+    const [{ events, attributes, startTime, endTime }] = own;
+    const attempts = events.filter(({ name }) => name === "attempt");
+    assertEquals(attempts.length, attributes["redlock.attempts"]);
+    const times = [startTime, ...events.map(({ time }) => time), endTime].map(([s, ns]) =>
+      s * 1_000 + ns / 1_000_000
+    );
+    assertEquals(times, times.toSorted((a, b) => a - b));
+  }
+  const woken = lockSpans().flatMap(({ events }) => events).filter(({ name }) => name === "woken");
+  assertGreater(woken.length, 0);
+});
+
+Deno.test("otelListener() marks a call as an error if too few nodes answer, and a lock if it is lost", async () => {
+  spanExporter.reset();
+  await using nodes = await startNodes(3);
+  const options = { onEvent: telemetry, ttlMs: 1_000, nodeTimeoutMs: 100 };
+  await using redlock = createRedlock(nodes.addresses, options);
+  const lock = await redlock.acquire("invoice:42", { autoExtend: true });
+  await eventually(() => assertGreater(lock.extensions, 0));
+  await nodes.node(0).crash();
+  await nodes.node(1).crash();
+  await assertRejects(() => redlock.acquire("invoice:43", { waitMs: 0 }), QuorumError);
+  await eventually(() => assertEquals(lock.signal.aborted, true));
+  await lock.release();
+  const [acquired, refused, held, ...more] = lockSpans();
+  assertEquals(more, []);
+  assertEquals(summary(acquired), ["redlock.acquire", "acquired", SpanStatusCode.UNSET]);
+  assertEquals(refused.attributes["error.type"], "NO_QUORUM");
+  assertEquals(refused.status, { code: SpanStatusCode.ERROR, message: "too few nodes answered" });
+  assertEquals([held.name, held.attributes["error.type"]], ["redlock.hold", "LOCK_LOST"]);
+  assertEquals(held.status, {
+    code: SpanStatusCode.ERROR,
+    message: ((lock.signal.reason as Error).cause as Error).message,
+  });
+  const names = new Set(held.events.map(({ name }) => name));
+  assertEquals(names, new Set(["extended", "extend-failed"]));
+});
+
+Deno.test("otelListener() marks a lock as an error if too few nodes confirm its release", async () => {
+  spanExporter.reset();
+  await using nodes = await startNodes(3);
+  const options = { onEvent: telemetry, nodeTimeoutMs: 100 };
+  await using redlock = createRedlock(nodes.addresses, options);
+  const lock = await redlock.acquire("invoice:42");
+  await nodes.node(0).crash();
+  await nodes.node(1).crash();
+  await assertRejects(() => lock.release(), QuorumError);
+  const held = lockSpans().at(-1)!;
+  assertEquals(summary(held), ["redlock.hold", "release-failed", SpanStatusCode.ERROR]);
+  assertEquals(held.attributes["error.type"], "NO_QUORUM");
+});
+
+/** The data points of a metric: their attributes, and their values or counts. */
+type Points = (readonly [attributes: object, value: number])[];
+
+/** Reads the metrics of a meter provider of its own, or of the global one. */
+async function pointsOf(
+  name: string,
+  { exporter, reader }: { exporter: InMemoryMetricExporter; reader: MetricReader },
+): Promise<Points> {
+  exporter.reset();
+  await reader.forceFlush();
+  const [{ scopeMetrics }] = exporter.getMetrics();
+  const { metrics } = scopeMetrics.find(({ scope }) => scope.name === "@hasp/redlock")!;
+  const found = metrics.find(({ descriptor }) => `${descriptor.name} ${descriptor.unit}` === name);
+  return (found?.dataPoints ?? []).map(({ attributes, value }) =>
+    [attributes, typeof value === "number" ? value : value.count] as const
+  );
+}
+
+/** A listener whose metrics can be read. */
+function measuring() {
+  const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
+  const reader = new PeriodicExportingMetricReader({ exporter, ...NEVER });
+  const meterProvider = new MeterProvider({ readers: [reader] });
+  const onEvent = otelListener({ meterProvider, label: () => "job" });
+  const points = (name: string) => pointsOf(name, { exporter, reader });
+  return { onEvent, points, [Symbol.asyncDispose]: () => meterProvider.shutdown() };
+}
+
+const LABEL = { "redlock.label": "job" };
+const labelled = (outcome: string) => ({ ...LABEL, "redlock.outcome": outcome });
+
+Deno.test("otelListener() measures calls and locks", async () => {
+  await using nodes = await startNodes(2);
+  await using measured = measuring();
+  const { onEvent, points } = measured;
+  await using redlock = createRedlock(nodes.addresses, { onEvent, waitMs: 0, nodeTimeoutMs: 100 });
+  const lock = await redlock.acquire("a");
+  assertEquals(await points("redlock.held {lock}"), [[LABEL, 1]]);
+  assertEquals(await points("redlock.lost {lock}"), [[LABEL, 0]]);
+  await lock.extend();
+  await assertRejects(() => redlock.acquire("a"), LockHeldError);
+  await lock.release();
+  const lost = await redlock.acquire("b", { ttlMs: 100 });
+  await eventually(() => assertEquals(lost.signal.aborted, true));
+  await lost.release(); // which is not counted a second time
+  const kept = await redlock.acquire("c");
+  await nodes.node(0).crash();
+  await assertRejects(() => kept.release(), QuorumError);
+  await assertRejects(() => redlock.acquire("d"), QuorumError);
+  assertEquals(await points("redlock.acquire.duration s"), [
+    [labelled("acquired"), 3],
+    [labelled("held"), 1],
+    [labelled("no-quorum"), 1],
+  ]);
+  assertEquals(await points("redlock.hold.duration s"), [
+    [labelled("released"), 1],
+    [labelled("lost"), 1],
+    [labelled("release-failed"), 1],
+  ]);
+  assertEquals(await points("redlock.held {lock}"), [[LABEL, 0]]);
+  assertEquals(await points("redlock.lost {lock}"), [[LABEL, 1]]);
+  assertEquals(await points("redlock.extensions {try}"), [[labelled("extended"), 1]]);
+  assertEquals(await points("redlock.handoffs {lock}"), []); // nobody waited
+  assertEquals(await points("redlock.attempts {attempt}"), [
+    [{ ...LABEL, "redlock.granted": true }, 3],
+    [{ ...LABEL, "redlock.granted": false }, 2],
+  ]);
+});
+
+Deno.test("otelListener() measures which nodes are connected, and whose votes fail", async () => {
+  await using nodes = await startNodes(2);
+  await using measured = measuring();
+  const { onEvent, points } = measured;
+  await using redlock = createRedlock([...nodes.addresses, CLOSED_PORT], { onEvent });
+  await redlock.using("a", () => {});
+  const [one, other] = nodes.addresses.map((address) => ({ "redlock.node": String(address) }));
+  const down = { "redlock.node": CLOSED_PORT };
+  const connected = async () => new Map(await points("redlock.node.connected "));
+  await eventually(async () => {
+    assertEquals([...(await connected()).values()].toSorted(), [0, 1, 1]);
+  });
+  await nodes.node(0).crash();
+  await eventually(async () => {
+    const now = [...await connected()];
+    assertEquals(now.find(([node]) => isEqual(node, one))?.[1], 0);
+    assertEquals(now.find(([node]) => isEqual(node, other))?.[1], 1);
+  });
+  await redlock.acquire("a", { waitMs: 0 }).catch(() => {});
+  const failures = await points("redlock.node.failures {vote}");
+  const failed = failures.map(([attributes]) => attributes);
+  assert(failed.some((it) => isEqual(it, { ...down, "redlock.outcome": "failed" })));
+  assertEquals(failed.some((it) => isEqual(it, { ...other, "redlock.outcome": "failed" })), false);
+});
+
+Deno.test("otelListener() counts the locks that a notification handed on", async () => {
+  await using nodes = await startNodes(3);
+  await using measured = measuring();
+  const { onEvent, points } = measured;
+  await using one = createRedlock(nodes.addresses);
+  await using other = createRedlock(nodes.addresses, { onEvent });
+  await eventually(async () => {
+    const lock = await one.acquire("a");
+    const waiting = other.acquire("a");
+    await eventually(async () => assertEquals((await one.inspect("a")).waiters, 1));
+    await lock.release();
+    await (await waiting).release();
+    const [[attributes, handoffs]] = await points("redlock.handoffs {lock}");
+    assertEquals(attributes, LABEL);
+    assertGreater(handoffs, 0);
+  });
+});
+
+function isEqual(one: object, other: object): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}

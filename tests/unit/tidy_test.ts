@@ -49,6 +49,7 @@ const AREAS: readonly (readonly [name: string, path: RegExp, mayImport: readonly
     /^src\/create_redlock\.ts$/u,
     ["time", "base", "seam", "redis", "redis_node", "redlock", "transport"],
   ],
+  ["otel", /^src\/otel\//u, ["time", "base"]],
   ["nodes", /^src\/nodes\//u, ["time", "base", "seam", "redis", "redis_node"]],
   [
     "testing",
@@ -141,14 +142,20 @@ Deno.test("tidy: areas import in one direction", () => {
   assertEquals(wrong, []);
 });
 
-/** What the command line alone may import: packages, which the npm package bundles into its program. */
-const CLI_PACKAGES = ["commander", "log-update"];
+/**
+ * What single areas may import: packages that the npm package bundles into the command line, and one that programs bring
+ * which use OpenTelemetry.
+ */
+const PACKAGES: Readonly<Record<string, readonly string[]>> = {
+  cli: ["commander", "log-update"],
+  otel: ["@opentelemetry/api"],
+};
 
 Deno.test("tidy: imports are files of the source, but for what runtimes bring", () => {
   const strange = FILES.flatMap(({ path, imports }) =>
     imports.filter((specifier) => {
       if (specifier.startsWith(".")) return !PATHS.includes(resolveImport(path, specifier));
-      if (areaOf(path)![0] === "cli" && CLI_PACKAGES.includes(specifier)) return false;
+      if (PACKAGES[areaOf(path)![0]]?.includes(specifier)) return false;
       return !/^(node|cloudflare):/u.test(specifier);
     }).map((specifier) => `${path} imports ${specifier}`)
   );

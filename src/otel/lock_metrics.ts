@@ -1,0 +1,137 @@
+/**
+ * Metrics of calls, held locks and nodes.
+ *
+ * @module
+ */
+import type {
+  Attributes,
+  Counter,
+  Gauge,
+  Histogram,
+  Meter,
+  UpDownCounter,
+} from "@opentelemetry/api";
+import type { AttemptEvent, LockEvent, RedlockEvent } from "../events.ts";
+
+/** Boundaries of the histogram of calls, in seconds: from a round trip in a data centre to a minute of waiting. */
+const ACQUIRE_S = [
+  ...[0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05],
+  ...[0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
+];
+/** Boundaries of the histogram of locks, in seconds: from a quick write to a leader that holds on for a day. */
+const HOLD_S = [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 1_800, 3_600, 21_600, 86_400];
+
+/** Makes metrics of events. */
+export class LockMetrics {
+  readonly #labelOf: (resources: LockEvent["resources"]) => Attributes;
+  readonly #acquireDuration: Histogram;
+  readonly #holdDuration: Histogram;
+  readonly #held: UpDownCounter;
+  readonly #attempts: Counter;
+  readonly #handoffs: Counter;
+  readonly #extensions: Counter;
+  readonly #lost: Counter;
+  readonly #nodeConnected: Gauge;
+  readonly #nodeFailures: Counter;
+  /** The calls that were notified since their last attempt, by their resources. */
+  readonly #woken: WeakSet<LockEvent["resources"]> = new WeakSet();
+  /** The locks that have not ended, by their resources. */
+  readonly #locks: WeakSet<LockEvent["resources"]> = new WeakSet();
+
+  /**
+   * @param meter Makes the instruments.
+   * @param labelOf The attributes that follow from the resources of a lock.
+   */
+  constructor(meter: Meter, labelOf: (resources: LockEvent["resources"]) => Attributes) {
+    this.#labelOf = labelOf;
+    this.#acquireDuration = meter.createHistogram("redlock.acquire.duration", {
+      description: "Duration of calls that acquired a lock or were refused.",
+      unit: "s",
+      advice: { explicitBucketBoundaries: ACQUIRE_S },
+    });
+    this.#holdDuration = meter.createHistogram("redlock.hold.duration", {
+      description: "How long locks were held.",
+      unit: "s",
+      advice: { explicitBucketBoundaries: HOLD_S },
+    });
+    this.#held = meter.createUpDownCounter("redlock.held", {
+      description: "Locks that are held.",
+      unit: "{lock}",
+    });
+    const counter = (name: string, unit: string, description: string) =>
+      meter.createCounter(name, { unit, description });
+    this.#attempts = counter("redlock.attempts", "{attempt}", "Attempts to acquire a lock.");
+    this.#handoffs = counter(
+      "redlock.handoffs",
+      "{lock}",
+      "Locks that a waiting call acquired as soon as it was notified.",
+    );
+    this.#extensions = counter("redlock.extensions", "{try}", "Tries to extend a lock.");
+    this.#lost = counter("redlock.lost", "{lock}", "Locks that ended without a release.");
+    this.#nodeConnected = meter.createGauge("redlock.node.connected", {
+      description: "Whether the node is connected: 1 or 0.",
+    });
+    this.#nodeFailures = counter("redlock.node.failures", "{vote}", "Votes of nodes that failed.");
+  }
+
+  /** Records an event. */
+  onEvent(event: RedlockEvent): void {
+    if ("resources" in event) this.#onLockEvent(event, this.#labelOf(event.resources));
+    else if (event.type === "node-connected") this.#connected(event.node, 1);
+    else if (event.type === "node-disconnected") this.#connected(event.node, 0);
+  }
+
+  #onLockEvent(event: Extract<RedlockEvent, LockEvent>, label: Attributes): void {
+    switch (event.type) {
+      case "attempt":
+        return this.#onAttempt(event, label);
+      case "woken":
+        this.#woken.add(event.resources);
+        return;
+      case "acquired":
+        this.#recordCall(event.elapsedMs, "acquired", label);
+        this.#locks.add(event.resources);
+        this.#lost.add(0, label); // a rate shows the first loss only if there was a 0 before it
+        return this.#held.add(1, label);
+      case "denied":
+        return this.#recordCall(event.elapsedMs, event.reason, label);
+      case "extended":
+        return this.#extensions.add(1, { ...label, "redlock.outcome": "extended" });
+      case "extend-failed":
+        return this.#extensions.add(1, { ...label, "redlock.outcome": "failed" });
+      case "lost":
+        this.#lost.add(1, label);
+        return this.#endHold(event, label);
+      case "released":
+      case "release-failed":
+        return this.#endHold(event, label);
+    }
+  }
+
+  #onAttempt({ resources, granted, votes }: AttemptEvent, label: Attributes): void {
+    this.#attempts.add(1, { ...label, "redlock.granted": granted });
+    if (this.#woken.delete(resources) && granted) this.#handoffs.add(1, label);
+    for (const { node, outcome } of votes) {
+      if (outcome === "granted" || outcome === "denied") continue;
+      this.#nodeFailures.add(1, { "redlock.node": node, "redlock.outcome": outcome });
+    }
+  }
+
+  #recordCall(elapsedMs: number, outcome: string, label: Attributes): void {
+    this.#acquireDuration.record(elapsedMs / 1_000, { ...label, "redlock.outcome": outcome });
+  }
+
+  /** Records the end of a lock, unless it was recorded: a lost lock may still be released. */
+  #endHold(
+    { type, resources, heldMs }: { readonly type: string; readonly heldMs: number } & LockEvent,
+    label: Attributes,
+  ): void {
+    if (!this.#locks.delete(resources)) return;
+    this.#held.add(-1, label);
+    this.#holdDuration.record(heldMs / 1_000, { ...label, "redlock.outcome": type });
+  }
+
+  #connected(node: string, connected: 0 | 1): void {
+    this.#nodeConnected.record(connected, { "redlock.node": node });
+  }
+}

@@ -1,0 +1,42 @@
+/**
+ * Traces and metrics of locks for OpenTelemetry. {@linkcode otelListener} makes a listener for the events of a lock
+ * client, which records a span for each call and each held lock, and metrics for both and for the nodes.
+ *
+ * This entry point needs the package `@opentelemetry/api`, from 1.9 on; no other does.
+ *
+ * Spans:
+ *
+ * - `redlock.acquire`: a call, from its beginning until it has the lock or is refused. Attempts are events of the span. A
+ *   lock that somebody else holds is no error; too few nodes are (`error.type` is `NO_QUORUM`).
+ * - `redlock.hold`: a lock, until it is released. Extensions are events of the span. A lost lock is an error
+ *   (`LOCK_LOST`), and so is a release that too few nodes confirmed (`NO_QUORUM`).
+ *
+ * Both belong to the span that is active where `acquire`, `tryAcquire` or `using` is called. A call that its `signal`
+ * aborts has no span, because it emits no event.
+ *
+ * Metrics, with their attributes:
+ *
+ * - `redlock.acquire.duration`: histogram of calls, in seconds. `redlock.outcome` is `acquired`, `held` or `no-quorum`.
+ * - `redlock.hold.duration`: histogram of locks, in seconds. `redlock.outcome` is `released`, `release-failed` or `lost`.
+ * - `redlock.held`: how many locks are held.
+ * - `redlock.attempts`: attempts to acquire a lock. `redlock.granted` is whether a quorum granted it.
+ * - `redlock.handoffs`: locks that a waiting call acquired as soon as it was notified.
+ * - `redlock.extensions`: tries to extend a lock. `redlock.outcome` is `extended` or `failed`.
+ * - `redlock.lost`: locks that ended without a release.
+ * - `redlock.node.connected`: 1 if the node, `redlock.node`, is connected, else 0.
+ * - `redlock.node.failures`: votes of nodes that failed. `redlock.outcome` is `failed`, `timed-out` or `quarantined`.
+ *
+ * @example Trace and measure a client
+ * ```ts
+ * import { createRedlock } from "@hasp/redlock";
+ * import { otelListener } from "@hasp/redlock/otel";
+ * import { startNodes } from "@hasp/redlock/testing";
+ *
+ * await using nodes = await startNodes(3);
+ * await using redlock = createRedlock(nodes.addresses, { onEvent: otelListener() });
+ * await redlock.using("invoice:42", () => {});
+ * ```
+ *
+ * @module
+ */
+export { otelListener, type OtelOptions } from "./otel_listener.ts";

@@ -1,0 +1,197 @@
+import { assert, assertEquals, assertGreater } from "@std/assert";
+import type { AddressInfo } from "node:net";
+import { PrometheusExporter, PrometheusSerializer } from "@opentelemetry/exporter-prometheus";
+import { MeterProvider } from "@opentelemetry/sdk-metrics";
+import { createRedlock, type RedlockEvent } from "@hasp/redlock";
+import { otelListener } from "@hasp/redlock/otel";
+import { startNodes } from "@hasp/redlock/testing";
+import { measure, metricsServer } from "../examples/prometheus.ts";
+import { tablesOf } from "../docs/pages.ts";
+import { groupsOf, parsePage, type Sample, selectorsOf } from "../support/prometheus_text.ts";
+
+const dashboard = JSON.parse(
+  await Deno.readTextFile(new URL("../../docs/grafana-dashboard.json", import.meta.url)),
+);
+
+interface Panel {
+  readonly id: number;
+  readonly title: string;
+  readonly description: string;
+  readonly targets: readonly { readonly expr: string; readonly legendFormat: string }[];
+}
+const panels: readonly Panel[] = dashboard.panels;
+
+/** The queries of the manual. */
+const QUERIES = tablesOf("event").flatMap(({ rows }) =>
+  rows.flatMap(([, query]) => /^`(.+)`$/u.exec(query)?.[1] ?? [])
+);
+
+/** One event of each kind, and of each outcome. */
+function everyEvent(): RedlockEvent[] {
+  const [resources, node, error] = [["invoice:42"], "redis://127.0.0.1:1", new Error("refused")];
+  const votes = (["failed", "timed-out", "quarantined"] as const).map((outcome) => {
+    return { node, outcome, elapsedMs: 1 };
+  });
+  const round = { resources, votes, elapsedMs: 1, remainingMs: 1, heldMs: 1, attempts: 1 };
+  const acquired = { type: "acquired", ...round } as const;
+  return [
+    { type: "node-connected", node },
+    { type: "node-disconnected", node, error },
+    { type: "attempt", ...round, attempt: 1, granted: false },
+    { type: "woken", resources, elapsedMs: 1 },
+    { type: "attempt", ...round, attempt: 2, granted: true },
+    acquired,
+    { type: "extended", ...round, extensions: 1 },
+    { type: "extend-failed", ...round },
+    { type: "released", ...round, confirmed: true },
+    acquired,
+    { type: "release-failed", ...round, error },
+    acquired,
+    { type: "lost", resources, heldMs: 1, cause: error },
+    { type: "denied", ...round, reason: "held" },
+    { type: "denied", ...round, reason: "no-quorum" },
+  ];
+}
+
+/** The page of the exporter after these events. */
+async function pageOf(events: readonly RedlockEvent[], label?: () => string): Promise<Sample[]> {
+  const exporter = new PrometheusExporter({ preventServerStart: true });
+  const meterProvider = new MeterProvider({ readers: [exporter] });
+  const listener = otelListener({ meterProvider, label });
+  for (const event of events) listener(event);
+  const { resourceMetrics } = await exporter.collect();
+  await meterProvider.shutdown();
+  return parsePage(new PrometheusSerializer().serialize(resourceMetrics));
+}
+
+Deno.test("Prometheus example serves a page with what the locks of a client did", async () => {
+  await new Promise<void>((resolve) => metricsServer.listen(0, "127.0.0.1", resolve));
+  try {
+    await using nodes = await startNodes(3);
+    await using redlock = createRedlock(nodes.addresses, { onEvent: measure });
+    await redlock.using("invoice:42", () => {});
+    await redlock.using("invoice:42", () => {});
+    const { port } = metricsServer.address() as AddressInfo;
+    const response = await fetch(`http://127.0.0.1:${port}/metrics`);
+    assert(response.headers.get("content-type")?.startsWith("text/plain"));
+    const samples = parsePage(await response.text());
+    const value = (name: string, label: string, is: string) =>
+      samples.find((sample) => sample.name === name && sample.labels[label] === is)?.value;
+    assertEquals(value("redlock_acquire_duration_count", "redlock_outcome", "acquired"), 2);
+    assertEquals(value("redlock_hold_duration_count", "redlock_outcome", "released"), 2);
+    assertEquals(value("redlock_attempts_total", "redlock_granted", "true"), 2);
+    const [node] = nodes.addresses;
+    assertEquals(value("redlock_node_connected", "redlock_node", String(node)), 1);
+    assertEquals(samples.find(({ name }) => name === "redlock_held")?.value, 0);
+    const seconds = value("redlock_hold_duration_sum", "redlock_outcome", "released")!;
+    assert(seconds > 0 && seconds < 10, `${seconds}`);
+    assertEquals(samples.some(({ labels }) => "redlock_resources" in labels), false);
+  } finally {
+    const closed = new Promise((resolve) => metricsServer.close(resolve));
+    metricsServer.closeAllConnections();
+    await closed;
+  }
+});
+
+Deno.test("otelListener() names no resource in a metric, but for its label", async () => {
+  const plain = await pageOf(everyEvent());
+  assertEquals(plain.some(({ labels }) => Object.values(labels).join().includes("invoice")), false);
+  const labelled = await pageOf(everyEvent(), () => "invoice");
+  const withLabel = labelled.filter(({ labels }) => labels.redlock_label === "invoice");
+  assertEquals(
+    new Set(withLabel.map(({ name }) => name.replace(/_(total|count|sum|bucket)$/u, ""))),
+    new Set([
+      ...["redlock_acquire_duration", "redlock_hold_duration", "redlock_held", "redlock_attempts"],
+      ...["redlock_handoffs", "redlock_extensions", "redlock_lost"],
+    ]),
+  );
+});
+
+Deno.test("Grafana dashboard has panels that say what they show, in a grid without overlaps", () => {
+  assertGreater(panels.length, 7);
+  assertEquals(new Set(panels.map(({ id }) => id)).size, panels.length);
+  assertEquals(panels.filter(({ title, description }) => !title || !description), []);
+  const cells = dashboard.panels.flatMap(({ gridPos: { x, y, w, h } }: Grid) =>
+    Array.from({ length: w * h }, (_, cell) => `${x + cell % w} ${y + Math.floor(cell / w)}`)
+  );
+  assertEquals(new Set(cells).size, cells.length);
+  const [variable] = dashboard.templating.list;
+  const sources = new Set(JSON.stringify(panels).match(/"uid":"[^"]*"/gu));
+  assertEquals([...sources], [`"uid":"\${${variable.name}}"`]);
+});
+
+interface Grid {
+  readonly gridPos: {
+    readonly x: number;
+    readonly y: number;
+    readonly w: number;
+    readonly h: number;
+  };
+}
+
+/** Asserts that a query asks for metrics that the exporter has, with labels and values that these have. */
+function assertAnswered(query: string, samples: readonly Sample[]): void {
+  const selectors = selectorsOf(query);
+  assertGreater(selectors.length, 0, query);
+  for (const { name, matchers } of selectors) {
+    const found = samples.filter((sample) => sample.name === name);
+    assertGreater(found.length, 0, `${name} of ${query}`);
+    const names = new Set(found.flatMap(({ labels }) => Object.keys(labels)));
+    assertEquals(groupsOf(query).filter((group) => !names.has(group)), [], query);
+    const matching = found.filter(({ labels }) =>
+      Object.entries(matchers).every(([label, value]) => labels[label] === value)
+    );
+    assertGreater(matching.length, 0, `${JSON.stringify(matchers)} of ${query}`);
+  }
+}
+
+for (const { title, targets } of panels) {
+  Deno.test(`Grafana dashboard asks in "${title}" for metrics and labels that the exporter has`, async () => {
+    const samples = await pageOf(everyEvent(), () => "invoice");
+    assertGreater(targets.length, 0);
+    for (const { expr, legendFormat } of targets) {
+      assertAnswered(expr, samples);
+      const shown = [...legendFormat.matchAll(/\{\{(\w+)\}\}/gu)].map(([, label]) => label);
+      assertEquals(shown, groupsOf(expr).filter((group) => group !== "le"), expr);
+    }
+  });
+}
+
+Deno.test("the manual's queries ask for metrics and labels that the exporter has", async () => {
+  const samples = await pageOf(everyEvent());
+  assertGreater(QUERIES.length, 3);
+  for (const query of QUERIES) assertAnswered(query, samples);
+});
+
+Deno.test("the manual's table of metrics names every metric, with its attributes and their values", async () => {
+  const samples = await pageOf(everyEvent(), () => "invoice");
+  const emitted = new Map<string, Set<string>>();
+  for (const { name, labels } of samples) {
+    const family = name.replace(/_(total|count|sum|bucket)$/u, "");
+    if (!family.startsWith("redlock_")) continue;
+    const known = emitted.get(family) ?? new Set();
+    for (const [label, value] of Object.entries(labels)) {
+      if (label.startsWith("redlock_")) known.add(label);
+      if (label === "redlock_outcome") known.add(value);
+    }
+    emitted.set(family, known);
+  }
+  const codes = (cell: string) => [...cell.matchAll(/`([^`]+)`/gu)].map(([, code]) => code);
+  const [{ rows }] = tablesOf("metric");
+  const shown = rows.map(([name, , attributes]) =>
+    [codes(name)[0], codes(attributes)].flat().map((it) => it.replaceAll(".", "_"))
+  );
+  assertEquals(
+    shown.map(([name, ...rest]) => [name, rest.toSorted()]).toSorted(),
+    [...emitted].map(([name, rest]) => [name, [...rest].toSorted()]).toSorted(),
+  );
+});
+
+Deno.test("Grafana dashboard shows every metric that the exporter has", async () => {
+  const family = (name: string) => name.replace(/_(count|sum|bucket)$/u, "");
+  const samples = await pageOf(everyEvent());
+  const emitted = samples.map(({ name }) => family(name)).filter((it) => it.startsWith("redlock_"));
+  const queries = panels.flatMap(({ targets }) => targets.flatMap(({ expr }) => selectorsOf(expr)));
+  const shown = new Set(queries.map(({ name }) => family(name)));
+  assertEquals([...new Set(emitted)].filter((name) => !shown.has(name)), []);
+});
