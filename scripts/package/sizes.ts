@@ -17,7 +17,7 @@ export const GOAL_BYTES = 18_000;
 const GZIP_BYTES_MAX = 24_500;
 
 /** What is loaded later, as few programs ask for it: a larger one fails the check too, in bytes. */
-const LATER_GZIP_BYTES_MAX = 18_700;
+const LATER_GZIP_BYTES_MAX = 20_000;
 
 /** A program that needs nothing but an error's class must not carry the rest, in bytes before compression. */
 const SHAKEN_BYTES_MAX = 1_000;

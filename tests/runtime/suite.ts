@@ -170,6 +170,26 @@ function registerHolding(
     expectSame(lock.held, false, "held after being disposed of");
   });
 
+  test("a client without a listener warns on the console of its first lost lock", async () => {
+    const texts: string[] = [];
+    const { warn } = console;
+    console.warn = (text: string) => void texts.push(text);
+    try {
+      await using redlock = main.createRedlock(urls);
+      const lose = async (name: string) => {
+        const lock = await redlock.acquire(resource(name), { ttlMs: 100 });
+        while (!lock.signal.aborted) await sleep(10);
+      };
+      await lose("lost");
+      while (texts.length === 0) await sleep(10);
+      await lose("lost later");
+    } finally {
+      console.warn = warn;
+    }
+    expectSame(texts.length, 1, "warnings");
+    expect(texts[0].startsWith(`@hasp/redlock: Lost lock "${resource("lost")}" after `), texts[0]);
+  });
+
   test("lock.signal aborts within the validity when a quorum falls silent", async () => {
     const admins = await Promise.all(silentUrls.slice(1).map((url) => redis.connect(url)));
     await using redlock = main.createRedlock(silentUrls, { ttlMs: 1_200, nodeTimeoutMs: 200 });
