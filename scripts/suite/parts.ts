@@ -120,7 +120,7 @@ function testPart(name: string, description: string, usualS: number, args: strin
     name,
     description,
     usualS,
-    args: ["test", "--no-prompt", ...args],
+    args: ["test", "--no-prompt", "--preload=tests/support/quiet_console.ts", ...args],
     usesStd: true,
     holdsTests: true,
   };
