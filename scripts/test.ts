@@ -146,7 +146,7 @@ async function runParts({ parts, testArgs }: Choice): Promise<Outcome> {
       ...rest,
       ...(isDenoTest(part) ? testArgs : []),
     ];
-    await runPart(part, args, env, outcome);
+    await runPart(part, args, { ...env, ...part.env }, outcome);
   }
   return outcome;
 }

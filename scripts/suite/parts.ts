@@ -16,6 +16,8 @@ export interface Part {
   readonly usualS: number;
   /** The arguments of `deno`. */
   readonly args: readonly string[];
+  /** Variables of its environment. */
+  readonly env?: Readonly<Record<string, string>>;
   /** Whether it resolves `@std` imports. */
   readonly usesStd?: boolean;
   /** Whether it writes a report in JUnit's format to the file of `--junit-path`, so that its tests are counted. */
@@ -60,6 +62,7 @@ export const PARTS: readonly Part[] = [
       "-A",
       "tests/integration",
     ]),
+    env: { HASP_TEST_ACL: "1" }, // clients have the rights that the manual gives them, and no others
     needsRedis: true,
   },
   {

@@ -12,7 +12,7 @@ import { plainCommand } from "../support/plain_command.ts";
 import { scripts } from "../support/scripts.ts";
 import { listFiles, readSource } from "../support/source_code.ts";
 import { startServer, startServers } from "../support/servers.ts";
-import { type Fence, FENCES } from "./pages.ts";
+import { type Fence, FENCES, PAGES } from "./pages.ts";
 
 /** Long enough for a busy machine; no test waits for it if all is well. */
 const WAIT_MS = 20_000;
@@ -23,15 +23,30 @@ function codeMarked(mark: string): string {
   return fences.map(({ code }) => code).join("");
 }
 
+const { text: operations } = PAGES.find(({ path }) => path === "docs/operations.md")!;
+
 /** The commands that give the lock's user what each feature needs. */
 const aclCommands = codeMarked("acl").trim().split("\n").map((line) => line.split(" "));
 const aclRules = aclCommands.flat();
 const keyPrefix = aclRules.find((rule) => /^~.+:\*$/u.test(rule))!.slice(1, -1);
 
-async function startGuardedServers(): Promise<{ addresses: string[] } & AsyncDisposable> {
+/** The patterns for the keys of `~hasp:*` that the page has for servers that applications share. */
+const sharedPatterns = /`(~hasp:\S+(?: ~hasp:\S+)+)`/u.exec(operations)![1].split(" ");
+
+/** The words of the commands, as shown and as the page says to change them, by the prefix that clients use then. */
+const ACL_VARIANTS: readonly [what: string, prefix: string, change: (word: string) => string[]][] =
+  [
+    ["as shown", keyPrefix, (word) => [word]],
+    ["without a prefix", "", (word) => word === "~hasp:*" ? [] : [word.replace("~lock:*", "~*")]],
+    ["on shared servers", keyPrefix, (word) => word === "~hasp:*" ? sharedPatterns : [word]],
+  ];
+
+async function startGuardedServers(
+  change: (word: string) => string[],
+): Promise<{ addresses: string[] } & AsyncDisposable> {
   const servers = await startServers(3, { password: "admin" });
   for (const server of servers) {
-    for (const words of aclCommands) await server.command(...words);
+    for (const words of aclCommands) await server.command(...words.flatMap(change));
   }
   const [, , user] = aclCommands[0];
   const password = aclRules.find((rule) => rule.startsWith(">"))!.slice(1);
@@ -41,8 +56,14 @@ async function startGuardedServers(): Promise<{ addresses: string[] } & AsyncDis
   };
 }
 
-Deno.test("docs: the ACL allows locking, waiting, fencing tokens and the restart guard", async () => {
-  await using servers = await startGuardedServers();
+for (const [what, prefix, change] of ACL_VARIANTS) {
+  Deno.test(`docs: the ACL ${what} allows locking, waiting, fencing tokens and the restart guard`, () => {
+    return testRights(prefix, change);
+  });
+}
+
+async function testRights(keyPrefix: string, change: (word: string) => string[]): Promise<void> {
+  await using servers = await startGuardedServers(change);
   const events: RedlockEvent[] = [];
   const options = {
     keyPrefix,
@@ -68,7 +89,7 @@ Deno.test("docs: the ACL allows locking, waiting, fencing tokens and the restart
   const refused = findings.filter(({ code }) => code.endsWith("_REFUSED"));
   assertEquals(refused.map(({ code }) => code), []);
   assertEquals(events.filter(({ type }) => type === "notify-refused"), []);
-});
+}
 
 Deno.test("docs: the ACL allows no command that nothing sends", () => {
   const sources = Object.values(scripts).flatMap((it) => {

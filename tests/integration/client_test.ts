@@ -14,7 +14,7 @@ import { startProxy } from "../support/proxy.ts";
 import { onAll, shareServers } from "../support/shared_servers.ts";
 import { randomPort, type RedisServer, startServer, startServers } from "../support/servers.ts";
 
-const shared = shareServers(3);
+const shared = shareServers(3, { rights: ["+client|setname", "+echo"] });
 
 /** A name that no resolver is asked about, as a label may have 63 characters. */
 const NO_HOST = `${"a".repeat(64)}.invalid`;
@@ -182,7 +182,7 @@ const STROKES: Record<string, (server: RedisServer) => Promise<unknown>> = {
 
 for (const [what, strike] of Object.entries(STROKES)) {
   Deno.test(`the lock works, and one that is held goes on, when two of five nodes ${what}`, async () => {
-    await using servers = await startServers(5);
+    await using servers = await startServers(5, { rights: ["+client|kill"] });
     await using redlock = createRedlock(servers.urls, { ttlMs: 20_000 });
     await assertLockWorks(redlock);
     const lock = await redlock.acquire("held meanwhile");
@@ -256,7 +256,7 @@ Deno.test("a node whose password is changed back votes again", async () => {
 
 Deno.test("a node whose first connection hangs costs connectTimeoutMs at most, and nothing where the others decide", async () => {
   await using servers = shared.lend(2);
-  await using hung = await startServer();
+  await using hung = await startServer({ rights: ["+client|setname"] });
   await hung.pause();
   await using redlock = createRedlock([hung.url, ...servers.urls], {
     ttlMs: 60_000,

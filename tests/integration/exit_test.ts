@@ -17,22 +17,25 @@ const EXIT_WITHIN_MS = 5_000;
 /** How long a program may take altogether, in milliseconds. */
 const END_WITHIN_MS = 20_000;
 
+/** The program sets `clientName`. */
+const NAMED = { rights: ["+client|setname"] };
+
 for (const runtime of await findRuntimes()) {
   test(runtime, "after using() the process ends at once", async (options) => {
-    await using servers = await startServers(3);
+    await using servers = await startServers(3, NAMED);
     await using program = startProgram("exit.ts", ["using", ...servers.urls], options);
     await assertEndsAtOnce(program, "working\nend of program\n");
   });
 
   test(runtime, "after using() with a dead node the process ends at once", async (options) => {
-    await using servers = await startServers(3);
+    await using servers = await startServers(3, NAMED);
     await servers[2].kill();
     await using program = startProgram("exit.ts", ["using", ...servers.urls], options);
     await assertEndsAtOnce(program, "working\nend of program\n");
   });
 
   test(runtime, "after using() with a hung node the process ends at once", async (options) => {
-    await using servers = await startServers(3);
+    await using servers = await startServers(3, NAMED);
     await servers[2].pause();
     await using program = startProgram("exit.ts", ["using", ...servers.urls], options);
     await assertEndsAtOnce(program, "working\nend of program\n");
@@ -42,20 +45,20 @@ for (const runtime of await findRuntimes()) {
     runtime,
     "using() keeps the process while its routine waits for the abort",
     async (options) => {
-      await using servers = await startServers(3);
+      await using servers = await startServers(3, NAMED);
       await using program = startProgram("exit.ts", ["leading", ...servers.urls], options);
       await assertEndsAtOnce(program, "leading\nLOCK_LOST\nend of program\n");
     },
   );
 
   test(runtime, "an idle client does not keep the process", async (options) => {
-    await using servers = await startServers(3);
+    await using servers = await startServers(3, NAMED);
     await using program = startProgram("exit.ts", ["idle", ...servers.urls], options);
     await assertEndsAtOnce(program, "end of program\n");
   });
 
   test(runtime, "a lock that is held does not keep the process", async (options) => {
-    await using servers = await startServers(3);
+    await using servers = await startServers(3, NAMED);
     await using program = startProgram("exit.ts", ["holding", ...servers.urls], options);
     await assertEndsAtOnce(program, "end of program\n");
     assertGreater(await servers[0].command("PTTL", "job"), 30_000);
@@ -65,7 +68,7 @@ for (const runtime of await findRuntimes()) {
     runtime,
     "a call that waits for a lock keeps the process until it settles",
     async (options) => {
-      await using servers = await startServers(3);
+      await using servers = await startServers(3, NAMED);
       for (const server of servers) await server.command("SET", "job", "somebody else's");
       await using program = startProgram("exit.ts", ["waiting", ...servers.urls], options);
       const { code, stdout, stderr } = await program.end(END_WITHIN_MS);
@@ -81,7 +84,7 @@ for (const runtime of await findRuntimes()) {
     runtime,
     "a call that no node answers keeps the process until it settles",
     async (options) => {
-      await using servers = await startServers(3);
+      await using servers = await startServers(3, NAMED);
       for (const server of servers) await server.pause();
       await using program = startProgram("exit.ts", ["unanswered", ...servers.urls], options);
       const { code, stdout, stderr } = await program.end(END_WITHIN_MS);
@@ -94,7 +97,7 @@ for (const runtime of await findRuntimes()) {
   );
 
   test(runtime, "no rejection goes unhandled when all nodes die under a lock", async (options) => {
-    await using servers = await startServers(3);
+    await using servers = await startServers(3, NAMED);
     await using program = startProgram("exit.ts", ["losing", ...servers.urls], options);
     await program.line("held");
     await killAll(servers);

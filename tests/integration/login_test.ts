@@ -216,7 +216,7 @@ Deno.test("a lock that its ACL user may take but not give back is released by it
 });
 
 Deno.test("database 3 of an address gets the lock, and no other database", async () => {
-  await using servers = await startServers(3);
+  await using servers = await startServers(3, { rights: ["+select"] });
   await using redlock = createRedlock(servers.urls.map((url) => `${url}/3`));
   await using lock = await redlock.acquire("invoice:42");
   await eventually(() => assertKeyspace(servers, { db3: 1 }));
@@ -227,7 +227,7 @@ Deno.test("database 3 of an address gets the lock, and no other database", async
 });
 
 Deno.test("database 3 is selected again after a reconnect, before anything else is sent", async () => {
-  await using servers = await startServers(3);
+  await using servers = await startServers(3, { rights: ["+select"] });
   const downs = new Set<string>();
   const ups: string[] = [];
   await using redlock = createRedlock(servers.urls.map((url) => `${url}/3`), {
@@ -246,7 +246,7 @@ Deno.test("database 3 is selected again after a reconnect, before anything else 
 });
 
 Deno.test("locks in different databases do not exclude each other", async () => {
-  await using servers = await startServers(3);
+  await using servers = await startServers(3, { rights: ["+select"] });
   await using zero = createRedlock(servers.urls);
   await using one = createRedlock(servers.urls.map((url) => `${url}/1`));
   await using _zeroth = await zero.acquire("invoice:42", { waitMs: 0 });
@@ -254,7 +254,7 @@ Deno.test("locks in different databases do not exclude each other", async () => 
 });
 
 Deno.test("a database out of range is refused, and no lock lands in another", async () => {
-  await using servers = await startServers(3);
+  await using servers = await startServers(3, { rights: ["+select"] });
   await using redlock = createRedlock(servers.urls.map((url) => `${url}/99`));
   const error = await assertRejects(() => redlock.acquire("job", { waitMs: 200 }), QuorumError);
   const failure = error.votes.find((vote) => vote.error)!.error;
@@ -269,7 +269,7 @@ Deno.test("a database out of range is refused, and no lock lands in another", as
 });
 
 Deno.test("clientName is what CLIENT LIST shows, also after a reconnect", async () => {
-  await using server = await startServer();
+  await using server = await startServer({ rights: ["+client|setname"] });
   await using client = await connect(server.url, { clientName: "billing-7" });
   const names = async () => {
     const list = String(await server.command("CLIENT", "LIST"));

@@ -169,7 +169,7 @@ async function compare(
   step = anyStep,
   ...examples: (readonly Step[])[]
 ): Promise<void> {
-  await using server = await startServer(options);
+  await using server = await startServer({ ...options, rights: ["&*", "+@all"] });
   using cleaner = new RealConnection(server.port);
   using first = new RealConnection(server.port);
   using second = new RealConnection(server.port);

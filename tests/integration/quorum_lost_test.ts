@@ -6,7 +6,7 @@ import { startServers } from "../support/servers.ts";
 import { shareServers, warmUp } from "../support/shared_servers.ts";
 import { LONG_NODE_TIMEOUT_MS, SLACK_MS } from "../support/times.ts";
 
-const shared = shareServers(5);
+const shared = shareServers(5, { rights: ["+select"] });
 
 /** Long enough for every node that answers, on a busy machine too. */
 const NODE_TIMEOUT_MS = 600;

@@ -19,7 +19,11 @@ async function testMainFlow(runtime: FoundRuntime): Promise<void> {
   await using certificates = await makeCertificates();
   await using servers = await startServers(3);
   await using hung = await startServer();
-  await using other = await startServer({ tls: certificates.server, unixSocket: true });
+  await using other = await startServer({
+    tls: certificates.server,
+    unixSocket: true,
+    rights: ["+echo", "+select"],
+  });
   await hung.pause();
   // In Deno a socket's file needs leave to read and write beside --allow-net.
   const unixUrl = runtime.name === "deno" ? undefined : `redis+unix://${other.socketPath}?db=1`;

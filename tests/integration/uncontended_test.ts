@@ -13,7 +13,7 @@ import { eventually } from "../support/eventually.ts";
 import { startMonitor } from "../support/monitor.ts";
 import { onAll, shareServers, startProxies, warmUp } from "../support/shared_servers.ts";
 
-const shared = shareServers(5);
+const shared = shareServers(5, { rights: ["+select"] });
 
 for (const count of [1, 2, 3, 4, 5]) {
   Deno.test(`acquire() sets the value on all of ${count} nodes, and release() deletes it`, async () => {

@@ -6,7 +6,7 @@ import { onAll } from "../support/shared_servers.ts";
 import { startServer, startServers } from "../support/servers.ts";
 
 Deno.test("connect() reaches a server by its socket", async () => {
-  await using server = await startServer({ unixSocket: true });
+  await using server = await startServer({ unixSocket: true, rights: ["+client|info"] });
   await using client = await connect(`redis+unix://${server.socketPath}`);
   assertEquals(client.address, `redis+unix://${server.socketPath}`);
   const info = String(await client.send(["CLIENT", "INFO"]));
@@ -22,7 +22,7 @@ Deno.test("connect() to a socket carries values that one read does not hold", as
 });
 
 Deno.test("connect() selects the database that 'db' names", async () => {
-  await using server = await startServer({ unixSocket: true });
+  await using server = await startServer({ unixSocket: true, rights: ["+select"] });
   await using client = await connect(`redis+unix://${server.socketPath}?db=4`);
   await client.send(["SET", "key", "value"]);
   const keyspace = String(await server.command("INFO", "keyspace"));
@@ -73,7 +73,7 @@ Deno.test("a lost socket is connected to again once the server is back", async (
 });
 
 Deno.test("the lock works over three sockets, in the databases that they name", async () => {
-  await using servers = await startServers(3, { unixSocket: true });
+  await using servers = await startServers(3, { unixSocket: true, rights: ["+select"] });
   const addresses = servers.map(({ socketPath }) => `redis+unix://${socketPath}?db=2`);
   await using redlock = createRedlock(addresses);
   const lock = await redlock.acquire("invoice:42");

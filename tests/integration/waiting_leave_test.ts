@@ -16,7 +16,7 @@ import {
   queuesOn,
 } from "../support/waiting_clients.ts";
 
-const shared = shareServers(5);
+const shared = shareServers(5, { rights: ["+select"] });
 
 const NONE = [0, 0, 0, 0, 0];
 const QUEUE = "hasp:queue:job";

@@ -46,7 +46,7 @@ Deno.test("one subscription that comes and goes makes no call ask", async () => 
 });
 
 Deno.test("an error that passes, such as too many clients, ends no notifications for good", async () => {
-  await using servers = await startServers(3);
+  await using servers = await startServers(3, { rights: ["+client|list", "+config|set"] });
   const refused: RedlockEvent[] = [];
   const onEvent = (event: RedlockEvent) => {
     if (event.type === "notify-refused") refused.push(event);

@@ -5,7 +5,8 @@ import { startProxy } from "../support/proxy.ts";
 import { withClientOf } from "../support/shared_client.ts";
 import { shareServers } from "../support/shared_servers.ts";
 
-const shared = shareServers(1);
+/** The tests send commands of all kinds. */
+const shared = shareServers(1, { rights: ["+@all"] });
 const withClient = withClientOf(shared);
 
 Deno.test("send() sends 5 000 commands of one tick once each and in order", async () => {

@@ -10,7 +10,8 @@ import { eventually } from "../support/eventually.ts";
 import { withClientOf } from "../support/shared_client.ts";
 import { shareServers } from "../support/shared_servers.ts";
 
-const shared = shareServers(1);
+/** The tests send commands of all kinds. */
+const shared = shareServers(1, { rights: ["+@all"] });
 const withClient = withClientOf(shared);
 
 const PAYLOADS: Record<string, string> = {

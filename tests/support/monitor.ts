@@ -5,6 +5,8 @@
  * @module
  */
 
+import { logIn, type QueryAddress } from "./query.ts";
+
 /** A monitored server, which costs it a large part of its speed. Made by {@linkcode startMonitor}. */
 export class CommandMonitor implements AsyncDisposable {
   readonly #conn: Deno.TcpConn;
@@ -58,19 +60,21 @@ export class CommandMonitor implements AsyncDisposable {
     if (name === undefined || sender === "lua") return;
     if (line.includes(this.#mark) && this.#mark !== "") return this.#marked();
     const key = name.toLowerCase();
+    if (key === "auth") return; // of the connections that send the marks
     this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1);
   }
 }
 
 /** What a monitor needs of a server. */
 interface MonitoredServer {
-  readonly port: number;
+  readonly admin: QueryAddress;
   command(...args: string[]): Promise<unknown>;
 }
 
 /** Monitors a server until the monitor is disposed of; resolves when the first command counts. */
 export async function startMonitor(server: MonitoredServer): Promise<CommandMonitor> {
-  const conn = await Deno.connect({ hostname: "127.0.0.1", port: server.port });
+  const conn = await Deno.connect({ hostname: "127.0.0.1", port: server.admin.port });
+  await logIn(conn, server.admin);
   await conn.write(new TextEncoder().encode("MONITOR\r\n"));
   const monitor = new CommandMonitor(server, conn);
   await monitor.take();

@@ -38,17 +38,20 @@ export async function query(
   };
   const timer = setTimeout(close, ANSWER_WITHIN_MS);
   try {
-    const reader = new ReplyReader(conn);
-    if (address.password !== undefined) {
-      await writeCommand(conn, ["AUTH", address.username ?? "default", address.password]);
-      await reader.read();
-    }
+    await logIn(conn, address);
     await writeCommand(conn, args);
-    return await reader.read();
+    return await new ReplyReader(conn).read();
   } finally {
     clearTimeout(timer);
     close();
   }
+}
+
+/** Logs in on a new connection, if the address names somebody. */
+export async function logIn(conn: Deno.Conn, address: QueryAddress): Promise<void> {
+  if (address.password === undefined) return;
+  await writeCommand(conn, ["AUTH", address.username ?? "default", address.password]);
+  await new ReplyReader(conn).read();
 }
 
 async function writeCommand(conn: Deno.Conn, args: readonly (string | number)[]): Promise<void> {

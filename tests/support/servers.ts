@@ -16,6 +16,7 @@
  */
 
 import { findRedisServer } from "../../scripts/find_redis.ts";
+import { restrictedUsers } from "./manual_user.ts";
 import { query, type QueryAddress, type QueryValue } from "./query.ts";
 
 /** How long a server may take from its start to its first answer. */
@@ -61,6 +62,11 @@ export interface StartServerOptions {
   unixSocket?: boolean;
   /** Listen for TLS on one more port, see {@linkcode RedisServer.tlsPort}. */
   tls?: ServerTls;
+  /**
+   * Rights of clients beside those of the manual's user, if they have no others (see `manual_user.ts`): `+select` for
+   * addresses with a database, `+client|setname` for `clientName`, or what a test itself sends over a client.
+   */
+  rights?: readonly string[];
 }
 
 /** Options of {@linkcode RedisServer.restart}. */
@@ -106,14 +112,16 @@ export class RedisServer implements AsyncDisposable {
   readonly socketPath?: string;
   /** The server's own directory: `redis.conf`, `redis.log` and its data. Removed by {@linkcode stop}. */
   readonly dir: string;
-  readonly #address: QueryAddress;
+  /** Where tests have all rights. */
+  readonly admin: QueryAddress;
   readonly #config: string;
   #child?: Deno.ChildProcess;
   #paused = false;
 
   /** Describes a server that is not started yet; tests call {@linkcode startServer} instead. */
   constructor(dir: string, port: number, options: StartServerOptions) {
-    const { password, users, unixSocket = false, tls, config = [] } = options;
+    const { password, unixSocket = false, tls, config = [], rights } = options;
+    const users = options.users ?? (password === undefined ? restrictedUsers(rights) : undefined);
     const guarded = password !== undefined || users !== undefined;
     this.dir = dir;
     this.port = port;
@@ -122,7 +130,7 @@ export class RedisServer implements AsyncDisposable {
     }127.0.0.1:${port}`;
     if (unixSocket) this.socketPath = `${dir}/redis.sock`;
     if (tls) this.tlsPort = randomPort();
-    this.#address = guarded ? { port, username: ADMIN_USER, password: ADMIN_PASSWORD } : { port };
+    this.admin = guarded ? { port, username: ADMIN_USER, password: ADMIN_PASSWORD } : { port };
     this.#config = [
       `port ${port}`,
       `bind 127.0.0.1`,
@@ -152,7 +160,7 @@ export class RedisServer implements AsyncDisposable {
    * @throws {Error} If the reply is an error; its message is the reply's text.
    */
   command(...args: (string | number)[]): Promise<QueryValue> {
-    return query(this.#address, args);
+    return query(this.admin, args);
   }
 
   /** Calls per command since the start or {@linkcode resetCommandCounts}, names in lower case. */

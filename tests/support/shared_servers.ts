@@ -9,7 +9,12 @@ import type { Redlock } from "../../mod.ts";
 import { eventually } from "./eventually.ts";
 import { type FaultProxy, startProxy } from "./proxy.ts";
 import type { QueryValue } from "./query.ts";
-import { type RedisServer, type ServerGroup, startServers } from "./servers.ts";
+import {
+  type RedisServer,
+  type ServerGroup,
+  type StartServerOptions,
+  startServers,
+} from "./servers.ts";
 
 /** Servers on loan to one test: at the end of its block they run on, empty and without faults. */
 export type LentServers = readonly RedisServer[] & AsyncDisposable & {
@@ -24,10 +29,10 @@ export interface SharedServers {
 }
 
 /** Starts `count` servers before the first test of the calling file, and stops them after the last. */
-export function shareServers(count: number): SharedServers {
+export function shareServers(count: number, options?: StartServerOptions): SharedServers {
   let group: ServerGroup | undefined;
   Deno.test.beforeAll(async () => {
-    group = await startServers(count);
+    group = await startServers(count, options);
   });
   Deno.test.afterAll(async () => {
     await group?.[Symbol.asyncDispose]();
