@@ -102,7 +102,7 @@ Deno.test("the transport of Node reads the authorities once, however often it co
 });
 
 Deno.test("RedisClient hands the same TLS settings to every connection, whatever its caller does with them", async () => {
-  await using server = await startServer({ tls: certificates.server });
+  await using server = await startServer({ tls: certificates.server, rights: ["+blpop"] });
   const seen: TlsOptions[] = [];
   const tls = trusting();
   await using client = await connect(`rediss://127.0.0.1:${server.tlsPort}`, {
