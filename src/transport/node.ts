@@ -160,12 +160,21 @@ async function tlsOpener({ hostname, port, tls }: TlsTarget): Promise<Opener> {
 const secureContexts = /* @__PURE__ */ new WeakMap<TlsOptions, SecureContext>();
 
 async function secureContextOf(tls: TlsOptions): Promise<SecureContext> {
-  const { createSecureContext, rootCertificates } = await import("node:tls");
+  const nodeTls = await import("node:tls");
   const known = secureContexts.get(tls);
   if (known) return known;
   const { caCerts, cert, key } = tls;
-  const ca = caCerts && [...rootCertificates, ...caCerts];
-  const context = createSecureContext({ ca, cert, key });
+  const ca = caCerts && [...rootsOf(nodeTls), ...caCerts];
+  const context = nodeTls.createSecureContext({ ca, cert, key });
   secureContexts.set(tls, context);
   return context;
+}
+
+/** The authorities that the runtime trusts. Deno shows them with `--allow-sys=ca` alone: `caCerts` replaces them then. */
+function rootsOf(nodeTls: { readonly rootCertificates: readonly string[] }): readonly string[] {
+  try {
+    return [...nodeTls.rootCertificates];
+  } catch {
+    return [];
+  }
 }

@@ -19,7 +19,8 @@ export interface Transport {
 /** TLS settings of a connection; certificates and keys are in PEM format. */
 export interface TlsOptions {
   /**
-   * Certificates of additional authorities to trust, besides the runtime's own.
+   * Certificates of additional authorities to trust, besides the runtime's own. In Deno, with `cert` and without
+   * `--allow-sys=ca`, they are the only ones.
    *
    * @default {none}
    */

@@ -31,13 +31,13 @@ const RUN_WITHIN_MS = 60_000;
 /** How a fence is tested, by its language and its marks; whatever is not in here is not tested. */
 const WAYS: Record<string, readonly string[]> = {
   ts: ["", "node", "bun", "workerd", "file"],
-  TypeScript: ["file", "peers", "deno-test", "node-test", "vitest"],
+  TypeScript: ["file", "peers", "tls", "deno-test", "node-test", "vitest"],
   js: ["node", "bun"],
   JavaScript: ["file", "commonjs", "jest"],
   lua: ["guarded-write"],
-  sh: ["install", "tasks", "redis", "runner", "hasp", "cli-install"],
+  sh: ["install", "tasks", "redis", "runner", "hasp", "cli-install", "certificates", "tls"],
   text: ["demo", "addresses", "acl", "report", "areas", "crontab", "inspect", "watch", "warnings"],
-  conf: ["redis", "hosts"],
+  conf: ["redis", "hosts", "tls"],
   ini: ["systemd", "unit"],
   yaml: ["compose"],
 };
