@@ -5,7 +5,9 @@ import { startConsumer } from "../../scripts/package/consumer.ts";
 import {
   type Edition,
   hasp,
+  type HaspOptions,
   makeFolder,
+  processGone,
   SOURCE_EDITION,
   startHasp,
 } from "../support/command_line.ts";
@@ -18,7 +20,7 @@ import {
 } from "../support/command_line_editions.ts";
 import { eventually } from "../support/eventually.ts";
 import { plainCommand } from "../support/plain_command.ts";
-import { findRuntimes } from "../support/programs.ts";
+import { findRuntimes, type Program } from "../support/programs.ts";
 import { type ServerGroup, startServers } from "../support/servers.ts";
 import { gone, holdByAnother, onAll } from "../support/shared_servers.ts";
 
@@ -67,10 +69,40 @@ async function testEdition(t: Deno.TestContext, edition: Edition): Promise<void>
 /** Far more than a command writes before it is killed, and yet not endless: it must not outlive a test that fails. */
 const MANY_BEATS = 2_000;
 
-/** A command that writes its token again and again. */
-function beats(count: number): string[] {
-  const beat = 'echo "$HASP_FENCING_TOKEN" >>"$FILE"; sleep 0.01; i=$((i + 1))';
+/** A command that writes its token and a name again and again. */
+function beats(count: number, name: string): string[] {
+  const beat = `echo "$HASP_FENCING_TOKEN ${name}" >>"$FILE"; sleep 0.01; i=$((i + 1))`;
   return ["--", "sh", "-c", `i=0; while [ $i -lt ${count} ]; do ${beat}; done`];
+}
+
+/** One client after the other in the file that the commands write, and what came of them. */
+class Beats {
+  readonly #lines: () => string[];
+
+  constructor(lines: () => string[]) {
+    this.#lines = lines;
+  }
+
+  get length(): number {
+    return this.#lines().length;
+  }
+
+  /** The tokens, in the order in which they were written. */
+  get tokens(): number[] {
+    return this.#lines().map((line) => Number(line.split(" ")[0]));
+  }
+
+  /** How often each token was written under a name. */
+  countsOf(name: string): number[] {
+    const lines = this.#lines().filter((line) => line.endsWith(` ${name}`));
+    return [...Map.groupBy(lines, (line) => line).values()].map(({ length }) => length);
+  }
+
+  /** Resolves once so many more commands of a name have begun. */
+  async begun(name: string, more: number): Promise<void> {
+    const before = this.countsOf(name).length;
+    await eventually(() => this.countsOf(name).length >= before + more, END_WITHIN_MS);
+  }
 }
 
 async function testExclusion(edition: Edition): Promise<void> {
@@ -78,39 +110,57 @@ async function testExclusion(edition: Edition): Promise<void> {
   await using folder = await makeFolder();
   const options = { edition, urls: servers.urls, env: { FILE: `${folder.path}/beats` } };
   const run = ["run", "-r", "job", "--ttl", "2s", "-w", "forever"];
-  const tokens = () => folder.lines("beats");
+  const written = new Beats(() => folder.lines("beats"));
 
-  // One is killed and one is stopped while their commands run.
-  await using killed = startHasp([...run, ...beats(MANY_BEATS)], options);
-  await eventually(() => tokens().length > 0);
-  await using stopped = startHasp([...run, ...beats(MANY_BEATS)], options);
+  // Of those that run for long, one is killed, one is stopped, and one loses its lock with the quorum.
+  await using killed = startHasp([...run, ...beats(MANY_BEATS, "killed")], options);
+  await eventually(() => written.length > 0);
+  await using stopped = startHasp([...run, ...beats(MANY_BEATS, "stopped")], options);
   await eventually(async () => assertEquals(await queueLengths(servers), [1, 1, 1, 1, 1]));
   const crowd = Array.from({ length: PROCESSES }, async () => {
     for (let index = 0; index < RUNS; index++) {
-      assertEquals((await hasp([...run, ...beats(BEATS)], options)).code, 0);
+      assertEquals((await hasp([...run, ...beats(BEATS, "crowd")], options)).code, 0);
     }
   });
   const over = Promise.all(crowd);
+  const stopping = written.begun("stopped", 1);
   await servers[0].kill();
   killed.signal("SIGKILL");
-  await eventually(() => new Set(tokens()).size > 1);
+  await stopping;
   await servers[1].pause();
   stopped.signal("SIGSTOP");
-  await eventually(() => new Set(tokens()).size > 2 + RUNS);
-  servers[1].resume();
-  await eventually(() => new Set(tokens()).size > 2 + 2 * RUNS);
+  await written.begun("crowd", RUNS);
+  const losing = written.begun("losing", 1);
+  await using loser = startHasp([...run, ...beats(MANY_BEATS, "losing")], options);
+  await losing;
   await servers[2].kill();
+  await testNobodyRuns(loser, written, options);
+  const going = written.begun("crowd", 1);
+  servers[1].resume();
+  await going;
   await over;
 
   stopped.signal("SIGCONT");
-  const { code } = await stopped.end(END_WITHIN_MS);
-  assertEquals(code, 122);
-  const written = tokens().map(Number);
-  const older = written.findIndex((token, index) => index > 0 && token < written[index - 1]);
+  assertEquals((await stopped.end(END_WITHIN_MS)).code, 122);
+  const { tokens } = written;
+  const older = tokens.findIndex((token, index) => index > 0 && token < tokens[index - 1]);
   assertEquals(older, -1, "two commands wrote at once");
-  const counts = [...Map.groupBy(written, (token) => token).values()].map(({ length }) => length);
-  assertEquals(counts.slice(2), new Array(PROCESSES * RUNS).fill(BEATS));
+  assertEquals(written.countsOf("crowd"), new Array(PROCESSES * RUNS).fill(BEATS));
   await gone([servers[1], servers[3], servers[4]], "job");
+}
+
+/** Two of five nodes are left: the command that ran is ended, and none of those that wait begins. */
+async function testNobodyRuns(
+  loser: Program,
+  written: Beats,
+  options: HaspOptions,
+): Promise<void> {
+  const { code, stderr } = await loser.end(END_WITHIN_MS);
+  assertEquals(code, 122);
+  assertMatch(stderr, /^hasp: Cannot extend the lock, .*; the command is stopped\n/);
+  const { length } = written;
+  assertEquals((await hasp(["run", "-r", "job", "-w", "3s", "--", "true"], options)).code, 121);
+  assertEquals(written.length, length);
 }
 
 function queueLengths(servers: ServerGroup): Promise<unknown[]> {
@@ -166,14 +216,18 @@ async function testInterruption(edition: Edition, servers: ServerGroup): Promise
 
 /** A lock that is lost ends the command. */
 async function testLoss(edition: Edition, servers: ServerGroup): Promise<void> {
-  const command = ["sh", "-c", "echo begun; exec sleep 600"];
+  await using folder = await makeFolder();
+  const command = ["sh", "-c", 'sleep 600 & echo "$$ $!" >"$FILE"; echo begun; wait'];
   const args = ["run", "-r", "job", "--ttl", "1s", "--", ...command];
-  await using losing = startHasp(args, { edition, urls: servers.urls });
+  const env = { FILE: `${folder.path}/pids` };
+  await using losing = startHasp(args, { edition, urls: servers.urls, env });
   await losing.line("begun");
   await onAll(servers, "DEL", "job");
   const { code, stderr } = await losing.end(END_WITHIN_MS);
   assertEquals(code, 122);
   assertMatch(stderr, /^hasp: Cannot keep lock "job": .*; the command is stopped\n$/);
+  for (const pid of folder.lines("pids")[0].split(" ")) await processGone(Number(pid));
+  await gone(servers, "job");
 }
 
 Deno.test("deno compile takes the command line with all that it imports", async () => {

@@ -3,6 +3,7 @@
 import { assert, assertEquals, assertGreater, assertMatch } from "@std/assert";
 import { hasp, startHasp } from "../support/command_line.ts";
 import { eventually } from "../support/eventually.ts";
+import { startServers } from "../support/servers.ts";
 import { gone, holdByAnother, onAll, shareServers } from "../support/shared_servers.ts";
 
 const END_WITHIN_MS = 60_000;
@@ -103,6 +104,16 @@ Deno.test("hasp run ends with 121 if too few nodes answer", async () => {
   );
   assertEquals([code, stdout], [121, ""]);
   assertMatch(stderr, /^hasp: Cannot acquire lock "backup": 0 of 3 nodes granted it, 3 failed/);
+});
+
+Deno.test("hasp run does not take nodes that hang for nodes on which the lock is held", async () => {
+  await using servers = await startServers(5);
+  await holdByAnother(servers, "backup");
+  await Promise.all([servers[0].kill(), servers[1].kill(), servers[2].pause()]);
+  const args = ["run", "-r", "backup", "-w", "0", "--on-held", "skip", ...sh("echo ran")];
+  const { code, stdout, stderr } = await hasp(args, servers);
+  assertEquals([code, stdout], [121, ""]);
+  assertMatch(stderr, /^hasp: Cannot inspect lock "backup": 2 of 5 nodes answered/);
 });
 
 Deno.test("hasp run ends as shells do if the command is missing or no program, or was killed", async () => {

@@ -63,7 +63,10 @@ export async function run(command: readonly string[], options: RunOptions): Prom
   }
 }
 
-/** Acquires the lock; `undefined` if somebody else holds it and that is to be skipped. */
+/**
+ * Acquires the lock; `undefined` if somebody else holds it and that is to be skipped. A few nodes that deny it, beside
+ * others that fail or hang, are no reason to skip anything, so a quorum of nodes is asked first.
+ */
 async function acquire(
   redlock: Redlock,
   { resource, onHeld }: RunOptions,
@@ -72,7 +75,9 @@ async function acquire(
   try {
     return await redlock.acquire(resource, { signal });
   } catch (error) {
-    if (error instanceof LockHeldError && onHeld === "skip") return undefined;
+    if (!(error instanceof LockHeldError)) throw error;
+    await Promise.all(resource.map((name) => redlock.inspect(name, { signal })));
+    if (onHeld === "skip") return undefined;
     throw error;
   }
 }
