@@ -36,7 +36,9 @@ const PARTS_SHOWN = 2;
  */
 export function parseDuration(text: string): number {
   if (text === "0") return 0;
-  if (/^\d+(\.\d+)?$/u.test(text)) throw new UsageError(`its unit is missing, such as '${text}s'`);
+  if (/^\d+(\.\d+)?$/u.test(text)) {
+    throw new UsageError(`its unit is missing: write '${text}s', for example`);
+  }
   const [, amount, unit = ""] = DURATION.exec(text) ?? [];
   const unitMs = Object.hasOwn(UNITS_MS, unit) ? UNITS_MS[unit] : undefined;
   if (amount === undefined || unitMs === undefined) {

@@ -65,15 +65,15 @@ Nodes:
 
 const EXIT_CODES_HELP = `
 Exit codes:
-    0   success; 'run' returns the code of its command, or 0 with --on-held skip
-    1   'check' has found an error
-  120   somebody else holds the lock
-  121   too few nodes answered
-  122   the lock was lost while the command ran, so the command was stopped
-  125   the command line or the configuration is wrong
-  126   the command cannot be executed
-  127   the command was not found
-  128+n signal n ended the command, or the waiting for the lock
+  0      success; 'run' returns the code of its command, or 0 with --on-held skip
+  1      'check' has found an error
+  120    somebody else holds the lock
+  121    too few nodes answered
+  122    the lock was lost while the command ran, so the command was stopped
+  125    the command line or the configuration is wrong, or something unexpected happened
+  126    the command cannot be executed
+  127    the command was not found
+  128+n  signal n ended the command, or the waiting for the lock
 `;
 
 const RUN_HELP = `
@@ -134,7 +134,10 @@ function addRun(program: Command, onExitCode: OnExitCode): void {
 function addInspect(program: Command, onExitCode: OnExitCode): void {
   const command = program.command("inspect")
     .summary("show whether resources are held")
-    .description("Shows whether resources are held, for how long, and how many wait for them.")
+    .description(
+      "Shows whether resources are held, for how long, and how many wait for them.\n" +
+        "Ends with 121 if too few nodes answered to know it.",
+    )
     .argument("<resource...>", "the resources")
     .option("--json", "print JSON");
   withNodes(command).action(async (resources: string[], options: InspectOptions) => {
@@ -168,7 +171,10 @@ function addWatch(program: Command, onExitCode: OnExitCode): void {
 function addCheck(program: Command, onExitCode: OnExitCode): void {
   const command = program.command("check")
     .summary("check the nodes")
-    .description("Checks how the nodes are configured, and says what to do about problems.")
+    .description(
+      "Checks how the nodes are configured, and says what to do about problems.\n" +
+        "Ends with 1 if one of them is an error.",
+    )
     .addOption(
       durationOption("-t, --ttl <duration>", "the TTL of your locks").default(30_000, "30s"),
     )
@@ -214,7 +220,7 @@ function durationOption(flags: string, description: string): Option {
   return new Option(flags, description).argParser(checked(parseDuration));
 }
 
-/** Reports what a parser of ours refuses as the parser of the command line does. */
+/** Turns the error of a parser into one that the command line reports with the name of the option. */
 function checked(parse: (text: string) => number): (text: string) => number {
   return (text) => {
     try {

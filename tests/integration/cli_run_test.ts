@@ -137,7 +137,10 @@ Deno.test("hasp run ends with 125 if the command line is wrong, and runs nothing
     [sh("echo ran"), "required option '-r, --resource <name>' not specified"],
     [["-r", "", ...sh("echo ran")], "Cannot acquire lock as 'resource'"],
     [["-r", "hasp:backup", ...sh("echo ran")], "Cannot acquire lock as"],
-    [["-r", "backup", "--ttl", "30", ...sh("echo ran")], "its unit is missing, such as '30s'"],
+    [
+      ["-r", "backup", "--ttl", "30", ...sh("echo ran")],
+      "its unit is missing: write '30s', for example",
+    ],
     [["-r", "backup", "--ttl", "999ms", ...sh("echo ran")], "it must be at least 1s"],
     [["-r", "backup", "--ttl", "2d", ...sh("echo ran")], "Cannot create lock client as 'ttlMs'"],
     [["-r", "backup", "--grace", "16s", ...sh("echo ran")], "it must be at most half of the TTL"],

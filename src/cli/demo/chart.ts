@@ -54,7 +54,7 @@ function workerCell(left: State, right: State): string {
   return left === "waiting" || right === "waiting" ? "·" : " ";
 }
 
-/** How a node's state looks, and the word that stands in it where there is room. */
+/** How a node's state looks, and the word that is in it if there is room. */
 const NODE_LOOKS: Partial<Record<State, { cell: string; colour: Style; word?: string }>> = {
   up: { cell: "━", colour: "green" },
   killed: { cell: " ", colour: "red", word: "╳ killed" },

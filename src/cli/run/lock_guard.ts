@@ -15,7 +15,7 @@ import type { RunningCommand } from "./running_command.ts";
 
 /** How often a guard looks whether processes are gone, in milliseconds. */
 const LOOK_EVERY_MS = 20;
-/** How often it looks after a SIGKILL: a process that was killed and that nobody asks for never goes. */
+/** Most looks after a SIGKILL, because a killed process stays visible until its parent has read its exit status. */
 const LOOKS_AFTER_KILL_MAX = 50;
 
 /**
@@ -38,7 +38,7 @@ export class LockGuard {
    * @param lock The lock; {@linkcode extended} must be called after each extension.
    * @param command The command.
    * @param graceMs How long the command has between the two signals, in milliseconds.
-   * @param report Is given a message when the command is ended.
+   * @param report Called with a message when the guard ends the command.
    */
   constructor(
     lock: Lock,
@@ -60,7 +60,7 @@ export class LockGuard {
     return this.#isEnding;
   }
 
-  /** Takes notice of a new validity. */
+  /** Counts the new validity of the lock from now on. */
   extended(): void {
     const remainingMs = this.#lock.remainingMs();
     if (this.#isEnding || remainingMs === 0) return;

@@ -32,7 +32,7 @@ export interface RunOptions extends NodeOptions {
   readonly restartGuard?: number;
 }
 
-/** Called after each extension of the lock, once there is something to call. */
+/** What an extension of the lock calls; it is set when the command runs. */
 interface Extensions {
   onExtended?: () => void;
 }

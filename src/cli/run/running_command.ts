@@ -68,7 +68,7 @@ export class RunningCommand {
   }
 
   /**
-   * Ends the watcher. What the command has started and left behind is nobody's concern from now on.
+   * Ends the watcher. Processes that the command has left behind go on without it.
    *
    * @returns Whether the watcher has killed the command.
    */

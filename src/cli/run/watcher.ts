@@ -16,7 +16,7 @@ const MARGIN_MS = 100;
 /** A shell that runs {@linkcode WATCHER}. */
 export class Watcher {
   readonly #input: Writable;
-  /** What it has said when it has ended: something if it killed the command. */
+  /** All output of the shell, once it has ended: empty unless it killed the command. */
   readonly #output: Promise<string>;
 
   /**

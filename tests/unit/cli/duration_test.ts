@@ -10,8 +10,16 @@ Deno.test("parseDuration() reads a number and its unit", () => {
 });
 
 Deno.test("parseDuration() refuses a number without a unit, because programs differ in what it means", () => {
-  assertThrows(() => parseDuration("30"), UsageError, "its unit is missing, such as '30s'");
-  assertThrows(() => parseDuration("1.5"), UsageError, "its unit is missing, such as '1.5s'");
+  assertThrows(
+    () => parseDuration("30"),
+    UsageError,
+    "its unit is missing: write '30s', for example",
+  );
+  assertThrows(
+    () => parseDuration("1.5"),
+    UsageError,
+    "its unit is missing: write '1.5s', for example",
+  );
 });
 
 Deno.test("parseDuration() refuses what is no duration", () => {
