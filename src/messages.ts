@@ -20,7 +20,7 @@ export function nodeErrors(votes: readonly Vote[]): AggregateError | undefined {
 /** What was asked of the nodes, as the verb of a message. */
 export type Attempt = "acquire" | "extend" | "inspect" | "release";
 
-/** How a message says that nodes did as they were asked. */
+/** The words for nodes that did as they were asked. */
 const DONE: { readonly [Name in Attempt]: string } = {
   acquire: "granted it",
   extend: "extended it",

@@ -1,5 +1,5 @@
 /**
- * An attempt at a lock with a fencing token. `token.ts` says which number that is, and when it is certain.
+ * An attempt at a lock with a fencing token. `token.ts` defines which number that is, and when it is certain.
  *
  * @module
  */
@@ -21,7 +21,7 @@ interface FencedClient {
  * Asks all nodes for the lock and has them count; then raises counters until those of a quorum are equal. All raising
  * together may take as long as one reply, so that the caller does not wait for counters that cannot agree.
  *
- * @param round The attempt; its counts say what came of it.
+ * @param round The attempt; its counts are the result.
  * @param settings The settings of the call.
  * @param client The client that asks.
  */

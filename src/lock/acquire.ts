@@ -25,7 +25,7 @@
  *    for its own round. So after a quorum of grants, a quorum of nodes holds the keys with this attempt's value.
  * 3. *Clocks.* After the count the clocks are read again. The lock is accepted only if validity is left, and
  *    {@linkcode HeldLock.held} reads the clocks on every access: `held` is true only while `elapsed < validity`. Elapsed
- *    is the greater of what the two clocks say, because a monotonic clock stops while a machine is suspended and a wall
+ *    is the greater of what the two clocks show, because a monotonic clock stops while a machine is suspended and a wall
  *    clock can be set back. By steps 1 and 2 a quorum of nodes holds the keys whenever `held` is true.
  * 4. *Intersection.* Two quorums share a node, and a key has one value at a time. Two handles that are held at one
  *    instant would need two values under one key on that node. That is the claim, for a lock that is neither undone nor

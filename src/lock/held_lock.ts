@@ -214,7 +214,7 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
     round.ticket = this.round.ticket;
     await round.ask(askToRelease, settings.nodeTimeoutMs);
     client.localQueues.leave(queueKey(round.keys), this, round.hasWaiters);
-    // A round that the end of the client cut short says nothing, like one that too few nodes answered.
+    // A round that the end of the client cut short shows nothing, like one that too few nodes answered.
     const unknown = round.unanswered || !round.settled;
     const failed = unknown && !ranOut;
     const confirmed = round.decision === "granted" ||

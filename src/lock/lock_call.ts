@@ -35,7 +35,7 @@ export class LockCall implements AcquireCall, WaitingCall {
    * @param client The client.
    * @param settings The settings of the call.
    * @param resources The resources.
-   * @param autoExtend Whether the lock is extended if the settings do not say it.
+   * @param autoExtend Whether the lock is extended if `autoExtend` is not set.
    */
   constructor(
     client: ClientState,

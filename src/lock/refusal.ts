@@ -34,8 +34,8 @@ export interface RefusedCall {
 }
 
 /**
- * The error of a call that ends without a lock. A node that denied it is asked first what it has under the key, so that
- * the message says it.
+ * The error of a call that ends without a lock. A node that denied it is asked first what it has under the key, because
+ * the message describes that.
  *
  * @param denied The last attempt; `undefined` if no node was asked.
  * @throws The reason of the call's signal, or a {@linkcode RedlockError} if the client is closed meanwhile.

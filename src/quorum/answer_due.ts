@@ -7,7 +7,7 @@ import type { LockNode } from "./lock_node.ts";
 
 /**
  * Longest time, in milliseconds, for which a node's time does not run because its first connection is being made. A
- * node that never says that it is ready is asked in bounded time all the same.
+ * node that never becomes ready still times out.
  */
 const CONNECTING_MS_MAX = 60_000;
 

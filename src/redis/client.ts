@@ -238,8 +238,8 @@ export class RedisClient implements AsyncDisposable {
  * @returns A client that is ready for commands.
  * @throws {TypeError} If the address is malformed, or an option is unknown or of the wrong type.
  * @throws {RangeError} If a number is out of range.
- * @throws {ConnectionError} If the server cannot be reached, does not reply in time, or refuses the login; `cause` says
- *   why.
+ * @throws {ConnectionError} If the server cannot be reached, does not reply in time, or refuses the login; `cause` is
+ *   the reason.
  * @throws {ReplyError} If the server requires a login, and the address has no password.
  */
 export async function connect(

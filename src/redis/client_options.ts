@@ -69,7 +69,7 @@ export interface ClientOptions {
   connect?: Connect;
 }
 
-/** The options that say how a server is reached; the others of {@linkcode ClientOptions} limit its replies. */
+/** The options for reaching a server; the others of {@linkcode ClientOptions} limit its replies. */
 export type ConnectOptions = Pick<
   ClientOptions,
   "connectTimeoutMs" | "tls" | "clientName" | "connect"
@@ -82,7 +82,7 @@ export const CONNECT_OPTION_NAMES = ["connectTimeoutMs", "tls", "clientName", "c
 export const ATTEMPT = "connect to Redis";
 
 /**
- * Fills in the defaults of the options that say how a server is reached, and checks them.
+ * Fills in the defaults of the options for reaching a server, and checks them.
  *
  * @param options The user's options, of which others are ignored.
  * @param addresses The servers that the options are for.

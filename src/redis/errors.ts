@@ -8,10 +8,10 @@ import { printable } from "../printable.ts";
 /** The stable codes of {@linkcode RedisError}'s subclasses. */
 export type RedisErrorCode = "REPLY" | "PROTOCOL" | "CONNECTION";
 
-/** Errors that say that the server does not know the command, or does not allow this user to use it. */
+/** Errors of a server that does not know the command, or does not allow this user to use it. */
 const COMMAND_REFUSED =
   /^(NOPERM|ERR (unknown (sub)?command|The user executing|ACL failure|Unknown Redis command|the server is too old))/iu;
-/** Errors that say that the server refuses the login or the database. */
+/** Errors of a server that refuses the login or the database. */
 const LOGIN_REFUSED =
   /^(DENIED|NOAUTH|WRONGPASS|ERR (invalid password|.*\b(no|any) password\b|.*\bDB index\b|SELECT is not allowed))/iu;
 

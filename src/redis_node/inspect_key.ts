@@ -50,7 +50,7 @@ export function inspectKey(
   });
 }
 
-/** What the replies say of the key: an error if a command was refused, `null` if they are no replies to these commands. */
+/** The state of the key by the replies: an error if a command was refused, `null` if they are no replies to these commands. */
 function keyState(
   [value, pttl, waiters, type]: readonly RawReply[],
 ): KeyState | ReplyError | undefined | null {

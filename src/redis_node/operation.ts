@@ -28,7 +28,7 @@ export type Call = "EVALSHA" | "EVAL";
  */
 export type Outcome = "granted" | "counted" | "denied" | "missing" | "queued" | "contended";
 
-/** One operation. The reply alone does not say what it means: an integer answers most of them. */
+/** One operation. A reply means something only together with its operation: most are answered by an integer. */
 export interface Operation<Content = LockRequest> {
   /** Its place in a table, from 0 to 15. */
   readonly code: number;

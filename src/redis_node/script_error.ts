@@ -10,7 +10,7 @@ const TOO_OLD = "Write commands not allowed after non deterministic commands";
 const EXPLANATION = "ERR the server is too old: fencing tokens, the restart guard and waiting " +
   "without polling need Redis 5 or newer";
 
-/** The error with which a script failed; if the server is too old for the script, an error that says so instead. */
+/** The error with which a script failed; an error that explains it if the server is too old for the script. */
 export function scriptError(reply: ReplyError): ReplyError {
   return reply.message.includes(TOO_OLD) ? new ReplyError(EXPLANATION) : reply;
 }

@@ -2,7 +2,7 @@
  * The scripts that count fencing tokens.
  *
  * The counter of a key is the string `hasp:fence:<key>`: microseconds since 1970 when it was created or renewed, plus
- * one for each lock since. {@linkcode COUNTER_TTL_MS} says how long it lives, and why it never falls.
+ * one for each lock since. {@linkcode COUNTER_TTL_MS} documents how long it lives, and why it never falls.
  *
  * Only decimal digits that make a safe integer are a counter. Anything else under that name is an error, and stays as
  * it is. A missing counter is 0, and so is a counter of 0.
