@@ -288,8 +288,8 @@ function pieceOf(ready: CommandGroup[]): CommandGroup[] {
 }
 
 /**
- * The replies of an exchange; `undefined` if there is none, and in the place of a reply that is missing. An error of the
- * server is a reply, whether the client threw it or returned it; any other error is none.
+ * The replies of an exchange, with `undefined` for each that is missing; `undefined` if all are. An error of the server is
+ * a reply, whether the client threw it or returned it; an error of the client is not.
  */
 function repliesOf(
   commands: readonly Pick<ReadCommand, "args">[],

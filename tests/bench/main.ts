@@ -10,7 +10,8 @@
 
 import { parseArgs } from "node:util";
 import { startServers } from "../support/servers.ts";
-import { contenders } from "./contenders/contender.ts";
+import { CLIENTS, contenders } from "./contenders/contender.ts";
+import { clients } from "./scenarios/clients.ts";
 import { concurrent } from "./scenarios/concurrent.ts";
 import { fencing } from "./scenarios/fencing.ts";
 import { faults } from "./scenarios/faults.ts";
@@ -31,6 +32,7 @@ const SCENARIOS: Record<string, Scenario> = {
   start,
   waiting,
   fencing,
+  clients,
 };
 
 const HELP = `Usage: deno task bench [options]
@@ -70,7 +72,7 @@ async function main(): Promise<void> {
   const names = ["floor", "ours", ...peers];
   const runtime = known("runtime", values.runtime, { bun: "bun", deno: "deno", node: "node" })[0];
 
-  if (runtime !== "deno" && peers.length > 0) await installPeers();
+  if (runtime !== "deno" && (peers.length > 0 || scenarios.includes(clients))) await installPeers();
   await using servers = await startServers(5);
   await using stack = new AsyncDisposableStack();
   const bench: Bench = {
@@ -101,9 +103,10 @@ async function opened(worker: WorkerProcess, { servers, durationMs }: Bench): Pr
   }
 }
 
-/** Every contender but the floor and ours. */
+/** Every contender but the floor and ours, on whichever client. */
 function peerNames(): string[] {
-  return Object.keys(contenders).filter((name) => name !== "floor" && name !== "ours");
+  const others = ["floor", "ours", ...CLIENTS];
+  return Object.keys(contenders).filter((name) => !others.includes(name));
 }
 
 function list(text: string): string[] {

@@ -1,5 +1,5 @@
 /**
- * How the bench collects figures round by round, and prints them against the floor.
+ * How the bench collects figures round by round, and prints them against the floor or another contender.
  *
  * @module
  */
@@ -17,14 +17,20 @@ export interface Column {
   digits?: number;
   /** What ours has to reach, as printed. */
   goal?: string;
-  /** Print the value alone, without the ratio to the floor. @default false */
+  /** Print the value alone, without the ratio to the base. @default false */
   absolute?: boolean;
 }
 
 /** Figures of several contenders, one set a round. */
 export class Samples {
+  readonly #base: string;
   readonly #rounds = new Map<string, Figures[]>();
   readonly #leftOut = new Set<string>();
+
+  /** @param base The contender that others are compared with. */
+  constructor(base = "floor") {
+    this.#base = base;
+  }
 
   /** Adds one round's figures of a contender. Rounds of different contenders pair up in order. */
   add(contender: string, figures: Figures): void {
@@ -54,14 +60,14 @@ export class Samples {
     return median(rounds.map((it) => it[figure]!));
   }
 
-  /** Median over the rounds of this contender's figure divided by the floor's of the same round. */
+  /** Median over the rounds of this contender's figure divided by the base's of the same round. */
   ratio(contender: string, figure: string): number {
-    const floor = this.#rounds.get("floor") ?? [];
+    const base = this.#rounds.get(this.#base) ?? [];
     const rounds = this.#rounds.get(contender) ?? [];
-    return median(rounds.map((it, round) => it[figure]! / (floor[round]?.[figure] ?? NaN)));
+    return median(rounds.map((it, round) => it[figure]! / (base[round]?.[figure] ?? NaN)));
   }
 
-  /** Prints one line a contender: the median, and in brackets the ratio to the floor. */
+  /** Prints one line a contender: the median, and in brackets the ratio to the base. */
   print(title: string, columns: readonly Column[]): void {
     const rows = [...this.#rounds.keys()].map((contender) => [
       contender,

@@ -39,25 +39,41 @@ export function runtimeCommand(
   });
 }
 
-/** Installs the peers and their client, at the versions that Deno takes, where Node and Bun find them. */
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+/** Where Node and Bun find what they import by name. */
+const PACKAGES = `${ROOT}.cache/bench`;
+
+/** Puts recipes for other clients, and this library under its name, where Node and Bun find them. */
+export async function installRecipes(names: readonly string[]): Promise<void> {
+  const own = `${PACKAGES}/node_modules/@hasp/redlock`;
+  await Deno.mkdir(own, { recursive: true });
+  const entry = new URL("../../src/nodes/mod.ts", import.meta.url).href;
+  await Deno.writeTextFile(`${own}/nodes.js`, `export * from ${JSON.stringify(entry)};\n`);
+  const manifest = { name: "@hasp/redlock", type: "module", exports: { "./nodes": "./nodes.js" } };
+  await Deno.writeTextFile(`${own}/package.json`, JSON.stringify(manifest));
+  for (const name of names) {
+    await Deno.copyFile(`${ROOT}tests/examples/${name}.ts`, `${PACKAGES}/${name}.ts`);
+  }
+  Deno.env.set("BENCH_PACKAGES", PACKAGES);
+}
+
+/** Installs the peers and their clients, at the versions that Deno takes, where Node and Bun find them. */
 export async function installPeers(): Promise<void> {
-  const root = fileURLToPath(new URL("../..", import.meta.url));
-  const { imports } = JSON.parse(await Deno.readTextFile(`${root}/deno.json`)) as {
+  const { imports } = JSON.parse(await Deno.readTextFile(`${ROOT}deno.json`)) as {
     imports: Record<string, string>;
   };
-  const folder = `${root}/.cache/bench`;
-  await Deno.mkdir(folder, { recursive: true });
-  await Deno.writeTextFile(`${folder}/package.json`, '{ "private": true }\n');
-  const shared = ["ioredis", "redlock4", "redlock5"].map((name) => [name, imports[name]]);
+  await Deno.mkdir(PACKAGES, { recursive: true });
+  await Deno.writeTextFile(`${PACKAGES}/package.json`, '{ "private": true, "type": "module" }\n');
+  const shared = ["ioredis", "redis", "redlock4", "redlock5"].map((name) => [name, imports[name]]);
   const packages = [...shared, ...Object.entries(BENCH_PACKAGES)].map(([name, target]) =>
     `${name}@${target}`
   );
   const { success, stderr } = await new Deno.Command("npm", {
     args: ["install", "--silent", "--no-audit", "--no-fund", "--legacy-peer-deps", ...packages],
-    cwd: folder,
+    cwd: PACKAGES,
   }).output();
   if (!success) throw new Error(`Cannot install peers: ${new TextDecoder().decode(stderr)}`);
-  Deno.env.set("BENCH_PACKAGES", folder);
+  Deno.env.set("BENCH_PACKAGES", PACKAGES);
 }
 
 /** A worker that holds one contender. */

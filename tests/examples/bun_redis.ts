@@ -16,12 +16,15 @@ export async function bunRedisNode(url: string): Promise<{ node: LockNode; close
   let timer: ReturnType<typeof setTimeout> | undefined;
   redis.onclose = () => timer = setTimeout(connect, 500); // also if connecting failed
   await connect();
+  const send = ([name, ...args]: string[], signal: AbortSignal) => {
+    signal.onabort = () => redis.close(); // a server that hangs gets a new connection
+    return redis.send(name, args);
+  };
   const node = commandNode({
     name: new URL(url).host,
-    send: ([name, ...args], signal) => {
-      signal.onabort = () => redis.close(); // a server that hangs gets a new connection
-      return redis.send(name, args);
-    },
+    send,
+    pipeline: (commands, signal) =>
+      Promise.all(commands.map((args) => send(args, signal).catch((error) => error))),
     resends: false, // it never sends a command again
     subscribe: async (channel, { onMessage, onLost }) => {
       const subscriber = new RedisClient(url, options); // once subscribed, it can send nothing else

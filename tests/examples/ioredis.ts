@@ -22,6 +22,10 @@ export async function ioredisNode(url: string): Promise<{ node: LockNode; redis:
   const node = commandNode({
     name: `${redis.options.host}:${redis.options.port}`,
     send: ([name, ...args]) => redis.call(name, args),
+    pipeline: async (commands) => {
+      const replies = await redis.pipeline(commands.map((command) => ["call", ...command])).exec();
+      return replies!.map(([error, reply]) => error ?? reply);
+    },
     resends: false, // by the options above
     subscribe: async (channel, { onMessage, onLost }) => {
       const subscriber = redis.duplicate({ autoResubscribe: false, retryStrategy: () => null });

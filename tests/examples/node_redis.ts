@@ -24,9 +24,11 @@ export async function nodeRedisNode(url: string, RESP: 2 | 3 = 2) {
   redis.on("error", () => {}); // the node's votes report it
   redis.connect().catch(() => {});
   await once(redis, "ready").catch(() => {}); // it goes on trying
+  const send = (args: string[]) => redis.sendCommand(args);
   const node = commandNode({
     name: new URL(url).host,
-    send: (args) => redis.sendCommand(args),
+    send,
+    pipeline: (commands) => Promise.all(commands.map((args) => send(args).catch((error) => error))),
     resends: false, // it never sends a command again
     subscribe: async (channel, { onMessage, onLost }) => {
       const subscriber = redis.duplicate({ socket: { ...socket, reconnectStrategy: false } });

@@ -11,7 +11,8 @@ interface OurLock {
   release(): Promise<boolean>;
 }
 
-interface OurRedlock {
+/** The part of our client that is measured. */
+export interface OurRedlock {
   acquire(resource: string, options: { ttlMs: number; waitMs: number }): Promise<OurLock>;
   tryAcquire(
     resource: string,
@@ -27,6 +28,11 @@ export class Ours implements Contender {
 
   async open(urls: readonly string[]): Promise<void> {
     this.#urls = urls;
+    this.#redlock = await this.create(urls);
+  }
+
+  /** Makes the client. */
+  protected async create(urls: readonly string[]): Promise<OurRedlock> {
     // A variable names the package as it is published, where that is measured.
     const { BENCH_ENTRY: entry = new URL("../../../mod.ts", import.meta.url).href } =
       (globalThis as { process?: { env: Record<string, string> } }).process?.env ?? {};
@@ -34,7 +40,12 @@ export class Ours implements Contender {
       createRedlock(urls: readonly string[]): OurRedlock;
     };
     // No waiting here: the first lock waits for connections still being made.
-    this.#redlock = createRedlock(urls);
+    return createRedlock(urls);
+  }
+
+  /** A contender of the same kind, not opened yet. */
+  protected copy(): Ours {
+    return new Ours();
   }
 
   async pair(resource: string): Promise<void> {
@@ -59,7 +70,7 @@ export class Ours implements Contender {
   }
 
   async another(): Promise<Contender> {
-    const another = new Ours();
+    const another = this.copy();
     await another.open(this.#urls);
     return another;
   }
