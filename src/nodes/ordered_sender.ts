@@ -167,7 +167,8 @@ export class OrderedSender implements CommandSender {
   async #exchange(groups: CommandGroup[]): Promise<void> {
     const commands = groups.flatMap((group) => this.#takeCommands(group));
     if (commands.length === 0) return this.#finish(groups);
-    const exchange = await this.#exchanges.run(commands.map(({ args }) => args));
+    // A client may change what it is given, which other nodes have too.
+    const exchange = await this.#exchanges.run(commands.map(({ args }) => [...args]));
     const replies = repliesOf(commands, exchange);
     if (!replies) return this.#onUnanswered(groups, commands, exchange);
     this.#onAnswered();

@@ -23,7 +23,7 @@ const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 /** A command, taken apart. */
 export interface ReadCommand {
   /** Its name and its arguments. */
-  readonly args: string[];
+  readonly args: readonly string[];
   /** The keys of locks that it names. */
   readonly keys: readonly string[];
   /** The value that it sets the keys to, or deletes them for; `undefined` if it does neither. */

@@ -2,7 +2,7 @@ import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { Redlock } from "../../../mod.ts";
 import { commandNode, type CommandNodeOptions } from "../../../src/nodes/mod.ts";
 import { outcomeOf, withCommandNode } from "../../support/command_node_bench.ts";
-import type { FakeClient } from "../../support/fake_client.ts";
+import { FakeClient } from "../../support/fake_client.ts";
 import { FakeRequest } from "../../support/fake_request.ts";
 
 Deno.test("commandNode() locks, extends, inspects, releases and counts through one function", async () => {
@@ -22,6 +22,25 @@ Deno.test("commandNode() locks, extends, inspects, releases and counts through o
     assertEquals([report.reachable, report.role], [true, "master"]);
     await redlock.close();
   });
+});
+
+Deno.test("commandNode() gives each client arguments of its own, which it may change", async () => {
+  const clients = [await FakeClient.open(), await FakeClient.open(), await FakeClient.open()];
+  const nodes = clients.map((client, index) =>
+    commandNode({
+      name: `node-${index}`,
+      send: (args) => client.send([args.shift()!, ...args.splice(0)]),
+      timeoutMs: 1_000,
+    })
+  );
+  const redlock = new Redlock(nodes);
+  const lock = await redlock.acquire("invoice:42");
+  assert(await lock.extend().then(() => true));
+  assertEquals(await lock.release(), true);
+  const [first, ...others] = clients.map(({ sent }) => sent.map(([name, key]) => `${name} ${key}`));
+  for (const sent of others) assertEquals(sent, first);
+  await redlock.close();
+  for (const client of clients) await client[Symbol.asyncDispose]();
 });
 
 Deno.test("commandNode() sends a command about a key only when the one before was answered", async () => {
