@@ -77,14 +77,14 @@ Exit codes:
 `;
 
 const RUN_HELP = `
-The lock is extended for as long as the command runs, and released at its end. Signals, input and
+The lock is extended while the command runs, and released when the command ends. Signals, input and
 output are passed through. The command gets two variables: HASP_RESOURCE, and HASP_FENCING_TOKEN, a
 number greater than that of every earlier lock on the resource.
 
-If the lock cannot be extended, the command gets SIGTERM when what is left of the lock is the grace
-period, and SIGKILL when the lock may belong to somebody else. It also gets SIGKILL if hasp is
-killed or stopped. Both signals go to everything that the command has started, unless that has left
-its process group; with --foreground they go to the command alone.
+If the lock cannot be extended, the command gets SIGTERM when the rest of the lock is as long as the
+grace period, and SIGKILL before the lock can belong to somebody else. The command also gets SIGKILL
+if hasp is killed or stopped. Both signals go to all processes that the command has started, unless
+they have left its process group; with --foreground they go to the command alone.
 
 Examples:
   hasp run --resource nightly-backup --wait 0 --on-held skip -- ./backup.sh
@@ -105,7 +105,10 @@ function addRun(program: Command, onExitCode: OnExitCode): void {
         .default(30_000, "30s"),
     )
     .addOption(
-      new Option("-w, --wait <duration>", "longest wait for the lock; 0 or 'forever' is possible")
+      new Option(
+        "-w, --wait <duration>",
+        "longest wait for the lock; 0 makes one attempt, 'forever' has no limit",
+      )
         .argParser(checked(parseLimit)).default(10_000, "10s"),
     )
     .addOption(
@@ -172,7 +175,7 @@ function addCheck(program: Command, onExitCode: OnExitCode): void {
   const command = program.command("check")
     .summary("check the nodes")
     .description(
-      "Checks how the nodes are configured, and says what to do about problems.\n" +
+      "Checks how the nodes are configured, and reports problems with advice.\n" +
         "Ends with 1 if one of them is an error.",
     )
     .addOption(
@@ -189,7 +192,7 @@ function addDemo(program: Command, onExitCode: OnExitCode): void {
   program.command("demo")
     .summary("see it work, without servers")
     .description(
-      "Has four workers count with a lock, while nodes in memory fail, and without it.",
+      "Four workers increment one counter: with the lock, while nodes in memory fail, and without it.",
     )
     .action(async () => {
       const { demo } = await import("./demo/demo_command.ts");
@@ -208,7 +211,7 @@ function withNodes(command: Command): Command {
       optionOrVariable("--cert-file <path>", "a client certificate, in PEM", "HASP_CERT_FILE"),
     )
     .addOption(optionOrVariable("--key-file <path>", "the key of the certificate", "HASP_KEY_FILE"))
-    .addOption(optionOrVariable("--key-prefix <text>", "what keys begin with", "HASP_KEY_PREFIX"))
+    .addOption(optionOrVariable("--key-prefix <text>", "the prefix of all keys", "HASP_KEY_PREFIX"))
     .addOption(durationOption("--node-timeout <duration>", "longest wait for a node's answer"));
 }
 
