@@ -8,7 +8,7 @@ import { UsageError } from "./exit_codes.ts";
 /** The name of the credential in systemd's `LoadCredential=hasp-nodes:…`. */
 export const CREDENTIAL = "hasp-nodes";
 
-/** What the command line says about the nodes. */
+/** The options about the nodes. */
 export interface AddressOptions {
   /** The addresses on the command line. */
   readonly node?: readonly string[];

@@ -8,7 +8,7 @@ import { PROBLEM_FOUND, SUCCESS } from "./exit_codes.ts";
 import { type NodeOptions, openClient } from "./node_options.ts";
 import { type Paint, paintOutput, print, printJson, type Style } from "./terminal.ts";
 
-/** What the command line says about `check`. */
+/** The options of `check`. */
 export interface CheckOptions extends NodeOptions {
   /** Whether a program reads the output. */
   readonly json?: boolean;

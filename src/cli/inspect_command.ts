@@ -11,7 +11,7 @@ import { type NodeOptions, openClient } from "./node_options.ts";
 import { type Cell, formatTable } from "./table.ts";
 import { type Paint, paintOutput, print, printError, printJson } from "./terminal.ts";
 
-/** What the command line says about `inspect`. */
+/** The options of `inspect`. */
 export interface InspectOptions extends NodeOptions {
   /** Whether a program reads the output. */
   readonly json?: boolean;

@@ -9,7 +9,7 @@ import { createRedlock, type Redlock, type RedlockOptions, type TlsOptions } fro
 import { type AddressOptions, findAddresses } from "./addresses.ts";
 import { UsageError } from "./exit_codes.ts";
 
-/** What the command line says about the nodes. */
+/** The options about the nodes. */
 export interface NodeOptions extends AddressOptions {
   /** A file with the certificates of authorities to trust. */
   readonly caFile?: string;

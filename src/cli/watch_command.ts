@@ -16,7 +16,7 @@ import { type Interrupted, Signals } from "./run/signals.ts";
 import { type Cell, formatTable } from "./table.ts";
 import { paintOutput, print } from "./terminal.ts";
 
-/** What the command line says about `watch`. */
+/** The options of `watch`. */
 export interface WatchOptions extends NodeOptions {
   /** Time between two looks, in milliseconds. */
   readonly interval: number;
@@ -49,7 +49,7 @@ export class WatchedResource {
    *
    * @param state The state of the resource.
    * @param nowMs When that was, by a monotonic clock, in milliseconds.
-   * @returns A line that says what has changed; `undefined` if nothing has, apart from the time to live.
+   * @returns A line about what has changed; `undefined` if only the time to live has.
    */
   look(state: State, nowMs: number): string | undefined {
     if (!(state instanceof RedlockError)) {

@@ -1,5 +1,5 @@
 /**
- * What a command in RESP2 says: its arguments, the keys that it is about, and what it does to a lock.
+ * What a command in RESP2 means: its arguments, the keys that it is about, and what it does to a lock.
  *
  * @module
  */

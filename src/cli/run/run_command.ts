@@ -12,7 +12,7 @@ import { LockGuard } from "./lock_guard.ts";
 import { type Ending, type RunningCommand, startCommand } from "./running_command.ts";
 import { Interrupted, signalExitCode, Signals } from "./signals.ts";
 
-/** What the command line says about `run`. */
+/** The options of `run`. */
 export interface RunOptions extends NodeOptions {
   /** What is locked, all or none. */
   readonly resource: readonly string[];

@@ -16,8 +16,9 @@ export const WATCHER_END = "end";
 
 /**
  * Kills the command if `hasp` cannot. Its first line of input is what to kill: a process, or a process group with a
- * minus before it. Each further line is the number of seconds after which it kills and says so, in place of the line
- * before, and {@linkcode WATCHER_END} ends it. It kills at once if its input ends otherwise, because then `hasp` is gone.
+ * minus before it. Each further line is the number of seconds after which it kills the command and prints a word, and
+ * replaces the line before. {@linkcode WATCHER_END} ends it. It kills at once if its input ends otherwise, because then
+ * `hasp` is gone.
  *
  * It ignores the signals that a terminal or a service manager sends to all processes. Each line of seconds has a
  * `sleep` of its own, in a subshell that is ended together with it.

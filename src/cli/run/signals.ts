@@ -16,7 +16,7 @@ const WINDOWS_SIGNALS: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGHUP
 export class Interrupted extends Error {
   /** The name of the class. */
   override readonly name = "Interrupted";
-  /** The exit code that says so. */
+  /** The exit code after this signal. */
   readonly exitCode: number;
 
   /** @param signal The signal. */
