@@ -320,7 +320,7 @@ export function resolveOptions(
 }
 
 /**
- * Checks that a node is kept out for as long as the locks live that it may have lost.
+ * Checks that a node is kept out while the locks live that it may have lost.
  *
  * @throws {RangeError} If the guard is on and shorter than the TTL.
  */

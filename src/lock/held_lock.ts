@@ -112,7 +112,7 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
     this.#controller!.abort(reason);
   }
 
-  /** Has the lock extended from now on, for as long as it is held. */
+  /** Begins to extend the lock, while it is held. */
   renew(renewal: Renewal): void {
     this.#renewal = renewal;
     this.schedule();

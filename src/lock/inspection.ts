@@ -1,5 +1,5 @@
 /**
- * Asking the nodes what they have under a key, without touching it.
+ * Asking the nodes what they have under a key, without changing it.
  *
  * @module
  */

@@ -88,8 +88,8 @@ export class Lock implements AsyncDisposable {
 
   /**
    * Signal that aborts when the lock is lost, at the end of its validity at the latest, whatever the network does. Pass
-   * it to everything that must not go on without the lock. Its reason is a {@linkcode LockLostError}; in `using`, it can
-   * also be the reason of the call's own signal. A release does not abort it.
+   * it to everything that must stop when the lock is lost. Its reason is a {@linkcode LockLostError}; in `using`, it
+   * can also be the reason of the call's own signal. A release does not abort it.
    */
   get signal(): AbortSignal {
     return this.#lock.signal;

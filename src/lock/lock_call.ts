@@ -24,7 +24,7 @@ export class LockCall implements AcquireCall, WaitingCall {
   readonly resources: readonly string[];
   readonly keys: readonly string[];
   readonly name: string;
-  /** Whether the lock is extended for as long as it is held. */
+  /** Whether the lock is extended while it is held. */
   readonly autoExtend: boolean;
   attempts = 0;
   waiter: Waiter | undefined = undefined;

@@ -112,7 +112,7 @@ async function tryExtend(
   return extended;
 }
 
-/** Extends a lock by its own timer, for as long as it is held. */
+/** Extends a lock by its own timer, while it is held. */
 export class Renewal {
   readonly #lock: ExtendableLock;
   #extending = false;
@@ -151,7 +151,7 @@ export class Renewal {
 }
 
 /**
- * Extends because the holder asks; a failed try is repeated for as long as the lock is still valid.
+ * Extends because the holder asks; a failed try is repeated while the lock is valid.
  *
  * @param lock The lock.
  * @param ttlMs Its new TTL, in milliseconds.

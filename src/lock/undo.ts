@@ -13,7 +13,7 @@ import type { Round } from "../quorum/round.ts";
  * nothing may be set: it answered a plain `SET NX`, or put the caller in its queue.
  *
  * @param round The round that may have set keys.
- * @param keepsTicket Whether its caller goes on waiting in the queues.
+ * @param keepsTicket Whether its caller keeps waiting in the queues.
  */
 export function undo(round: Round, keepsTicket = false): void {
   round.cancel(); // nothing more is sent that could set a key

@@ -1,5 +1,5 @@
 /**
- * Asking a server what it has under a key, without touching it.
+ * Asking a server what it has under a key, without changing it.
  *
  * @module
  */

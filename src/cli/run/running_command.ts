@@ -1,7 +1,7 @@
 /**
  * A command that must not outlive its lock: started, watched, signalled and ended.
  *
- * Where there is a POSIX shell, the command is a process group of its own, so that signals reach what it has started too,
+ * If there is a POSIX shell, the command is a process group of its own, so that signals reach what it has started too,
  * and a watcher kills that group if `hasp` is killed or stopped. On Windows, and on systems without a shell, the command
  * is started directly and nothing watches it.
  *

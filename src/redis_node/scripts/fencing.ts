@@ -89,7 +89,7 @@ export const ACQUIRE_FENCED: Script = {
 };
 
 /**
- * `KEYS` resources; `ARGV` value, token. Raises the counters to the token where all keys hold the value; replies with
+ * `KEYS` resources; `ARGV` value, token. Raises the counters to the token if all keys hold the value; replies with
  * the counter then, or 0 if a key does not hold it. A missing counter starts from the clock if that is more, because the
  * node may have lost one that was above the token.
  */
