@@ -215,7 +215,7 @@ export class RespDecoder {
     let number = 0;
     for (let index = start; index < end; index++) {
       const digit = bytes[index];
-      if (digit < ZERO || digit > NINE) this.#fail("a number has a byte that is no digit");
+      if (digit < ZERO || digit > NINE) this.#fail("a number has a byte that is not a digit");
       number = number * 10 + (digit - ZERO); // adding the digit's code first would round near 2^53
     }
     return number;

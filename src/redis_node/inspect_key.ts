@@ -40,7 +40,7 @@ export function inspectKey(
         const state = keyState(replies);
         if (state instanceof ReplyError) reject(state);
         else if (state !== null) resolve(state);
-        else reject(new ProtocolError(`Cannot inspect as ${name} sent another reply`));
+        else reject(new ProtocolError(`Cannot inspect as ${name} sent an unexpected reply`));
       },
       onFailure: reject,
     };

@@ -198,7 +198,7 @@ export class RedisNode implements LockNode, ReplyReceiver {
         return request.enqueued!(nodeIndex, queuePosition(reply as number[]), atMs);
       }
       default: {
-        const text = `Cannot read vote as ${this.name} sent another reply`;
+        const text = `Cannot read vote as ${this.name} sent an unexpected reply`;
         request.fail(nodeIndex, new ProtocolError(text));
       }
     }

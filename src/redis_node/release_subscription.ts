@@ -158,7 +158,7 @@ export class ReleaseSubscription implements SubscriberOwner, ReplyReceiver {
   #onNeverHeard(): void {
     // mutation: dead-subscription-taken-for-a-refusal
     if (this.#renewed) {
-      return this.refuse(new Error(`${this.#server.name} passes no messages on`));
+      return this.refuse(new Error(`${this.#server.name} does not deliver published messages`));
     }
     const listener = this.#listener!;
     this.close();

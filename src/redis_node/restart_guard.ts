@@ -182,7 +182,7 @@ export class RedisGuard implements ReplyReceiver {
     for (const one of [marker, reply, marker === null && this.#refusal]) {
       if (one instanceof ReplyError) return request.fail(nodeIndex, one);
     }
-    if (timeMs === undefined) return this.#fail(answer, "sent another reply to TIME");
+    if (timeMs === undefined) return this.#fail(answer, "sent an unexpected reply to TIME");
     const ageMs = marker === null ? 0 : markerAgeMs(String(marker), timeMs);
     if (ageMs === undefined) {
       return this.#fail(answer, `has no time in the past under its key '${CREATED_KEY}'`);

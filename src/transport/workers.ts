@@ -55,7 +55,7 @@ export const connect: Connect = async (target, { signal }) => {
 
 /** Replaces `listen` of `node_listener.ts`; rejects, because workers cannot listen. */
 export function listen(): Promise<never> {
-  const message = "Cannot listen as workers have no such sockets: pass 'connect' of a MemoryRedis";
+  const message = "Cannot listen as workers have no such sockets: use 'connect' of a MemoryRedis";
   return Promise.reject(new TypeError(message));
 }
 

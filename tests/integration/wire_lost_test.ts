@@ -64,7 +64,7 @@ const GARBAGE: Record<string, [answer: string, message: string]> = {
     "$99999999999\r\n",
     "Cannot read reply as a length is more than 536870912",
   ],
-  "a negative length": ["*-2\r\n", "Cannot read reply as a number has a byte that is no digit"],
+  "a negative length": ["*-2\r\n", "Cannot read reply as a number has a byte that is not a digit"],
   "a bulk string that is longer than it says": [
     "$2\r\nabc\r\n",
     "Cannot read reply as a bulk string does not end in CR LF",

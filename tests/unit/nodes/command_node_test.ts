@@ -165,8 +165,12 @@ Deno.test("commandNode() reports a client that returns nothing as a failed vote"
     const request = new FakeRequest();
     node.acquire(request, 0);
     assertEquals(await outcomeOf(request), "failed");
-    assertEquals(request.errors[0].message, "Cannot read vote as a sent another reply");
-    await assertRejects(() => node.inspect("k"), Error, "Cannot inspect as a sent another reply");
+    assertEquals(request.errors[0].message, "Cannot read vote as a sent an unexpected reply");
+    await assertRejects(
+      () => node.inspect("k"),
+      Error,
+      "Cannot inspect as a sent an unexpected reply",
+    );
   });
 });
 

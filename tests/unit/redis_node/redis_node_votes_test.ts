@@ -84,7 +84,7 @@ for (const [what, operation, keys, parts, meanings] of KINDS) {
       assertEquals(request.maybeSet, unset ? others : asked);
       assertEquals(request.hasWaiters, operation === "release" && reply === ":3\r\n");
       if (outcome === "failed") {
-        assertEquals(answer[2], `Cannot read vote as ${NAME} sent another reply`);
+        assertEquals(answer[2], `Cannot read vote as ${NAME} sent an unexpected reply`);
         assertInstanceOf(request.errors[0], ProtocolError);
         continue;
       }
