@@ -14,7 +14,7 @@ import { findTool, ROOT, succeed } from "./tools.ts";
 export const GOAL_BYTES = 18_000;
 
 /** A larger one fails the check, in bytes: the goal is not reached yet, and it is not to slip further away. */
-const GZIP_BYTES_MAX = 24_500;
+const GZIP_BYTES_MAX = 23_000;
 
 /** What is loaded later, as few programs ask for it: a larger one fails the check too, in bytes. */
 const LATER_GZIP_BYTES_MAX = 20_000;
@@ -23,6 +23,14 @@ const LATER_GZIP_BYTES_MAX = 20_000;
 const SHAKEN_BYTES_MAX = 1_000;
 
 const WHOLE = 'export * from "@hasp/redlock";';
+
+/** A program that acquires a lock and releases it. */
+const PROGRAM = `import { createRedlock } from "@hasp/redlock";
+const redlock = createRedlock(["redis://10.0.0.1"]);
+const lock = await redlock.acquire("a");
+await lock.release();
+await redlock.close();
+`;
 
 /**
  * Bundles the package for each platform and checks what is in the bundles.
@@ -49,13 +57,18 @@ export async function checkBundles(consumer: Consumer): Promise<string> {
   const told: string[] = [];
   for (const platform of ["node", "workers"] as const) {
     const { first, later } = await split(consumer, platform);
+    const { first: program } = await split(consumer, platform, PROGRAM);
     if (compressed(first) > GZIP_BYTES_MAX) {
       throw new Error(`a bundle has ${compressed(first)} bytes compressed`);
     }
     if (compressed(later) > LATER_GZIP_BYTES_MAX) {
       throw new Error(`what is loaded later has ${compressed(later)} bytes compressed`);
     }
-    told.push(`${platform} ${sizes(first)} and later ${sizes(later)}`);
+    told.push(
+      `${platform} ${sizes(first)}, of which a program that locks has ${
+        sizes(program)
+      }, and later ${sizes(later)}`,
+    );
   }
   return `minified, and gzip: ${told.join("; ")}; in one piece ${sizes(node)} and ` +
     `${sizes(workers)}; the client alone ${sizes(client)}; goal ${GOAL_BYTES}`;
