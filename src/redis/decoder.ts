@@ -95,11 +95,6 @@ export class RespDecoder {
     this.#password = options.password;
   }
 
-  /** Whether there is no incomplete reply, so that the stream may end here. */
-  get idle(): boolean {
-    return this.#lineLength === 0 && this.#bulkLength === -1 && this.#array === undefined;
-  }
-
   /**
    * Decodes the next bytes of the stream, and calls `onReply` for every reply that they complete. The bytes are copied,
    * so the caller may use `chunk` again.

@@ -53,12 +53,6 @@ export class Pause extends TimerEntry {
     resolve();
   };
 
-  /** Ends it `delayMs` from now, if it would not end before. */
-  shorten(delayMs: number): void {
-    const dueMs = this.#wheel.clock.monotonicMs() + delayMs;
-    if (this.#resolve && dueMs < this.dueMs) this.#wheel.schedule(this, dueMs);
-  }
-
   override onDue(): void {
     if (this.#wheel.clock.monotonicMs() < this.dueMs) this.#wheel.schedule(this, this.dueMs);
     else this.end();

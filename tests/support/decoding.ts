@@ -45,7 +45,7 @@ export function decode(chunks: readonly Uint8Array[], options?: DecoderOptions):
   const decoder = new RespDecoder((reply) => replies.push(plain(reply)), options);
   let failure: ProtocolError | undefined;
   for (const chunk of [...chunks, undefined, bytes(""), bytes("\r\n+OK\r\n:1\r\n")]) {
-    if (!chunk && !failure) return { replies, error: undefined, idle: decoder.idle };
+    if (!chunk && !failure) return { replies, error: undefined, idle: isIdle(decoder, replies) };
     try {
       decoder.push(chunk ?? bytes("+OK\r\n"));
     } catch (error) {
@@ -54,6 +54,17 @@ export function decode(chunks: readonly Uint8Array[], options?: DecoderOptions):
     }
   }
   return { replies, error: failure!.message.replace("Cannot read reply as ", ""), idle: undefined };
+}
+
+/** Whether the decoder reads a reply that comes now as one of its own. */
+function isIdle(decoder: RespDecoder, replies: unknown[]): boolean {
+  const { length } = replies;
+  try {
+    decoder.push(bytes("+END\r\n"));
+  } catch {
+    return false; // it ended a longer reply, in the wrong way
+  }
+  return replies.splice(length)[0] === "END";
 }
 
 /** Errors as plain data, so that a value and an error of the same text differ. */

@@ -1,4 +1,4 @@
-import { assertEquals, assertInstanceOf, assertLess } from "@std/assert";
+import { assert, assertEquals, assertInstanceOf, assertLess } from "@std/assert";
 import {
   LINE_BYTES_MAX,
   NESTING_MAX,
@@ -317,7 +317,7 @@ for (const [what, [length, chunks]] of Object.entries(STREAMS)) {
       const startMs = performance.now();
       for (const chunk of chunks) decoder.push(chunk);
       const tookMs = performance.now() - startMs;
-      assertEquals([decoder.idle, replies > 0], [true, true]);
+      assert(replies > 0);
       return tookMs;
     };
     assertGrowth(TIMES_MAX, measure(chunks(length)), measure(chunks(length * FACTOR)));
