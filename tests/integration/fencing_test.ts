@@ -325,21 +325,6 @@ Deno.test("fencing hands out what the tokenSource draws, and counts nothing itse
   assertEquals(await onAll(servers, "EXISTS", "hasp:fence:drawn"), [0, 0, 0]);
 });
 
-Deno.test("fencing releases the lock where the tokenSource throws or draws no integer", async () => {
-  await using servers = shared.lend(3);
-  await using redlock = createRedlock(servers.urls, { ttlMs: TTL_MS });
-  const reason = new Error("no sequence");
-  const throwing = () => Promise.reject(reason);
-  assertEquals(
-    await assertRejects(() => redlock.acquire("undrawn", { tokenSource: throwing })),
-    reason,
-  );
-  await gone(servers, "undrawn");
-  const tokenSource = () => 1.5;
-  await assertRejects(() => redlock.acquire("undrawn", { tokenSource }), TypeError);
-  await gone(servers, "undrawn");
-});
-
 Deno.test("fencing gives no lock that was lost while the tokenSource took its time", async () => {
   await using servers = shared.lend(3);
   await using redlock = createRedlock(servers.urls, { ttlMs: 200, waitMs: 0 });

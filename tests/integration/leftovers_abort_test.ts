@@ -15,13 +15,14 @@ import { SLACK_MS, TTL_MS } from "../support/times.ts";
 
 const shared = shareServers(5);
 
-Deno.test("acquire() with a signal that has aborted sends nothing", async () => {
+Deno.test("acquire() and tryAcquire() with a signal that has aborted send nothing", async () => {
   await using servers = shared.lend();
   await using redlock = createRedlock(servers.urls);
   await Promise.all(servers.map((server) => server.resetCommandCounts()));
   const reason = new Error("never mind");
   const signal = AbortSignal.abort(reason);
   assertEquals(await assertRejects(() => redlock.acquire("unwanted", { signal })), reason);
+  assertEquals(await assertRejects(() => redlock.tryAcquire("unwanted", { signal })), reason);
   await redlock.close();
   for (const server of servers) {
     const counts = await server.commandCounts();

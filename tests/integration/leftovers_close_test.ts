@@ -1,4 +1,4 @@
-import { assertEquals, assertLess, assertRejects } from "@std/assert";
+import { assertEquals, assertLess, assertMatch, assertRejects } from "@std/assert";
 import { deadline } from "@std/async/deadline";
 import { createRedlock, RedlockError } from "../../mod.ts";
 import { eventually } from "../support/eventually.ts";
@@ -78,7 +78,6 @@ Deno.test("close() is idempotent, and every call after it rejects", async () => 
   const redlock = createRedlock(servers.urls);
   await Promise.all([redlock.close(), redlock.close()]);
   await redlock.close();
-  const closed = { code: "CLOSED" };
   for (
     const call of [
       () => redlock.acquire("a"),
@@ -88,6 +87,7 @@ Deno.test("close() is idempotent, and every call after it rejects", async () => 
     ]
   ) {
     const error = await assertRejects(call, RedlockError);
-    assertEquals(error.code, closed.code);
+    assertEquals([error.code, error.resources, error.votes], ["CLOSED", ["a"], []]);
+    assertMatch(error.message, /^Cannot (acquire|inspect) lock "a": the lock client is closed$/);
   }
 });

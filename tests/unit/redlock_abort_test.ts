@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
+import { assertEquals, assertRejects } from "@std/assert";
 import type { Redlock } from "../../src/redlock.ts";
 import { Cluster, OTHER_VALUE, REASON } from "../support/cluster.ts";
 import { countListeners } from "../support/count_listeners.ts";
@@ -6,21 +6,6 @@ import { runMicrotasks } from "../support/fake_clock.ts";
 
 /** How many calls share one signal. */
 const CALLS = 50;
-
-Deno.test("a call with a signal that was aborted before asks nobody", async () => {
-  const cluster = new Cluster();
-  const signal = AbortSignal.abort(REASON);
-  for (
-    const call of [
-      () => cluster.redlock.acquire("a", { signal }),
-      () => cluster.redlock.tryAcquire("a", { signal }),
-      () => cluster.redlock.using("a", { signal }, () => assert(false)),
-    ]
-  ) {
-    assertStrictEquals(await assertRejects(call), REASON);
-  }
-  assertEquals(cluster.steps, ["", "", ""]);
-});
 
 Deno.test("acquire() aborted in the tick in which the quorum is won gives the lock back, and ignores a later abort", async () => {
   for (const abortMs of [5, 6]) {
@@ -36,21 +21,6 @@ Deno.test("acquire() aborted in the tick in which the quorum is won gives the lo
       assertEquals(cluster.holders(), [undefined, undefined, undefined]);
     } else assertEquals([abortMs, lock.held, lock.signal.aborted], [6, true, false]);
   }
-});
-
-Deno.test("acquire() aborted by the listener that gets its lock gives the lock back, and reports its loss", async () => {
-  const cluster = new Cluster();
-  const controller = new AbortController();
-  const types: string[] = [];
-  const onEvent = ({ type }: { type: string }) => {
-    types.push(type);
-    if (type === "acquired") controller.abort(REASON);
-  };
-  const error = await cluster.refusal({ signal: controller.signal, onEvent });
-  assertStrictEquals(error, REASON);
-  await runMicrotasks();
-  assertEquals(types, ["attempt", "acquired", "lost"]);
-  assertEquals(cluster.holders(), [undefined, undefined, undefined]);
 });
 
 // Listeners
@@ -109,24 +79,3 @@ for (const [what, { hangs, held, call }] of Object.entries(WAITS)) {
     }
   });
 }
-
-Deno.test("Redlock leaves no listener on a long-lived signal, whatever comes of the calls", async () => {
-  const cluster = new Cluster(3, { waitMs: 200 });
-  const { redlock } = cluster;
-  const { signal } = new AbortController();
-  const listeners = countListeners(signal);
-  for (let times = 0; times < 3; times++) {
-    const lock = await cluster.lock({ signal });
-    await cluster.refusal({ signal });
-    await cluster.try({ signal });
-    await cluster.settle(lock.extend({ signal }));
-    await cluster.settle(lock.release());
-    await cluster.settle(redlock.using("a", { signal }, () => cluster.advance(1_500)));
-    await cluster.rejection(redlock.using("a", { signal }, () => Promise.reject(REASON)));
-    cluster.set("hang");
-    await cluster.rejection(redlock.tryAcquire("a", { signal }));
-    cluster.resume();
-    await cluster.advance(10);
-    assertEquals(listeners(), 0);
-  }
-});

@@ -59,16 +59,6 @@ for (const [name, call] of Object.entries(CALLS)) {
     await runMicrotasks();
     assertEquals(cluster.holders("hung"), Array(3).fill(undefined));
   });
-
-  Deno.test(`${name} is refused once the client is closed, and asks nobody`, async () => {
-    const cluster = new Cluster();
-    await cluster.close();
-    const error = await assertRejects(() => call(cluster.redlock), RedlockError);
-    assertEquals([error.code, error.resources, error.votes], ["CLOSED", ["hung"], []]);
-    const verb = name === "inspect()" ? "inspect" : "acquire";
-    assertEquals(error.message, `Cannot ${verb} lock "hung": the lock client is closed`);
-    assertEquals([cluster.steps, cluster.clock.timers], [["", "", ""], 0]);
-  });
 }
 
 Deno.test("close() lets a routine end; no release after it sets a timer", async () => {

@@ -167,20 +167,6 @@ test("Connection calls a server available once it has accepted the login", async
   assertEquals(reported, ["available"]);
 });
 
-test("Connection behind a proxy that accepts and closes calls the server unavailable once, and never available", async (bench) => {
-  const reported = observe(bench);
-  bench.network.make = () => {
-    const transport = new FakeTransport();
-    transport.end();
-    return transport;
-  };
-  for (let second = 0; second < 20; second++) {
-    bench.queue(second);
-    await bench.clock.advance(1_000);
-  }
-  assertEquals(reported, [LOST]);
-});
-
 test("Connection asks once whether a server is available again that receives no command", async (bench) => {
   const reported = observe(bench);
   await bench.open();
