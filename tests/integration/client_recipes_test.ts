@@ -2,14 +2,13 @@ import { assert, assertEquals, assertGreater, assertGreaterOrEqual } from "@std/
 import { fileURLToPath } from "node:url";
 import { createClient } from "redis";
 import { Redis } from "ioredis";
-import type { LockNode } from "../../mod.ts";
 import { commandNode } from "../../src/nodes/mod.ts";
 import { testLockNode } from "../../src/testing/mod.ts";
 import { ioredisNode } from "../examples/ioredis.ts";
 import { nodeRedisNode } from "../examples/node_redis.ts";
 import { upstashNode } from "../examples/upstash.ts";
+import { brokenNode } from "../support/broken_node.ts";
 import { type Recipe, runCrowd } from "../support/crowd.ts";
-import { MapNode } from "../support/map_node.ts";
 import { onStore, realStore } from "../support/nodes_to_test.ts";
 import { findRuntimes, startProgram } from "../support/programs.ts";
 import { startProxy } from "../support/proxy.ts";
@@ -183,22 +182,14 @@ Deno.test("Upstash's REST protocol: no two clients hold the lock at once while n
 
 Deno.test("a crowd without a lock that excludes is found out", async () => {
   await using servers = await startServers(5);
-  const nodes = new Map(servers.map(({ url }) => [url, new MapNode("acquires what is held")]));
-  const recipe: Recipe = (url) => ({ node: named(url, nodes.get(url)!), close: () => {} });
+  const nodes = new Map(servers.map(({ url }) => [url, brokenNode("acquires what is held").node]));
+  const recipe: Recipe = (url) => {
+    const { acquire, extend, release, inspect } = nodes.get(url)!;
+    return { node: { name: url, acquire, extend, release, inspect }, close: () => {} };
+  };
   const { overlaps } = await runCrowd([recipe], servers, { locks: 50, faults: 0 });
   assertGreater(overlaps, 0);
 });
-
-/** One store under a name of its own. */
-function named(name: string, store: MapNode): LockNode {
-  return {
-    name,
-    acquire: (request, nodeIndex) => store.acquire(request, nodeIndex),
-    extend: (request, nodeIndex) => store.extend(request, nodeIndex),
-    release: (request, nodeIndex) => store.release(request, nodeIndex),
-    inspect: (key) => store.inspect(key),
-  };
-}
 
 function expectExclusion(report: Awaited<ReturnType<typeof runCrowd>>): void {
   if (LONG) console.log(JSON.stringify(report));

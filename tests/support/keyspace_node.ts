@@ -16,7 +16,7 @@ import { acquireOperation, releaseOperation } from "../../src/redis_node/redis_n
 import { COUNTER_PREFIX } from "../../src/redis_node/scripts/fencing.ts";
 import { NOTIFIED_SUFFIX, queueOf, TAKEN_SUFFIX } from "../../src/redis_node/scripts/queue.ts";
 import type { MemorySession } from "../../src/testing/mod.ts";
-import type { FakeClock } from "./fake_clock.ts";
+import type { Clock } from "../../src/time/clock.ts";
 import { KeyspaceServer } from "./keyspace_server.ts";
 
 /** What a node is asked. */
@@ -72,14 +72,14 @@ export class KeyspaceNode implements LockNode {
   subscribes = 0;
   unsubscribes = 0;
   closed = 0;
-  readonly #clock: FakeClock;
+  readonly #clock: Clock;
   readonly #server: KeyspaceServer;
   readonly #kept: (() => void)[] = [];
   #listener: queue.ReleaseListener | undefined = undefined;
   #nodeIndex = 0;
   #subscription: MemorySession | undefined = undefined;
 
-  constructor(name: string, clock: FakeClock, server = new KeyspaceServer(clock)) {
+  constructor(name: string, clock: Clock, server = new KeyspaceServer(clock)) {
     this.name = name;
     this.#clock = clock;
     this.#server = server;

@@ -9,7 +9,6 @@ import { type RawReply, type Reply, textReply } from "../../src/redis/reply.ts";
 import { WAKE_CHANNEL } from "../../src/redis_node/scripts/queue.ts";
 import { MemoryRedis, type MemorySession } from "../../src/testing/mod.ts";
 import type { Clock } from "../../src/time/clock.ts";
-import type { FakeClock } from "./fake_clock.ts";
 
 /** The memory of one server, which the nodes of several clients can share. */
 export class KeyspaceServer {
@@ -20,7 +19,7 @@ export class KeyspaceServer {
   readonly #redis: MemoryRedis;
   readonly #session: MemorySession;
 
-  constructor(clock: FakeClock) {
+  constructor(clock: Clock) {
     const leadMs = clock.wallMs() - clock.monotonicMs();
     const wallMs = () => clock.monotonicMs() + leadMs + this.aheadMs;
     this.#redis = new MemoryRedis({ clock: { wallMs } as Clock });

@@ -1,12 +1,9 @@
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { type LockNode, type LockNodeCase, testLockNode } from "../../../src/testing/mod.ts";
-import { type Defect, MapNode } from "../../support/map_node.ts";
+import { brokenNode, type Defect } from "../../support/broken_node.ts";
 
 function casesOf(defect?: Defect): LockNodeCase[] {
-  return testLockNode(() => {
-    const node = new MapNode(defect);
-    return { node, hang: () => node.hang(), resume: () => node.resume() };
-  });
+  return testLockNode(() => brokenNode(defect));
 }
 
 /** Each defect, and a case that must show it. */
@@ -53,21 +50,15 @@ Deno.test("testLockNode() fails every node that breaks one rule, by the case for
 Deno.test("testLockNode() registers its cases with the test function that it is given", async () => {
   const registered: LockNodeCase[] = [];
   const test = (name: string, run: () => Promise<void>) => void registered.push({ name, run });
-  const cases = testLockNode(() => ({ node: new MapNode() }), { test, without: ["hang", "queue"] });
+  const cases = testLockNode(() => brokenNode(), { test, without: ["hang", "queue"] });
   assertEquals(registered.map(({ name }) => name), cases.map(({ name }) => name));
   assertEquals(registered.some(({ name }) => name.includes("hang")), false);
   await registered[0].run();
 });
 
 Deno.test("testLockNode() demands every part that is not left out", async () => {
-  const whole = new MapNode();
-  const node: LockNode = {
-    name: whole.name,
-    acquire: (request, nodeIndex) => whole.acquire(request, nodeIndex),
-    extend: (request, nodeIndex) => whole.extend(request, nodeIndex),
-    release: (request, nodeIndex) => whole.release(request, nodeIndex),
-    inspect: (key) => whole.inspect(key),
-  };
+  const { name, acquire, extend, release, inspect } = brokenNode().node;
+  const node: LockNode = { name, acquire, extend, release, inspect };
   const cases = testLockNode(() => ({ node }));
   const failure = async (start: string) => {
     const found = cases.find(({ name }) => name.startsWith(start));
@@ -83,7 +74,7 @@ Deno.test("testLockNode() demands every part that is not left out", async () => 
 });
 
 Deno.test("testLockNode() rejects options that make no sense", () => {
-  const factory = () => ({ node: new MapNode() });
+  const factory = () => brokenNode();
   assertThrows(
     () => testLockNode(undefined as never),
     TypeError,
