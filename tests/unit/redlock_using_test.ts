@@ -2,20 +2,6 @@ import { assertEquals, assertInstanceOf, assertStrictEquals } from "@std/assert"
 import { LockLostError } from "../../src/errors.ts";
 import { Cluster, REASON } from "../support/cluster.ts";
 
-Deno.test("using() keeps the process alive while its routine runs, and no longer", async () => {
-  const cluster = new Cluster();
-  let finish = () => {};
-  const using = cluster.redlock.using("a", () => new Promise<void>((end) => finish = end));
-  await cluster.advance(700);
-  assertEquals(cluster.clock.timersAlive, 1);
-  finish();
-  await cluster.settle(using);
-  assertEquals(cluster.timers, [0, 0]);
-  const failing = cluster.redlock.using("a", () => Promise.reject(REASON));
-  assertStrictEquals(await cluster.rejection(failing), REASON);
-  assertEquals(cluster.timers, [0, 0]);
-});
-
 Deno.test("using() has its signal abort lock.signal, whenever that is first read; the reason stays, and the lock", async () => {
   const cluster = new Cluster();
   const controller = new AbortController();

@@ -2,24 +2,7 @@ import { assertEquals, assertInstanceOf } from "@std/assert";
 import { ReplyError } from "../../../src/redis/errors.ts";
 import { isMessage } from "../../../src/redis/reply.ts";
 import { test } from "../../support/connection_bench.ts";
-import { PING, wire } from "../../support/fake_transport.ts";
 import { NAME } from "../../support/stream_bench.ts";
-
-test("Connection logs in before the first command, on each connection", async (bench) => {
-  bench.use({ clientName: "hasp" }, "redis://user:p%40w@h/3");
-  const greeting = wire("AUTH", "user", "p@w") + wire("SELECT", "3") +
-    wire("CLIENT", "SETNAME", "hasp");
-  await bench.submit(1);
-  assertEquals(bench.written, greeting);
-  await bench.answer("+OK\r\n+OK\r\n");
-  assertEquals([bench.written, bench.events], ["", []]);
-  await bench.feed("+OK\r\n");
-  assertEquals([bench.written, bench.events], [PING, ["connected"]]);
-  await bench.feed("+PONG\r\n");
-  assertEquals(bench.replies, [[1, "PONG"]]);
-  await bench.hangUp();
-  assertEquals(await bench.reconnect(), greeting);
-});
 
 test("Connection counts the login towards connectTimeoutMs", async (bench) => {
   bench.use({ connectTimeoutMs: 300 }, "redis://:pw@h");

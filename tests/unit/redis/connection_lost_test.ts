@@ -114,17 +114,6 @@ test("Connection connects again after a loss whatever the old stream does, and i
 
 // Connecting
 
-test("Connection lets commands wait while the first connection is made", async (bench) => {
-  bench.network.mode = "wait";
-  for (const id of [1, 2]) bench.queue(id);
-  await bench.advance(900);
-  assertEquals([bench.replies, bench.connection.readyAtMs], [[], Infinity]);
-  bench.network.pending[0].accept();
-  await runMicrotasks();
-  assertEquals([bench.transport.writes, bench.events], [[PING + PING], ["connected"]]);
-  assertEquals(bench.connection.readyAtMs, bench.clock.monotonicMs());
-});
-
 test("Connection stops connecting after connectTimeoutMs, and closes a stream that opens later", async (bench) => {
   bench.use({ connectTimeoutMs: 300 });
   bench.network.mode = "wait";
