@@ -2,7 +2,7 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { QuorumError } from "../../src/errors.ts";
 import { runMicrotasks } from "../support/fake_clock.ts";
 import { connectionEvents, create } from "../support/faked_redlock.ts";
-import { FakedSystemTime } from "../support/faked_system_time.ts";
+import { startFakeClock } from "../../src/testing/mod.ts";
 import { LOST, NAME } from "../support/stream_bench.ts";
 
 Deno.test("createRedlock() connects to nobody before a call, nor if it is closed unused", async () => {
@@ -14,7 +14,7 @@ Deno.test("createRedlock() connects to nobody before a call, nor if it is closed
 });
 
 Deno.test("createRedlock() reports an outage once, however long it is, and its end, but no loss when it is closed", async () => {
-  using time = new FakedSystemTime();
+  using clock = startFakeClock();
   const { redlock, network, events } = create();
   const trying = redlock.tryAcquire("a");
   await runMicrotasks();
@@ -22,15 +22,15 @@ Deno.test("createRedlock() reports an outage once, however long it is, and its e
   await trying;
   network.mode = "refuse";
   network.last.end();
-  await time.advance(3_000);
+  await clock.tick(3_000);
   assert(network.targets.length > 4);
   const error = await assertRejects(() => redlock.tryAcquire("a"), QuorumError);
   assertEquals(error.votes[0].outcome, "failed");
   network.mode = "accept";
-  while (network.transports.length < 2 || network.last.written === "") await time.advance(50);
+  while (network.transports.length < 2 || network.last.written === "") await clock.tick(50);
   assertEquals(connectionEvents(events).length, 2); // nobody has answered yet
   network.last.feed(":0\r\n");
-  await time.advance(0);
+  await clock.tick(0);
   const reported = [
     ["node-connected", NAME],
     ["node-disconnected", NAME, LOST],
@@ -42,11 +42,11 @@ Deno.test("createRedlock() reports an outage once, however long it is, and its e
 });
 
 Deno.test("createRedlock() reports once a server that never could be reached, each node for itself", async () => {
-  using time = new FakedSystemTime();
+  using clock = startFakeClock();
   const { redlock, network, events } = create(["redis://h", "redis://i"], { waitMs: 0 });
   network.mode = "refuse";
   await assertRejects(() => redlock.acquire("a"), QuorumError);
-  await time.advance(1_000);
+  await clock.tick(1_000);
   assert(network.targets.length > 4);
   const reason = "could not be made: connection refused";
   assertEquals(

@@ -5,7 +5,7 @@ import { NODES_MAX, Redlock } from "../../src/redlock.ts";
 import { runMicrotasks } from "../support/fake_clock.ts";
 import { FakeNetwork, wire } from "../support/fake_transport.ts";
 import { connectionEvents, create, setCommand } from "../support/faked_redlock.ts";
-import { FakedSystemTime } from "../support/faked_system_time.ts";
+import { startFakeClock } from "../../src/testing/mod.ts";
 import { NAME } from "../support/stream_bench.ts";
 
 const CREATE = "Cannot create lock client as";
@@ -175,19 +175,19 @@ Deno.test("createRedlock() has its options reach the lock and the connection", a
 
 for (const [nodeTimeoutMs, stallTimeoutMs] of [[50, 2_000], [1_000, 2_000], [3_000, 6_000]]) {
   Deno.test(`createRedlock() with a nodeTimeoutMs of ${nodeTimeoutMs} lets a connection be silent for ${stallTimeoutMs} ms`, async () => {
-    using time = new FakedSystemTime();
+    using clock = startFakeClock();
     const { redlock, network, events } = create(["redis://h"], { nodeTimeoutMs, ttlMs: 60_000 });
     const trying = redlock.tryAcquire("a").catch((error) => error);
-    await time.advance(stallTimeoutMs - 10);
+    await clock.tick(stallTimeoutMs - 10);
     assertEquals(network.transports[0].closed, false);
-    await time.advance(stallTimeoutMs / 2 + 30); // each look lets the sockets be read before
+    await clock.tick(stallTimeoutMs / 2 + 30); // each look lets the sockets be read before
     assertEquals(network.transports[0].closed, true);
     assertEquals(connectionEvents(events), [
       ["node-disconnected", NAME, `Connection to ${NAME} was silent for ${stallTimeoutMs} ms`],
     ]);
     assertInstanceOf(await trying, QuorumError);
     const closing = redlock.close();
-    await time.advance(600);
+    await clock.tick(600);
     await closing;
   });
 }

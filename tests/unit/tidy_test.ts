@@ -54,7 +54,7 @@ const AREAS: readonly (readonly [name: string, path: RegExp, mayImport: readonly
   [
     "testing",
     /^src\/testing\//u,
-    ["time", "transport", "base", "seam", "redis", "redis_node", "fencing"],
+    ["time", "transport", "base", "seam", "redis", "redis_node", "fencing", "lock"],
   ],
   ["entry point", /^mod\.ts$/u, []],
   // A program on top of the library: it uses the entry points, as every other program does, and small helpers.
@@ -232,10 +232,10 @@ const NOWHERE_ELSE: readonly (readonly [rule: string, Part, pattern: RegExp, all
       /^src\/transport\/workers\.ts$/u,
     ],
     [
-      "clocks and timers are used in clock.ts alone",
+      "clocks and timers are used in clock.ts and turn.ts alone",
       "code",
       /\b(set|clear)(Timeout|Interval|Immediate)\b|\bperformance\b|\bDate\b/u,
-      /^src\/time\/clock\.ts$/u,
+      /^src\/time\/(clock|turn)\.ts$/u,
     ],
     [
       "randomness is drawn in random.ts alone",

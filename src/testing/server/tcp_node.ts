@@ -9,6 +9,7 @@ import { Inbox } from "./inbox.ts";
 import { MemoryRedis, type MemoryRedisOptions, type MemoryRestartOptions } from "./memory_redis.ts";
 import { SkewedClock } from "../skewed_clock.ts";
 import type { TestNode } from "../test_node.ts";
+import { countTraffic } from "../time/traffic.ts";
 
 /** Starts to listen on a port; 0 for any free port. */
 export type Listen = (
@@ -141,17 +142,25 @@ export class TcpNode implements TestNode {
   }
 
   #accept(peer: StreamPeer): StreamHandler {
+    countTraffic();
+    const send = (bytes: Uint8Array) => {
+      countTraffic();
+      peer.send(bytes);
+    };
     const session = this.#server.session({
-      onMessage: (bytes) => peer.send(bytes),
+      onMessage: send,
       onEnd: () => queueMicrotask(() => peer.end()), // behind the last replies
     });
     return {
-      onData: (bytes) =>
+      onData: (bytes) => {
+        countTraffic();
         this.#inbox.add(session, () => {
           const replies = session.push(bytes);
-          if (replies.length > 0) peer.send(replies);
-        }),
+          if (replies.length > 0) send(replies);
+        });
+      },
       onClose: () => {
+        countTraffic();
         if (this.#cutOff || !this.#listener) this.#inbox.drop(session);
         this.#inbox.add(session, () => session.close());
       },

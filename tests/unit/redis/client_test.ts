@@ -3,7 +3,7 @@ import { connect, RedisClient } from "../../../src/redis/client.ts";
 import { ConnectionError, ReplyError } from "../../../src/redis/errors.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 import { countListeners } from "../../support/count_listeners.ts";
-import { FakedSystemTime } from "../../support/faked_system_time.ts";
+import { startFakeClock } from "../../../src/testing/mod.ts";
 import { assertGrowth } from "../../support/growth.ts";
 import { FakeNetwork, type FakeTransport, PING } from "../../support/fake_transport.ts";
 import { NAME, testOn } from "../../support/stream_bench.ts";
@@ -148,7 +148,7 @@ for (
   ] as const
 ) {
   Deno.test(`connect() to ${what} rejects after connectTimeoutMs, and tries no further`, async () => {
-    using time = new FakedSystemTime();
+    using clock = startFakeClock();
     const network = new FakeNetwork();
     if (bytes === undefined) network.mode = "wait";
     const connecting = connect(address, { connect: network.connect, connectTimeoutMs: 500 });
@@ -156,12 +156,12 @@ for (
     await runMicrotasks();
     for (let at = 0; at < 12; at++) {
       if (bytes?.[at]) network.last.feed(bytes[at]);
-      await time.advance(50);
+      await clock.tick(50);
     }
     network.pending[0]?.refuse(new Error("aborted")); // as sockets do
     const message = `Connection to ${NAME} could not be made: no answer within 500 ms`;
     assertEquals((await rejected).message, message);
-    await time.advance(5_000);
+    await clock.tick(5_000);
     assertEquals(network.targets.length, 1);
     assertEquals(network.transports.every(({ closed }) => closed), true);
   });

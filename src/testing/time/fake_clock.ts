@@ -1,0 +1,200 @@
+/**
+ * Faked time for lock clients and servers in memory.
+ *
+ * @module
+ */
+import * as lockParts from "../../lock/parts.ts";
+import * as nodeParts from "../../redis_node/parts.ts";
+import type { TimerHandle } from "../../time/clock.ts";
+import { turn } from "../../time/turn.ts";
+import { rangeError } from "../../validate.ts";
+import { switchBack, switchTo } from "./clock_switch.ts";
+import { ManualClock, type ManualTimer } from "./manual_clock.ts";
+import { trafficCount } from "./traffic.ts";
+
+/** Default of the time within which a promise must settle, in milliseconds. */
+const SETTLE_WITHIN_MS = 3_600_000;
+/**
+ * Turns of the event loop without traffic after which nothing is on the way any more. While there is other work, Deno
+ * reads its sockets only in each 61st turn (Node and Bun in each one), and a command takes three readings: of the
+ * request, of the reply, and of the request that follows from it.
+ */
+const QUIET_TURNS = 200;
+/** Most turns that one wait for quiet takes: a program that sends without end must not stop the time. */
+const TURNS_MAX = 100_000;
+/**
+ * How often a timer wheel reads the monotonic clock if it wakes up and nothing is due. Whatever sends something sets a
+ * deadline for the answer, and reads the clock once more for that; so a clock that was not read more often need not wait.
+ */
+const IDLE_READS = 2;
+
+/** The time of all lock clients and servers in memory, in a test's hands. {@linkcode startFakeClock} starts it. */
+export interface FakeClock extends Disposable {
+  /**
+   * Moves time ahead. Every timer on the way fires at its time, and before the next one the commands and replies that
+   * follow from it arrive, also over TCP, if the servers are in this process.
+   *
+   * @param ms The time in milliseconds, a finite number of at least 0.
+   * @returns A promise that resolves when everything that was due has happened.
+   * @throws {RangeError} If `ms` is out of range.
+   * @throws {Error} If the clock was given back.
+   */
+  tick(ms: number): Promise<void>;
+
+  /**
+   * Moves time ahead from timer to timer until a promise has settled, no further. Use it for calls that wait: unlike
+   * {@linkcode tick} it also handles their rejection.
+   *
+   * @param promise The promise.
+   * @param limitMs The longest time to move in milliseconds, at least 0; an hour (3 600 000) by default.
+   * @returns What the promise resolves to.
+   * @throws {unknown} What the promise rejects with.
+   * @throws {RangeError} If `limitMs` is out of range.
+   * @throws {Error} If the promise has not settled after this time, or no timer is left before; or the clock was given
+   *   back.
+   */
+  tickUntil<T>(promise: Promise<T>, limitMs?: number): Promise<T>;
+
+  /** Gives clients and servers the time of the runtime back. Idempotent. */
+  restore(): void;
+
+  /** Does what {@linkcode restore} does, at the end of `using`. */
+  [Symbol.dispose](): void;
+}
+
+/**
+ * Stops the time of every lock client, Redis client and server in memory of this process, those that exist and those
+ * that are created later, until the clock is given back. From now on their time passes in {@linkcode FakeClock.tick}
+ * alone: `ttlMs`, `waitMs`, `nodeTimeoutMs`, extensions, `lock.signal`, `lock.remainingMs()` and the expiry of keys.
+ *
+ * The clock begins at the present. It replaces no global function, so `Date` and `setTimeout` of the code under test stay
+ * real, or faked by a test framework, and timers of such a framework can be used beside it. Servers outside of this process
+ * keep their own time: do not use the clock with them.
+ *
+ * While nobody moves the clock, a call that needs time does not settle: one that waits, one that asks servers which do not
+ * answer, and `close()` after one of these. So start clients and servers first and the clock last, as here: it is given
+ * back first, and they close in real time. Servers that are used further keep the keys that were set in the future:
+ * release locks before, or call `flush()`.
+ *
+ * @example The signal aborts when the validity ends
+ * ```ts
+ * import { assert } from "@std/assert";
+ * import { createRedlock } from "@hasp/redlock";
+ * import { startFakeClock, startNodes } from "@hasp/redlock/testing";
+ *
+ * await using nodes = await startNodes(3);
+ * await using redlock = createRedlock(nodes.addresses);
+ * using clock = startFakeClock();
+ * const lock = await redlock.acquire("invoice:42", { ttlMs: 30_000 });
+ * await clock.tick(29_000);
+ * assert(lock.held);
+ * await clock.tick(1_000);
+ * assert(lock.signal.aborted);
+ * ```
+ *
+ * @example A call that waits
+ * ```ts
+ * import { assertRejects } from "@std/assert";
+ * import { createRedlock, LockHeldError } from "@hasp/redlock";
+ * import { startFakeClock, startNodes } from "@hasp/redlock/testing";
+ *
+ * await using nodes = await startNodes(3);
+ * await using redlock = createRedlock(nodes.addresses);
+ * using clock = startFakeClock();
+ * await using lock = await redlock.acquire("invoice:42", { autoExtend: true });
+ * const waiting = redlock.acquire("invoice:42", { waitMs: 600_000 });
+ * await assertRejects(() => clock.tickUntil(waiting), LockHeldError);
+ * ```
+ *
+ * @returns The clock.
+ * @throws {Error} If another one is in use.
+ */
+export function startFakeClock(): FakeClock {
+  return switchTo(RunningClock);
+}
+
+class RunningClock extends ManualClock implements FakeClock {
+  /** Resolves when every part of the library is loaded: time must not wait for modules. */
+  readonly #loaded: Promise<unknown>;
+  #reads = 0;
+  #traffic = 0;
+  #restored = false;
+
+  constructor(monotonicMs: number, wallMs: number) {
+    super(monotonicMs, wallMs);
+    const parts = [...Object.values(lockParts), ...Object.values(nodeParts)];
+    this.#loaded = Promise.allSettled(parts.map((part) => part.load()));
+  }
+
+  override monotonicMs(): number {
+    this.#reads++;
+    return super.monotonicMs();
+  }
+
+  /** A timer without a delay fires while time stands, because it waits for a turn of the event loop alone. */
+  override setTimer(callback: () => void, delayMs: number): TimerHandle {
+    const timer = super.setTimer(callback, delayMs) as ManualTimer;
+    if (delayMs <= 0) void turn().then(() => this.fire(timer));
+    return timer;
+  }
+
+  async tick(ms: number): Promise<void> {
+    const endMs = this.#endMs("ms", ms);
+    if (ms === Infinity) throw rangeError("move fake clock", "ms", "must be finite", ms);
+    await this.#untilQuiet();
+    while (await this.#step(endMs));
+    this.moveTo(endMs);
+    await this.#untilQuiet();
+  }
+
+  async tickUntil<T>(promise: Promise<T>, limitMs: number = SETTLE_WITHIN_MS): Promise<T> {
+    const endMs = this.#endMs("limitMs", limitMs);
+    let settled = false;
+    const settle = () => void (settled = true);
+    promise.then(settle, settle);
+    await this.#untilQuiet();
+    while (!settled) {
+      if (await this.#step(endMs)) continue;
+      throw new Error(
+        `Cannot settle promise as nothing that it waits for is due within ${limitMs} ms of the fake clock`,
+      );
+    }
+    return await promise;
+  }
+
+  restore(): void {
+    this.#restored = true;
+    switchBack(this);
+  }
+
+  [Symbol.dispose](): void {
+    this.restore();
+  }
+
+  #endMs(name: string, ms: number): number {
+    if (this.#restored) throw new Error("Cannot move fake clock as it was given back");
+    if (!(ms >= 0)) throw rangeError("move fake clock", name, "must be at least 0", ms);
+    return super.monotonicMs() + ms;
+  }
+
+  /** Fires the next timer, and waits for what follows from it; returns whether there was one before `endMs`. */
+  async #step(endMs: number): Promise<boolean> {
+    const reads = this.#reads;
+    if (!this.fireNext(endMs)) return false;
+    await turn();
+    const idle = this.#reads - reads <= IDLE_READS && trafficCount() === this.#traffic;
+    if (!idle) await this.#untilQuiet();
+    return true;
+  }
+
+  /** Waits until nothing is on the way between clients and servers of this process. */
+  async #untilQuiet(): Promise<void> {
+    await this.#loaded;
+    let quiet = 0;
+    for (let turns = 0; quiet < QUIET_TURNS && turns < TURNS_MAX; turns++) {
+      await turn();
+      quiet = trafficCount() === this.#traffic ? quiet + 1 : 0;
+      this.#traffic = trafficCount();
+    }
+  }
+}
