@@ -27,6 +27,7 @@ export {
 } from "./server/memory_redis.ts";
 export type { MemorySession, MemorySessionOptions } from "./server/memory_session.ts";
 export { type FakeClock, startFakeClock } from "./time/fake_clock.ts";
+export { type FaultProxy, type ProxyDirection, startProxy } from "./proxy/fault_proxy.ts";
 export { startNodes, type TestNodes } from "./start_nodes.ts";
 export type { TestNode } from "./test_node.ts";
 export type { NodeToTest } from "./lock_node/bench.ts";

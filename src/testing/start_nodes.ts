@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { systemRandom } from "../time/random.ts";
+import { loadParts } from "./load_parts.ts";
+import { onRandomPort } from "./ports.ts";
 import { MEMORY_REDIS_OPTION_NAMES, type MemoryRedisOptions } from "./server/memory_redis.ts";
 import { type Listen, TcpNode } from "./server/tcp_node.ts";
 import type { TestNode } from "./test_node.ts";
@@ -11,16 +12,6 @@ import { checkOptions } from "../validate.ts";
 
 /** Most nodes that one call can start. */
 const NODES_MAX = 31;
-/**
- * Ports are drawn below the range that systems use for the local end of outgoing connections (from 32 768 on Linux,
- * from 49 152 elsewhere). If a node in that range has crashed, a client that reconnects to it again and again may get
- * the node's own port as its local end, and then talks to itself.
- */
-const PORT_MIN = 12_000;
-const PORT_MAX = 32_000;
-/** Most ports that are tried for one node. */
-const PORTS_TRIED_MAX = 20;
-
 /** The nodes that {@linkcode startNodes} started, as an array. Close them, or declare them with `await using`. */
 export interface TestNodes extends ReadonlyArray<TestNode>, AsyncDisposable {
   /** The addresses of all nodes: `redis://127.0.0.1:port`, with the password if there is one. */
@@ -104,8 +95,9 @@ export async function startNodes(
   }
   checkOptions("start nodes", options, MEMORY_REDIS_OPTION_NAMES);
   const { listen } = await import("../transport/node_listener.ts");
+  await loadParts();
   const started = await Promise.allSettled(
-    Array.from({ length: count }, () => startNode(listen, options)),
+    Array.from({ length: count }, () => onRandomPort((port) => startNode(port, listen, options))),
   );
   const nodes = started.filter((it) => it.status === "fulfilled").map((it) => it.value);
   const failed = started.find((it) => it.status === "rejected");
@@ -121,19 +113,14 @@ export async function startNodes(
   });
 }
 
-/** Starts a node on a random port, and tries another one if the port is taken. */
-async function startNode(listen: Listen, options: MemoryRedisOptions): Promise<TcpNode> {
-  for (let tried = 1;; tried++) {
-    const port = PORT_MIN + Math.floor(systemRandom.fraction() * (PORT_MAX - PORT_MIN));
-    const node = new TcpNode(port, listen, options);
-    try {
-      await node.start();
-      return node;
-    } catch (error) {
-      const { code } = error as { code?: unknown };
-      if (code !== "EADDRINUSE" || tried === PORTS_TRIED_MAX) throw error;
-    }
-  }
+async function startNode(
+  port: number,
+  listen: Listen,
+  options: MemoryRedisOptions,
+): Promise<TcpNode> {
+  const node = new TcpNode(port, listen, options);
+  await node.start();
+  return node;
 }
 
 function nodeAt(nodes: readonly TestNode[], index: number): TestNode {

@@ -12,6 +12,8 @@ export interface StreamPeer {
   send(bytes: Uint8Array): void;
   /** Ends the connection once everything is sent. */
   end(): void;
+  /** Closes the connection at once. */
+  destroy(): void;
 }
 
 /** The server's side of one connection. */
@@ -47,6 +49,7 @@ export async function listen(
     const handler = accept({
       send: (bytes) => void (socket.writable && socket.write(bytes)),
       end: () => void socket.end(),
+      destroy: () => void socket.destroy(),
     });
     const gone = new Promise<void>((resolve) => {
       socket.on("close", () => {

@@ -10,7 +10,7 @@ import {
 import { createRedlock, QuorumError, type Redlock, type RedlockEvent } from "../../mod.ts";
 import { connect, ConnectionError, RedisClient, ReplyError } from "../../src/redis/mod.ts";
 import { eventually } from "../support/eventually.ts";
-import { startProxy } from "../support/proxy.ts";
+import { startProxy } from "../../src/testing/mod.ts";
 import { onAll, shareServers } from "../support/shared_servers.ts";
 import { randomPort, type RedisServer, startServer, startServers } from "../support/servers.ts";
 
@@ -67,10 +67,10 @@ Deno.test("connect() rejects for a wrong password, and shows neither it nor the 
 });
 
 Deno.test("new RedisClient() does not connect before the first command", async () => {
-  await using proxy = startProxy({ port: randomPort() });
-  const client = new RedisClient(proxy.url);
+  await using proxy = await startProxy(`redis://127.0.0.1:${randomPort()}`);
+  const client = new RedisClient(proxy.address);
   await client.close();
-  assertEquals(proxy.acceptedTotal, 0);
+  assertEquals(proxy.accepted, 0);
 });
 
 Deno.test("commands of the first tick wait for the connection", async () => {
@@ -82,9 +82,9 @@ Deno.test("commands of the first tick wait for the connection", async () => {
 
 Deno.test("close() settles while the connection is being made, and so does the command", async () => {
   await using servers = shared.lend(1);
-  await using proxy = startProxy(servers[0]!);
-  proxy.stallReplies();
-  const client = new RedisClient(proxy.url, { clientName: "closed" });
+  await using proxy = await startProxy(servers[0]!.url);
+  proxy.hang("replies");
+  const client = new RedisClient(proxy.address, { clientName: "closed" });
   const sent = assertRejects(() => client.send(["PING"]), ConnectionError, "was closed");
   await client.close();
   assertEquals((await sent).outcome, "not-sent");
@@ -328,12 +328,12 @@ Deno.test("one error reply does not spoil a node: the next acquisition has its v
 
 Deno.test("a client of a lock keeps one connection to each node, whatever is asked of it", async () => {
   await using servers = shared.lend(1);
-  await using proxy = startProxy(servers[0]!);
-  await using redlock = createRedlock([proxy.url]);
+  await using proxy = await startProxy(servers[0]!.url);
+  await using redlock = createRedlock([proxy.address]);
   await Promise.all(Array.from({ length: 200 }, async (_, index) => {
     const lock = await redlock.acquire(`job:${index}`);
     await lock.extend();
     await lock.release();
   }));
-  assertEquals(proxy.acceptedTotal, 1);
+  assertEquals(proxy.accepted, 1);
 });

@@ -171,11 +171,11 @@ Deno.test("extend() is given up by its signal at once, and the lock stays as it 
 
 Deno.test("extend() that was given up, and then a shorter one, leave no key once the lock has run out", async () => {
   await using servers = shared.lend(3);
-  await using proxies = startProxies(servers);
+  await using proxies = await startProxies(servers);
   await using redlock = createRedlock(proxies.urls, { nodeTimeoutMs: 5_000 });
   await using lock = await redlock.acquire("outlived", { ttlMs: 3_000 });
   await lock.extend(); // loads the script
-  for (const proxy of proxies) proxy.stallReplies();
+  for (const proxy of proxies) proxy.hang("replies");
   const controller = new AbortController();
   const { signal } = controller;
   const rejected = assertRejects(() => lock.extend({ ttlMs: 60_000, signal }));

@@ -32,13 +32,13 @@ Deno.test("acquire() and tryAcquire() with a signal that has aborted send nothin
 
 Deno.test("acquire() aborted while its requests are on their way leaves no key", async () => {
   await using servers = shared.lend();
-  await using proxies = startProxies(servers);
+  await using proxies = await startProxies(servers);
   await using redlock = createRedlock(proxies.urls, { ttlMs: TTL_MS });
   await warmUp(redlock, servers);
-  for (const proxy of proxies) proxy.stallRequests();
+  for (const proxy of proxies) proxy.hang("requests");
   const controller = new AbortController();
   const acquiring = redlock.acquire("aborted", { signal: controller.signal });
-  await eventually(() => proxies.every((proxy) => proxy.held.requestBytes > 0));
+  await eventually(() => proxies.every((proxy) => proxy.buffered.requests > 0));
   controller.abort();
   const error = await assertRejects(() => deadline(acquiring, SLACK_MS));
   assertEquals(error, controller.signal.reason);
@@ -56,10 +56,10 @@ Deno.test("acquire() aborted while its requests are on their way leaves no key",
 
 Deno.test("acquire() aborted after its keys were set leaves no key", async () => {
   await using servers = shared.lend();
-  await using proxies = startProxies(servers);
+  await using proxies = await startProxies(servers);
   await using redlock = createRedlock(proxies.urls, { ttlMs: TTL_MS });
   await warmUp(redlock, servers);
-  for (const proxy of proxies) proxy.stallReplies();
+  for (const proxy of proxies) proxy.hang("replies");
   const controller = new AbortController();
   const acquiring = redlock.acquire("aborted", { signal: controller.signal });
   await eventually(async () =>

@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { deadline } from "@std/async/deadline";
 import { createRedlock, LockHeldError, QuorumError } from "../../mod.ts";
 import { eventually } from "../support/eventually.ts";
@@ -72,10 +72,10 @@ Deno.test("acquire() that won without a hung node deletes its key there too on r
 
 Deno.test("acquire() cut off before the replies deletes its keys once the nodes can be reached", async () => {
   await using servers = shared.lend();
-  await using proxies = startProxies(servers);
+  await using proxies = await startProxies(servers);
   await using redlock = createRedlock(proxies.urls, { ttlMs: TTL_MS });
   await warmUp(redlock, servers);
-  for (const proxy of proxies) proxy.stallReplies();
+  for (const proxy of proxies) proxy.hang("replies");
   const rejected = assertRejects(
     () => deadline(redlock.acquire("cut", { waitMs: 0 }), 5_000),
     QuorumError,
@@ -83,52 +83,47 @@ Deno.test("acquire() cut off before the replies deletes its keys once the nodes 
   await eventually(async () =>
     assertEquals(await onAll(servers, "EXISTS", "cut"), [1, 1, 1, 1, 1])
   );
-  for (const proxy of proxies) {
-    await proxy.refuse();
-    proxy.cut();
-    proxy.resume();
-  }
+  await Promise.all(proxies.map((proxy) => proxy.refuse()));
   const error = await rejected;
-  assertEquals(
+  assertMatch(
     error.message,
-    'Cannot acquire lock "cut": 0 of 5 nodes granted it, 5 failed, 3 are needed; first error: ' +
-      error.votes[0].error!.message,
+    /^Cannot acquire lock "cut": 0 of 5 nodes granted it, [345] failed, 3 are needed; first error: /u,
   );
   assertEquals(await onAll(servers, "EXISTS", "cut"), [1, 1, 1, 1, 1]);
-  for (const proxy of proxies) proxy.accept();
+  for (const proxy of proxies) await proxy.resume();
   await gone(servers, "cut");
 });
 
 Deno.test("acquire() cut off on one node, and the next connection too, deletes its key there in the end", async () => {
   await using servers = shared.lend(3);
-  await using proxies = startProxies(servers);
+  await using proxies = await startProxies(servers);
   await using redlock = createRedlock(proxies.urls, { ttlMs: TTL_MS });
   await warmUp(redlock, servers);
   const [proxy] = proxies;
-  proxy.stallReplies();
+  proxy.hang("replies");
   const lock = await redlock.acquire("cut twice");
   await eventually(async () =>
     assertEquals(await onAll(servers, "EXISTS", "cut twice"), [1, 1, 1])
   );
   proxy.resume();
-  proxy.stallRequests();
+  proxy.hang("requests");
   await lock.release();
   proxy.cut();
   // The clean-up is on its way on the second connection when that one is cut as well.
-  await eventually(() => proxy.connections === 1 && proxy.held.requestBytes > 0);
+  await eventually(() => proxy.connections === 1 && proxy.buffered.requests > 0);
   proxy.cut();
-  await eventually(() => proxy.acceptedTotal >= 3);
+  await eventually(() => proxy.accepted >= 3);
   proxy.resume();
   await gone(servers, "cut twice");
 });
 
 Deno.test("acquire() is not sent again after a reconnect", async () => {
   await using servers = shared.lend(1);
-  await using proxies = startProxies(servers);
+  await using proxies = await startProxies(servers);
   await using redlock = createRedlock(proxies.urls, { ttlMs: TTL_MS });
   await warmUp(redlock, servers);
   await recordCommands(servers[0]);
-  proxies[0].stallReplies();
+  proxies[0].hang("replies");
   const rejected = assertRejects(() => redlock.acquire("once", { waitMs: 0 }), QuorumError);
   await eventually(async () => assertEquals(await servers[0].command("EXISTS", "once"), 1));
   proxies[0].cut();
@@ -168,10 +163,10 @@ Deno.test("acquire() of several resources sets all or none on each node", async 
 
 Deno.test("acquire() of several resources cut off before the replies deletes all keys", async () => {
   await using servers = shared.lend(3);
-  await using proxies = startProxies(servers);
+  await using proxies = await startProxies(servers);
   await using redlock = createRedlock(proxies.urls, { ttlMs: TTL_MS });
   await (await redlock.acquire(["warm", "up"])).release();
-  for (const proxy of proxies) proxy.stallReplies();
+  for (const proxy of proxies) proxy.hang("replies");
   const rejected = assertRejects(() => redlock.acquire(["a", "b"], { waitMs: 0 }), QuorumError);
   await eventually(async () => assertEquals(await onAll(servers, "EXISTS", "a", "b"), [2, 2, 2]));
   for (const proxy of proxies) {
@@ -184,7 +179,7 @@ Deno.test("acquire() of several resources cut off before the replies deletes all
 
 Deno.test("a late DEL of the first attempt does not remove the key of the second", async () => {
   await using servers = shared.lend(3);
-  await using proxies = startProxies(servers);
+  await using proxies = await startProxies(servers);
   await using redlock = createRedlock(proxies.urls, {
     ttlMs: TTL_MS,
     nodeTimeoutMs: 100,
@@ -193,7 +188,7 @@ Deno.test("a late DEL of the first attempt does not remove the key of the second
   });
   await warmUp(redlock, servers);
   await holdByAnother(servers.slice(1), "retried");
-  proxies[0].stallRequests();
+  proxies[0].hang("requests");
   let attempts = 0;
   const acquiring = redlock.acquire("retried", {
     onEvent: ({ type }) => {
@@ -211,11 +206,11 @@ Deno.test("a late DEL of the first attempt does not remove the key of the second
 
 Deno.test("contenders under one-sided delays leave no key", async () => {
   await using servers = shared.lend(3);
-  await using near = startProxies(servers);
-  await using far = startProxies(servers);
-  near[0].delay({ requestsMs: 20 });
-  far[1].delay({ repliesMs: 30 });
-  far[2].delay({ requestsMs: 15, repliesMs: 15 });
+  await using near = await startProxies(servers);
+  await using far = await startProxies(servers);
+  near[0].delay(20, "requests");
+  far[1].delay(30, "replies");
+  far[2].delay(15);
   await using first = createRedlock(near.urls, { ttlMs: TTL_MS, nodeTimeoutMs: 25 });
   await using second = createRedlock(far.urls, { ttlMs: TTL_MS, nodeTimeoutMs: 25 });
   for (let round = 0; round < 15; round++) {

@@ -38,13 +38,13 @@ Deno.test("close() leaves no key of an attempt that is on its way", async () => 
 
 Deno.test("close() has a release sent whole to nodes that don't know its script", async () => {
   await using servers = shared.lend();
-  await using proxies = startProxies(servers);
+  await using proxies = await startProxies(servers);
   await using redlock = createRedlock(proxies.urls, { ttlMs: TTL_MS });
   await warmUp(redlock, servers);
   const lock = await redlock.acquire("unknown");
   await eventually(() => lock.votes.length === 5);
   await onAll(servers, "SCRIPT", "FLUSH");
-  for (const proxy of proxies.slice(3)) proxy.delay({ repliesMs: 40 });
+  for (const proxy of proxies.slice(3)) proxy.delay(40, "replies");
   assertEquals(await lock.release(), true);
   await deadline(redlock.close(), 500 + SLACK_MS);
   await gone(servers, "unknown");

@@ -42,7 +42,6 @@ const FAULTS: Fault[] = [
     async strike(_servers, proxies, count) {
       for (const proxy of proxies.slice(0, count)) {
         await proxy.refuse();
-        proxy.cut();
       }
     },
   },
@@ -50,7 +49,7 @@ const FAULTS: Fault[] = [
     name: "accepting connections that lead nowhere",
     strike(_servers, proxies, count) {
       for (const proxy of proxies.slice(0, count)) {
-        proxy.stall();
+        proxy.hang();
         proxy.cut();
       }
       return Promise.resolve();
@@ -71,7 +70,7 @@ const FAULTS: Fault[] = [
   {
     name: "slow by 1500 ms",
     strike(_servers, proxies, count) {
-      for (const proxy of proxies.slice(0, count)) proxy.delay({ repliesMs: 1_500 });
+      for (const proxy of proxies.slice(0, count)) proxy.delay(1_500, "replies");
       return Promise.resolve();
     },
   },
@@ -95,7 +94,7 @@ for (const fault of FAULTS) {
   for (const count of [1, 2]) {
     Deno.test(`acquire(), extend() and release() settle as ever with ${count} of five nodes ${fault.name}`, async () => {
       await using servers = await lendOrStart(fault);
-      await using proxies = startProxies(servers);
+      await using proxies = await startProxies(servers);
       await using redlock = createRedlock(proxies.urls, {
         ttlMs: TTL_MS,
         nodeTimeoutMs: LONG_NODE_TIMEOUT_MS,
@@ -114,7 +113,7 @@ for (const fault of FAULTS) {
 
   Deno.test(`release() settles as ever with two of five nodes ${fault.name} since the lock was acquired`, async () => {
     await using servers = await lendOrStart(fault);
-    await using proxies = startProxies(servers);
+    await using proxies = await startProxies(servers);
     await using redlock = createRedlock(proxies.urls, {
       ttlMs: TTL_MS,
       nodeTimeoutMs: LONG_NODE_TIMEOUT_MS,
@@ -134,7 +133,7 @@ for (const fault of FAULTS) {
 
   Deno.test(`acquire() of a fresh client settles as ever with two of five nodes ${fault.name}`, async () => {
     await using servers = await lendOrStart(fault);
-    await using proxies = startProxies(servers);
+    await using proxies = await startProxies(servers);
     await fault.strike(servers, proxies, 2);
     await using redlock = createRedlock(proxies.urls, {
       ttlMs: TTL_MS,
@@ -146,7 +145,7 @@ for (const fault of FAULTS) {
   if (fault.name.startsWith("slow")) continue;
   Deno.test(`using() keeps its lock with two of five nodes ${fault.name} since it was acquired`, async () => {
     await using servers = await lendOrStart(fault);
-    await using proxies = startProxies(servers);
+    await using proxies = await startProxies(servers);
     await using redlock = createRedlock(proxies.urls, { ttlMs: 1_200 });
     const extensions = await deadline(
       redlock.using("kept", async (lock) => {

@@ -161,7 +161,7 @@ Deno.test("inspect() does not count keys of different values as one lock", async
 
 Deno.test("acquire() uses the database of the address, also after a reconnect", async () => {
   await using servers = shared.lend(1);
-  await using proxies = startProxies(servers);
+  await using proxies = await startProxies(servers);
   await using redlock = createRedlock([`${proxies.urls[0]}/3`]);
   const keysOf = async (database: number) => {
     const keyspace = String(await servers[0].command("INFO", "keyspace"));

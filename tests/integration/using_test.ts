@@ -134,7 +134,7 @@ const LOSSES: [string, (servers: readonly RedisServer[], proxies: ProxyGroup) =>
   ["hung", (servers) => Promise.all(servers.slice(0, 3).map((server) => server.pause()))],
   ["killed", (servers) => Promise.all(servers.slice(0, 3).map((server) => server.kill()))],
   ["partitioned away", (_servers, proxies) => {
-    for (const proxy of proxies.slice(0, 3)) proxy.stall();
+    for (const proxy of proxies.slice(0, 3)) proxy.hang();
   }],
   ["half open", (_servers, proxies) => {
     for (const proxy of proxies.slice(0, 3)) proxy.halfOpen();
@@ -146,7 +146,7 @@ const LOSSES: [string, (servers: readonly RedisServer[], proxies: ProxyGroup) =>
 for (const [what, strike] of LOSSES) {
   Deno.test(`using() aborts lock.signal before the TTL with the majority ${what}, and rejects though the routine resolves`, async () => {
     await using servers = await startServers(5);
-    await using proxies = startProxies(servers);
+    await using proxies = await startProxies(servers);
     await using redlock = createRedlock(proxies.urls, { driftFactor: AMPLE_DRIFT });
     await warmUp(redlock, servers);
     const startMs = performance.now();

@@ -64,7 +64,7 @@ Deno.test("extend() never shortens the TTL nor the validity", async () => {
 
 Deno.test("extend() whose replies come after the old validity has ended does not prolong the lock", async () => {
   await using servers = shared.lend(3);
-  await using proxies = startProxies(servers);
+  await using proxies = await startProxies(servers);
   await using redlock = createRedlock(proxies.urls, {
     nodeTimeoutMs: 5_000,
     driftFactor: AMPLE_DRIFT,
@@ -73,7 +73,7 @@ Deno.test("extend() whose replies come after the old validity has ended does not
   const startMs = performance.now();
   await using lock = await redlock.acquire("late", { ttlMs: 2_000 });
   const aborted = abortedAt(lock.signal);
-  for (const proxy of proxies) proxy.delay({ repliesMs: 2_000 });
+  for (const proxy of proxies) proxy.delay(2_000, "replies");
   await assertRejects(
     () => deadline(lock.extend({ ttlMs: 60_000 }), 2_000 + SLACK_MS),
     LockLostError,

@@ -124,11 +124,10 @@ const HELD_WHILE: [string, (servers: ServersAndProxies) => Promise<void> | void]
   ["refuses connections", async ({ proxies }) => {
     for (const proxy of proxies.slice(0, 3)) {
       await proxy.refuse();
-      proxy.cut();
     }
   }],
   ["hears requests but can't answer", ({ proxies }) => {
-    for (const proxy of proxies.slice(0, 3)) proxy.stallReplies();
+    for (const proxy of proxies.slice(0, 3)) proxy.hang("replies");
   }],
   ["refuses to write", async ({ servers }) => {
     await onAll(servers.slice(0, 3), "REPLICAOF", "127.0.0.1", 1);
@@ -137,13 +136,13 @@ const HELD_WHILE: [string, (servers: ServersAndProxies) => Promise<void> | void]
 
 interface ServersAndProxies {
   servers: Awaited<ReturnType<typeof startServers<5>>>;
-  proxies: ReturnType<typeof startProxies>;
+  proxies: Awaited<ReturnType<typeof startProxies>>;
 }
 
 for (const [what, bringAbout] of HELD_WHILE) {
   Deno.test(`Lock whose majority ${what} while it is extended by itself aborts before the TTL`, async () => {
     await using servers = await startServers(5);
-    await using proxies = startProxies(servers);
+    await using proxies = await startProxies(servers);
     await using redlock = createRedlock(proxies.urls, { driftFactor: AMPLE_DRIFT });
     const startMs = performance.now();
     await using lock: Lock = await redlock.acquire("held", { ttlMs: 2_000, autoExtend: true });

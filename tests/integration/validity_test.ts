@@ -9,10 +9,10 @@ const shared = shareServers(5);
 
 Deno.test("acquire() does not grant what was answered after the TTL", async () => {
   await using servers = shared.lend(3);
-  await using proxies = startProxies(servers);
+  await using proxies = await startProxies(servers);
   await using redlock = createRedlock(proxies.urls, { nodeTimeoutMs: 5_000 });
   await warmUp(redlock, servers);
-  for (const proxy of proxies.slice(0, 2)) proxy.delay({ repliesMs: 1_500 });
+  for (const proxy of proxies.slice(0, 2)) proxy.delay(1_500, "replies");
   const error = await assertRejects(
     () => deadline(redlock.acquire("late", { ttlMs: 1_000, waitMs: 0 }), 1_000 + SLACK_MS),
     QuorumError,
@@ -25,10 +25,10 @@ Deno.test("acquire() does not grant what was answered after the TTL", async () =
 
 Deno.test("acquire() takes back what was answered after the validity but before the TTL", async () => {
   await using servers = shared.lend(3);
-  await using proxies = startProxies(servers);
+  await using proxies = await startProxies(servers);
   await using redlock = createRedlock(proxies.urls, { nodeTimeoutMs: 5_000 });
   await warmUp(redlock, servers);
-  for (const proxy of proxies.slice(0, 2)) proxy.delay({ repliesMs: 300 });
+  for (const proxy of proxies.slice(0, 2)) proxy.delay(300, "replies");
   await assertRejects(
     () => redlock.acquire("late", { ttlMs: 60_000, driftFactor: 0.999, waitMs: 0 }),
     QuorumError,
@@ -49,10 +49,10 @@ Deno.test("acquire() does not grant what was answered in time but read after the
 
 Deno.test("tryAcquire() throws where a quorum answered too late for the validity", async () => {
   await using servers = shared.lend(3);
-  await using proxies = startProxies(servers);
+  await using proxies = await startProxies(servers);
   await using redlock = createRedlock(proxies.urls, { nodeTimeoutMs: 5_000 });
   await warmUp(redlock, servers);
-  for (const proxy of proxies) proxy.delay({ repliesMs: 300 });
+  for (const proxy of proxies) proxy.delay(300, "replies");
   await assertRejects(
     () => deadline(redlock.tryAcquire("late", { ttlMs: 100 }), 100 + SLACK_MS),
     QuorumError,

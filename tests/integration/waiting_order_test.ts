@@ -112,8 +112,8 @@ Deno.test("a client with 10 callers does not starve another with one", async () 
 
 Deno.test("a client that has the lock lets another that waits go before its own callers", async () => {
   await using servers = shared.lend();
-  await using proxies = startProxies(servers);
-  for (const proxy of proxies) proxy.delay({ repliesMs: 10 }); // who is woken late is next all the same
+  await using proxies = await startProxies(servers);
+  for (const proxy of proxies) proxy.delay(10, "replies"); // who is woken late is next all the same
   await using clients = openClients(servers.urls, 1);
   await using others = openClients(proxies.urls, 1);
   const [[holder], [waiter]] = [clients, others];

@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertInstanceOf, assertLess, assertRejects } from "@std/assert";
 import { connect, ConnectionError, ReplyError } from "../../src/redis/mod.ts";
 import { eventually } from "../support/eventually.ts";
-import { startProxy } from "../support/proxy.ts";
+import { startProxy } from "../../src/testing/mod.ts";
 import { withClientOf } from "../support/shared_client.ts";
 import { shareServers } from "../support/shared_servers.ts";
 
@@ -22,12 +22,13 @@ Deno.test("send() sends 5 000 commands of one tick once each and in order", asyn
 
 Deno.test("send() does not wait for one reply before it sends the next command", async () => {
   await using servers = shared.lend();
-  await using proxy = startProxy(servers[0]!, { delayMs: 100 });
-  await using client = await connect(proxy.url);
+  await using proxy = await startProxy(servers[0]!.url);
+  proxy.delay(100);
+  await using client = await connect(proxy.address);
   const startMs = performance.now();
   await Promise.all(Array.from({ length: 1_000 }, () => client.send(["PING"])));
   assertLess(performance.now() - startMs, 10_000); // one after the other they would take 200 000
-  assertEquals(proxy.acceptedTotal, 1);
+  assertEquals(proxy.accepted, 1);
 });
 
 Deno.test("send() answers or refuses each of 40 000 commands of one tick, and sends no refused one", async () => {
@@ -74,32 +75,32 @@ Deno.test("send() rejects with the server's text without the arguments that it r
 
 Deno.test("send() keeps one connection over a thousand error replies", async () => {
   await using servers = shared.lend();
-  await using proxy = startProxy(servers[0]!);
-  await using client = await connect(proxy.url);
+  await using proxy = await startProxy(servers[0]!.url);
+  await using client = await connect(proxy.address);
   const settled = await Promise.allSettled(
     Array.from({ length: 1_000 }, () => client.send(["NOSUCH"])),
   );
   assert(settled.every((result) => result.status === "rejected"));
   assertEquals(await client.send(["PING"]), "PONG");
-  assertEquals(proxy.acceptedTotal, 1);
+  assertEquals(proxy.accepted, 1);
 });
 
 Deno.test("send() does not hand a late reply to the next command", async () => {
   await using servers = shared.lend();
-  await using proxy = startProxy(servers[0]!);
-  await using client = await connect(proxy.url);
+  await using proxy = await startProxy(servers[0]!.url);
+  await using client = await connect(proxy.address);
   await client.send(["MSET", "first", "1", "second", "2"]);
-  proxy.stallReplies();
+  proxy.hang("replies");
   const controller = new AbortController();
   const givenUp = client.send(["GET", "first"], { signal: controller.signal });
-  await eventually(() => proxy.held.replyBytes > 0);
+  await eventually(() => proxy.buffered.replies > 0);
   controller.abort(new Error("enough"));
   await assertRejects(() => givenUp, Error, "enough");
   const next = client.send(["GET", "second"]);
   proxy.resume();
   assertEquals(await next, "2");
   assertEquals(await client.send(["GET", "first"]), "1");
-  assertEquals(proxy.acceptedTotal, 1);
+  assertEquals(proxy.accepted, 1);
 });
 
 Deno.test("send() rejects with the signal's reason, and a command given up before its tick ends is not sent", async () => {

@@ -4,7 +4,7 @@ import { delay } from "@std/async/delay";
 import { connect, ConnectionError, ProtocolError, RedisClient } from "../../src/redis/mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { startFakeServer } from "../support/fake_server.ts";
-import { startProxy } from "../support/proxy.ts";
+import { startProxy } from "../../src/testing/mod.ts";
 import { startServer } from "../support/servers.ts";
 import { shareServers } from "../support/shared_servers.ts";
 
@@ -28,11 +28,11 @@ Deno.test("send() rejects in flight as unknown, then as not sent, when the serve
 
 Deno.test("a command whose reply was lost is not sent again after the reconnect", async () => {
   await using servers = shared.lend();
-  await using proxy = startProxy(servers[0]!);
-  await using client = await connect(proxy.url);
-  proxy.stallReplies();
+  await using proxy = await startProxy(servers[0]!.url);
+  await using client = await connect(proxy.address);
+  proxy.hang("replies");
   const failing = assertRejects(() => client.send(["INCR", "count"]), ConnectionError, "was lost");
-  await eventually(() => proxy.held.replyBytes > 0);
+  await eventually(() => proxy.buffered.replies > 0);
   proxy.cut();
   await failing;
   proxy.resume();
@@ -42,16 +42,16 @@ Deno.test("a command whose reply was lost is not sent again after the reconnect"
 
 Deno.test("a connection that is silent for stallTimeoutMs is replaced", async () => {
   await using servers = shared.lend();
-  await using proxy = startProxy(servers[0]!);
-  await using client = await connect(proxy.url, { stallTimeoutMs: 200 });
-  proxy.stallReplies();
+  await using proxy = await startProxy(servers[0]!.url);
+  await using client = await connect(proxy.address, { stallTimeoutMs: 200 });
+  proxy.hang("replies");
   const sent = deadline(client.send(["PING"]), 10_000);
   const error = await assertRejects(() => sent, ConnectionError);
-  assertEquals(error.message, `Connection to ${proxy.url} was silent for 200 ms`);
+  assertEquals(error.message, `Connection to ${proxy.address} was silent for 200 ms`);
   assertEquals(error.outcome, "unknown");
   proxy.resume();
   await eventually(async () => await client.send(["PING"]) === "PONG");
-  assertEquals(proxy.acceptedTotal, 2);
+  assertEquals(proxy.accepted, 2);
 });
 
 const GARBAGE: Record<string, [answer: string, message: string]> = {
@@ -99,11 +99,11 @@ Deno.test("a reply that nobody asked for closes the connection", async () => {
 
 Deno.test("close() lets a command in flight finish", async () => {
   await using servers = shared.lend();
-  await using proxy = startProxy(servers[0]!);
-  await using client = await connect(proxy.url);
-  proxy.stallReplies();
+  await using proxy = await startProxy(servers[0]!.url);
+  await using client = await connect(proxy.address);
+  proxy.hang("replies");
   const sent = client.send(["SET", "key", "value"]);
-  await eventually(() => proxy.held.replyBytes > 0);
+  await eventually(() => proxy.buffered.replies > 0);
   const resumed = delay(30).then(() => proxy.resume());
   const [reply] = await Promise.all([sent, client.close(), resumed]);
   assertEquals(reply, "OK");
@@ -111,10 +111,10 @@ Deno.test("close() lets a command in flight finish", async () => {
 
 Deno.test("close() rejects what is not answered in a moment, and every later command", async () => {
   await using servers = shared.lend();
-  await using proxy = startProxy(servers[0]!);
-  await using client = await connect(proxy.url);
-  proxy.stallReplies();
-  const message = `Connection to ${proxy.url} was closed`;
+  await using proxy = await startProxy(servers[0]!.url);
+  await using client = await connect(proxy.address);
+  proxy.hang("replies");
+  const message = `Connection to ${proxy.address} was closed`;
   const pending = assertRejects(() => client.send(["PING"]), ConnectionError, message);
   await client.close();
   assertEquals((await pending).outcome, "unknown");

@@ -6,8 +6,8 @@
  */
 
 import type { Redlock } from "../../mod.ts";
+import { type FaultProxy, startProxy } from "../../src/testing/mod.ts";
 import { eventually } from "./eventually.ts";
-import { type FaultProxy, startProxy } from "./proxy.ts";
 import type { QueryValue } from "./query.ts";
 import {
   type RedisServer,
@@ -65,12 +65,12 @@ export type ProxyGroup = readonly FaultProxy[] & AsyncDisposable & {
 };
 
 /** Starts a proxy in front of each server. */
-export function startProxies(servers: readonly RedisServer[]): ProxyGroup {
-  const proxies = servers.map((server) => startProxy(server));
+export async function startProxies(servers: readonly RedisServer[]): Promise<ProxyGroup> {
+  const proxies = await Promise.all(servers.map(({ url }) => startProxy(url)));
   return Object.assign(proxies, {
-    urls: proxies.map((proxy) => proxy.url),
+    urls: proxies.map(({ address }) => address),
     async [Symbol.asyncDispose]() {
-      await Promise.all(proxies.map((proxy) => proxy[Symbol.asyncDispose]()));
+      await Promise.all(proxies.map((proxy) => proxy.close()));
     },
   });
 }

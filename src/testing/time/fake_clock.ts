@@ -3,11 +3,10 @@
  *
  * @module
  */
-import * as lockParts from "../../lock/parts.ts";
-import * as nodeParts from "../../redis_node/parts.ts";
 import type { TimerHandle } from "../../time/clock.ts";
 import { turn } from "../../time/turn.ts";
 import { rangeError } from "../../validate.ts";
+import { loadParts } from "../load_parts.ts";
 import { switchBack, switchTo } from "./clock_switch.ts";
 import { ManualClock, type ManualTimer } from "./manual_clock.ts";
 import { trafficCount } from "./traffic.ts";
@@ -115,15 +114,14 @@ export function startFakeClock(): FakeClock {
 
 class RunningClock extends ManualClock implements FakeClock {
   /** Resolves when every part of the library is loaded: time must not wait for modules. */
-  readonly #loaded: Promise<unknown>;
+  readonly #loaded: Promise<void>;
   #reads = 0;
   #traffic = 0;
   #restored = false;
 
   constructor(monotonicMs: number, wallMs: number) {
     super(monotonicMs, wallMs);
-    const parts = [...Object.values(lockParts), ...Object.values(nodeParts)];
-    this.#loaded = Promise.allSettled(parts.map((part) => part.load()));
+    this.#loaded = loadParts();
   }
 
   override monotonicMs(): number {

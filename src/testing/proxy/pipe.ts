@@ -1,0 +1,119 @@
+/**
+ * One direction of one connection through a proxy.
+ *
+ * @module
+ */
+import { systemClock, type TimerHandle } from "../../time/clock.ts";
+
+/** What one direction of all connections of a proxy obeys. */
+export interface DirectionFaults {
+  /** How long each piece of data stays in the proxy, in milliseconds. */
+  delayMs: number;
+  /** The bandwidth of each connection; `Infinity` if it is not limited. */
+  bytesPerSecond: number;
+  /** Whether nothing is forwarded. */
+  hung: boolean;
+}
+
+/** Without faults. */
+export const NO_FAULTS: DirectionFaults = {
+  delayMs: 0,
+  bytesPerSecond: Infinity,
+  hung: false,
+};
+
+/** With a limited bandwidth, data is forwarded in pieces, one each so many milliseconds. */
+const PIECE_MS = 20;
+
+/** A piece of data, or `undefined` for the end of the stream, and when it is due. */
+interface Item {
+  readonly bytes: Uint8Array | undefined;
+  readonly dueMs: number;
+}
+
+/** The other end of a pipe. */
+export interface Sink {
+  /** Forwards bytes; the next ones follow once it has resolved. */
+  write(bytes: Uint8Array): Promise<unknown> | void;
+  /** Called once, behind the last bytes. */
+  end(): void;
+}
+
+/** Data on its way, in order. */
+export class Pipe {
+  readonly #faults: DirectionFaults;
+  #items: Item[] = [];
+  #sink: Sink | undefined = undefined;
+  #timer: TimerHandle | undefined = undefined;
+  /** When the bandwidth allows the next piece. */
+  #freeAtMs = 0;
+  #writing = false;
+  #closed = false;
+
+  /** @param faults What it obeys, also if that changes. */
+  constructor(faults: DirectionFaults) {
+    this.#faults = faults;
+  }
+
+  /** How many bytes wait in it. */
+  get bytes(): number {
+    return this.#items.reduce((sum, { bytes }) => sum + (bytes?.length ?? 0), 0);
+  }
+
+  /** Opens the other end. */
+  open(sink: Sink): void {
+    this.#sink = sink;
+    this.flush();
+  }
+
+  /** Takes data, or the end of the stream. */
+  push(bytes: Uint8Array | undefined): void {
+    if (this.#closed) return;
+    this.#items.push({ bytes, dueMs: systemClock.monotonicMs() + this.#faults.delayMs });
+    this.flush();
+  }
+
+  /** Forwards what may be forwarded now. */
+  flush(): void {
+    systemClock.clearTimer(this.#timer);
+    while (this.#items.length > 0 && this.#sink && !this.#writing && !this.#faults.hung) {
+      const dueMs = Math.max(this.#items[0].dueMs, this.#freeAtMs);
+      const waitMs = dueMs - systemClock.monotonicMs();
+      if (waitMs > 0) {
+        this.#timer = systemClock.setTimer(() => this.flush(), Math.ceil(waitMs));
+        return;
+      }
+      this.#forward(this.#sink, this.#items.shift()!);
+    }
+  }
+
+  /** Drops what waits, and takes nothing any more. */
+  close(): void {
+    this.#closed = true;
+    this.#items = [];
+    systemClock.clearTimer(this.#timer);
+  }
+
+  /** Ends every delay: what waits is forwarded by the faults of this moment. */
+  hurry(): void {
+    this.#items = this.#items.map(({ bytes }) => ({ bytes, dueMs: 0 }));
+    this.#freeAtMs = 0;
+    this.flush();
+  }
+
+  #forward(sink: Sink, { bytes, dueMs }: Item): void {
+    if (!bytes) return sink.end();
+    const { bytesPerSecond } = this.#faults;
+    const length = Math.min(bytes.length, Math.ceil(bytesPerSecond * PIECE_MS / 1_000));
+    if (length < bytes.length) this.#items.unshift({ bytes: bytes.subarray(length), dueMs });
+    this.#freeAtMs = systemClock.monotonicMs() + length / bytesPerSecond * 1_000;
+    const written = sink.write(bytes.subarray(0, length));
+    if (!written) return;
+    this.#writing = true;
+    const done = () => {
+      this.#writing = false;
+      this.flush();
+    };
+    written.then(done, done); // who reads the other direction sees that the stream broke
+  }
+}
