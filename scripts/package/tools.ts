@@ -49,6 +49,7 @@ const SETS = {
   bullmq: ["bullmq@6.7.0", "ioredis@5.11.1"],
   vitest: ["vitest@5.1.1"],
   jest: ["jest@30.5.2"],
+  sinon: ["sinon@22.1.0"],
   site: [
     "vitepress@1.6.4",
     "typedoc@0.28.20",

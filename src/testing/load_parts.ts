@@ -5,9 +5,13 @@
  */
 import * as lockParts from "../lock/parts.ts";
 import * as nodeParts from "../redis_node/parts.ts";
+import { connect } from "../transport/default.ts";
 
-/** Loads every part of a lock client that has to do with time. */
+/** Loads the transport of the runtime, and every part of a lock client that has to do with time. */
 export async function loadParts(): Promise<void> {
   const parts = [...Object.values(lockParts), ...Object.values(nodeParts)];
-  await Promise.allSettled(parts.map((part) => part.load())); // the call that needs a part reports its failure
+  // Nothing is opened, because the signal has aborted. The call that needs a part reports if it cannot be loaded.
+  const target = { kind: "tcp", hostname: "127.0.0.1", port: 1 } as const;
+  const opening = connect(target, { signal: AbortSignal.abort() });
+  await Promise.allSettled([opening, ...parts.map((part) => part.load())]);
 }

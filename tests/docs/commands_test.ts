@@ -65,36 +65,43 @@ Deno.test("docs: each command that runs an example runs it, in a folder with the
   }
 });
 
-Deno.test("docs: the test for Deno passes", async () => {
+Deno.test("docs: the tests for Deno pass", async () => {
   await using folder = await testFolder();
   const imports = {
     "@hasp/redlock": new URL("mod.ts", ROOT).href,
     "@hasp/redlock/testing": new URL("src/testing/mod.ts", ROOT).href,
+    "@std/testing/time": new URL("tests/support/std/time.ts", ROOT).href,
+    "@sinonjs/fake-timers": config.imports["@sinonjs/fake-timers"],
   };
   await Deno.writeTextFile(`${folder.path}/deno.json`, JSON.stringify({ imports }));
-  await Deno.writeTextFile(`${folder.path}/report_test.ts`, marked("deno-test").code);
+  const tests = await writeTests(folder.path, "deno-test", "_test.ts");
   const args = ["test", "--quiet", "--no-prompt", "--allow-net=127.0.0.1"];
-  await expectOnePass(Deno.execPath(), args, folder.path);
+  await expectPasses(tests, Deno.execPath(), args, folder.path);
 });
 
-Deno.test("docs: the tests for Node's runner, Vitest and Jest pass with the npm package", async (t) => {
+Deno.test("docs: the tests for Node's runner, Vitest, Jest and Sinon pass with the npm package", async (t) => {
   await using consumer = await startConsumer();
   const node = await findRuntime("node");
   await t.step("Node's runner", async () => {
-    await Deno.writeTextFile(`${consumer.folder}/report.test.ts`, marked("node-test").code);
-    await expectOnePass(node, ["--test", "report.test.ts"], consumer.folder);
+    const tests = await writeTests(consumer.folder, "node-test", ".test.ts");
+    await expectPasses(tests, node, ["--test", "*.test.ts"], consumer.folder);
   });
   await t.step("Vitest", async () => {
     await using folder = await testFolder("vitest", consumer.folder);
-    await Deno.writeTextFile(`${folder.path}/report.test.ts`, marked("vitest").code);
-    await expectOnePass(node, ["../node_modules/vitest/vitest.mjs", "run"], folder.path);
+    const tests = await writeTests(folder.path, "vitest", ".test.ts");
+    await expectPasses(tests, node, ["../node_modules/vitest/vitest.mjs", "run"], folder.path);
   });
   await t.step("Jest", async () => {
     await using folder = await testFolder("jest", consumer.folder);
-    await Deno.writeTextFile(`${folder.path}/report.test.js`, marked("jest").code);
+    const tests = await writeTests(folder.path, "jest", ".test.js");
     const [, name, value] = marked("runner").code.match(/^(\w+)=(\S+) npx jest$/mu)!;
     const env = { [name]: value };
-    await expectOnePass(node, ["../node_modules/jest/bin/jest.js"], folder.path, env);
+    await expectPasses(tests, node, ["../node_modules/jest/bin/jest.js"], folder.path, env);
+  });
+  await t.step("Sinon", async () => {
+    await using folder = await testFolder("sinon", consumer.folder);
+    const tests = await writeTests(folder.path, "sinon", ".test.ts");
+    await expectPasses(tests, node, ["--test", "*.test.mjs"], folder.path);
   });
 });
 
@@ -110,7 +117,21 @@ async function testFolder(set?: ToolSet, consumer?: string) {
   return { path, [Symbol.asyncDispose]: () => Deno.remove(path, { recursive: true }) };
 }
 
-async function expectOnePass(
+/** Writes every fence with a mark into a file of its own; returns how many tests they have. */
+async function writeTests(folder: string, mark: string, ending: string): Promise<number> {
+  const fences = FENCES.filter(({ marks }) => marks.includes(mark));
+  assert(fences.length > 0, mark);
+  let tests = 0;
+  for (const [index, { code, language }] of fences.entries()) {
+    const name = language === "JavaScript" ? ending.replace(".ts", ".mjs") : ending;
+    await Deno.writeTextFile(`${folder}/fence${index}${name}`, code);
+    tests += code.match(/^(?:Deno\.)?test\(/gmu)!.length;
+  }
+  return tests;
+}
+
+async function expectPasses(
+  tests: number,
   path: string,
   args: string[],
   cwd: string,
@@ -125,5 +146,7 @@ async function expectOnePass(
   const decoder = new TextDecoder();
   const said = decoder.decode(stdout) + decoder.decode(stderr);
   assert(success, said);
-  assert(/\b1 passed|\bpass 1\b/u.test(said), said);
+  // Vitest and Jest count files as well, on a line before that of the tests.
+  const counts = [...said.matchAll(/\b(\d+) passed|\bpass (\d+)\b/gu)];
+  assertEquals(Number(counts.at(-1)?.slice(1).find(Boolean)), tests, said);
 }

@@ -33,7 +33,7 @@ const WAYS: Record<string, readonly string[]> = {
   ts: ["", "node", "bun", "workerd", "file"],
   TypeScript: ["file", "peers", "tls", "deno-test", "node-test", "vitest"],
   js: ["node", "bun"],
-  JavaScript: ["file", "commonjs", "jest"],
+  JavaScript: ["file", "commonjs", "jest", "vitest", "sinon"],
   lua: ["guarded-write"],
   sh: ["install", "tasks", "redis", "runner", "hasp", "cli-install", "certificates", "tls"],
   text: ["demo", "addresses", "acl", "report", "areas", "crontab", "inspect", "watch", "warnings"],
