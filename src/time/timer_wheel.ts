@@ -276,10 +276,12 @@ export class TimerWheel {
 
   /**
    * Moves what is due at `nowMs`, or everything after a jump of the wall clock, to the list of what has to be called:
-   * the latest first, so that the earliest ends up at its head. Deadlines go to the last list instead.
+   * the latest first, so that the earliest ends up at its head. Deadlines go to the last list instead. The monotonic clock
+   * runs backwards when a test's fake timers begin or end, and what was linked meanwhile is in slots that come later.
    */
   #collectDue(nowMs: number, jumped: boolean): void {
     const tick = Math.floor(nowMs / SLOT_MS);
+    jumped ||= tick < this.#visitedTick;
     const first = jumped ? tick - SLOTS + 1 : Math.max(this.#visitedTick, tick - SLOTS + 1);
     for (let visited = tick; visited >= first; visited--) {
       let entry = this.#lists[visited & (SLOTS - 1)];

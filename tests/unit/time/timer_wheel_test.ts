@@ -310,6 +310,22 @@ Deno.test("TimerWheel calls a deadline in time while others follow", () => {
   assertEquals(called, delays);
 });
 
+Deno.test("TimerWheel calls entries in time after the monotonic clock ran backwards, as when fake timers begin or end", () => {
+  for (const backMs of [1_000, 90_000, 90_777]) {
+    const { clock, wheel } = setUp();
+    wheel.after(100_000, () => {});
+    clock.advanceSync(100_000);
+    clock.block(-backMs);
+    const startMs = clock.monotonicMs();
+    const called: number[] = [];
+    for (const delayMs of [40, 700]) {
+      wheel.after(delayMs, () => called.push(clock.monotonicMs() - startMs));
+    }
+    clock.advanceSync(3_000);
+    assertEquals(called, [40, 700]);
+  }
+});
+
 // Keeping the process alive, and closing
 
 Deno.test("TimerWheel.ref() keeps the process alive until the last unref(), also while nothing is scheduled", () => {
