@@ -90,7 +90,7 @@ function nameColumns(tokens: readonly Token[]): void {
   let column = 0;
   for (const [index, token] of tokens.entries()) {
     if (token.type === "thead_open") names = [];
-    else if (token.type === "th_open") names.push(tokens[index + 1].content);
+    else if (token.type === "th_open") names.push(tokens[index + 1].content.replaceAll("`", ""));
     else if (token.type === "tr_open") column = 0;
     else if (token.type === "td_open") token.attrSet("data-column", names[column++]);
   }
@@ -126,6 +126,8 @@ export function siteConfig({ base, outDir, manual, api }: SiteSettings): object 
     cleanUrls: true,
     head: [["link", { rel: "icon", href: "data:," }], ["style", {}, STYLE]],
     markdown: {
+      // Comments show what examples print, so they must be easy to read.
+      theme: { light: "github-light", dark: "github-dark-high-contrast" },
       config: adaptPages,
       anchor: { slugify: anchorOf },
       languageAlias: { TypeScript: "ts", JavaScript: "js", conf: "ini" },

@@ -68,6 +68,13 @@ async function lookAround(t: Deno.TestContext, tab: Tab, address: string): Promi
       assertEquals(defaults.slice(0, 3), ["30000", "10000", "no signal"]);
     },
   );
+  await t.step("on a phone the cells of a wide table have the names of their columns", async () => {
+    await show(tab, `${address}errors`, 390);
+    const names = await tab.read<string[]>(
+      "[...document.querySelectorAll('table')[0].rows[1].cells].map((cell) => cell.dataset.column)",
+    );
+    assertEquals(names, ["error", "code", "meaning", "HTTP status"]);
+  });
   await t.step("search finds a heading and a symbol of the API", async () => {
     await show(tab, address, 1_440);
     for (const [words, found] of [["replace a node", "operations"], ["LockHeldError", "api/"]]) {
