@@ -261,9 +261,7 @@ for (const [limit, value] of tableUnder("Limits", "limit").rows) {
 
 Deno.test("docs: the page of figures rounds up the sizes that the check of the package allows", async () => {
   const { text } = PAGES.find(({ path }) => path === "docs/figures.md")!;
-  const shown = [...text.matchAll(/less than (\d+) kB/gu)].map(([, kilobytes]) =>
-    Number(kilobytes)
-  );
+  const shown = [...text.matchAll(/at most (\d+) kB/gu)].map(([, kilobytes]) => Number(kilobytes));
   const sizes = await Promise.all(["GZIP_BYTES_MAX", "LATER_GZIP_BYTES_MAX"].map(constant));
   assertEquals(shown, sizes.map((bytes) => Math.ceil(bytes / 1_000)));
 });
