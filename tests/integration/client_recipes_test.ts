@@ -11,7 +11,7 @@ import { brokenNode } from "../support/broken_node.ts";
 import { type Recipe, runCrowd } from "../support/crowd.ts";
 import { onStore, realStore } from "../support/nodes_to_test.ts";
 import { findRuntimes, startProgram } from "../support/programs.ts";
-import { startProxy } from "../support/proxy.ts";
+import { startProxy } from "../../src/testing/mod.ts";
 import { breakConnections } from "../support/reconnecting.ts";
 import { startServerControl } from "../support/server_control.ts";
 import { startServer, startServers } from "../support/servers.ts";
@@ -100,10 +100,14 @@ for (const [client, recipes] of Object.entries(CROWDS)) {
     sanitizeResources: false,
     async fn() {
       await using server = await startServer();
-      await using proxy = startProxy(server);
+      await using proxy = await startProxy(server.url);
       const restart = () => server.restart();
       const halfOpen = () => proxy.halfOpen();
-      const report = await breakConnections(recipes[0], { proxyUrl: proxy.url, restart, halfOpen });
+      const report = await breakConnections(recipes[0], {
+        proxyUrl: proxy.address,
+        restart,
+        halfOpen,
+      });
       assertGreater(report.afterRestart, report.atFirst);
     },
   });

@@ -6,11 +6,9 @@
 import type { TimerHandle } from "../../src/time/clock.ts";
 import { turn } from "../../src/time/turn.ts";
 import { ManualClock } from "../../src/testing/time/manual_clock.ts";
-import { loadParts } from "../../src/testing/load_parts.ts";
+import "./loaded_parts.ts";
 
 export { turn as runMicrotasks };
-
-await loadParts(); // time that a test moves does not wait for modules
 
 /** Both clocks and all timers, in a test's hands. */
 export class FakeClock extends ManualClock {

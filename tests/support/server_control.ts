@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type FaultProxy, startProxy } from "./proxy.ts";
+import { type FaultProxy, startProxy } from "../../src/testing/mod.ts";
 import { type RedisServer, startServer } from "./servers.ts";
 
 /** Takes requests. Made by {@linkcode startServerControl}. */
@@ -34,9 +34,9 @@ export function startServerControl(): ServerControl {
     const [action, index] = new URL(request.url).pathname.slice(1).split("/");
     if (action === "start") {
       const server = await startServer();
-      const proxy = startProxy(server);
+      const proxy = await startProxy(server.url);
       const index = started.push({ server, proxy }) - 1;
-      return Response.json({ url: server.url, proxyUrl: proxy.url, index });
+      return Response.json({ url: server.url, proxyUrl: proxy.address, index });
     }
     await ACTIONS[action](started[Number(index)]);
     return Response.json({});
@@ -47,7 +47,7 @@ export function startServerControl(): ServerControl {
       await control.shutdown();
       await Promise.all(started.flatMap(({ server, proxy }) => [
         server.stop(),
-        proxy[Symbol.asyncDispose](),
+        proxy.close(),
       ]));
     },
   };

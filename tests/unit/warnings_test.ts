@@ -4,7 +4,7 @@ import { watchNodes } from "../../src/warnings.ts";
 import { Cluster, TTL_MS } from "../support/cluster.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { create } from "../support/faked_redlock.ts";
-import { FakedSystemTime } from "../support/faked_system_time.ts";
+import { startFakeClock } from "../../src/testing/mod.ts";
 import { Warnings } from "../support/warnings.ts";
 
 const ADVICE = "Shown once; 'onEvent' receives every event, and 'quiet: true' hides this.";
@@ -153,7 +153,7 @@ Deno.test("watchNodes() shows no control characters of a server's text", async (
 });
 
 Deno.test("createRedlock() warns of a node that is unreachable for a minute, without its password", async () => {
-  using time = new FakedSystemTime();
+  using clock = startFakeClock();
   using warnings = new Warnings();
   const options = { onEvent: undefined, waitMs: 0 };
   const { redlock, network } = create(
@@ -164,7 +164,7 @@ Deno.test("createRedlock() warns of a node that is unreachable for a minute, wit
   network.mode = other.network.mode = "refuse";
   await redlock.tryAcquire("a").catch(() => {});
   await other.redlock.tryAcquire("a").catch(() => {});
-  await time.advance(61_000, 100);
+  await clock.tick(61_000);
   assertEquals(warnings.texts, [
     `@hasp/redlock: Node redis://h:6379 has been unreachable for a minute: ${REFUSED}. ` +
     `0 of 2 nodes are left, and a lock needs 2. ${ADVICE}`,

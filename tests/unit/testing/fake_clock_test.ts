@@ -40,7 +40,7 @@ Deno.test("TimerWheel reads the clock twice to wake up idle, and more often if a
 Deno.test("startFakeClock() and FakeTime move their own time only", async () => {
   using time = new FakeTime();
   const server = new MemoryRedis();
-  const options = { connect: server.connect, ttlMs: 60_000 };
+  const options = { connect: server.connect, ttlMs: 60_000, quiet: true };
   await using redlock = createRedlock(["redis://a"], options);
   using clock = startFakeClock();
   const lock = await redlock.acquire("a");
