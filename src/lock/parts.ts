@@ -27,3 +27,15 @@ export const drawing = /* @__PURE__ */ new Part(
 export const explaining = /* @__PURE__ */ new Part("messages", () => import("../messages.ts"));
 /** `inspect()`. */
 export const inspecting = /* @__PURE__ */ new Part("inspect()", () => import("./inspection.ts"));
+
+/** All of them. */
+export const LOCK_PARTS: readonly Part<unknown>[] = [
+  waiting,
+  refusing,
+  extending,
+  cooling,
+  counting,
+  drawing,
+  explaining,
+  inspecting,
+];

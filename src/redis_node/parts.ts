@@ -36,3 +36,15 @@ export const guarding = /* @__PURE__ */ new Part(
 export const inspecting = /* @__PURE__ */ new Part("inspect()", () => import("./inspect_key.ts"));
 /** What a server reports about itself. */
 export const diagnosing = /* @__PURE__ */ new Part("check()", () => import("./diagnostics.ts"));
+
+/** All of them. */
+export const NODE_PARTS: readonly Part<unknown>[] = [
+  extending,
+  queueing,
+  notifying,
+  subscribing,
+  counting,
+  guarding,
+  inspecting,
+  diagnosing,
+];

@@ -8,7 +8,7 @@ import { parseAddress } from "../../src/redis/address.ts";
 import { connect } from "../../src/redis/client.ts";
 import { resolveClientOptions } from "../../src/redis/client.ts";
 import type { LockRequest } from "../../src/quorum/lock_node.ts";
-import * as parts from "../../src/redis_node/parts.ts";
+import { NODE_PARTS } from "../../src/redis_node/parts.ts";
 import { RedisNode } from "../../src/redis_node/redis_node.ts";
 import { redisServer } from "../../src/redis_node/redis_server.ts";
 import { startNodes } from "../../src/testing/mod.ts";
@@ -17,7 +17,7 @@ import { FakeRequest } from "../support/fake_request.ts";
 
 /** Forgets that a part was loaded. */
 function forget(): void {
-  for (const part of Object.values(parts)) part.loaded = undefined;
+  for (const part of NODE_PARTS) part.loaded = undefined;
 }
 
 /** A request whose answer can be awaited. */

@@ -1,8 +1,17 @@
 import { assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
-import { counting, drawing, extending, inspecting, waiting } from "../../src/lock/parts.ts";
+import * as lockParts from "../../src/lock/parts.ts";
+import * as nodeParts from "../../src/redis_node/parts.ts";
 import { Part } from "../../src/part.ts";
 import type { RedlockOptions } from "../../src/options.ts";
 import { Cluster } from "../support/cluster.ts";
+
+const { counting, drawing, extending, inspecting, waiting } = lockParts;
+
+Deno.test("LOCK_PARTS and NODE_PARTS are all parts", () => {
+  const partsOf = (module: object) => Object.values(module).filter((each) => each instanceof Part);
+  assertEquals(new Set(lockParts.LOCK_PARTS), new Set(partsOf(lockParts)));
+  assertEquals(new Set(nodeParts.NODE_PARTS), new Set(partsOf(nodeParts)));
+});
 
 Deno.test("Part loads its module with the first call, and then no more", async () => {
   let loads = 0;

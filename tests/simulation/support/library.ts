@@ -4,8 +4,8 @@
  *
  * @module
  */
-import * as lockParts from "../../../src/lock/parts.ts";
-import * as nodeParts from "../../../src/redis_node/parts.ts";
+import { LOCK_PARTS } from "../../../src/lock/parts.ts";
+import { NODE_PARTS } from "../../../src/redis_node/parts.ts";
 
 export type { Clock, Instant } from "../../../src/time/clock.ts";
 export { LockHeldError, LockLostError, QuorumError, RedlockError } from "../../../src/errors.ts";
@@ -32,5 +32,4 @@ export { TimerWheel } from "../../../src/time/timer_wheel.ts";
 export type { Connect, Transport } from "../../../src/transport/transport.ts";
 export { driftMs } from "../../../src/time/validity.ts";
 
-const parts = [...Object.values(lockParts), ...Object.values(nodeParts)];
-await Promise.all(parts.map((part) => part.load()));
+await Promise.all([...LOCK_PARTS, ...NODE_PARTS].map((part) => part.load()));
