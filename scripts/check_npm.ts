@@ -11,6 +11,7 @@ import { parseArgs } from "node:util";
 import { findRuntime } from "./find_runtimes.ts";
 import { type Consumer, startConsumer } from "./package/consumer.ts";
 import { filesIn } from "./package/finish.ts";
+import { CORE } from "./package/join.ts";
 import { CODE_FOLDER, npmTag, PROGRAM, readConfig } from "./package/manifest.ts";
 import { checkBundles, weighModules } from "./package/sizes.ts";
 import { measureStart } from "./package/start.ts";
@@ -21,10 +22,11 @@ import { formatReport, type TestResult } from "./suite/report.ts";
 /** What the tarball may hold; anything else fails. */
 const ALLOWED_FILES = [
   /^(package\.json|README\.md|LICENSE)$/,
-  /^esm\/mod\.js$/,
+  /^esm\/(mod|src\/core)\.js$/,
   /^esm\/src\/(nodes|otel|redis|testing)\/mod\.js$/,
   /^esm\/src\/transport\/(default_npm|node|node_listener|workers)\.js$/,
-  /^esm\/src\/shared-\w+\.js$/,
+  /^esm\/src\/(fencing|health|lock|redis|redis_node)\/[a-z_]+\.js$/, // parts that are loaded later
+  /^esm\/src\/(console_warnings|messages|shared-\w+)\.js$/,
   /^esm\/([a-z_]+\/)*[a-z_]+\.d\.ts$/,
   /^esm\/src\/cli\/(mod\.js|LICENSES\.txt)$/,
 ];
@@ -40,18 +42,28 @@ const TRANSPORTS = /^src\/(transport|cli)\//;
 /** The runtimes' own names; the symbol by which Deno asks what to print is no call of it. */
 const RUNTIME_NAMES = /\bDeno\.(?!customInspect\b)|["']Deno["']|["'](?:node|cloudflare):/;
 
-/** Imports every entry point both ways and takes a lock with what it finds. */
+/** Imports every entry point that needs no other package both ways, and takes a lock with what it finds. */
 const LOADING = `
 import { createRequire } from "node:module";
 const require = createRequire(import.meta.url);
+const paths = Object.keys(require("@hasp/redlock/package.json").exports)
+  .filter((path) => !["./package.json", "./otel"].includes(path)).map((path) => path.slice(1));
+const exported = {};
+for (const path of paths) {
+  const module = await import("@hasp/redlock" + path);
+  for (const [name, value] of Object.entries(module)) {
+    if ((exported[name] ??= value) !== value) throw new Error("two copies of " + name);
+  }
+  if (process.features.require_module && require("@hasp/redlock" + path).default !== module.default) {
+    throw new Error("two copies of " + path);
+  }
+}
 const [main, redis, testing, nodes] = await Promise.all(
   ["", "/redis", "/testing", "/nodes"].map((path) => import("@hasp/redlock" + path)),
 );
-if (process.features.require_module) {
-  if (require("@hasp/redlock").createRedlock !== main.createRedlock) throw new Error("two copies");
-  for (const path of ["/redis", "/testing", "/nodes"]) require("@hasp/redlock" + path);
+if (process.features.require_module && require("@hasp/redlock").createRedlock !== main.createRedlock) {
+  throw new Error("two copies");
 }
-require("@hasp/redlock/package.json");
 const server = new testing.MemoryRedis();
 const redlock = main.createRedlock(["redis://a"], { connect: server.connect });
 const lock = await redlock.acquire("resource");
@@ -59,6 +71,12 @@ if (!(await lock.release())) throw new Error("not released");
 await lock[Symbol.asyncDispose]();
 await redlock.close();
 const client = await redis.connect("redis://a", { connect: server.connect });
+const refused = await client.send(["NOPE"]).catch((error) => error);
+if (!(refused instanceof main.ReplyError)) throw new Error("not a ReplyError of the main entry point");
+const unreachable = main.createRedlock(["redis://a"], { connect: () => Promise.reject(new Error("no")) });
+const failed = await unreachable.acquire("resource").catch((error) => error);
+if (!(failed.votes?.[0].error instanceof redis.ConnectionError)) throw new Error("not a ConnectionError of ./redis");
+await unreachable.close();
 const node = nodes.commandNode({ name: "a", send: (args) => client.send(args) });
 const other = new main.Redlock([node]);
 await other.using("resource", () => {});
@@ -90,6 +108,7 @@ type Check = (consumer: Consumer) => Promise<string>;
 
 const CHECKS: readonly [name: string, check: Check][] = [
   ["files of the tarball", checkFiles],
+  ["files of the first lock", checkFirstFiles],
   ["package.json", checkManifest],
   ["runtimes' names in transports only", checkNames],
   ["publint", checkPublint],
@@ -101,6 +120,20 @@ const CHECKS: readonly [name: string, check: Check][] = [
   ["bundles", checkBundles],
   ["cold start in Node", measureStart],
 ];
+
+/** What is loaded without `import()`: to start with more files takes more time. */
+async function checkFirstFiles({ built }: Consumer): Promise<string> {
+  const importsOf = async (path: string) => {
+    const text = await Deno.readTextFile(join(built, CODE_FOLDER, path));
+    return new Set(
+      [...text.matchAll(/^(?:import|export)\b[^"]*?"([^"]+)";$/gm)].map(([, it]) => it),
+    );
+  };
+  const [main, core] = [[...await importsOf("mod.js")], [...await importsOf(CORE)]];
+  if (main.join() !== `./${CORE}`) throw new Error(`mod.js imports ${main.join(", ")}`);
+  if (core.join() !== "#transport") throw new Error(`${CORE} imports ${core.join(", ")}`);
+  return `mod.js, ${CORE}, ${core}`;
+}
 
 function checkFiles({ tarball }: Consumer): Promise<string> {
   const weightOf = (end: string) =>

@@ -6,8 +6,9 @@
 
 import { join, posix } from "node:path";
 import { bundleCli } from "./cli.ts";
-import { CODE_FOLDER, type Config, NAMED_MODULES, packageJson, PEERS, TARGET } from "./manifest.ts";
-import { CACHE, findTool, ROOT, succeed } from "./tools.ts";
+import { joinModules } from "./join.ts";
+import { CODE_FOLDER, type Config, NAMED_MODULES, packageJson } from "./manifest.ts";
+import { ROOT } from "./tools.ts";
 
 /** What dnt leaves. A package.json beside the code would hide `sideEffects` and `imports` of the real one. */
 const LEFTOVERS = [
@@ -20,9 +21,6 @@ const LEFTOVERS = [
 /** For people; copied as they are. */
 const PAPERS = ["README.md", "LICENSE"];
 
-/** Modules that stay files of their own, as the package's `imports` choose between them. */
-const TRANSPORTS = /^src\/transport\/(?!transport\.js)/;
-
 /** An import or export of a file beside this one, or the type of one. */
 const RELATIVE_IMPORT = /\b(from |import |import\()"(\.[^"]+)"/g;
 
@@ -34,7 +32,8 @@ export async function finish(config: Config, folder: string): Promise<void> {
   const code = join(folder, CODE_FOLDER);
   await pruneDeclarations(code, Object.values(config.exports));
   for (const path of await filesIn(code)) await mapImports(code, path);
-  await joinModules(code, Object.values(config.exports));
+  const [main, ...others] = Object.values(config.exports).map(emittedPath);
+  await joinModules(code, main!, [main!, ...others]);
   await bundleCli(folder);
   const manifest = JSON.stringify(packageJson(config), undefined, 2) + "\n";
   await Deno.writeTextFile(join(folder, "package.json"), manifest);
@@ -56,36 +55,6 @@ export async function filesIn(folder: string): Promise<string[]> {
   return found.sort();
 }
 
-/**
- * Joins the modules into one file for each entry point and transport, and one for each part that several share: Node
- * starts in less time with few files than with many. Comments go; editors show those of the declarations.
- */
-async function joinModules(code: string, entryPoints: readonly string[]): Promise<void> {
-  const modules = (await filesIn(code)).filter((path) => path.endsWith(".js"));
-  const entries = [
-    ...entryPoints.map((path) => posix.normalize(path).replace(/\.ts$/, ".js")),
-    ...modules.filter((path) => TRANSPORTS.test(path)),
-  ];
-  const joined = await Deno.makeTempDir({ dir: CACHE, prefix: "npm-joined-" });
-  try {
-    await succeed(await findTool("build", "esbuild"), [
-      ...entries.map((path) => join(code, path)),
-      ...["--bundle", "--splitting", "--format=esm", "--platform=neutral", `--target=${TARGET}`],
-      ...[`--outbase=${code}`, `--outdir=${joined}`, "--chunk-names=src/shared-[hash]"],
-      ...["--log-level=warning", "--external:node:*", "--external:cloudflare:*"],
-      ...[...Object.values(NAMED_MODULES), ...Object.keys(PEERS)].map((name) =>
-        `--external:${name}`
-      ),
-    ]);
-    for (const path of modules) await Deno.remove(join(code, path));
-    for (const path of await filesIn(joined)) {
-      await Deno.rename(join(joined, path), join(code, path));
-    }
-  } finally {
-    await Deno.remove(joined, { recursive: true });
-  }
-}
-
 /** Removes the declarations that no entry point leads to. */
 async function pruneDeclarations(code: string, entryPoints: readonly string[]): Promise<void> {
   const reached = new Set<string>();
@@ -101,6 +70,11 @@ async function pruneDeclarations(code: string, entryPoints: readonly string[]): 
   for (const path of await filesIn(code)) {
     if (path.endsWith(".d.ts") && !reached.has(path)) await Deno.remove(join(code, path));
   }
+}
+
+/** The path of what was emitted for a module, from the folder of the code. */
+function emittedPath(source: string): string {
+  return posix.normalize(source).replace(/\.ts$/, ".js");
 }
 
 function declarationOf(path: string): string {
