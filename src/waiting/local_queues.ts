@@ -32,24 +32,28 @@ export function queueKey(keys: readonly string[]): string {
 
 /** All local queues of one client. A lock that no other call waits for takes one entry of a map. */
 export class LocalQueues {
-  readonly #owners: Map<string, Owner> = new Map();
+  /**
+   * An object and no `Map`, because V8 links each table that a map outgrows to the next one: an old table that nobody
+   * needs keeps all later ones alive, with the locks that were in them, until the whole heap is collected.
+   */
+  readonly #owners: Record<string, Owner | undefined> = Object.create(null);
   readonly #queues: Map<string, LocalQueue> = new Map();
 
   /** The first calls, which ask for locks, and the locks that are held. */
   get owners(): Iterable<Owner> {
-    return this.#owners.values();
+    return Object.values(this.#owners) as Owner[];
   }
 
   /** Makes `caller` the first call, unless another call is; returns whether it did. */
   enter(name: string, caller: Owner): boolean {
-    if (this.#owners.has(name)) return false;
-    this.#owners.set(name, caller);
+    if (this.#owners[name]) return false;
+    this.#owners[name] = caller;
     return true;
   }
 
   /** Whether `caller` is the first call. */
   isFirst(name: string, caller: Owner): boolean {
-    return this.#owners.get(name) === caller;
+    return this.#owners[name] === caller;
   }
 
   /** Puts `caller` behind all earlier calls, if it is not in the queue; it leaves by {@linkcode leave}. */
@@ -72,7 +76,7 @@ export class LocalQueues {
   /** The first call has the lock now. */
   promote(name: string, caller: Owner, held: Owner): void {
     if (!this.isFirst(name, caller)) return;
-    this.#owners.set(name, held);
+    this.#owners[name] = held;
     const queue = this.#queues.get(name);
     if (!queue) return;
     queue.latest = undefined;
@@ -89,7 +93,7 @@ export class LocalQueues {
     if (!this.isFirst(name, owner)) return void queue?.calls.delete(owner);
     const [next] = queue?.calls ?? [];
     if (!queue || !next) {
-      this.#owners.delete(name);
+      delete this.#owners[name];
       this.#queues.delete(name);
       queue?.waiter?.leave();
       return;
@@ -97,7 +101,7 @@ export class LocalQueues {
     const [caller, onTurn] = next;
     queue.calls.delete(caller);
     queue.hasWaiters = othersWait;
-    this.#owners.set(name, caller);
+    this.#owners[name] = caller;
     queue.waiter?.requeue();
     onTurn?.();
   }

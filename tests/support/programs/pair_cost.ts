@@ -18,6 +18,8 @@ export interface PairCost {
   readonly bytes: number;
   /** Bytes of the heap; `null` if a collection has freed some. */
   readonly allocatedBytes: number | null;
+  /** Bytes that are left of a pair when the young generation was collected, but not the whole heap. */
+  readonly keptBytes: number;
   /** Promises that were created, also those of `await` and of the streams' ends. */
   readonly promises: number;
   /** Writes to acquire a hundred locks in one moment, and to release them in one. */
@@ -30,6 +32,8 @@ const WARM_UP_PAIRS = 2_000;
 const PAIRS = 1_000;
 /** Locks that are acquired in one moment. */
 const AT_ONCE = 100;
+/** Locks that are held at any time while what is left of them is counted, each on another resource. */
+const IN_FLIGHT = 20;
 
 const STAR = 0x2a;
 const DOLLAR = 0x24;
@@ -144,7 +148,7 @@ async function countPromises(redlock: Redlock): Promise<number> {
 }
 
 async function countAllocated(redlock: Redlock): Promise<number | null> {
-  (globalThis as unknown as { gc(): void }).gc();
+  collect();
   const before = Deno.memoryUsage().heapUsed;
   let last = before;
   for (let part = 0; part < 10; part++) {
@@ -156,12 +160,34 @@ async function countAllocated(redlock: Redlock): Promise<number | null> {
   return (last - before) / PAIRS;
 }
 
+/** Collects the heap, or its young generation alone. */
+const collect = (globalThis as unknown as { gc(options?: { type: "minor" }): void }).gc;
+
+async function countKept(redlock: Redlock): Promise<number> {
+  const round = async () => {
+    await Promise.all(Array.from({ length: IN_FLIGHT }, async () => {
+      for (let pair = 0; pair < 5; pair++) {
+        const lock = await redlock.tryAcquire(`job ${names++}`);
+        await lock!.release();
+      }
+    }));
+    for (let times = 0; times < 2; times++) collect({ type: "minor" }); // what survives both is old
+  };
+  let names = 0;
+  await round();
+  collect();
+  const before = Deno.memoryUsage().heapUsed;
+  while (names < PAIRS) await round();
+  return (Deno.memoryUsage().heapUsed - before) / PAIRS;
+}
+
 const addresses = Array.from({ length: NODES }, (_, index) => `redis://127.0.0.1:${index + 1}`);
 const redlock = createRedlock(addresses, { connect: () => Promise.resolve(new GrantingStream()) });
 await pairs(redlock, WARM_UP_PAIRS);
 const cost: PairCost = {
   ...await countSent(redlock),
   allocatedBytes: await countAllocated(redlock),
+  keptBytes: await countKept(redlock),
   promises: await countPromises(redlock),
   writesAtOnce: await countWritesAtOnce(redlock),
 };
