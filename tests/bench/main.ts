@@ -16,6 +16,7 @@ import { concurrent } from "./scenarios/concurrent.ts";
 import { fencing } from "./scenarios/fencing.ts";
 import { faults } from "./scenarios/faults.ts";
 import { memory } from "./scenarios/memory.ts";
+import { scale } from "./scenarios/scale.ts";
 import type { Bench, Scenario } from "./scenarios/scenario.ts";
 import { sequential } from "./scenarios/sequential.ts";
 import { size } from "./scenarios/size.ts";
@@ -33,6 +34,7 @@ const SCENARIOS: Record<string, Scenario> = {
   waiting,
   fencing,
   clients,
+  scale,
 };
 
 const HELP = `Usage: deno task bench [options]

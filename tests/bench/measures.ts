@@ -7,6 +7,7 @@
 import process from "node:process";
 import type { Contender } from "./contenders/contender.ts";
 import { heapBytes } from "./heap.ts";
+import { connectMany, disconnectMany, hold, idle, keep, letGo } from "./scale.ts";
 import { contend, disperse, gather, handOff, standBy, takeTurns } from "./waiting.ts";
 import { percentile } from "./statistics.ts";
 
@@ -42,6 +43,13 @@ export const measures: Record<string, Measure> = {
   standBy,
   takeTurns,
   disperse,
+  keep,
+  hold,
+  letGo,
+  connectMany,
+  idle,
+  disconnectMany,
+  growth,
 };
 
 /** One pair at a time for `durationMs`: latency and the client's CPU time. */
@@ -126,4 +134,21 @@ async function memory(contender: Contender, params: Figures): Promise<Figures> {
   const after = await heapBytes();
   if (held.some((lock) => lock === undefined)) throw new Error("A lock was not won");
   return { bytes: (after - before) / names.length };
+}
+
+/** How much the process grows over `count` pairs, with `inFlight` of them at any time. */
+async function growth(contender: Contender, params: Figures): Promise<Figures> {
+  contender.prepare?.(resources);
+  const run = async (count: number) => {
+    let left = count;
+    const lane = async () => {
+      while (left-- > 0) await contender.pair(nextResource());
+    };
+    await Promise.all(Array.from({ length: params.inFlight! }, lane));
+  };
+  await run(params.inFlight! * 50);
+  await heapBytes(); // what warming up has left is no growth
+  const before = process.memoryUsage().rss;
+  await run(params.count!);
+  return { grownMb: (process.memoryUsage().rss - before) / 2 ** 20 };
 }

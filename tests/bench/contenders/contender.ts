@@ -27,6 +27,13 @@ export interface Contender {
   pairFenced?(resource: string): Promise<number>;
   /** Acquires one lock and resolves to its handle. */
   hold(resource: string): Promise<unknown>;
+  /** Acquires one lock that extends itself, and calls back at each extension and if the lock is lost. */
+  keep?(
+    resource: string,
+    ttlMs: number,
+    onExtended: () => void,
+    onLost: () => void,
+  ): Promise<QueuedLock>;
   /** Waits for a lock that others want too. Left out: the contender is not measured at that. */
   queue?(resource: string): Promise<QueuedLock>;
   /** Another client like this one, with connections of its own. */

@@ -11,9 +11,17 @@ interface OurLock {
   release(): Promise<boolean>;
 }
 
+/** Options of our calls that are measured. */
+interface OurOptions {
+  ttlMs: number;
+  waitMs?: number;
+  autoExtend?: boolean;
+  onEvent?(event: { type: string }): void;
+}
+
 /** The part of our client that is measured. */
 export interface OurRedlock {
-  acquire(resource: string, options: { ttlMs: number; waitMs: number }): Promise<OurLock>;
+  acquire(resource: string, options: OurOptions): Promise<OurLock>;
   tryAcquire(
     resource: string,
     options: { ttlMs: number; fencing?: boolean },
@@ -63,6 +71,19 @@ export class Ours implements Contender {
 
   async hold(resource: string): Promise<unknown> {
     return await this.#redlock!.tryAcquire(resource, { ttlMs: TTL_MS });
+  }
+
+  keep(
+    resource: string,
+    ttlMs: number,
+    onExtended: () => void,
+    onLost: () => void,
+  ): Promise<QueuedLock> {
+    const onEvent = ({ type }: { type: string }) => {
+      if (type === "extended") onExtended();
+      else if (type === "lost") onLost();
+    };
+    return this.#redlock!.acquire(resource, { ttlMs, autoExtend: true, onEvent });
   }
 
   queue(resource: string): Promise<QueuedLock> {
