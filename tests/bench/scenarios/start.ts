@@ -59,6 +59,7 @@ async function emitted(): Promise<Program> {
     const bundling = new Deno.Command(Deno.execPath(), {
       args: [
         ...["bundle", "--quiet", "--platform", "deno", "--code-splitting"],
+        ...["--external", "cloudflare:*"], // some contenders bring the library's source
         ...["--outdir", join(folder, "once"), source().path],
       ],
     });
