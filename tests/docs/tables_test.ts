@@ -226,11 +226,18 @@ Deno.test("docs: the README's table of the API names every member", () => {
   assertEquals([...named].toSorted(), [...new Set(members)].toSorted());
 });
 
-Deno.test("docs: the table of a test node's calls names every member", () => {
-  const calls = tableUnder("What a test can do to a node", "call").rows
-    .flatMap(([call]) => codes(call)).map((call) => call.replace(/\(.*$/u, "").split(".").at(-1)!);
-  assertEquals(calls.toSorted(), membersOf("TestNode").toSorted());
-});
+for (
+  const [name, heading] of [
+    ["TestNode", "What a test can do to a node"],
+    ["FaultProxy", "A network with faults"],
+  ]
+) {
+  Deno.test(`docs: the table of the calls of a ${name} names every member`, () => {
+    const calls = tableUnder(heading, "call").rows.flatMap(([call]) => codes(call))
+      .map((call) => call.replace(/\(.*$/u, "").split(".").at(-1)!);
+    assertEquals(calls.toSorted(), membersOf(name).toSorted());
+  });
+}
 
 Deno.test("docs: the table of a custom node names every member of LockNode", () => {
   const members = tableUnder("What a node must do", "member").rows
