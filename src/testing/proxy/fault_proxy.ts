@@ -10,6 +10,7 @@ import type { ConnectTarget } from "../../transport/transport.ts";
 import { rangeError } from "../../validate.ts";
 import { onRandomPort } from "../ports.ts";
 import type { Listen } from "../server/tcp_node.ts";
+import { serverClosed, serverStarted } from "../time/traffic.ts";
 import { Link, type OpenServer } from "./link.ts";
 import { type DirectionFaults, NO_FAULTS } from "./pipe.ts";
 
@@ -237,9 +238,11 @@ class TcpProxy implements FaultProxy {
     });
   }
 
-  close(): Promise<void> {
+  async close(): Promise<void> {
+    const first = !this.#closed;
     this.#closed = true;
-    return this.#next(() => this.#stop());
+    await this.#next(() => this.#stop());
+    if (first) await serverClosed();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -248,7 +251,10 @@ class TcpProxy implements FaultProxy {
 
   /** Starts it for the first time. */
   start(): Promise<void> {
-    return this.#next(() => this.#open());
+    return this.#next(async () => {
+      await this.#open();
+      serverStarted();
+    });
   }
 
   #next(change: () => Promise<void>): Promise<void> {

@@ -9,7 +9,7 @@ import { Inbox } from "./inbox.ts";
 import { MemoryRedis, type MemoryRedisOptions, type MemoryRestartOptions } from "./memory_redis.ts";
 import { SkewedClock } from "../skewed_clock.ts";
 import type { TestNode } from "../test_node.ts";
-import { countTraffic } from "../time/traffic.ts";
+import { countTraffic, serverClosed, serverStarted } from "../time/traffic.ts";
 
 /** Starts to listen on a port; 0 for any free port. */
 export type Listen = (
@@ -107,13 +107,18 @@ export class TcpNode implements TestNode {
 
   /** Starts it for the first time. */
   start(): Promise<void> {
-    return this.#next(() => this.#open());
+    return this.#next(async () => {
+      await this.#open();
+      serverStarted();
+    });
   }
 
   /** Crashes it for good. Idempotent. */
-  stop(): Promise<void> {
+  async stop(): Promise<void> {
+    const first = !this.#stopped;
     this.#stopped = true;
-    return this.crash();
+    await this.crash();
+    if (first) await serverClosed();
   }
 
   #next(change: () => Promise<void>): Promise<void> {

@@ -54,9 +54,11 @@ export function switchTo<Manual extends ManualClock>(
   clock: new (monotonicMs: number, wallMs: number) => Manual,
 ): Manual {
   if (current) throw new Error("Cannot start fake clock as another one is in use");
-  const manual = new clock(systemClock.monotonicMs(), systemClock.wallMs());
+  // Whole milliseconds, so that a delay passes with a tick of the same length: sums of fractions are rounded.
+  const manual = new clock(Math.ceil(systemClock.monotonicMs()), systemClock.wallMs());
   for (const [timer, native] of realTimers) {
     real.clearTimer(native);
+    timer.dueMs = Math.ceil(timer.dueMs);
     manual.pending.add(timer);
   }
   realTimers.clear();

@@ -9,18 +9,14 @@ import { rangeError } from "../../validate.ts";
 import { loadParts } from "../load_parts.ts";
 import { switchBack, switchTo } from "./clock_switch.ts";
 import { ManualClock, type ManualTimer } from "./manual_clock.ts";
-import { trafficCount } from "./traffic.ts";
+import { roundTrip, trafficCount } from "./traffic.ts";
 
 /** Default of the time within which a promise must settle, in milliseconds. */
 const SETTLE_WITHIN_MS = 3_600_000;
-/**
- * Turns of the event loop without traffic after which nothing is on the way any more. While there is other work, Deno
- * reads its sockets only in each 61st turn (Node and Bun in each one), and a command takes three readings: of the
- * request, of the reply, and of the request that follows from it.
- */
-const QUIET_TURNS = 200;
-/** Most turns that one wait for quiet takes: a program that sends without end must not stop the time. */
-const TURNS_MAX = 100_000;
+/** Rounds without traffic after which nothing is on the way any more. */
+const QUIET_ROUNDS = 3;
+/** Most rounds that one wait for quiet takes: a program that sends without end must not stop the time. */
+const ROUNDS_MAX = 10_000;
 /**
  * How often a timer wheel reads the monotonic clock if it wakes up and nothing is due. Whatever sends something sets a
  * deadline for the answer, and reads the clock once more for that; so a clock that was not read more often need not wait.
@@ -189,7 +185,8 @@ class RunningClock extends ManualClock implements FakeClock {
   async #untilQuiet(): Promise<void> {
     await this.#loaded;
     let quiet = 0;
-    for (let turns = 0; quiet < QUIET_TURNS && turns < TURNS_MAX; turns++) {
+    for (let rounds = 0; quiet < QUIET_ROUNDS && rounds < ROUNDS_MAX; rounds++) {
+      await roundTrip();
       await turn();
       quiet = trafficCount() === this.#traffic ? quiet + 1 : 0;
       this.#traffic = trafficCount();

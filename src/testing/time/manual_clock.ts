@@ -9,7 +9,7 @@ import type { Clock, TimerHandle } from "../../time/clock.ts";
 export interface ManualTimer {
   readonly callback: () => void;
   /** When it is due, in milliseconds of the monotonic clock. */
-  readonly dueMs: number;
+  dueMs: number;
   /** Whether it keeps the process alive, were it a real one. */
   alive: boolean;
 }

@@ -17,6 +17,7 @@ Deno.test("a fake clock begins at the present, and its monotonic clock stays ahe
     using clock = startFakeClock();
     assertGreaterOrEqual(systemClock.monotonicMs(), before.monotonicMs);
     assertLess(systemClock.monotonicMs() - before.monotonicMs, LONG_MS);
+    assert(Number.isInteger(systemClock.monotonicMs()));
     await clock.tick(LONG_MS);
     assertGreaterOrEqual(systemClock.monotonicMs() - before.monotonicMs, LONG_MS);
     assertGreaterOrEqual(systemClock.wallMs() - before.wallMs, LONG_MS);
