@@ -14,6 +14,7 @@ import {
 } from "./channel_subscription.ts";
 import {
   type ClientCalls,
+  connectionError,
   Exchanges,
   type SendCommand,
   type SendPipeline,
@@ -158,6 +159,7 @@ export function commandNode(options: CommandNodeOptions): LockNode {
     ...waiting,
     async close() {
       await node.close();
+      exchanges.endAll(connectionError(client.name, "the node was closed", "unknown"));
       wheel.close();
     },
   };

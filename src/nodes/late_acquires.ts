@@ -64,7 +64,7 @@ export class LateAcquires {
     const untilMs = this.#wheel.clock.monotonicMs() + ttlMs;
     const late = this.#values.get(value) ??
       { keys, untilMs, unknown: 0, delayMs: undefined, timer: undefined };
-    if (this.#values.size >= VALUES_MAX) this.#forgetOldest();
+    if (!this.#values.has(value) && this.#values.size >= VALUES_MAX) this.#forgetOldest();
     this.#values.set(value, late);
     late.untilMs = Math.max(late.untilMs, untilMs);
     late.unknown++;

@@ -2,7 +2,7 @@
  * Traces and metrics of locks for OpenTelemetry. {@linkcode otelListener} makes a listener for the events of a lock
  * client, which records a span for each call and each held lock, and metrics for both and for the nodes.
  *
- * This entry point needs the package `@opentelemetry/api`, from 1.9 on; no other does.
+ * This entry point needs the package `@opentelemetry/api`, 1.9 or a later 1.x; no other does.
  *
  * Spans:
  *
@@ -12,7 +12,7 @@
  *   (`LOCK_LOST`), and so is a release that too few nodes confirmed (`NO_QUORUM`).
  *
  * Both belong to the span that is active where `acquire`, `tryAcquire` or `using` is called. A call that its `signal`
- * aborts has no span, because it emits no event.
+ * or `close()` ends has no span, because it emits no event at its end.
  *
  * Metrics, with their attributes:
  *

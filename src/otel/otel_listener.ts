@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { type Meter, metrics, trace, type Tracer } from "@opentelemetry/api";
+import { type Attributes, type Meter, metrics, trace, type Tracer } from "@opentelemetry/api";
 import type { EventListener } from "../events.ts";
 import { LockMetrics } from "./lock_metrics.ts";
 import { LockSpans } from "./lock_spans.ts";
@@ -28,7 +28,8 @@ export interface OtelOptions {
   /**
    * Function that returns the kind of a lock from its resources, such as `invoice` for `["invoice:42"]`. It becomes the
    * attribute `redlock.label` of spans and metrics about locks. It must have few different results, because each is a
-   * series of each metric. The resources themselves are attributes of spans alone.
+   * series of each metric. The resources themselves are attributes of spans alone. If the function throws, there is no
+   * label.
    *
    * @default {no label}
    */
@@ -63,8 +64,13 @@ export interface OtelOptions {
  */
 export function otelListener(options: OtelOptions = {}): EventListener {
   const { tracerProvider = trace, meterProvider = metrics, label } = options;
-  const labelOf = (resources: readonly string[]) =>
-    label ? { "redlock.label": label(resources) } : {};
+  const labelOf = (resources: readonly string[]): Attributes => {
+    try {
+      return label ? { "redlock.label": label(resources) } : {};
+    } catch {
+      return {}; // a span without a label is worth more than none
+    }
+  };
   const spans = new LockSpans(tracerProvider.getTracer(SCOPE) as Tracer, labelOf);
   let measured: LockMetrics | undefined; // made late, because a meter of no provider stays one
   return (event) => {

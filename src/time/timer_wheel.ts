@@ -278,6 +278,7 @@ export class TimerWheel {
    * Moves what is due at `nowMs`, or everything after a jump of the wall clock, to the list of what has to be called:
    * the latest first, so that the earliest ends up at its head. Deadlines go to the last list instead. The monotonic clock
    * runs backwards when a test's fake timers begin or end, and what was linked meanwhile is in slots that come later.
+   * An entry that was linked before keeps the time at which it was due.
    */
   #collectDue(nowMs: number, jumped: boolean): void {
     const tick = Math.floor(nowMs / SLOT_MS);

@@ -170,7 +170,7 @@ async function secureContextOf(tls: TlsOptions): Promise<SecureContext> {
   return context;
 }
 
-/** The authorities that the runtime trusts. Deno shows them with `--allow-sys=ca` alone: `caCerts` replaces them then. */
+/** The authorities that the runtime has; not those of `NODE_EXTRA_CA_CERTS`. Deno shows them with `--allow-sys=ca` alone: `caCerts` replaces them then. */
 function rootsOf(nodeTls: { readonly rootCertificates: readonly string[] }): readonly string[] {
   try {
     return [...nodeTls.rootCertificates];

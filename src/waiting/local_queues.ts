@@ -10,6 +10,9 @@ import type { QueuedWaiter } from "./queued_waiter.ts";
 /** Separates the keys of one lock in its name: no well-formed string contains it. */
 const SEPARATOR = "\udc00";
 
+/** Fewest owners that are removed from a map before it is copied. */
+const REMOVED_MIN = 16;
+
 /** The call that asks for a lock, or the lock itself once it is held; compared by identity. */
 export type Owner = object;
 
@@ -32,28 +35,26 @@ export function queueKey(keys: readonly string[]): string {
 
 /** All local queues of one client. A lock that no other call waits for takes one entry of a map. */
 export class LocalQueues {
-  /**
-   * An object and no `Map`, because V8 links each table that a map outgrows to the next one: an old table that nobody
-   * needs keeps all later ones alive, with the locks that were in them, until the whole heap is collected.
-   */
-  readonly #owners: Record<string, Owner | undefined> = Object.create(null);
+  #owners: Map<string, Owner> = new Map();
+  /** How many owners were removed since the map was made. */
+  #removed = 0;
   readonly #queues: Map<string, LocalQueue> = new Map();
 
   /** The first calls, which ask for locks, and the locks that are held. */
   get owners(): Iterable<Owner> {
-    return Object.values(this.#owners) as Owner[];
+    return this.#owners.values();
   }
 
   /** Makes `caller` the first call, unless another call is; returns whether it did. */
   enter(name: string, caller: Owner): boolean {
-    if (this.#owners[name]) return false;
-    this.#owners[name] = caller;
+    if (this.#owners.has(name)) return false;
+    this.#owners.set(name, caller);
     return true;
   }
 
   /** Whether `caller` is the first call. */
   isFirst(name: string, caller: Owner): boolean {
-    return this.#owners[name] === caller;
+    return this.#owners.get(name) === caller;
   }
 
   /** Puts `caller` behind all earlier calls, if it is not in the queue; it leaves by {@linkcode leave}. */
@@ -76,7 +77,7 @@ export class LocalQueues {
   /** The first call has the lock now. */
   promote(name: string, caller: Owner, held: Owner): void {
     if (!this.isFirst(name, caller)) return;
-    this.#owners[name] = held;
+    this.#owners.set(name, held);
     const queue = this.#queues.get(name);
     if (!queue) return;
     queue.latest = undefined;
@@ -93,7 +94,7 @@ export class LocalQueues {
     if (!this.isFirst(name, owner)) return void queue?.calls.delete(owner);
     const [next] = queue?.calls ?? [];
     if (!queue || !next) {
-      delete this.#owners[name];
+      this.#remove(name);
       this.#queues.delete(name);
       queue?.waiter?.leave();
       return;
@@ -101,8 +102,20 @@ export class LocalQueues {
     const [caller, onTurn] = next;
     queue.calls.delete(caller);
     queue.hasWaiters = othersWait;
-    this.#owners[name] = caller;
+    this.#owners.set(name, caller);
     queue.waiter?.requeue();
     onTurn?.();
+  }
+
+  /**
+   * Removes an owner, and now and then copies the map, in constant time on average: V8 links each table that a map
+   * outgrows to the next one, so an old table keeps all later ones alive, with the locks that were in them, until the
+   * whole heap is collected.
+   */
+  #remove(name: string): void {
+    this.#owners.delete(name);
+    if (++this.#removed < REMOVED_MIN + this.#owners.size) return;
+    this.#owners = new Map(this.#owners);
+    this.#removed = 0;
   }
 }

@@ -1,7 +1,7 @@
 import { type DestinationStream, type Level, pino } from "pino";
 import type { EventListener, RedlockEvent, Vote } from "@hasp/redlock";
 
-/** `lost` and `denied` without a quorum need somebody to look at them; `warn` is what may lead there. */
+/** `error`: somebody must look at it; also `denied` without a quorum. `warn`: it may lead to such an event. */
 const LEVELS: Record<RedlockEvent["type"], Level> = {
   "attempt": "trace",
   "woken": "trace",

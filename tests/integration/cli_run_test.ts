@@ -3,7 +3,7 @@
 import { assert, assertEquals, assertGreater, assertMatch } from "@std/assert";
 import { hasp, startHasp } from "../support/command_line.ts";
 import { eventually } from "../support/eventually.ts";
-import { startServers } from "../support/servers.ts";
+import { type RedisServer, startServers } from "../support/servers.ts";
 import { gone, holdByAnother, onAll, shareServers } from "../support/shared_servers.ts";
 
 const END_WITHIN_MS = 60_000;
@@ -114,6 +114,28 @@ Deno.test("hasp run does not take nodes that hang for nodes on which the lock is
   const { code, stdout, stderr } = await hasp(args, servers);
   assertEquals([code, stdout], [121, ""]);
   assertMatch(stderr, /^hasp: Cannot inspect lock "backup": 2 of 5 nodes answered/);
+});
+
+/** Two machines hold the lock on one node each. */
+async function splitVote([first, second]: readonly RedisServer[], ...options: string[]) {
+  await first.command("SET", "backup", "first", ...options);
+  await second.command("SET", "backup", "second", ...options);
+}
+
+Deno.test("hasp run skips nothing if machines deny each other the lock, and nobody holds it", async () => {
+  await using servers = shared.lend();
+  await splitVote(servers);
+  const args = ["run", "-r", "backup", "-w", "0", "--on-held", "skip", ...sh("echo ran")];
+  const { code, stdout, stderr } = await hasp(args, servers);
+  assertEquals([code, stdout], [120, ""]);
+  assertMatch(stderr, /^hasp: Cannot acquire lock "backup"/);
+});
+
+Deno.test("hasp run tries again if machines deny each other the lock", async () => {
+  await using servers = shared.lend();
+  await splitVote(servers, "PX", "400");
+  const args = ["run", "-r", "backup", "-w", "0", "--on-held", "skip", ...sh("echo ran")];
+  assertEquals(await hasp(args, servers), { code: 0, stdout: "ran\n", stderr: "" });
 });
 
 Deno.test("hasp run ends as shells do if the command is missing or no program, or was killed", async () => {

@@ -166,7 +166,7 @@ Deno.test("FakeClock.tick() delays the replies of slow nodes", async () => {
 });
 
 Deno.test("FakeClock.restore() gives locks that are held their real time back", async () => {
-  await using all = await startAll({ ttlMs: 1_000 });
+  await using all = await startAll({ ttlMs: 5_000 });
   const clock = startFakeClock();
   const extended = await all.redlock.acquire("a", { autoExtend: true });
   await clock.tick(10_000);
@@ -174,7 +174,7 @@ Deno.test("FakeClock.restore() gives locks that are held their real time back", 
   clock.restore();
   clock.restore();
   await eventually(() => extended.extensions > extensions + 1 && extended.held);
-  const lost = await all.redlock.acquire("b");
+  const lost = await all.redlock.acquire("b", { ttlMs: 1_000, nodeTimeoutMs: 500 });
   await eventually(() => lost.signal.aborted);
   assert(await extended.release());
 });

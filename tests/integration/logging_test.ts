@@ -23,8 +23,12 @@ function logging() {
 Deno.test("pino example writes a line of JSON for what matters, at the level that it has", async () => {
   const { lines, onEvent } = logging();
   await using nodes = await startNodes(3);
-  await using redlock = createRedlock(nodes.addresses, { onEvent, waitMs: 0, nodeTimeoutMs: 100 });
-  const lock = await redlock.acquire("invoice:42", { ttlMs: 200 });
+  await using redlock = createRedlock(nodes.addresses, {
+    onEvent,
+    waitMs: 0,
+    nodeTimeoutMs: 5_000,
+  });
+  const lock = await redlock.acquire("invoice:42", { ttlMs: 3_000 });
   await assertRejects(() => redlock.acquire("invoice:42"), LockHeldError);
   await eventually(() => assertEquals(lock.signal.aborted, true));
   await nodes.node(0).crash();

@@ -89,7 +89,7 @@ const DEFECTS = {
   "counts alike": (good) => ({
     acquire(request, nodeIndex) {
       const grant: LockRequest["grant"] = (index) => {
-        request.grant(index, undefined, request.counterFloor);
+        request.grant(index, undefined, 1);
       };
       good.acquire(but(request, { grant }), nodeIndex);
     },

@@ -34,7 +34,10 @@ export function startServerControl(): ServerControl {
     const [action, index] = new URL(request.url).pathname.slice(1).split("/");
     if (action === "start") {
       const server = await startServer();
-      const proxy = await startProxy(server.url);
+      const proxy = await startProxy(server.url).catch(async (error) => {
+        await server.stop();
+        throw error;
+      });
       const index = started.push({ server, proxy }) - 1;
       return Response.json({ url: server.url, proxyUrl: proxy.address, index });
     }

@@ -5,12 +5,20 @@
  */
 import process from "node:process";
 import { type Lock, LockHeldError, type Redlock } from "../../../mod.ts";
+import { pause } from "../../time/pause.ts";
+import { systemRandom } from "../../time/random.ts";
+import { TimerWheel } from "../../time/timer_wheel.ts";
 import { exitCodeOf, LOCK_LOST, messageOf, SUCCESS } from "../exit_codes.ts";
 import { type NodeOptions, openClient } from "../node_options.ts";
 import { printError } from "../terminal.ts";
 import { LockGuard } from "./lock_guard.ts";
 import { type Ending, type RunningCommand, startCommand } from "./running_command.ts";
 import { Interrupted, signalExitCode, Signals } from "./signals.ts";
+
+/** How often the lock is tried for if others deny it though nobody holds it. */
+const TRIES_MAX = 5;
+/** The longest pause between two of these tries, in milliseconds. */
+const RETRY_MS_MAX = 300;
 
 /** The options of `run`. */
 export interface RunOptions extends NodeOptions {
@@ -64,21 +72,29 @@ export async function run(command: readonly string[], options: RunOptions): Prom
 }
 
 /**
- * Acquires the lock; `undefined` if somebody else holds it and that is to be skipped. A few nodes that deny it, beside
- * others that fail or hang, are no reason to skip anything, so a quorum of nodes is asked first.
+ * Acquires the lock; `undefined` if somebody else holds it and that is to be skipped. A denial does not show that: some
+ * nodes may deny while others fail, or machines that ask at the same moment may deny each other. So a quorum is asked
+ * who holds the lock, and if nobody does, the machines try again at different times.
+ *
+ * @throws {LockHeldError} If nobody got the lock in the last try either, or if somebody holds it and that is a failure.
  */
 async function acquire(
   redlock: Redlock,
   { resource, onHeld }: RunOptions,
   signal: AbortSignal,
 ): Promise<Lock | undefined> {
-  try {
-    return await redlock.acquire(resource, { signal });
-  } catch (error) {
-    if (!(error instanceof LockHeldError)) throw error;
-    await Promise.all(resource.map((name) => redlock.inspect(name, { signal })));
-    if (onHeld === "skip") return undefined;
-    throw error;
+  for (let tries = 1;; tries++) {
+    try {
+      return await redlock.acquire(resource, tries === 1 ? { signal } : { signal, waitMs: 0 });
+    } catch (error) {
+      if (!(error instanceof LockHeldError)) throw error;
+      const found = await Promise.all(resource.map((name) => redlock.inspect(name, { signal })));
+      const isHeld = found.some(({ held }) => held);
+      if (isHeld && onHeld === "skip") return undefined;
+      if (isHeld || tries === TRIES_MAX) throw error;
+      await pause(new TimerWheel(), RETRY_MS_MAX * systemRandom.fraction(), signal);
+      signal.throwIfAborted();
+    }
   }
 }
 

@@ -87,8 +87,8 @@ export interface FaultProxy extends AsyncDisposable {
   refuse(): Promise<void>;
 
   /**
-   * Ends every fault: forwards what waits before this returns, without delay and limit, and accepts connections again.
-   * Idempotent.
+   * Ends delays, limits, {@linkcode hang} and {@linkcode refuse}: forwards what waits before this returns, and accepts
+   * connections again. A connection that {@linkcode cut} or {@linkcode halfOpen} broke stays broken. Idempotent.
    *
    * @returns A promise that resolves when connections are accepted.
    * @throws {Error} If another program has taken the port meanwhile, or the proxy was closed.

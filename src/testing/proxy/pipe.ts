@@ -22,6 +22,8 @@ export const NO_FAULTS: DirectionFaults = {
   hung: false,
 };
 
+/** Longest delay of a timer, in milliseconds: runtimes fire one with a longer delay at once. */
+const TIMER_MS_MAX = 2 ** 31 - 1;
 /** With a limited bandwidth, data is forwarded in pieces, one each so many milliseconds. */
 const PIECE_MS = 20;
 
@@ -80,7 +82,10 @@ export class Pipe {
       const dueMs = Math.max(this.#items[0].dueMs, this.#freeAtMs);
       const waitMs = dueMs - systemClock.monotonicMs();
       if (waitMs > 0) {
-        this.#timer = systemClock.setTimer(() => this.flush(), Math.ceil(waitMs));
+        this.#timer = systemClock.setTimer(
+          () => this.flush(),
+          Math.min(Math.ceil(waitMs), TIMER_MS_MAX),
+        );
         return;
       }
       this.#forward(this.#sink, this.#items.shift()!);

@@ -7,7 +7,7 @@
  *
  * @module
  */
-import { systemClock } from "../../time/clock.ts";
+import { systemClock, type TimerHandle } from "../../time/clock.ts";
 import type { ManualClock, ManualTimer } from "./manual_clock.ts";
 
 /** The clock of the runtime. */
@@ -30,18 +30,23 @@ Object.assign(
       return timer;
     },
     clearTimer(timer) {
+      if (!isSwitched(timer)) return real.clearTimer(timer);
       current?.clearTimer(timer);
-      const known = timer as ManualTimer;
-      real.clearTimer(realTimers.get(known));
-      realTimers.delete(known);
+      real.clearTimer(realTimers.get(timer));
+      realTimers.delete(timer);
     },
     keepAlive(timer, alive) {
-      const known = timer as ManualTimer;
-      known.alive = alive;
-      if (realTimers.has(known)) real.keepAlive(realTimers.get(known), alive);
+      if (!isSwitched(timer)) return real.keepAlive(timer, alive);
+      timer.alive = alive;
+      if (realTimers.has(timer)) real.keepAlive(realTimers.get(timer), alive);
     },
   } satisfies typeof systemClock,
 );
+
+/** Whether a timer was set since this module was loaded; older ones are the runtime's own. */
+function isSwitched(timer: TimerHandle): timer is ManualTimer {
+  return typeof timer === "object" && timer !== null && "dueMs" in timer;
+}
 
 /**
  * Stops the time of all clients and nodes, present and future ones.
