@@ -30,6 +30,9 @@ export interface Part {
   readonly onlyNamed?: boolean;
 }
 
+/** Files of tests that run at once, where they wait for servers and time-outs far more than they compute. */
+const WAITING_JOBS = String(Math.max(navigator.hardwareConcurrency, 3));
+
 /** Every part. */
 export const PARTS: readonly Part[] = [
   { name: "fmt", description: "formatting", usualS: 1, args: ["fmt", "--check"] },
@@ -57,12 +60,15 @@ export const PARTS: readonly Part[] = [
   ]),
   testPart("unit", "tests without permissions", 30, ["--allow-read=.", "tests/unit"]),
   {
-    ...testPart("integration", "tests on real Redis servers", 160, [
-      "--parallel", // they wait for servers and time-outs far more than they compute
+    ...testPart("integration", "tests on real Redis servers", 200, [
+      "--parallel",
       "-A",
       "tests/integration",
     ]),
-    env: { HASP_TEST_ACL: "1" }, // clients have the rights that the manual gives them, and no others
+    env: {
+      DENO_JOBS: WAITING_JOBS,
+      HASP_TEST_ACL: "1", // clients have the rights that the manual gives them, and no others
+    },
     needsRedis: true,
   },
   {
