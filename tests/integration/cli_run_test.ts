@@ -133,7 +133,7 @@ Deno.test("hasp run skips nothing if machines deny each other the lock, and nobo
 
 Deno.test("hasp run tries again if machines deny each other the lock", async () => {
   await using servers = shared.lend();
-  await splitVote(servers, "PX", "400");
+  await splitVote(servers, "PX", "400"); // shorter than the four shortest pauses together
   const args = ["run", "-r", "backup", "-w", "0", "--on-held", "skip", ...sh("echo ran")];
   assertEquals(await hasp(args, servers), { code: 0, stdout: "ran\n", stderr: "" });
 });

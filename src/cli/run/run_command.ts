@@ -17,7 +17,11 @@ import { Interrupted, signalExitCode, Signals } from "./signals.ts";
 
 /** How often the lock is tried for if others deny it though nobody holds it. */
 const TRIES_MAX = 5;
-/** The longest pause between two of these tries, in milliseconds. */
+/**
+ * The pause between two of these tries is at random between these, in milliseconds. The shortest one is not 0, so that
+ * all tries together outlast a short stall of another machine.
+ */
+const RETRY_MS_MIN = 150;
 const RETRY_MS_MAX = 300;
 
 /** The options of `run`. */
@@ -92,7 +96,8 @@ async function acquire(
       const isHeld = found.some(({ held }) => held);
       if (isHeld && onHeld === "skip") return undefined;
       if (isHeld || tries === TRIES_MAX) throw error;
-      await pause(new TimerWheel(), RETRY_MS_MAX * systemRandom.fraction(), signal);
+      const delayMs = RETRY_MS_MIN + (RETRY_MS_MAX - RETRY_MS_MIN) * systemRandom.fraction();
+      await pause(new TimerWheel(), delayMs, signal);
       signal.throwIfAborted();
     }
   }
