@@ -70,7 +70,7 @@ function isReserved(keyPrefix: string, name: string): boolean {
 }
 
 /** UTF-8 cannot encode a lone surrogate, so two strings that differ in one would be the same key. */
-const LONE_SURROGATE = /\p{Surrogate}/u;
+const LONE_SURROGATE = /[\ud800-\udfff]/u;
 
 function isWellFormed(text: string): boolean {
   return !LONE_SURROGATE.test(text);

@@ -68,6 +68,8 @@ export class OrderedSender implements CommandSender {
   #probe: TimerEntry | undefined = undefined;
   #closed = false;
   #receivedAtMs = 0;
+  #crowdedError: ConnectionError | undefined = undefined;
+  #downError: ConnectionError | undefined = undefined;
   #onDrained: (() => void) | undefined = undefined;
 
   /**
@@ -107,7 +109,7 @@ export class OrderedSender implements CommandSender {
   }
 
   crowdedError(): ConnectionError {
-    return this.#error(`${COMMANDS_MAX} commands wait for replies`);
+    return this.#crowdedError ??= this.#error(`${COMMANDS_MAX} commands wait for replies`);
   }
 
   submit(command: Uint8Array, receiver: ReplyReceiver, context: unknown, tag: number): void {
@@ -132,7 +134,11 @@ export class OrderedSender implements CommandSender {
   #submit(command: ReadCommand, receiver: ReplyReceiver, context: unknown, tag: number): void {
     this.#noteRelease(command);
     if (!this.open || command.args[0] === "SUBSCRIBE") { // it would end all other commands of the same connection
-      return receiver.onFailure(this.#error("it is down or closed"), context, tag);
+      return receiver.onFailure(
+        this.#downError ??= this.#error("it is down or closed"),
+        context,
+        tag,
+      );
     }
     this.#waiting++;
     let group = this.#submitted.at(-1);

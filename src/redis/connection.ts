@@ -101,6 +101,7 @@ export class Connection implements WireOwner, ReplyReceiver {
   #readyAtMs = Infinity;
   #delivering = false;
   #downError: ConnectionError | undefined = undefined;
+  #crowdedError: ConnectionError | undefined = undefined;
   #onDrained: (() => void) | undefined = undefined;
   #closing: Promise<void> | undefined = undefined;
 
@@ -158,9 +159,14 @@ export class Connection implements WireOwner, ReplyReceiver {
     return this.#queue.withdraw(context);
   }
 
-  /** The error of a command that is refused because too many wait. */
+  /**
+   * The error of a command that is refused because too many wait. It is always the same one: while a server hangs, an
+   * error with a stack for each command would cost more than the locks themselves.
+   */
   crowdedError(): ConnectionError {
-    return this.#error(`has ${this.#queue.length} commands waiting for replies already`);
+    return this.#crowdedError ??= this.#error(
+      `has at least ${QUEUE_LENGTH_MAX} commands waiting for replies`,
+    );
   }
 
   /** Drops a connection that was not ready within `connectTimeoutMs`. */

@@ -173,7 +173,7 @@ test.queueing("RedisNode refuses what sets keys while too many commands wait, bu
   for (let count = 0; count < QUEUE_LENGTH_MAX; count++) bench.ask("acquire", crowd);
   assertEquals(crowd.answers, []);
   const message =
-    `Connection to ${NAME} has ${QUEUE_LENGTH_MAX} commands waiting for replies already`;
+    `Connection to ${NAME} has at least ${QUEUE_LENGTH_MAX} commands waiting for replies`;
   const refused = [
     bench.ask("acquire"),
     bench.ask("acquire", new FakeRequest("k", { ticket })),
