@@ -77,9 +77,9 @@ Exit codes:
 `;
 
 const RUN_HELP = `
-The lock is extended while the command runs, and released when the command ends. Signals, input and
-output are passed through. The command gets two variables: HASP_RESOURCE, and HASP_FENCING_TOKEN, a
-number greater than that of every earlier lock on the resource.
+The lock is extended while the command runs, and released when the command ends, or when --at-least
+is over. Signals, input and output are passed through. The command gets two variables: HASP_RESOURCE,
+and HASP_FENCING_TOKEN, a number greater than that of every earlier lock on the resource.
 
 If the lock cannot be extended, the command gets SIGTERM when the rest of the lock is as long as the
 grace period, and SIGKILL before the lock can belong to somebody else. The command also gets SIGKILL
@@ -87,7 +87,7 @@ if hasp is killed or stopped. Both signals go to all processes that the command 
 they have left its process group; with --foreground they go to the command alone.
 
 Examples:
-  hasp run --resource nightly-backup --wait 0 --on-held skip -- ./backup.sh
+  hasp run --resource nightly-backup --wait 0 --on-held skip --at-least 1m -- ./backup.sh
   hasp run -r invoices -r ledger --ttl 1m --wait forever -- psql -f close_month.sql
   hasp run -r deploy --foreground -- bash
 `;
@@ -114,6 +114,12 @@ function addRun(program: Command, onExitCode: OnExitCode): void {
     .addOption(
       new Option("--on-held <action>", "what to do if the lock is held when the wait is over")
         .choices(["fail", "skip"]).default("fail"),
+    )
+    .addOption(
+      durationOption(
+        "--at-least <duration>",
+        "hold the lock so long even if the command ends earlier, for machines with a late clock",
+      ).default(0, "0"),
     )
     .addOption(
       durationOption(

@@ -1,7 +1,7 @@
 /** `hasp run`: what the command gets, what it leaves behind, and every exit code. */
 
 import { assert, assertEquals, assertGreater, assertMatch } from "@std/assert";
-import { hasp, startHasp } from "../support/command_line.ts";
+import { hasp, makeFolder, processGone, startHasp } from "../support/command_line.ts";
 import { eventually } from "../support/eventually.ts";
 import { type RedisServer, startServers } from "../support/servers.ts";
 import { gone, holdByAnother, onAll, shareServers } from "../support/shared_servers.ts";
@@ -80,6 +80,31 @@ Deno.test("hasp run ends with 120 if somebody else holds the lock, and with 0 if
   assertMatch(failed.stderr, /^hasp: Cannot acquire lock "backup": someone else holds it; waited/);
   const skipped = await hasp([...args("--on-held", "skip"), ...sh("echo ran")], servers);
   assertEquals(skipped, { code: 0, stdout: "", stderr: "" });
+});
+
+Deno.test("hasp run --at-least keeps the lock until the time is over, and returns the code of the command", async () => {
+  await using servers = shared.lend();
+  const startMs = performance.now();
+  const args = ["run", "-r", "backup", "--at-least", "1s", ...sh("exit 7")];
+  assertEquals((await hasp(args, servers)).code, 7);
+  assertGreater(performance.now() - startMs, 1_000);
+  await gone(servers, "backup");
+});
+
+Deno.test("hasp run --at-least gives the lock back if a signal asks it to end", async () => {
+  await using servers = shared.lend();
+  await using folder = await makeFolder();
+  const script = 'echo $$ >"$FILE"; echo ready; exit 7';
+  const args = ["run", "-r", "backup", "--at-least", "1h", ...sh(script)];
+  const env = { FILE: `${folder.path}/pid` };
+  await using program = startHasp(args, { urls: servers.urls, env });
+  await program.line("ready");
+  await processGone(Number(folder.lines("pid")[0]));
+  const another = ["run", "-r", "backup", "-w", "0", ...sh("echo ran")];
+  assertEquals((await hasp(another, servers)).code, 120);
+  program.signal("SIGTERM");
+  assertEquals((await program.end(END_WITHIN_MS)).code, 7);
+  await gone(servers, "backup");
 });
 
 Deno.test("hasp run waits for the lock", async () => {

@@ -5,6 +5,7 @@
  */
 import process from "node:process";
 import { type Lock, LockHeldError, type Redlock } from "../../../mod.ts";
+import { elapsedMs, instantOf, systemClock } from "../../time/clock.ts";
 import { pause } from "../../time/pause.ts";
 import { systemRandom } from "../../time/random.ts";
 import { TimerWheel } from "../../time/timer_wheel.ts";
@@ -36,6 +37,8 @@ export interface RunOptions extends NodeOptions {
   readonly onHeld: "fail" | "skip";
   /** Time between SIGTERM and SIGKILL, in milliseconds. */
   readonly grace: number;
+  /** How long the lock is held at least, in milliseconds. */
+  readonly atLeast: number;
   /** Whether the command gets a fencing token. */
   readonly fencing: boolean;
   /** Whether the command stays in the process group of `hasp`. */
@@ -110,7 +113,8 @@ async function runLocked(
   signals: Signals,
   extensions: Extensions,
 ): Promise<number> {
-  const { foreground = false, grace } = options;
+  const { foreground = false, grace, atLeast } = options;
+  const start = instantOf(systemClock);
   let running: RunningCommand;
   try {
     signals.waiting.throwIfAborted();
@@ -122,11 +126,22 @@ async function runLocked(
   }
   const guard = new LockGuard(lock, running, grace, report);
   extensions.onExtended = () => guard.extended();
-  signals.passTo((signal) => pass(signal, running, foreground));
+  const toEnd = new AbortController();
+  signals.passTo((signal) => {
+    if (!USER_SIGNALS.includes(signal)) toEnd.abort();
+    pass(signal, running, foreground);
+  });
   const ending = await running.ended;
   await guard.stop();
   const byWatcher = await running.close();
-  const wasHeld = lock.held && await release(lock);
+  const heldToItsEnd = lock.held;
+  if (heldToItsEnd && !guard.isEnding) {
+    const leftMs = atLeast - elapsedMs(systemClock, start);
+    if (leftMs > 0) {
+      await pause(new TimerWheel(), leftMs, AbortSignal.any([toEnd.signal, lock.signal]));
+    }
+  }
+  const wasHeld = heldToItsEnd && (!lock.held || await release(lock));
   if (guard.isEnding) return LOCK_LOST;
   const code = exitCodeOfEnding(ending);
   if (wasHeld && !byWatcher) return code;
@@ -147,6 +162,9 @@ async function release(lock: Lock): Promise<boolean> {
     return true;
   }
 }
+
+/** Signals that do not ask a process to end. */
+const USER_SIGNALS: readonly NodeJS.Signals[] = ["SIGUSR1", "SIGUSR2"];
 
 /** A terminal sends these to all processes of its foreground, so passing them on would double them. */
 const TERMINAL_SIGNALS: readonly NodeJS.Signals[] = ["SIGINT", "SIGQUIT"];
