@@ -91,7 +91,7 @@ export class Round extends TimerEntry implements LockRequest, Instant {
   /** With fencing tokens, the counter that each node answered last. */
   counts: (number | undefined)[] | undefined = undefined;
   guardMs: number;
-  /** One bit a node: which nodes have put the ticket in their queues, and so set nothing. */
+  /** One bit a node: which nodes have put the ticket in their queues. */
   enqueuedOn = 0;
   /** One bit a node: which nodes answered that keys are missing. */
   missingOn = 0;
@@ -281,7 +281,6 @@ export class Round extends TimerEntry implements LockRequest, Instant {
     atMs: number = this.nodeSet.wheel.clock.monotonicMs(),
   ): void {
     this.enqueuedOn |= 1 << nodeIndex;
-    this.maybeSet &= ~(1 << nodeIndex);
     this.ticket?.onEnqueued(nodeIndex, position, this.monotonicMs, atMs);
     this.deny(nodeIndex, atMs);
   }

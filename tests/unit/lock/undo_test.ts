@@ -43,7 +43,15 @@ const ANSWERS: readonly (readonly [what: string, answer: (round: Round) => void,
       round.deny(0);
     }, 0],
     ["denied a script that may have set a key before", (round) => round.deny(0), 1],
-    ["put the caller in its queue", (round) => round.enqueued(0, POSITION), 0],
+    ["put the caller in its queue", (round) => {
+      round.maybeSet = 0;
+      round.enqueued(0, POSITION);
+    }, 0],
+    [
+      "put the caller in its queue, but may have set a key before",
+      (round) => round.enqueued(0, POSITION),
+      1,
+    ],
     ["failed", (round) => round.fail(0, DOWN), 1],
     ["was not sent anything", (round) => {
       round.maybeSet = 0;

@@ -1,11 +1,16 @@
 import { assert, assertEquals } from "@std/assert";
 import { delay } from "@std/async/delay";
-import { commandNode } from "../../../src/nodes/mod.ts";
+import { undo } from "../../../src/lock/undo.ts";
+import { commandNode, type SubscribeChannel } from "../../../src/nodes/mod.ts";
 import type { LockNode } from "../../../src/quorum/lock_node.ts";
+import { askToAcquire, createNodeSet, Round } from "../../../src/quorum/round.ts";
+import type { MemoryRedis } from "../../../src/testing/mod.ts";
+import { TimerWheel } from "../../../src/time/timer_wheel.ts";
 import { outcomeOf, withCommandNode } from "../../support/command_node_bench.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClient } from "../../support/fake_client.ts";
 import { FakeRequest } from "../../support/fake_request.ts";
+import { askOn } from "../../support/memory_bench.ts";
 import { SeededRandom } from "../../simulation/support/seeded_random.ts";
 
 const TTL_MS = 60_000;
@@ -123,6 +128,36 @@ Deno.test("commandNode() takes a denial for no proof that nothing was set if the
       assertEquals(acquisition.maybeSet, resends === false ? 0 : 1);
     });
   }
+});
+
+Deno.test("commandNode() takes a place in the queue for no proof that nothing was set if the client resends", async () => {
+  let server: MemoryRedis | undefined;
+  const subscribe: SubscribeChannel = (channel, { onMessage }) => {
+    askOn(server!.session({ onMessage: () => onMessage("") }), "SUBSCRIBE", channel);
+    return Promise.resolve(() => {});
+  };
+  await withCommandNode({ subscribe }, async (client, node) => {
+    server = client.server;
+    const subscribed = Promise.withResolvers<void>();
+    const nothing = () => {};
+    node.subscribe!({
+      id: "me",
+      onSubscribed: () => subscribed.resolve(),
+      onUnsubscribed: nothing,
+      onUnsupported: nothing,
+      onReleased: nothing,
+    }, 0);
+    await subscribed.promise;
+    client.fate = ([name]) => name === "EVAL" ? { times: 2 } : {}; // the second copy is denied because of the first
+    const wheel = new TimerWheel();
+    const round = new Round(createNodeSet(wheel, [node]), ["k"], "v", TTL_MS);
+    round.ticket = { ticketId: "me:1", priority: "in-order", score: 1, onEnqueued: nothing };
+    await round.ask(askToAcquire, 5_000);
+    assertEquals([round.enqueuedOn, await client.value("k")], [1, "v"]);
+    undo(round, true);
+    await eventually(async () => await client.value("k") === null);
+    wheel.close();
+  });
 });
 
 Deno.test("commandNode() fails at once while it is down, and finds out when it is back", async () => {
