@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { eachNode } from "../quorum/each_node.ts";
 import type { LockRequest } from "../quorum/lock_node.ts";
 import type { QueueTicket } from "../quorum/queue_ticket.ts";
 import type { Round } from "../quorum/round.ts";
@@ -18,15 +19,12 @@ import type { Round } from "../quorum/round.ts";
 export function undo(round: Round, keepsTicket = false): void {
   round.cancel(); // nothing more is sent that could set a key
   const request = new UndoRequest(round, keepsTicket);
-  round.nodeSet.nodes.forEach((node, nodeIndex) => {
+  // If a node throws, its TTL takes over.
+  eachNode(round.nodeSet.nodes, (node, nodeIndex) => {
     // mutation: undo-spares-no-node
     // mutation: undo-spares-what-may-be-set
     if (round.deniedBy(nodeIndex) && !(round.maybeSet & 1 << nodeIndex)) return;
-    try {
-      node.release(request, nodeIndex);
-    } catch {
-      // The TTL takes over.
-    }
+    node.release(request, nodeIndex);
   });
 }
 

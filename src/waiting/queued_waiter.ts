@@ -13,6 +13,7 @@ import {
   type NotificationHandler,
   type ReleaseNotifications,
 } from "./release_notifications.ts";
+import { eachNode } from "../quorum/each_node.ts";
 import type {
   QueueNotice,
   QueuePosition,
@@ -224,7 +225,7 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
     if (this.#parked) this.#resource.noteEnded(this.#nowMs, this.#random);
     this.#notifications.leave(this.ticketId);
     if (!this.#stands) return;
-    for (const node of this.#nodeSet.nodes) node.leaveQueue?.(this.#keys, this.ticketId);
+    eachNode(this.#nodeSet.nodes, (node) => node.leaveQueue?.(this.#keys, this.ticketId));
   }
 
   /** Sleeps until a time that may change each time that something happens. */

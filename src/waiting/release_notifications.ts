@@ -4,6 +4,7 @@
  * @module
  */
 import { emit, type EventListener } from "../events.ts";
+import { eachNode } from "../quorum/each_node.ts";
 import type { QueueNotice, ReleaseListener, TimeReading } from "../quorum/queue_ticket.ts";
 import type { NodeSet } from "../quorum/round.ts";
 import type { TimerEntry } from "../time/timer_wheel.ts";
@@ -158,9 +159,9 @@ export class ReleaseNotifications implements ReleaseListener {
   #begin(): void {
     this.#open = true;
     this.#waitNoLongerThan(SUBSCRIBE_MS_MAX);
-    this.#nodeSet.nodes.forEach((node, nodeIndex) => {
+    eachNode(this.#nodeSet.nodes, (node, nodeIndex) => {
       if (!(this.#unsupported & 1 << nodeIndex)) node.subscribe!(this, nodeIndex);
-    });
+    }, (nodeIndex, error) => this.onUnsupported(nodeIndex, error));
   }
 
   #waitNoLongerThan(delayMs: number): void {
@@ -180,7 +181,7 @@ export class ReleaseNotifications implements ReleaseListener {
     this.#subscribed = this.#unsubscribed = 0;
     if (this.#grace) this.#nodeSet.wheel.cancel(this.#grace);
     this.#contended.clear();
-    for (const node of this.#nodeSet.nodes) node.unsubscribe?.();
+    eachNode(this.#nodeSet.nodes, (node) => node.unsubscribe?.());
   }
 
   #announce(): void {
