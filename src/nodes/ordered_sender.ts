@@ -186,12 +186,16 @@ export class OrderedSender implements CommandSender {
     this.#finish(groups);
   }
 
-  /** Takes the commands that are sent next: all of them, or one if they cannot be sent in one piece. */
+  /**
+   * Takes the commands that are sent next: all of them, or one if they cannot be sent in one piece. Fails those that set
+   * keys for attempts that are over.
+   */
   #takeCommands({ commands }: CommandGroup): SubmittedCommand[] {
-    while (commands.length > 0 && isObsolete(commands[0])) {
-      this.#fail(commands.shift()!, this.#error("its attempt is over"));
-    }
-    return commands.splice(0, this.#client.pipeline ? commands.length : 1);
+    return commands.splice(0, this.#client.pipeline ? commands.length : 1).filter((command) => {
+      if (!isObsolete(command)) return true;
+      this.#fail(command, this.#error("its attempt is over"));
+      return false;
+    });
   }
 
   #deliver(command: SubmittedCommand, reply: RawReply, atMs: number): void {

@@ -78,23 +78,25 @@ Deno.test("commandNode() has several keys wait for the last command about each o
   });
 });
 
-Deno.test("commandNode() does not send a cancelled acquisition that still waits its turn", async () => {
-  await withCommandNode({}, async (client, node) => {
-    const gate = Promise.withResolvers<void>();
-    client.fate = () => ({ after: gate.promise });
-    const [first, second] = [
-      new FakeRequest("k", { value: "v" }),
-      new FakeRequest("k", { value: "w" }),
-    ];
-    node.acquire(first, 0);
-    node.acquire(second, 0);
-    second.wanted = false;
-    gate.resolve();
-    assertEquals(await outcomeOf(first), "granted");
-    assertEquals(await outcomeOf(second), "failed");
-    assertEquals([client.named("SET").length, second.maybeSet], [1, 0]);
+for (const way of ["send", "pipeline"]) {
+  Deno.test(`commandNode() does not ${way} a cancelled acquisition that still waits its turn`, async () => {
+    let client: FakeClient | undefined;
+    const pipeline = (commands: string[][]) =>
+      Promise.all(commands.map((args) => client!.send(args)));
+    await withCommandNode(way === "send" ? {} : { pipeline }, async (opened, node) => {
+      client = opened;
+      const [first, second, third] = ["v", "w", "x"].map((value) =>
+        new FakeRequest("k", { value })
+      );
+      for (const request of [first, second, third]) node.acquire(request, 0);
+      second.wanted = false;
+      assertEquals(await outcomeOf(first), "granted");
+      assertEquals(await outcomeOf(second), "failed");
+      assertEquals(await outcomeOf(third), "denied");
+      assertEquals([client.named("SET").length, second.maybeSet], [2, 0]);
+    });
   });
-});
+}
 
 Deno.test("commandNode() sends all commands of a tick by one call of pipeline", async () => {
   const calls: number[] = [];
