@@ -33,6 +33,7 @@ export class LockGuard {
   #validFrom: Instant = instantOf(systemClock);
   #isEnding = false;
   #isKilled = false;
+  #isStopped = false;
 
   /**
    * @param lock The lock; {@linkcode extended} must be called after each extension.
@@ -60,10 +61,10 @@ export class LockGuard {
     return this.#isEnding;
   }
 
-  /** Counts the new validity of the lock from now on. */
+  /** Counts the new validity of the lock from now on, unless the guard was stopped. */
   extended(): void {
     const remainingMs = this.#lock.remainingMs();
-    if (this.#isEnding || remainingMs === 0) return;
+    if (this.#isStopped || this.#isEnding || remainingMs === 0) return;
     this.#validMs = remainingMs;
     this.#validFrom = instantOf(systemClock);
     this.#command.validFor(remainingMs);
@@ -78,6 +79,7 @@ export class LockGuard {
    * before this resolves.
    */
   async stop(): Promise<void> {
+    this.#isStopped = true;
     this.#lock.signal.removeEventListener("abort", this.#onLost);
     let looks = 0;
     while (this.#isEnding && this.#command.isRunning && looks < LOOKS_AFTER_KILL_MAX) {
