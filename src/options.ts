@@ -14,7 +14,7 @@ import {
   rangeError,
 } from "./validate.ts";
 import type { EventListener } from "./events.ts";
-import { expiryMarginMs, validityMs } from "./time/validity.ts";
+import { validityMs } from "./time/validity.ts";
 
 /** Shortest TTL, in milliseconds. */
 export const TTL_MS_MIN = 10;
@@ -190,12 +190,10 @@ export interface Settings {
   readonly quiet: boolean;
   /** TTL less drift, in milliseconds. */
   readonly validityMs: number;
-  /** How long before the end of that the holder is notified, in milliseconds. */
-  readonly marginMs: number;
 }
 
 /** Options with their defaults, not checked. */
-export type CompleteOptions = Omit<Settings, "nodeTimeoutMs" | "validityMs" | "marginMs"> & {
+export type CompleteOptions = Omit<Settings, "nodeTimeoutMs" | "validityMs"> & {
   readonly nodeTimeoutMs: number | undefined;
 };
 
@@ -295,7 +293,6 @@ export function resolveOptions(
   checkType(attempt, "onEvent", onEvent, "function");
   checkType(attempt, "quiet", quiet, "boolean");
   checkSignal(attempt, signal);
-  const validity = validityMs(ttlMs, driftFactor);
   return {
     ttlMs,
     waitMs,
@@ -314,8 +311,7 @@ export function resolveOptions(
     cooldownMs,
     onEvent,
     quiet,
-    validityMs: validity,
-    marginMs: expiryMarginMs(validity),
+    validityMs: validityMs(ttlMs, driftFactor),
   };
 }
 

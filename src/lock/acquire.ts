@@ -61,6 +61,7 @@ import type { ClientState } from "../client_state.ts";
 import type { Settings } from "../options.ts";
 import { Round } from "../quorum/round.ts";
 import { elapsedMs } from "../time/clock.ts";
+import { expiryMarginMs } from "../time/validity.ts";
 import { HeldLock } from "./held_lock.ts";
 import { undo } from "./undo.ts";
 
@@ -92,16 +93,16 @@ export interface AcquireCall {
 export async function attempt(call: AcquireCall): Promise<HeldLock | Round> {
   call.throwIfEnded();
   const { client, settings, keys, resources } = call;
-  const { ttlMs, validityMs, marginMs } = settings;
+  const { ttlMs, validityMs } = settings;
   // mutation: one-value-for-all-attempts
   const value = client.wheel.random.value();
   const round = new Round(client, keys, value, ttlMs); // step 1: it reads the clocks
   await call.ask(round); // step 2: until the votes are decided
   const remainingMs = validityMs - elapsedMs(client.wheel.clock, round); // step 3
   // mutation: granted-too-late
-  const inTime = remainingMs > marginMs; // else its holder would be notified of the end at once
+  const inTime = remainingMs > expiryMarginMs(validityMs); // else its holder would be notified of the end at once
   const granted = round.decision === "granted" && inTime && call.accepts(round);
-  const result = granted ? new HeldLock(client, round, settings, resources) : round;
+  const result = granted ? new HeldLock(round, settings, resources) : round;
   // mutation: failed-attempt-stays
   if (!granted) undo(round, true); // step 5
   call.report(result);

@@ -28,25 +28,19 @@ import { driftMs, expiryMarginMs } from "../time/validity.ts";
 
 /** One lock. It waits in the timer wheel for its next extension or the end of its validity, whichever is first. */
 export class HeldLock extends TimerEntry implements ExtendableLock {
-  /** The client that holds it. */
-  readonly client: ClientState;
   readonly settings: Settings;
   readonly resources: readonly string[];
   /** The round that won it. */
-  readonly round: Round;
+  readonly round: Round<ClientState>;
   /** The fencing token, if there is one. */
   fencingToken: number | undefined = undefined;
   /** How often it was extended. */
   extensions = 0;
-  /** Whether it was neither released nor lost. */
-  active = true;
   /** How it ended: released, or lost for a reason. Set once, and never cleared (step 6). */
   #end: "released" | LockLostError | undefined = undefined;
   /** The start of the round that won it, or of the last extension, and the validity from then on. */
   #since: Instant;
   #validityMs: number;
-  /** How long before the end of that the holder is notified, in milliseconds. */
-  #marginMs: number;
   /** The last extension, unless it has succeeded. */
   #failing: FailingExtension | undefined = undefined;
   #renewal: Renewal | undefined = undefined;
@@ -54,19 +48,16 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
   #released: Promise<boolean> | undefined = undefined;
 
   /**
-   * @param client The client that holds it.
    * @param round The round that won the lock.
    * @param settings The settings of the call.
    * @param resources What is locked.
    */
   constructor(
-    client: ClientState,
-    round: Round,
+    round: Round<ClientState>,
     settings: Settings,
     resources: readonly string[],
   ) {
     super();
-    this.client = client;
     this.settings = settings;
     this.resources = resources;
     this.round = round;
@@ -74,8 +65,17 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
     this.#since = round;
     if (round.counts) this.fencingToken = round.counterFloor;
     this.#validityMs = settings.validityMs;
-    this.#marginMs = settings.marginMs;
     this.schedule();
+  }
+
+  /** The client that holds it. */
+  get client(): ClientState {
+    return this.round.nodeSet;
+  }
+
+  /** Whether it was neither released nor lost. */
+  get active(): boolean {
+    return this.#end === undefined;
   }
 
   /** Whether a quorum of nodes is certain to hold the keys at this moment (step 3). */
@@ -130,7 +130,6 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
     if (validityMs - elapsedMs(clock, extension) <= this.remainingMs()) return;
     this.#since = extension;
     this.#validityMs = validityMs;
-    this.#marginMs = expiryMarginMs(validityMs);
     this.schedule();
   }
 
@@ -141,7 +140,6 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
     const { votes } = this.#failing?.round ?? this.round;
     const details = { resources: this.resources, votes, cause };
     const error = this.#end = new LockLostError(message, details);
-    this.active = false;
     this.client.wheel.cancel(this);
     this.#coolDown();
     if (ranOut) this.#undoLater();
@@ -159,7 +157,7 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
   }
 
   override onDue(): void {
-    if (this.remainingMs() <= this.#marginMs) return this.#runOut();
+    if (this.remainingMs() <= expiryMarginMs(this.#validityMs)) return this.#runOut();
     this.#renewal?.extendIfDue();
     this.schedule();
   }
@@ -196,7 +194,7 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
     const { wheel } = this.client;
     const nowMs = wheel.clock.monotonicMs();
     const elapsed = elapsedBetweenMs(this.#since, nowMs, wheel.clock.wallMs());
-    const endMs = nowMs + this.#validityMs - elapsed - this.#marginMs;
+    const endMs = nowMs + this.#validityMs - elapsed - expiryMarginMs(this.#validityMs);
     wheel.schedule(this, Math.min(endMs, this.#renewal?.dueMs ?? Infinity));
   }
 
@@ -208,7 +206,6 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
     const ranOut = this.#end !== undefined || leftMs <= 0;
     // mutation: held-after-release
     this.#end ??= "released"; // step 5: before any key is deleted
-    this.active = false;
     client.wheel.cancel(this);
     this.round.cancel();
     round.ticket = this.round.ticket;

@@ -78,7 +78,8 @@ const OUTCOMES = [undefined, "granted", "denied", "failed", "timed-out", "quaran
  * One request to all nodes. It is its own request, deadline and starting time, so that an uncontended lock allocates one
  * object and one promise for it.
  */
-export class Round extends TimerEntry implements LockRequest, Instant {
+export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry
+  implements LockRequest, Instant {
   readonly keys: readonly string[];
   readonly value: string;
   ttlMs: number;
@@ -106,9 +107,9 @@ export class Round extends TimerEntry implements LockRequest, Instant {
   /** How many failed, did not answer in time, or are in quarantine. */
   failed = 0;
   /** The nodes that are asked. */
-  readonly nodeSet: NodeSet;
+  readonly nodeSet: Nodes;
   /** The round that won the lock which this one extends or releases. */
-  readonly #origin: Round | undefined;
+  readonly #origin: Round<Nodes> | undefined;
   #cancelled = false;
   readonly #answers: number[];
   #errors: Error[] | undefined = undefined;
@@ -126,11 +127,11 @@ export class Round extends TimerEntry implements LockRequest, Instant {
    * @param origin The round that won the lock, if this one extends or releases it.
    */
   constructor(
-    nodeSet: NodeSet,
+    nodeSet: Nodes,
     keys: readonly string[],
     value: string,
     ttlMs: number,
-    origin?: Round,
+    origin?: Round<Nodes>,
   ) {
     super();
     this.nodeSet = nodeSet;
@@ -147,7 +148,7 @@ export class Round extends TimerEntry implements LockRequest, Instant {
   }
 
   /** A round about the lock that this one won. */
-  follow(ttlMs = this.ttlMs): Round {
+  follow(ttlMs = this.ttlMs): Round<Nodes> {
     return new Round(this.nodeSet, this.keys, this.value, ttlMs, this);
   }
 

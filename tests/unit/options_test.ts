@@ -27,7 +27,6 @@ const DEFAULTS = {
   onEvent: undefined,
   quiet: false,
   validityMs: 29_698,
-  marginMs: 25,
 } as const;
 
 /** The options that this file knows; one more in the source makes the first test fail. */
@@ -66,7 +65,7 @@ const GIVEN = {
   onEvent: () => {},
   quiet: true,
 } satisfies RedlockOptions;
-const RESOLVED = { ...GIVEN, fencing: false, validityMs: 4_998, marginMs: 25 };
+const RESOLVED = { ...GIVEN, fencing: false, validityMs: 4_998 };
 
 Deno.test("resolveOptions() has a default for every option, also for one that is undefined", () => {
   for (const options of [undefined, {}, UNDEFINED]) {
