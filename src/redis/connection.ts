@@ -207,8 +207,8 @@ export class Connection implements WireOwner, ReplyReceiver {
   }
 
   /** Part of {@linkcode WireOwner}. */
-  nextTurn(): Promise<void> {
-    return new Promise((resolve) => this.#wheel.after(0, resolve));
+  nextTurn(callback: () => void): void {
+    this.#wheel.after(0, callback);
   }
 
   /** Part of {@linkcode ReplyReceiver}: if the login fails, the connection is dropped anyway. */
@@ -249,10 +249,12 @@ export class Connection implements WireOwner, ReplyReceiver {
       this.#greeting.push(encodeCommand(command), this, this.#greeting, 0);
     }
     const limits = { replyBytesMax, replyElementsMax, password };
-    this.#wire = new Wire(transport, this, this.#greeting, limits);
+    const wire = this.#wire = new Wire(transport, this, this.#greeting, limits);
+    wire.begin();
+    if (this.#wire !== wire) return; // it is lost already
     // mutation: login-not-awaited
     if (commands.length === 0) this.#opened();
-    else this.#wire.flush();
+    else wire.flush();
   }
 
   #onGreetingReply(reply: RawReply): void {

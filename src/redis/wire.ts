@@ -17,6 +17,8 @@ const READ_BUFFER_BYTES = 16_384;
  */
 const ELEMENTS_PER_TURN = 16_384;
 
+const NO_BYTES: Uint8Array = new Uint8Array(0);
+
 /** The owner of a wire. */
 export interface WireOwner {
   /** Called when bytes arrive, before they are decoded. */
@@ -25,8 +27,8 @@ export interface WireOwner {
   readonly onReply: (reply: RawReply) => void;
   /** Called once if the stream ends, breaks or carries something that is not RESP2; not after {@linkcode Wire.close}. */
   onLost(cause: unknown): void;
-  /** Resolves once the event loop has had a turn for timers and other sockets. */
-  nextTurn(): Promise<void>;
+  /** Calls `callback` once the event loop has had a turn for timers and other sockets. */
+  nextTurn(callback: () => void): void;
 }
 
 /** An open stream: one write a tick, and always one read under way. */
@@ -36,8 +38,13 @@ export class Wire {
   readonly #transport: Transport;
   readonly #owner: WireOwner;
   readonly #decoder: RespDecoder;
-  readonly #reading: Promise<void>;
-  #writing: Promise<void> = Promise.resolve();
+  readonly #buffer = new Uint8Array(READ_BUFFER_BYTES);
+  #reading: Promise<void> | undefined = undefined;
+  #writing: Promise<void> | undefined = undefined;
+  /** The piece that is being written. */
+  #bytes = NO_BYTES;
+  /** When so many elements were decoded, the event loop gets its next turn. */
+  #turnEnds = ELEMENTS_PER_TURN;
   /** Whether a write is queued for the end of this tick, or under way; it takes along what is queued meanwhile. */
   #flushing = false;
   #open = true;
@@ -59,14 +66,18 @@ export class Wire {
     this.#owner = owner;
     this.#decoder = new RespDecoder(owner.onReply, options);
     transport.unref?.();
-    this.#reading = this.#read();
+  }
+
+  /** Begins to read; the stream may be lost before this returns. */
+  begin(): void {
+    this.#read();
   }
 
   /** Writes what is queued, and what is queued until the end of this tick, in one piece. */
   flush(): void {
     if (this.#flushing) return;
     this.#flushing = true;
-    queueMicrotask(this.#startWriting);
+    queueMicrotask(this.#write);
   }
 
   /** Closes the stream; resolves once its last read and write have settled. */
@@ -76,51 +87,56 @@ export class Wire {
     await this.#writing;
   }
 
-  readonly #startWriting = (): void => {
-    this.#writing = this.#write();
+  // Callbacks in place of `await`, which allocates more for each command.
+
+  /** Writes what is left of the last piece, of which `written` bytes are written; or what was queued since. */
+  readonly #write = (written = 0): void => {
+    if (!this.#open) return;
+    try {
+      if (written < this.#bytes.length) {
+        this.#bytes = this.#bytes.subarray(written);
+      } else if (this.queue.length > this.queue.sent) {
+        this.#bytes = this.queue.takeUnsent();
+      } else {
+        this.#bytes = NO_BYTES;
+        this.#flushing = false;
+        return;
+      }
+      this.#writing = this.#transport.write(this.#bytes).then(this.#write, this.#lose);
+    } catch (error) {
+      this.#lose(error);
+    }
   };
 
-  async #write(): Promise<void> {
+  readonly #read = (): void => {
+    if (!this.#open) return;
     try {
-      while (this.#open && this.queue.length > this.queue.sent) {
-        let bytes = this.queue.takeUnsent();
-        for (;;) {
-          const written = await this.#transport.write(bytes);
-          if (written === bytes.length) break;
-          bytes = bytes.subarray(written);
-        }
-      }
+      this.#reading = this.#transport.read(this.#buffer).then(this.#onRead, this.#lose);
     } catch (error) {
       this.#lose(error);
     }
-    this.#flushing = false;
-  }
+  };
 
-  async #read(): Promise<void> {
+  readonly #onRead = (count: number | null): void => {
+    if (!this.#open) return;
+    if (count === null) return this.#lose(new Error("the server closed the connection"));
     const decoder = this.#decoder;
-    const buffer = new Uint8Array(READ_BUFFER_BYTES);
-    let turnEnds = ELEMENTS_PER_TURN;
     try {
-      while (this.#open) {
-        const count = await this.#transport.read(buffer);
-        if (!this.#open) break;
-        if (count === null) throw new Error("the server closed the connection");
-        this.#owner.onBytes();
-        decoder.push(buffer, count);
-        if (decoder.elementsDecoded < turnEnds) continue;
-        turnEnds = decoder.elementsDecoded + ELEMENTS_PER_TURN;
-        await this.#owner.nextTurn();
-      }
+      this.#owner.onBytes();
+      decoder.push(this.#buffer, count);
     } catch (error) {
-      this.#lose(error);
+      return this.#lose(error);
     }
-  }
+    if (decoder.elementsDecoded < this.#turnEnds) return this.#read();
+    this.#turnEnds = decoder.elementsDecoded + ELEMENTS_PER_TURN;
+    this.#owner.nextTurn(this.#read);
+  };
 
-  #lose(cause: unknown): void {
+  readonly #lose = (cause: unknown): void => {
     if (!this.#open) return;
     this.#closeTransport();
     this.#owner.onLost(cause);
-  }
+  };
 
   #closeTransport(): void {
     this.#open = false;

@@ -8,11 +8,11 @@ import type { PairCost } from "../support/programs/pair_cost.ts";
 
 const NODES = 5;
 
-/** Promises that a pair creates at the most: each write and each read of a node has four, with those of `await`. */
-const PROMISES_MAX = 50.5;
+/** Promises that a pair creates at the most: for each node and command, one of a write and two of a read. */
+const PROMISES_MAX = 40.5;
 
 /** Bytes that a pair allocates at the most, without the optimizing compiler. */
-const ALLOCATED_BYTES_MAX = 13_280;
+const ALLOCATED_BYTES_MAX = 11_900;
 
 /** Bytes of a pair that outlive collections of the young generation at the most. */
 const KEPT_BYTES_MAX = 500;

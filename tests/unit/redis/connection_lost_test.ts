@@ -1,5 +1,6 @@
-import { assertEquals, assertInstanceOf, assertStrictEquals } from "@std/assert";
-import { ProtocolError } from "../../../src/redis/errors.ts";
+import { assertEquals, assertInstanceOf, assertRejects, assertStrictEquals } from "@std/assert";
+import { RedisClient } from "../../../src/redis/client.ts";
+import { ConnectionError, ProtocolError } from "../../../src/redis/errors.ts";
 import { type ConnectionBench, test } from "../../support/connection_bench.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 import { FakeTransport, PING } from "../../support/fake_transport.ts";
@@ -145,5 +146,30 @@ for (const how of ["rejects", "throws"]) {
     assertEquals(bench.replies, [[1, message, "not-sent"], [2, message, "not-sent"]]);
     assertStrictEquals(bench.errors[0].cause, cause);
     assertEquals(bench.errors[0].address, NAME);
+  });
+}
+
+for (const method of ["read", "write"] as const) {
+  Deno.test(`Connection is down if ${method}() of a stream throws, and fails the next command at once`, async () => {
+    let streams = 0;
+    const connect = () => {
+      streams++;
+      const stream = {
+        read: () => new Promise<null>(() => {}),
+        write: (bytes: Uint8Array) => Promise.resolve(bytes.length),
+        close() {},
+        [method]() {
+          throw new Error("odd");
+        },
+      };
+      return Promise.resolve(stream);
+    };
+    const client = new RedisClient("redis://h", { connect });
+    const message = `Connection to ${NAME} was lost: odd`;
+    for (const _ of ["first", "second"]) {
+      await assertRejects(() => client.send(["PING"]), ConnectionError, message);
+    }
+    assertEquals(streams, 1);
+    await client.close();
   });
 }
