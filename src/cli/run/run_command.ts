@@ -84,8 +84,9 @@ export async function run(command: readonly string[], options: RunOptions): Prom
  * who holds the lock, and if nobody does, the machines try again at different times.
  *
  * @throws {LockHeldError} If nobody got the lock in the last try either, or if somebody holds it and that is a failure.
+ * @throws The reason of `signal`, if it aborts.
  */
-async function acquire(
+export async function acquire(
   redlock: Redlock,
   { resource, onHeld }: RunOptions,
   signal: AbortSignal,
@@ -95,13 +96,13 @@ async function acquire(
       return await redlock.acquire(resource, tries === 1 ? { signal } : { signal, waitMs: 0 });
     } catch (error) {
       if (!(error instanceof LockHeldError)) throw error;
-      const found = await Promise.all(resource.map((name) => redlock.inspect(name, { signal })));
+      const found = await Promise.all(resource.map((name) => redlock.inspect(name)));
+      signal.throwIfAborted();
       const isHeld = found.some(({ held }) => held);
       if (isHeld && onHeld === "skip") return undefined;
       if (isHeld || tries === TRIES_MAX) throw error;
       const delayMs = RETRY_MS_MIN + (RETRY_MS_MAX - RETRY_MS_MIN) * systemRandom.fraction();
       await pause(new TimerWheel(), delayMs, signal);
-      signal.throwIfAborted();
     }
   }
 }
