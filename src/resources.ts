@@ -12,7 +12,7 @@ export const RESOURCES_MAX = 1_000;
  * What the names of all keys and channels begin with that the library adds to a database: queues, counters, the creation
  * marker. No lock's key begins with it, so none is overwritten.
  */
-export const RESERVED_PREFIX = "hasp:";
+const RESERVED_PREFIX = "hasp:";
 
 /**
  * The resources of a call as an array.

@@ -6,7 +6,7 @@
 import { UsageError } from "./exit_codes.ts";
 
 /** The name of the credential in systemd's `LoadCredential=hasp-nodes:…`. */
-export const CREDENTIAL = "hasp-nodes";
+const CREDENTIAL = "hasp-nodes";
 
 /** The options about the nodes. */
 export interface AddressOptions {

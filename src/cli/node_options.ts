@@ -24,7 +24,7 @@ export interface NodeOptions extends AddressOptions {
 }
 
 /** The nodes, and how to reach them. */
-export interface Nodes {
+interface Nodes {
   /** Their addresses, which may contain passwords. */
   readonly addresses: readonly string[];
   /** TLS settings, if there are any. */
@@ -36,7 +36,7 @@ export interface Nodes {
  *
  * @throws {UsageError} If no addresses are given, or a file cannot be read.
  */
-export async function findNodes(options: NodeOptions): Promise<Nodes> {
+async function findNodes(options: NodeOptions): Promise<Nodes> {
   const addresses = await findAddresses(options, process.env, (path) => readFile(path, "utf8"));
   const [ca, cert, key] = await Promise.all(
     [options.caFile, options.certFile, options.keyFile].map(readOptional),

@@ -7,6 +7,7 @@ import { askNode } from "../quorum/ask_node.ts";
 import { foreignKey, quorumError } from "../messages.ts";
 import type { KeyState, LockNode } from "../quorum/lock_node.ts";
 import type { NodeSet, Round } from "../quorum/round.ts";
+import { Pause } from "../time/pause.ts";
 import type { Vote } from "../vote.ts";
 import type { ClientState } from "../client_state.ts";
 
@@ -129,7 +130,9 @@ export async function blockingKey(
   const asked = Promise.all(
     keys.slice(0, EXPLAINED_KEYS_MAX).map((key) => ask(client, node, key, limitMs)),
   );
-  const answers = await unlessAborted(asked, signal) ?? [];
+  const aborted = new Pause(client.wheel, Infinity, signal);
+  const answers = await Promise.race([asked, aborted.over]) ?? [];
+  aborted.end();
   let blocking: KeyState & { index: number } | undefined;
   answers.forEach(({ state }, index) => {
     if (state && (!blocking || rank(state) > rank(blocking))) blocking = { ...state, index };
@@ -140,22 +143,6 @@ export async function blockingKey(
 /** How surely a key stays: one that no lock library set comes before all others. */
 function rank({ remainingMs, type }: KeyState): number {
   return type === undefined ? remainingMs : Infinity;
-}
-
-/** Waits for `promise`, or until `signal` aborts; then the result is `undefined`. */
-async function unlessAborted<T>(
-  promise: Promise<T>,
-  signal: AbortSignal | undefined,
-): Promise<T | undefined> {
-  if (!signal) return await promise;
-  let abort = () => {};
-  const aborted = new Promise<undefined>((resolve) => abort = () => resolve(undefined));
-  signal.addEventListener("abort", abort, { once: true });
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener("abort", abort);
-  }
 }
 
 function longestQueue(answers: readonly Answer[]): number | undefined {
