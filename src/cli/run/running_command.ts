@@ -108,20 +108,22 @@ async function startWatched(
   { env, foreground, remainingMs }: StartOptions,
 ): Promise<RunningCommand> {
   const watcher = await startWatcher();
+  let child: ChildProcess | undefined;
   try {
-    const child = spawn(SHELL, ["-c", GATE, "hasp", ...command], {
+    child = spawn(SHELL, ["-c", GATE, "hasp", ...command], {
       detached: !foreground,
       env,
       stdio: ["inherit", "inherit", "inherit", "pipe"],
     });
     const ended = endOf(child);
-    const gate = inputOf(child.stdio[3] as Writable);
     await started(child);
+    const gate = inputOf(child.stdio[3] as Writable);
     const target = foreground ? child.pid! : -child.pid!;
     await watcher.watch(target, remainingMs);
     gate.end("go\n");
     return new RunningCommand(child, target, ended, watcher);
   } catch (error) {
+    child?.kill("SIGKILL"); // the gate, because the command has not begun
     await watcher.close();
     throw error;
   }

@@ -58,10 +58,8 @@ export async function startWatcher(): Promise<Watcher> {
     env: { PATH: process.env.PATH }, // no credentials
     stdio: ["pipe", "pipe", "ignore"],
   });
-  const input = inputOf(child.stdin!);
-  const output = text(child.stdout!);
   await started(child);
-  return new Watcher(input, output);
+  return new Watcher(inputOf(child.stdin!), text(child.stdout!));
 }
 
 function secondsLine(remainingMs: number): string {
