@@ -27,6 +27,14 @@ export function textReply(reply: RawReply): Reply {
   return reply;
 }
 
+/** The server's clock in a reply to `TIME`, in milliseconds since 1970; `undefined` if it is not such a reply. */
+export function timeReplyMs(reply: RawReply): number | undefined {
+  if (!Array.isArray(reply) || reply.length !== 2) return undefined;
+  const [seconds, microseconds] = reply.map((part) => Number(textReply(part)));
+  const timeMs = seconds * 1_000 + microseconds / 1_000;
+  return Number.isFinite(timeMs) ? timeMs : undefined;
+}
+
 /** Whether `reply` is a message of a channel instead of a reply. */
 export function isMessage(reply: RawReply): reply is Message {
   return Array.isArray(reply) && reply.length === 3 && reply[2] instanceof Uint8Array &&

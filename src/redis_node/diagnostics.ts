@@ -13,7 +13,7 @@ import type { ReplyReceiver } from "../redis/command_queue.ts";
 import { encodeCommand } from "../redis/encoder.ts";
 import { ReplyError } from "../redis/errors.ts";
 import { printable } from "../printable.ts";
-import { type Reply, textReply } from "../redis/reply.ts";
+import { type Reply, textReply, timeReplyMs } from "../redis/reply.ts";
 import type { CommandSender, ServerAccess } from "./command_sender.ts";
 
 /** A channel of the kind that waiting uses; it has no subscriber. */
@@ -206,10 +206,8 @@ function diagnosisOf(replies: Replies, { infos, subscribed }: FurtherReplies): N
 
 /** The server read its clock between question and reply; the middle is the best guess. */
 function clockOffsetMs(time: Reply, { roundTripMs, wallMs }: Replies): number | undefined {
-  if (!Array.isArray(time)) return undefined;
-  const [seconds, microseconds] = time.map(Number);
-  const offsetMs = seconds * 1_000 + microseconds / 1_000 - (wallMs - roundTripMs / 2);
-  return Number.isFinite(offsetMs) ? rounded(offsetMs) : undefined;
+  const timeMs = timeReplyMs(time);
+  return timeMs === undefined ? undefined : rounded(timeMs - (wallMs - roundTripMs / 2));
 }
 
 /** The fields of a reply to `INFO`, which has lines of `name:value`. */

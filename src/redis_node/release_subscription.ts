@@ -8,7 +8,7 @@ import type { QueueNotice, ReleaseListener, TimeReading } from "../quorum/queue_
 import type { ReplyReceiver } from "../redis/command_queue.ts";
 import { encodeCommand } from "../redis/encoder.ts";
 import { type RedisError, ReplyError } from "../redis/errors.ts";
-import { type RawReply, textReply } from "../redis/reply.ts";
+import { type RawReply, timeReplyMs } from "../redis/reply.ts";
 import type { SubscriberOwner } from "../redis/subscriber.ts";
 import type { CommandSender, ServerAccess, Subscription } from "./command_sender.ts";
 import { NOTIFIED_SUFFIX, TAKEN_SUFFIX, WAKE_CHANNEL } from "./scripts/queue.ts";
@@ -168,12 +168,11 @@ export class ReleaseSubscription implements SubscriberOwner, ReplyReceiver {
   }
 
   #onTime(reply: RawReply): void {
-    this.#reading = undefined;
-    if (!Array.isArray(reply) || this.#probedMs === undefined) return;
-    const [seconds, microseconds] = reply.map((part) => Number(textReply(part)));
-    const timeMs = seconds * 1_000 + microseconds / 1_000;
-    const { receivedAtMs } = this.#commands;
-    this.#reading = { timeMs, sentMs: this.#probedMs, receivedMs: receivedAtMs };
+    const timeMs = timeReplyMs(reply);
+    const sentMs = this.#probedMs;
+    this.#reading = timeMs === undefined || sentMs === undefined
+      ? undefined
+      : { timeMs, sentMs, receivedMs: this.#commands.receivedAtMs };
   }
 
   #probeLater(delayMs: number): void {

@@ -11,7 +11,7 @@ import type { LockRequest } from "../quorum/lock_node.ts";
 import type { ReplyReceiver } from "../redis/command_queue.ts";
 import { encodeCommand, encodeHead } from "../redis/encoder.ts";
 import { ProtocolError, type RedisError, ReplyError } from "../redis/errors.ts";
-import { type RawReply, textReply } from "../redis/reply.ts";
+import { type RawReply, textReply, timeReplyMs } from "../redis/reply.ts";
 import type { CommandSender } from "./command_sender.ts";
 import {
   Causes,
@@ -175,7 +175,7 @@ export class RedisGuard implements ReplyReceiver {
 
   #onTime(reply: RawReply, answer: Answer | undefined): void {
     const marker = textReply(answer ? answer.marker : this.#marker);
-    const timeMs = timeOf(reply);
+    const timeMs = wholeMs(timeReplyMs(reply));
     if (marker === null && timeMs !== undefined) this.#setMarker();
     if (!answer || !this.#isLast(answer) || !answer.granted) return;
     const { request, nodeIndex, granted: { atMs, count } } = answer;
@@ -233,10 +233,7 @@ function grantCounted(
   request.grant(nodeIndex, atMs);
 }
 
-/** A reply to `TIME` in milliseconds. */
-function timeOf(reply: RawReply): number | undefined {
-  if (!Array.isArray(reply) || reply.length !== 2) return undefined;
-  const [seconds, microseconds] = reply.map((part) => Number(textReply(part)));
-  const timeMs = seconds * 1_000 + Math.floor(microseconds / 1_000);
-  return Number.isSafeInteger(timeMs) ? timeMs : undefined;
+/** A time in whole milliseconds, as the marker's is. */
+function wholeMs(timeMs: number | undefined): number | undefined {
+  return timeMs === undefined ? undefined : Math.floor(timeMs);
 }

@@ -79,8 +79,8 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
   #askMs = Infinity;
   /** Plans the next ask again, while too few nodes have answered the last one. */
   #planAgain: (() => void) | undefined = undefined;
-  /** Whether the last ask followed a notification, and was denied all the same. */
-  #inVain = false;
+  /** Whether the last ask followed a notification, and was denied. */
+  #notifiedAndDenied = false;
   /** How long the slowest node took to answer last, in milliseconds. */
   #roundTripMs = 0;
   /** How often in a row: the vote was split; nothing happened; a quorum of nodes could notify again. */
@@ -136,7 +136,7 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
   ): Promise<void> {
     // mutation: stall-taken-for-a-round-trip
     this.#roundTripMs = Math.min(denied.slowestMs, ROUND_TRIP_MS_MAX);
-    this.#inVain = this.notified;
+    this.#notifiedAndDenied = this.notified;
     this.priority = "in-order";
     this.notified = false;
     this.#notifiedMs = Infinity;
@@ -251,7 +251,7 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
    */
   #planNotified(): void {
     const { quorum } = this.#nodeSet;
-    const enough = this.#inVain ? Math.min(quorum, bitCount(this.#queuedOn)) : 1;
+    const enough = this.#notifiedAndDenied ? Math.min(quorum, bitCount(this.#queuedOn)) : 1;
     const delayMs = bitCount(this.#notifiedOn) >= enough ? 0 : this.#graceMs();
     this.#notifiedMs = Math.min(this.#notifiedMs, this.#nowMs + delayMs);
   }

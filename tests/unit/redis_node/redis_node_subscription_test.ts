@@ -54,10 +54,12 @@ test.connected("RedisNode.subscribe() connects once more, and reports once a mes
   assertEquals([bench.written, bench.events], ["", []]);
 });
 
-test.subscribed("RedisNode.subscribe() reports no time if the server refuses TIME", async (bench) => {
-  await bench.answer("-NOPERM no 'time'\r\n:1\r\n");
-  assertEquals([bench.notices, bench.readings], [[IS_SUBSCRIBED], [undefined]]);
-});
+for (const reply of ["-NOPERM no 'time'", "*1\r\n:1", "*2\r\n+now\r\n+then"]) {
+  test.subscribed(`RedisNode.subscribe() reports no time if the server replies ${JSON.stringify(reply)} to TIME`, async (bench) => {
+    await bench.answer(`${reply}\r\n:1\r\n`);
+    assertEquals([bench.notices, bench.readings], [[IS_SUBSCRIBED], [undefined]]);
+  });
+}
 
 test("RedisNode.subscribe() sends its message once the connection for commands is made", async (bench) => {
   bench.network.mode = "refuse";
