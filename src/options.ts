@@ -222,12 +222,12 @@ const DEFAULTS: CompleteOptions = {
 export const LOCK_OPTION_NAMES: readonly string[] = /* @__PURE__ */ Object.keys(DEFAULTS);
 
 /**
- * A copy of options with the defaults of the others. Own and inherited properties are read alike, each once, so that an
+ * A copy of options with the others of `base`. Own and inherited properties are read alike, each once, so that an
  * instance of a class or an object with getters means the same here as in a call, and what it becomes later changes
  * nothing.
  */
-export function completeOptions(options: RedlockOptions): CompleteOptions {
-  const complete: Record<string, unknown> = { ...DEFAULTS };
+export function completeOptions(options: RedlockOptions, base = DEFAULTS): CompleteOptions {
+  const complete: Record<string, unknown> = { ...base };
   for (const name of LOCK_OPTION_NAMES) {
     const value = options[name as keyof RedlockOptions];
     if (value !== undefined) complete[name] = value;
@@ -251,68 +251,34 @@ export function resolveOptions(
   base: CompleteOptions = DEFAULTS,
 ): Settings {
   if (options !== undefined) checkOptions(attempt, options, LOCK_OPTION_NAMES);
-  const {
-    ttlMs = base.ttlMs,
-    waitMs = base.waitMs,
-    signal = base.signal,
-    nodeTimeoutMs: givenNodeTimeoutMs = base.nodeTimeoutMs,
-    driftFactor = base.driftFactor,
-    retryDelayMs = base.retryDelayMs,
-    retryDelayMaxMs = base.retryDelayMaxMs,
-    notify = base.notify,
-    fencing = base.fencing,
-    tokenSource = base.tokenSource,
-    autoExtend = base.autoExtend,
-    extensionsMax = base.extensionsMax,
-    keyPrefix = base.keyPrefix,
-    restartGuardMs = base.restartGuardMs,
-    cooldownMs = base.cooldownMs,
-    onEvent = base.onEvent,
-    quiet = base.quiet,
-  } = options ?? base;
+  const complete = completeOptions(options ?? {}, base);
+  const { ttlMs, driftFactor, fencing, tokenSource, extensionsMax, restartGuardMs } = complete;
   checkTtlMs(attempt, ttlMs, driftFactor);
-  const nodeTimeoutMs = givenNodeTimeoutMs === undefined
-    ? defaultNodeTimeoutMs(ttlMs)
-    : givenNodeTimeoutMs;
-  checkNotNegative(attempt, "waitMs", waitMs);
+  const { nodeTimeoutMs = defaultNodeTimeoutMs(ttlMs) } = complete;
+  checkNotNegative(attempt, "waitMs", complete.waitMs);
   checkPositiveMs(attempt, "nodeTimeoutMs", nodeTimeoutMs);
-  checkFiniteMs(attempt, "retryDelayMs", retryDelayMs);
-  checkFiniteMs(attempt, "retryDelayMaxMs", retryDelayMaxMs);
-  checkType(attempt, "notify", notify, "boolean");
+  checkFiniteMs(attempt, "retryDelayMs", complete.retryDelayMs);
+  checkFiniteMs(attempt, "retryDelayMaxMs", complete.retryDelayMaxMs);
+  checkType(attempt, "notify", complete.notify, "boolean");
   checkType(attempt, "fencing", fencing, "boolean");
   checkType(attempt, "tokenSource", tokenSource, "function");
-  checkType(attempt, "autoExtend", autoExtend, "boolean");
+  checkType(attempt, "autoExtend", complete.autoExtend, "boolean");
   checkNotNegative(attempt, "extensionsMax", extensionsMax);
   if (extensionsMax !== Infinity && !Number.isSafeInteger(extensionsMax)) {
     throw rangeError(attempt, "extensionsMax", "must be a safe integer or Infinity", extensionsMax);
   }
-  checkType(attempt, "keyPrefix", keyPrefix, "string");
+  checkType(attempt, "keyPrefix", complete.keyPrefix, "string");
   checkFiniteMs(attempt, "restartGuardMs", restartGuardMs);
   checkGuard(attempt, ttlMs, restartGuardMs);
-  checkFiniteMs(attempt, "cooldownMs", cooldownMs);
-  checkType(attempt, "onEvent", onEvent, "function");
-  checkType(attempt, "quiet", quiet, "boolean");
-  checkSignal(attempt, signal);
-  return {
-    ttlMs,
-    waitMs,
-    signal,
+  checkFiniteMs(attempt, "cooldownMs", complete.cooldownMs);
+  checkType(attempt, "onEvent", complete.onEvent, "function");
+  checkType(attempt, "quiet", complete.quiet, "boolean");
+  checkSignal(attempt, complete.signal);
+  return Object.assign(complete, {
     nodeTimeoutMs,
-    driftFactor,
-    retryDelayMs,
-    retryDelayMaxMs,
-    notify,
     fencing: fencing && !tokenSource,
-    tokenSource,
-    autoExtend,
-    extensionsMax,
-    keyPrefix,
-    restartGuardMs,
-    cooldownMs,
-    onEvent,
-    quiet,
     validityMs: validityMs(ttlMs, driftFactor),
-  };
+  });
 }
 
 /**
