@@ -35,17 +35,23 @@ export class RunningCommand {
   /** Resolves when the command itself has ended. What it has started may still run. */
   readonly ended: Promise<Ending>;
   readonly #child: ChildProcess;
-  readonly #target: number;
+  readonly #target: number | undefined;
   readonly #watcher: Watcher | undefined;
   #isClosed = false;
 
   /**
    * @param child The process of the command.
-   * @param target What signals are sent to: the process, or the process group as a negative number.
+   * @param target What signals are sent to: the process, or the process group as a negative number; `undefined` if the
+   *   process could not be started.
    * @param ended Resolves when the process has ended.
    * @param watcher What kills it if `hasp` cannot, if there is something.
    */
-  constructor(child: ChildProcess, target: number, ended: Promise<Ending>, watcher?: Watcher) {
+  constructor(
+    child: ChildProcess,
+    target: number | undefined,
+    ended: Promise<Ending>,
+    watcher?: Watcher,
+  ) {
     this.#child = child;
     this.#target = target;
     this.ended = ended;
@@ -79,7 +85,7 @@ export class RunningCommand {
 
   /** Sends a signal; 0 sends none. Returns whether there was a process to send it to. */
   #send(signal: NodeJS.Signals | 0): boolean {
-    if (this.#isClosed) return false;
+    if (this.#isClosed || this.#target === undefined) return false;
     try {
       if (process.platform === "win32") return this.#child.kill(signal);
       return process.kill(this.#target, signal);
@@ -137,8 +143,13 @@ async function startPlain(
   const child = spawn(name, args, { detached, env, stdio: "inherit" });
   const ended = endOf(child);
   const code = await started(child).then(() => undefined, codeOfStart);
-  if (code !== undefined) return new RunningCommand(child, 0, Promise.resolve([code, null]));
+  if (code !== undefined) return notStarted(child, code);
   return new RunningCommand(child, detached ? -child.pid! : child.pid!, ended);
+}
+
+/** A command that could not be started, and has ended with a code. */
+export function notStarted(child: ChildProcess, code: number): RunningCommand {
+  return new RunningCommand(child, undefined, Promise.resolve([code, null]));
 }
 
 /** The code that a shell ends with if it cannot start a command. */
