@@ -3,7 +3,6 @@
  *
  * @module
  */
-import { toError } from "../errors.ts";
 import type { SubscriberOwner } from "../redis/subscriber.ts";
 import type { Subscription } from "../redis_node/command_sender.ts";
 import { settledWithin } from "../time/settled_within.ts";
@@ -126,10 +125,11 @@ export class ChannelSubscription implements Subscription {
     }, (error) => {
       if (isOver()) return;
       over = true;
-      if (!replyErrorOf([], error)?.commandRefused) return this.#retryLater();
+      const refusal = replyErrorOf([], error);
+      if (!refusal?.commandRefused) return this.#retryLater();
       this.#cancelTimer();
       this.#closed = true;
-      this.#owner.onRefused(toError(error));
+      this.#owner.onRefused(refusal);
     });
   }
 
