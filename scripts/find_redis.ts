@@ -13,7 +13,7 @@
  */
 
 import { delimiter, join, relative, resolve } from "node:path";
-import { CACHE } from "./package/tools.ts";
+import { CACHE, makeWorkFolder } from "./package/tools.ts";
 
 const EXECUTABLES = ["redis-server", "valkey-server"];
 const USUAL_FOLDERS = ["/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"];
@@ -89,8 +89,7 @@ async function runs(path: string): Promise<boolean> {
 
 /** Builds the server's folder next to its final place, then moves it there in one step. */
 async function fetchServer(): Promise<void> {
-  await Deno.mkdir(CACHE, { recursive: true });
-  const work = await Deno.makeTempDir({ dir: CACHE, prefix: "redis-" });
+  const work = await makeWorkFolder("redis-");
   try {
     const root = join(work, "root");
     await downloadPackages(work);

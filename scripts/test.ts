@@ -7,8 +7,10 @@
  * @module
  */
 
+import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { findRedisServer } from "./find_redis.ts";
+import { PACKED_VARIABLE, packNpm } from "./package/consumer.ts";
 import { CACHE, ROOT } from "./package/tools.ts";
 import { tidyCache } from "./suite/cache.ts";
 import { isDenoTest, isInWholeRun, type Part, PARTS } from "./suite/parts.ts";
@@ -17,7 +19,14 @@ import { parseReport, type TestResult } from "./suite/report.ts";
 const FALLBACK_IMPORT_MAP = "tests/support/std/import_map.json";
 const JSR_PROBE_TIMEOUT_MS = 8000;
 
-const HELP = `Usage: deno task test [part ...] [options] [-- arguments for deno test]
+const INTERRUPTIONS: readonly Deno.Signal[] = Deno.build.os === "windows"
+  ? ["SIGINT"]
+  : ["SIGINT", "SIGTERM", "SIGHUP"];
+const INTERRUPTED_STATUS = 130;
+
+const SOURCE_FILE = /\.(ts|md)$/;
+
+const HELP = `Usage: deno task test [part ...] [options] [-- files, or arguments for deno test]
 
   --only <a,b>      run these parts only, as naming them does
   --filter <text>   run only the tests whose names contain the text, in the parts that are a deno test
@@ -121,10 +130,10 @@ async function chooseStd(): Promise<string[]> {
   return reachable ? [] : [`--import-map=${FALLBACK_IMPORT_MAP}`];
 }
 
-/** Runs the chosen parts one after the other. */
-async function runParts({ parts, testArgs }: Choice): Promise<Outcome> {
+/** Runs the chosen parts one after the other; `folder` is for what they leave. */
+async function runParts({ parts, testArgs }: Choice, folder: string): Promise<Outcome> {
   const outcome: Outcome = { results: [], failed: [], brokenOff: 0 };
-  const env: Record<string, string> = {};
+  const env: Record<string, string> = { TMPDIR: folder };
   if (parts.some((part) => part.needsRedis)) {
     await timed("redis", async () => {
       env.REDIS_SERVER = await findRedisServer();
@@ -132,28 +141,58 @@ async function runParts({ parts, testArgs }: Choice): Promise<Outcome> {
       return true;
     });
   }
+  if (parts.filter((part) => part.needsPackage).length > 1) {
+    await timed("package", async () => { // if it fails, each of them builds its own, and says why that fails
+      const packed = join(folder, "package");
+      await packNpm(packed);
+      env[PACKED_VARIABLE] = packed;
+      return true;
+    });
+  }
   const stdArgs = parts.some((part) => part.usesStd) ? await chooseStd() : [];
   for (const part of parts) {
+    if (running.interrupted) break;
     if (part.needsRedis && env.REDIS_SERVER === undefined) {
       outcome.brokenOff++;
       outcome.failed.push(`${part.name}: there is no Redis server to run it on`);
       continue;
     }
-    const [subcommand = "", ...rest] = part.args;
-    const args = [
-      subcommand,
-      ...(part.usesStd ? stdArgs : []),
-      ...rest,
-      ...(isDenoTest(part) ? testArgs : []),
-    ];
+    const args = argsOf(part, part.usesStd ? stdArgs : [], isDenoTest(part) ? testArgs : []);
     await runPart(part, args, { ...env, ...part.env }, outcome);
   }
   return outcome;
 }
 
+/** The arguments of `deno`. Files that are named after `--` take the place of all files of the part. */
+function argsOf(part: Part, stdArgs: readonly string[], testArgs: readonly string[]): string[] {
+  const [subcommand = "", ...rest] = part.args;
+  const own = testArgs.some((arg) => SOURCE_FILE.test(arg))
+    ? rest.filter((arg) => arg.startsWith("-"))
+    : rest;
+  return [subcommand, ...stdArgs, ...own, ...testArgs];
+}
+
+/** The `deno` that runs a part, and whether the run was interrupted. */
+const running: { child?: Deno.ChildProcess; interrupted: boolean } = { interrupted: false };
+
+/** Ends the part that runs, and thereby the run. */
+function interrupt(): void {
+  running.interrupted = true;
+  signalPart("SIGINT");
+}
+
+/** Sends a signal to the part and to all that it has started. */
+function signalPart(signal: Deno.Signal): void {
+  try {
+    if (running.child) Deno.kill(-running.child.pid, signal);
+  } catch {
+    // All of them have ended.
+  }
+}
+
 /**
- * Runs one part. It writes to the terminal itself, so it is Deno that decides about colours; what the tests found is
- * read from the report that the part leaves in a file.
+ * Runs one part, in a process group of its own. It writes to the terminal itself, so it is Deno that decides about
+ * colours; what the tests found is read from the report that the part leaves in a file.
  */
 async function runPart(
   { name, holdsTests }: Part,
@@ -161,23 +200,22 @@ async function runPart(
   env: Record<string, string>,
   outcome: Outcome,
 ): Promise<void> {
-  const report = await Deno.makeTempFile({ prefix: "hasp-report-", suffix: ".xml" });
-  try {
-    const allArgs = holdsTests ? withReport(args, report) : args;
-    const success = await timed(name, async () => {
-      const options = { args: allArgs, cwd: ROOT, env, stdin: "null" } as const;
-      return (await new Deno.Command(Deno.execPath(), options).spawn().status).success;
-    });
-    const results = parseReport(await Deno.readTextFile(report));
-    const failed = results.filter((result) => result.outcome === "failed");
-    outcome.results.push(...results);
-    outcome.failed.push(...failed.map((test) => `${name}: ${test.place}  ${test.name}`));
-    if (success || failed.length > 0) return;
-    outcome.brokenOff++;
-    outcome.failed.push(holdsTests ? `${name}: it ended before all tests were run` : name);
-  } finally {
-    await Deno.remove(report);
-  }
+  const report = await Deno.makeTempFile({ dir: env.TMPDIR, suffix: ".xml" });
+  const allArgs = holdsTests ? withReport(args, report) : args;
+  const success = await timed(name, async () => {
+    const options = { args: allArgs, cwd: ROOT, env, stdin: "null", detached: true } as const;
+    running.child = new Deno.Command(Deno.execPath(), options).spawn();
+    const { success } = await running.child.status;
+    if (running.interrupted) signalPart("SIGKILL"); // servers that a test has stopped take no other signal
+    return success;
+  });
+  const results = parseReport(await Deno.readTextFile(report));
+  const failed = results.filter((result) => result.outcome === "failed");
+  outcome.results.push(...results);
+  outcome.failed.push(...failed.map((test) => `${name}: ${test.place}  ${test.name}`));
+  if (success || failed.length > 0) return;
+  outcome.brokenOff++;
+  outcome.failed.push(holdsTests ? `${name}: it ended before all tests were run` : name);
 }
 
 /** The arguments with the report's file: an option of `deno test`, or one of the program that `deno run` starts. */
@@ -198,9 +236,13 @@ function printOutcome({ results, failed, brokenOff }: Outcome): void {
 async function main(): Promise<number> {
   const choice = parseChoice(Deno.args);
   if (choice === undefined) return 0;
+  for (const signal of INTERRUPTIONS) Deno.addSignalListener(signal, interrupt);
   await announce(choice.parts);
-  const outcome = await runParts(choice);
+  const folder = await Deno.makeTempDir({ prefix: "hasp-test-" });
+  const outcome = await runParts(choice, folder)
+    .finally(() => Deno.remove(folder, { recursive: true }).catch(() => {}));
   printOutcome(outcome);
+  if (running.interrupted) return INTERRUPTED_STATUS;
   return outcome.failed.length > 0 ? 1 : 0;
 }
 

@@ -6,7 +6,7 @@
 
 import { join } from "node:path";
 import { buildNpm } from "../build_npm.ts";
-import { CACHE, succeed } from "./tools.ts";
+import { makeWorkFolder, succeed } from "./tools.ts";
 
 /** One file of the tarball. */
 export interface PackedFile {
@@ -35,29 +35,47 @@ export interface Consumer extends AsyncDisposable {
   readonly tarball: Tarball;
 }
 
+/** Environment variable with the folder of {@linkcode packNpm}, so that a whole run builds the package once. */
+export const PACKED_VARIABLE = "HASP_PACKED";
+
+/** Where the package is built, below the folder that it is packed in, and what `npm pack` said of it. */
+const [BUILT, PACKED] = ["built", "packed.json"];
+
 /**
- * Builds, packs and installs the package.
+ * Builds and packs the package.
+ *
+ * @param folder Where to, for {@linkcode startConsumer}.
+ * @throws {Error} If that fails.
+ */
+export async function packNpm(folder: string): Promise<void> {
+  const built = join(folder, BUILT);
+  await buildNpm(undefined, built);
+  const packed = await succeed("npm", [
+    "pack",
+    "--json",
+    "--silent",
+    "--pack-destination",
+    folder,
+  ], {
+    cwd: built,
+  });
+  const tarballs = packed.slice(packed.indexOf("["), packed.lastIndexOf("]") + 1);
+  await Deno.writeTextFile(join(folder, PACKED), tarballs);
+}
+
+/**
+ * Installs the package, which is built and packed first unless this run has done that.
  *
  * @throws {Error} If one of them fails.
  */
 export async function startConsumer(): Promise<Consumer> {
-  await Deno.mkdir(CACHE, { recursive: true });
-  const folder = await Deno.makeTempDir({ dir: CACHE, prefix: "consumer-" });
+  const folder = await makeWorkFolder("consumer-");
   const remove = () => Deno.remove(folder, { recursive: true });
   try {
-    const built = join(folder, "built");
-    await buildNpm(undefined, built);
-    const packed = await succeed("npm", [
-      "pack",
-      "--json",
-      "--silent",
-      "--pack-destination",
-      folder,
-    ], {
-      cwd: built,
-    });
-    const [tarball] = JSON.parse(packed.slice(packed.indexOf("["), packed.lastIndexOf("]") + 1));
-    const tarballPath = join(folder, tarball.filename.replace("@", "").replace("/", "-"));
+    const source = Deno.env.get(PACKED_VARIABLE) ?? folder;
+    if (source === folder) await packNpm(folder);
+    const [tarball] = JSON.parse(await Deno.readTextFile(join(source, PACKED)));
+    const tarballPath = join(source, tarball.filename.replace("@", "").replace("/", "-"));
     await Deno.writeTextFile(join(folder, "package.json"), '{"private":true,"type":"module"}');
     await succeed("npm", [
       "install",
@@ -69,6 +87,7 @@ export async function startConsumer(): Promise<Consumer> {
     ], {
       cwd: folder,
     });
+    const built = join(source, BUILT);
     return { folder, built, tarballPath, tarball, [Symbol.asyncDispose]: remove };
   } catch (error) {
     await remove();

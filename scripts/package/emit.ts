@@ -6,6 +6,7 @@
  */
 
 import { dirname, join, posix, relative } from "node:path";
+import { pathToFileURL } from "node:url";
 import {
   CODE_FOLDER,
   type Config,
@@ -15,7 +16,7 @@ import {
   TARGET,
   TRANSPORT_MODULE,
 } from "./manifest.ts";
-import { CACHE, findTool, findTools, ROOT, succeed } from "./tools.ts";
+import { findTool, findTools, makeWorkFolder, ROOT, succeed } from "./tools.ts";
 
 /** The tool of the field; named here only, and imported when it is used, as it comes from JSR. */
 const DNT = "jsr:@deno/dnt@0.43.2";
@@ -62,12 +63,12 @@ export async function loadDnt(): Promise<Dnt> {
 /** Emits through dnt into `folder`. */
 export async function emitThroughDnt(dnt: Dnt, config: Config, folder: string): Promise<void> {
   // In a folder of its own, as dnt takes the folder of an import map for the root of a project.
-  const work = await Deno.makeTempDir({ dir: CACHE, prefix: "npm-map-" });
+  const work = await makeWorkFolder("npm-map-");
   const importMap = join(work, "import_map.json");
   const standIn = join(ROOT, SOCKETS_STAND_IN);
   await Deno.writeTextFile(
     importMap,
-    JSON.stringify({ imports: { ...peerImports(), [SOCKETS]: new URL(`file://${standIn}`) } }),
+    JSON.stringify({ imports: { ...peerImports(), [SOCKETS]: pathToFileURL(standIn) } }),
   );
   try {
     await dnt.build({
@@ -108,7 +109,7 @@ function peerImports(): Record<string, string> {
 /** Emits through TypeScript into `folder`. */
 export async function emitThroughTsc(config: Config, folder: string): Promise<void> {
   const [tsc, tools] = [await findTool("build", "tsc"), await findTools("build")];
-  const work = await Deno.makeTempDir({ dir: CACHE, prefix: "npm-source-" });
+  const work = await makeWorkFolder("npm-source-");
   try {
     await copyMapped(work, "mod.ts");
     for (const path of await sourcesIn("src")) await copyMapped(work, path);

@@ -14,6 +14,12 @@ export const ROOT: string = join(dirname(fileURLToPath(import.meta.url)), "..", 
 /** The project's ignored folder for downloads and work in progress. */
 export const CACHE: string = join(ROOT, ".cache");
 
+/** Makes a folder in {@linkcode CACHE} for work in progress; if this run is killed, a later one removes it. */
+export async function makeWorkFolder(prefix: string): Promise<string> {
+  await Deno.mkdir(CACHE, { recursive: true });
+  return await Deno.makeTempDir({ dir: CACHE, prefix });
+}
+
 /** Where the sets are. */
 export const TOOLS_FOLDER: string = join(CACHE, "npm-tools");
 

@@ -24,6 +24,8 @@ export interface Part {
   readonly holdsTests?: boolean;
   /** Whether it starts Redis servers. */
   readonly needsRedis?: boolean;
+  /** Whether it installs the npm package. */
+  readonly needsPackage?: boolean;
   /** A folder without which the part is left out. */
   readonly onlyWith?: string;
   /** Whether it runs only if it is named: it is slow, and checks nothing that a change of the library can break. */
@@ -60,24 +62,18 @@ export const PARTS: readonly Part[] = [
   ]),
   testPart("unit", "tests without permissions", 30, ["--allow-read=.", "tests/unit"]),
   {
-    ...testPart("integration", "tests on real Redis servers", 200, [
-      "--parallel",
-      "-A",
-      "tests/integration",
-    ]),
+    ...testPart("integration", "tests on real Redis servers", 200, ["-A", "tests/integration"]),
     env: {
       DENO_JOBS: WAITING_JOBS,
       HASP_TEST_ACL: "1", // clients have the rights that the manual gives them, and no others
     },
     needsRedis: true,
+    needsPackage: true,
   },
   {
-    ...testPart("docs", "README and docs/: examples, tables, links", 60, [
-      "--parallel",
-      "-A",
-      "tests/docs",
-    ]),
+    ...testPart("docs", "README and docs/: examples, tables, links", 60, ["-A", "tests/docs"]),
     needsRedis: true,
+    needsPackage: true,
   },
   {
     ...testPart("simulation", "seeded simulations", 45, ["-A", "tests/simulation"]),
@@ -97,6 +93,7 @@ export const PARTS: readonly Part[] = [
     args: ["run", "-A", "tests/runtime/main.ts"],
     holdsTests: true,
     needsRedis: true,
+    needsPackage: true,
   },
   {
     name: "npm",
@@ -105,6 +102,7 @@ export const PARTS: readonly Part[] = [
     args: ["run", "-A", "scripts/check_npm.ts"],
     holdsTests: true,
     needsRedis: true,
+    needsPackage: true,
   },
   {
     name: "publish",
@@ -129,7 +127,13 @@ function testPart(name: string, description: string, usualS: number, args: strin
     name,
     description,
     usualS,
-    args: ["test", "--no-prompt", "--preload=tests/support/quiet_console.ts", ...args],
+    args: [
+      "test",
+      "--parallel",
+      "--no-prompt",
+      "--preload=tests/support/quiet_console.ts",
+      ...args,
+    ],
     usesStd: true,
     holdsTests: true,
   };

@@ -1,6 +1,7 @@
 /** The shell commands of the pages, and the test runners that they show. */
 
 import { assert, assertEquals } from "@std/assert";
+import { dirname } from "node:path";
 import { findRuntime } from "../../scripts/find_runtimes.ts";
 import { startConsumer } from "../../scripts/package/consumer.ts";
 import { findTools, nodePath, type ToolSet } from "../../scripts/package/tools.ts";
@@ -107,7 +108,7 @@ Deno.test("docs: the tests for Node's runner, Vitest, Jest and Sinon pass with t
 
 /** A folder for one run, below the tools of a set where it is given, with the npm package of `consumer`. */
 async function testFolder(set?: ToolSet, consumer?: string) {
-  const dir = set && new URL("..", `file://${await findTools(set)}/`).pathname;
+  const dir = set && dirname(await findTools(set));
   const path = await Deno.makeTempDir({ dir });
   if (consumer !== undefined) {
     await Deno.writeTextFile(`${path}/package.json`, '{"private":true}');

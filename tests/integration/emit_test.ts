@@ -4,10 +4,8 @@ import { assertEquals } from "@std/assert";
 import { dirname } from "node:path";
 import { emitThroughDnt } from "../../scripts/package/emit.ts";
 import { readConfig } from "../../scripts/package/manifest.ts";
-import { CACHE } from "../../scripts/package/tools.ts";
 
 Deno.test("emitThroughDnt() gives dnt an import map in a folder of its own, and removes it", async () => {
-  await Deno.mkdir(CACHE, { recursive: true });
   let folder = "";
   let beside: string[] = [];
   const build = async ({ importMap }: Record<string, unknown>) => {

@@ -1,0 +1,42 @@
+/** The test command itself, where it is interrupted. */
+
+import { assertEquals } from "@std/assert";
+import { join } from "node:path";
+import { ROOT } from "../../scripts/package/tools.ts";
+import { eventually } from "../support/eventually.ts";
+import { plainCommand } from "../support/plain_command.ts";
+
+/** Tests that start servers and stop some of them by SIGSTOP. */
+const FILE = "tests/integration/quorum_faults_test.ts";
+
+/** How long it may take until the tests begin: they are type-checked, and JSR is asked first. */
+const STARTED_WITHIN_MS = 120_000;
+
+/** Whether the folder of a server is in `folder`, or in the run's own folder below. */
+async function hasServer(folder: string): Promise<boolean> {
+  for await (const { name, isDirectory } of Deno.readDir(folder)) {
+    if (name.startsWith("redis-")) return true;
+    if (isDirectory && await hasServer(join(folder, name))) return true;
+  }
+  return false;
+}
+
+Deno.test("a run that is interrupted ends all that it has started, and leaves nothing behind", async () => {
+  const folder = await Deno.makeTempDir();
+  try {
+    const run = plainCommand(Deno.execPath(), {
+      args: ["run", "-A", join(ROOT, "scripts", "test.ts"), "integration", "--", FILE],
+      env: { TMPDIR: folder },
+      stdout: "piped",
+      stderr: "null",
+    }).spawn();
+    const output = new Response(run.stdout).text(); // ends when nobody is left who could write to it
+    await eventually(() => hasServer(folder), STARTED_WITHIN_MS);
+    run.kill("SIGTERM"); // this process alone, unlike Ctrl-C in a terminal
+    assertEquals((await run.status).code, 130);
+    await output;
+    assertEquals((await Array.fromAsync(Deno.readDir(folder))).map(({ name }) => name), []);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});
