@@ -33,7 +33,7 @@ export interface Part {
 }
 
 /** Files of tests that run at once, where they wait for servers and time-outs far more than they compute. */
-const WAITING_JOBS = String(Math.max(navigator.hardwareConcurrency, 3));
+const WAITING_JOBS = String(Math.max(navigator.hardwareConcurrency, 5));
 
 /** Every part. */
 export const PARTS: readonly Part[] = [

@@ -29,7 +29,7 @@ const REQUESTS = 5;
 export async function runExamples(consumer: Consumer, world: World): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
   // The first node is dead and the second hung: what the examples promise holds all the same.
-  const [deadUrl, [hungUrl]] = [world.deadUrls[0], world.contextFor([]).hungUrls];
+  const [[deadUrl], [hungUrl]] = [world.deadUrls, world.hungUrls];
   const env = {
     REDIS_NODES: [deadUrl, hungUrl, ...world.urls.slice(0, 3)].join(","),
     STORE_URL: world.urls[3]!,
@@ -159,11 +159,10 @@ async function runUpstashNode(consumer: Consumer, world: World): Promise<void> {
 }
 
 /** Servers over HTTP, of which the first is dead and the second hung, and where the job leaves its result. */
-function startDatabases({ urls, deadUrls, contextFor }: World) {
+function startDatabases({ urls, deadUrls, hungUrls }: World) {
   const stack = new AsyncDisposableStack();
   const store = stack.use(startResultsStore());
-  const [hungUrl] = contextFor([]).hungUrls;
-  const bridges = [deadUrls[0]!, hungUrl!, ...urls.slice(0, 3)].map((url) => {
+  const bridges = [deadUrls[0]!, hungUrls[0]!, ...urls.slice(0, 3)].map((url) => {
     return stack.use(startBridge(url));
   });
   const databases = bridges.map(({ url, token }) => ({ url, token }));

@@ -14,6 +14,9 @@ import { runExamples } from "./examples.ts";
 import { type Candidate, CANDIDATES } from "./runtimes.ts";
 import { startWorld, type World } from "./world.ts";
 
+/** How many runtimes run at once. */
+const ROWS_AT_ONCE = 3;
+
 /** What came of one runtime, or of the examples. */
 interface Row {
   readonly name: string;
@@ -42,6 +45,16 @@ async function runRow(
   }
 }
 
+/** Runs a few at once, because each waits more than it computes; the results are in their order. */
+async function runAll(runs: readonly (() => Promise<Row>)[]): Promise<Row[]> {
+  const rows: Row[] = [];
+  const pending = runs.entries();
+  await Promise.all(Array.from({ length: ROWS_AT_ONCE }, async () => {
+    for (const [index, run] of pending) rows[index] = await run();
+  }));
+  return rows;
+}
+
 async function runCandidate(
   { name, find }: Candidate,
   consumer: Consumer,
@@ -51,7 +64,7 @@ async function runCandidate(
   if (typeof found === "string") return { name, outcomes: [], missing: found, tookMs: 0 };
   const lacks = Object.keys(found.lacks) as Feature[];
   for (const feature of lacks) console.log(`${name}: no ${feature}, as ${found.lacks[feature]}`);
-  return await runRow(name, () => found.run(world.contextFor(lacks)));
+  return await runRow(name, async () => await found.run(await world.contextFor(lacks)));
 }
 
 function printTable(rows: readonly Row[]): void {
@@ -98,13 +111,15 @@ async function main(): Promise<number> {
   });
   await using consumer = await startConsumer();
   await using world = await startWorld();
-  const runtimes: Row[] = [];
-  const isChosen = (name: string) => positionals.length === 0 || positionals.includes(name);
-  for (const candidate of CANDIDATES) {
-    if (isChosen(candidate.name)) runtimes.push(await runCandidate(candidate, consumer, world));
-  }
-  const rows = [...runtimes];
-  if (isChosen("examples")) rows.push(await runRow("examples", () => runExamples(consumer, world)));
+  const isChosen = ({ name }: { readonly name: string }) =>
+    positionals.length === 0 || positionals.includes(name);
+  const candidates = CANDIDATES.filter(isChosen);
+  const examples = [{ name: "examples" }].filter(isChosen);
+  const rows = await runAll([
+    ...candidates.map((candidate) => () => runCandidate(candidate, consumer, world)),
+    ...examples.map(({ name }) => () => runRow(name, () => runExamples(consumer, world))),
+  ]);
+  const runtimes = rows.slice(0, candidates.length);
   printTable(rows);
   const results = resultsOf(rows, runtimes);
   for (const { place, name, error } of results) {

@@ -92,7 +92,7 @@ async function findWorkerd(consumer: Consumer, { authorityFile }: World): Promis
 
 /** Bundles the runner of Node and Bun beside the installed package, which it imports by its name. */
 async function bundleRunner(consumer: Consumer): Promise<string> {
-  const script = join(consumer.folder, "runner.js");
+  const script = join(consumer.folder, `runner-${crypto.randomUUID()}.js`);
   await bundle(join(RUNNERS, "node.ts"), script, { platform: "node" });
   return script;
 }

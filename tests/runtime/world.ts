@@ -13,22 +13,23 @@ import type { Context, Feature } from "./context.ts";
 export interface World extends AsyncDisposable {
   /** Five healthy servers. */
   readonly urls: readonly string[];
+  /** Two servers that answer nothing. */
+  readonly hungUrls: readonly string[];
   /** Addresses where nobody listens. */
   readonly deadUrls: readonly string[];
   /** The file of the authority that signed the certificates. */
   readonly authorityFile: string;
-  /** What one runtime is told. */
-  contextFor(lacks: readonly Feature[]): Context;
+  /** What one runtime is told; it has servers of its own that it may silence. */
+  contextFor(lacks: readonly Feature[]): Promise<Context>;
 }
 
 /** Starts everything; it is stopped at the end of the block. */
 export async function startWorld(): Promise<World> {
   await using stack = new AsyncDisposableStack();
   const certificates = stack.use(await makeCertificates());
-  const [healthy, hung, silent, tls, named] = await Promise.all([
+  const [healthy, hung, tls, named] = await Promise.all([
     startServers(5).then((it) => stack.use(it)),
     startServers(2).then((it) => stack.use(it)),
-    startServers(3).then((it) => stack.use(it)),
     startServer({ tls: certificates.server, unixSocket: true }).then((it) => stack.use(it)),
     startServer({ tls: certificates.namedServer }).then((it) => stack.use(it)),
   ]);
@@ -39,12 +40,13 @@ export async function startWorld(): Promise<World> {
   const running = stack.move();
   return {
     urls: healthy.urls,
+    hungUrls: hung.urls,
     deadUrls,
     authorityFile,
-    contextFor: (lacks) => ({
+    contextFor: async (lacks) => ({
       urls: healthy.urls,
       hungUrls: hung.urls,
-      silentUrls: silent.urls,
+      silentUrls: running.use(await startServers(3)).urls,
       deadUrls,
       tlsUrl: tlsUrl(tls),
       namedTlsUrl: tlsUrl(named),
