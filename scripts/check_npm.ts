@@ -74,7 +74,7 @@ const client = await redis.connect("redis://a", { connect: server.connect });
 const refused = await client.send(["NOPE"]).catch((error) => error);
 if (!(refused instanceof main.ReplyError)) throw new Error("not a ReplyError of the main entry point");
 const unreachable = main.createRedlock(["redis://a"], { connect: () => Promise.reject(new Error("no")) });
-const failed = await unreachable.acquire("resource").catch((error) => error);
+const failed = await unreachable.acquire("resource", { waitMs: 0 }).catch((error) => error);
 if (!(failed.votes?.[0].error instanceof redis.ConnectionError)) throw new Error("not a ConnectionError of ./redis");
 await unreachable.close();
 const node = nodes.commandNode({ name: "a", send: (args) => client.send(args) });
