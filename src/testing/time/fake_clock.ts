@@ -9,7 +9,7 @@ import { rangeError } from "../../validate.ts";
 import { loadParts } from "../load_parts.ts";
 import { switchBack, switchTo } from "./clock_switch.ts";
 import { ManualClock, type ManualTimer } from "./manual_clock.ts";
-import { roundTrip, trafficCount } from "./traffic.ts";
+import { closeEcho, roundTrip, trafficCount } from "./traffic.ts";
 
 /** Default of the time within which a promise must settle, in milliseconds. */
 const SETTLE_WITHIN_MS = 3_600_000;
@@ -159,6 +159,7 @@ class RunningClock extends ManualClock implements FakeClock {
   restore(): void {
     this.#restored = true;
     switchBack(this);
+    void closeEcho();
   }
 
   [Symbol.dispose](): void {
@@ -186,6 +187,7 @@ class RunningClock extends ManualClock implements FakeClock {
     await this.#loaded;
     let quiet = 0;
     for (let rounds = 0; quiet < QUIET_ROUNDS && rounds < ROUNDS_MAX; rounds++) {
+      if (this.#restored) return;
       await roundTrip();
       await turn();
       quiet = trafficCount() === this.#traffic ? quiet + 1 : 0;
