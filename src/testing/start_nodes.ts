@@ -8,10 +8,11 @@ import { onRandomPort } from "./ports.ts";
 import { MEMORY_REDIS_OPTION_NAMES, type MemoryRedisOptions } from "./server/memory_redis.ts";
 import { type Listen, TcpNode } from "./server/tcp_node.ts";
 import type { TestNode } from "./test_node.ts";
-import { checkOptions } from "../validate.ts";
+import { checkOptions, rangeError } from "../validate.ts";
 
 /** Most nodes that one call can start. */
 const NODES_MAX = 31;
+
 /** The nodes that {@linkcode startNodes} started, as an array. Close them, or declare them with `await using`. */
 export interface TestNodes extends ReadonlyArray<TestNode>, AsyncDisposable {
   /** The addresses of all nodes: `redis://127.0.0.1:port`, with the password if there is one. */
@@ -89,9 +90,7 @@ export async function startNodes(
   options: MemoryRedisOptions = {},
 ): Promise<TestNodes> {
   if (!Number.isInteger(count) || count < 1 || count > NODES_MAX) {
-    throw new RangeError(
-      `Cannot start nodes as 'count' must be an integer from 1 to ${NODES_MAX}: current value is ${count}`,
-    );
+    throw rangeError("start nodes", "count", `must be an integer from 1 to ${NODES_MAX}`, count);
   }
   checkOptions("start nodes", options, MEMORY_REDIS_OPTION_NAMES);
   const { listen } = await import("../transport/node_listener.ts");
@@ -126,10 +125,11 @@ async function startNode(
 function nodeAt(nodes: readonly TestNode[], index: number): TestNode {
   const node = nodes[index];
   if (node) return node;
-  throw new RangeError(
-    `Cannot return node as 'index' must be an integer from 0 to ${
-      nodes.length - 1
-    }: current value is ${index}`,
+  throw rangeError(
+    "return node",
+    "index",
+    `must be an integer from 0 to ${nodes.length - 1}`,
+    index,
   );
 }
 

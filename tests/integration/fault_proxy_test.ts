@@ -105,6 +105,18 @@ Deno.test("FaultProxy.slow() limits the bytes per second", async () => {
   assertEquals(await got.reply, "x".repeat(10_000));
 });
 
+Deno.test("FaultProxy.slow() changes the limit of what waits already", async () => {
+  await using all = await startAll();
+  using clock = startFakeClock();
+  all.proxy.slow(0.001);
+  const pong = sent(all.client, "PING");
+  await clock.tick(1_000);
+  assertEquals(pong.settled, false);
+  all.proxy.slow(1_000);
+  await clock.tick(1_000);
+  assertEquals(await pong.reply, "PONG");
+});
+
 Deno.test("FaultProxy.hang() holds back what resume() forwards, also from clients that have left", async () => {
   await using all = await startAll();
   {

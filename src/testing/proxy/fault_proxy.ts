@@ -8,14 +8,12 @@ import { connect } from "../../transport/default.ts";
 import type { Listener } from "../../transport/node_listener.ts";
 import type { ConnectTarget } from "../../transport/transport.ts";
 import { rangeError } from "../../validate.ts";
+import { checkDelayMs } from "../delay.ts";
 import { onRandomPort } from "../ports.ts";
 import type { Listen } from "../server/tcp_node.ts";
 import { serverClosed, serverStarted } from "../time/traffic.ts";
 import { Link, type OpenServer } from "./link.ts";
 import { type DirectionFaults, NO_FAULTS } from "./pipe.ts";
-
-/** The longest delay in milliseconds: the longest of a timer. */
-const DELAY_MS_MAX = 2 ** 31 - 1;
 
 /** What passes a proxy: `requests` from clients to the server, or `replies` from the server to clients. */
 export type ProxyDirection = "requests" | "replies";
@@ -196,10 +194,7 @@ class TcpProxy implements FaultProxy {
   }
 
   delay(delayMs: number, direction?: ProxyDirection): void {
-    if (!(delayMs >= 0 && delayMs <= DELAY_MS_MAX)) {
-      const rule = `must be a number from 0 to ${DELAY_MS_MAX}`;
-      throw rangeError("delay data", "delayMs", rule, delayMs);
-    }
+    checkDelayMs("delay data", delayMs);
     this.#set({ delayMs }, direction);
   }
 
@@ -208,6 +203,10 @@ class TcpProxy implements FaultProxy {
       throw rangeError("slow data", "bytesPerSecond", "must be greater than 0", bytesPerSecond);
     }
     this.#set({ bytesPerSecond }, direction);
+    for (const { requests, replies } of this.#links) {
+      requests.flush();
+      replies.flush();
+    }
   }
 
   hang(direction?: ProxyDirection): void {

@@ -4,6 +4,7 @@
  * @module
  */
 import { systemClock, type TimerHandle } from "../../time/clock.ts";
+import { DELAY_MS_MAX } from "../delay.ts";
 
 /** What one direction of all connections of a proxy obeys. */
 export interface DirectionFaults {
@@ -22,8 +23,6 @@ export const NO_FAULTS: DirectionFaults = {
   hung: false,
 };
 
-/** Longest delay of a timer, in milliseconds: runtimes fire one with a longer delay at once. */
-const TIMER_MS_MAX = 2 ** 31 - 1;
 /** With a limited bandwidth, data is forwarded in pieces, one each so many milliseconds. */
 const PIECE_MS = 20;
 
@@ -47,8 +46,9 @@ export class Pipe {
   #items: Item[] = [];
   #sink: Sink | undefined = undefined;
   #timer: TimerHandle | undefined = undefined;
-  /** When the bandwidth allows the next piece. */
-  #freeAtMs = 0;
+  /** When the last piece was forwarded, and its length: the bandwidth decides when the next one may follow. */
+  #lastMs = 0;
+  #lastBytes = 0;
   #writing = false;
   #closed = false;
 
@@ -79,12 +79,13 @@ export class Pipe {
   flush(): void {
     systemClock.clearTimer(this.#timer);
     while (this.#items.length > 0 && this.#sink && !this.#writing && !this.#faults.hung) {
-      const dueMs = Math.max(this.#items[0].dueMs, this.#freeAtMs);
+      const freeAtMs = this.#lastMs + this.#lastBytes / this.#faults.bytesPerSecond * 1_000;
+      const dueMs = Math.max(this.#items[0].dueMs, freeAtMs);
       const waitMs = dueMs - systemClock.monotonicMs();
       if (waitMs > 0) {
         this.#timer = systemClock.setTimer(
           () => this.flush(),
-          Math.min(Math.ceil(waitMs), TIMER_MS_MAX),
+          Math.min(Math.ceil(waitMs), DELAY_MS_MAX),
         );
         return;
       }
@@ -102,16 +103,17 @@ export class Pipe {
   /** Ends every delay: what waits is forwarded by the faults of this moment. */
   hurry(): void {
     this.#items = this.#items.map(({ bytes }) => ({ bytes, dueMs: 0 }));
-    this.#freeAtMs = 0;
+    this.#lastBytes = 0;
     this.flush();
   }
 
   #forward(sink: Sink, { bytes, dueMs }: Item): void {
     if (!bytes) return sink.end();
-    const { bytesPerSecond } = this.#faults;
-    const length = Math.min(bytes.length, Math.ceil(bytesPerSecond * PIECE_MS / 1_000));
+    const pieceBytes = Math.ceil(this.#faults.bytesPerSecond * PIECE_MS / 1_000);
+    const length = Math.min(bytes.length, pieceBytes);
     if (length < bytes.length) this.#items.unshift({ bytes: bytes.subarray(length), dueMs });
-    this.#freeAtMs = systemClock.monotonicMs() + length / bytesPerSecond * 1_000;
+    this.#lastMs = systemClock.monotonicMs();
+    this.#lastBytes = length;
     const written = sink.write(bytes.subarray(0, length));
     if (!written) return;
     this.#writing = true;

@@ -5,6 +5,8 @@
  */
 import { systemClock } from "../../time/clock.ts";
 import type { Listener, StreamHandler, StreamPeer } from "../../transport/node_listener.ts";
+import { rangeError } from "../../validate.ts";
+import { checkDelayMs } from "../delay.ts";
 import { Inbox } from "./inbox.ts";
 import { MemoryRedis, type MemoryRedisOptions, type MemoryRestartOptions } from "./memory_redis.ts";
 import { SkewedClock } from "../skewed_clock.ts";
@@ -16,9 +18,6 @@ export type Listen = (
   port: number,
   accept: (peer: StreamPeer) => StreamHandler,
 ) => Promise<Listener>;
-
-/** The longest delay in milliseconds: the longest of a timer. */
-const DELAY_MS_MAX = 2 ** 31 - 1;
 
 /** A {@linkcode TestNode} over TCP. Dispose of it with {@linkcode stop}. */
 export class TcpNode implements TestNode {
@@ -84,19 +83,13 @@ export class TcpNode implements TestNode {
   }
 
   slow(delayMs: number): void {
-    if (!(delayMs >= 0 && delayMs <= DELAY_MS_MAX)) {
-      throw new RangeError(
-        `Cannot slow node as 'delayMs' must be a number from 0 to ${DELAY_MS_MAX}: current value is ${delayMs}`,
-      );
-    }
+    checkDelayMs("slow node", delayMs);
     this.#inbox.delayMs = delayMs;
   }
 
   skewClock(aheadMs: number): void {
     if (!Number.isSafeInteger(aheadMs)) {
-      throw new RangeError(
-        `Cannot skew clock as 'aheadMs' must be a safe integer: current value is ${aheadMs}`,
-      );
+      throw rangeError("skew clock", "aheadMs", "must be a safe integer", aheadMs);
     }
     this.#clock.aheadMs = aheadMs;
   }

@@ -36,7 +36,7 @@ export async function serverClosed(): Promise<void> {
 export async function closeEcho(): Promise<void> {
   const opened = echo;
   echo = undefined;
-  await opened?.then(({ close }) => close(), () => {}); // whoever waits for it sees that it could not be opened
+  await opened?.then(({ close }) => close(), () => {}); // `roundTrip` rejects if it could not be opened
 }
 
 /**

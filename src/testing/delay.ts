@@ -1,0 +1,15 @@
+/**
+ * Delays that a test asks for.
+ *
+ * @module
+ */
+import { rangeError } from "../validate.ts";
+
+/** The longest delay in milliseconds: runtimes fire a timer with a longer one at once. */
+export const DELAY_MS_MAX = 2 ** 31 - 1;
+
+/** @throws {RangeError} If `delayMs` is not a delay. */
+export function checkDelayMs(attempt: string, delayMs: number): void {
+  if (delayMs >= 0 && delayMs <= DELAY_MS_MAX) return;
+  throw rangeError(attempt, "delayMs", `must be a number from 0 to ${DELAY_MS_MAX}`, delayMs);
+}
