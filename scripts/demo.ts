@@ -80,8 +80,8 @@ async function demo(choice: NodeChoice, signal: AbortSignal): Promise<boolean> {
   const lost = tell("without the lock", withoutLock, countWithout, false);
   console.log(
     kept && lost
-      ? "\n  As it must be: the lock kept every increment, and without it some are gone."
-      : "\n  NOT as it must be.",
+      ? "\n  As expected: with the lock no increment was lost, and without it some were."
+      : "\n  NOT as expected.",
   );
   return kept && lost;
 }
@@ -91,7 +91,7 @@ function introduce({ description, excuse }: DemoNodes): void {
   ${paint("bold", "Hasp: five nodes, one lock")}
 
   nodes     ${description}, quorum 3${excuse === undefined ? "" : `\n            ${excuse}`}
-  workers   ${WORKERS.length} processes; each ${INCREMENTS} times reads a counter, pauses, writes it + 1
+  workers   ${WORKERS.length} processes; each reads a counter, pauses and writes it + 1, ${INCREMENTS} times
   legend    ${paint("cyan", "█")} inside, between reading and writing  ${
     paint("dim", "·")
   } waiting  ${paint("green", "━")} node answers`);

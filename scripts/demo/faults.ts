@@ -70,7 +70,7 @@ async function befall(
     case "resume":
       node.resume();
       timeline.change(name, "up");
-      return timeline.note(`${name} goes on as if nothing had been`);
+      return timeline.note(`${name} goes on as if nothing had happened`);
     case "restart":
       await node.restart();
       timeline.change(name, "up");
