@@ -43,6 +43,7 @@ export class Bench {
   readonly #tested: NodeToTest;
   readonly #requests: TestRequest[] = [];
   #closed = false;
+  #hung = false;
 
   constructor(tested: NodeToTest) {
     this.node = tested.node;
@@ -122,11 +123,13 @@ export class Bench {
   async hang(): Promise<void> {
     const { hang, resume } = this.#tested;
     check(hang && resume, "the factory returned no hang() and resume()");
+    this.#hung = true;
     await hang.call(this.#tested);
   }
 
   /** Ends that. */
   async resume(): Promise<void> {
+    this.#hung = false;
     await this.#tested.resume!();
   }
 
@@ -136,9 +139,10 @@ export class Bench {
     await within(Promise.resolve(this.node.close?.()), "close() did not settle");
   }
 
-  /** Closes everything, and checks that nothing was answered twice. */
+  /** Ends a hang, closes everything, and checks that nothing was answered twice. */
   async end(): Promise<void> {
     try {
+      if (this.#hung) await this.resume();
       if (!this.#closed) await this.closeNode();
     } finally {
       await this.#tested.close?.();

@@ -56,6 +56,31 @@ Deno.test("testLockNode() registers its cases with the test function that it is 
   await registered[0].run();
 });
 
+Deno.test("testLockNode() ends a hang in which a case fails, before it closes anything", async () => {
+  const calls: string[] = [];
+  const cases = testLockNode(() => {
+    const { node } = brokenNode();
+    let hung = false;
+    const acquire: LockNode["acquire"] = (request, index) => {
+      if (hung) throw new Error("not connected");
+      node.acquire(request, index);
+    };
+    const close = () => {
+      calls.push("close node");
+      return node.close();
+    };
+    return {
+      node: { ...node, acquire, close },
+      hang: () => void (hung = true),
+      resume: () => void calls.push("resume"),
+      close: () => void calls.push("close"),
+    };
+  });
+  const found = cases.find(({ name }) => name.startsWith("a short hang"));
+  await assertRejects(() => found!.run(), Error, "not connected");
+  assertEquals(calls, ["resume", "close node", "close"]);
+});
+
 Deno.test("testLockNode() demands every part that is not left out", async () => {
   const { name, acquire, extend, release, inspect } = brokenNode().node;
   const node: LockNode = { name, acquire, extend, release, inspect };
