@@ -10,7 +10,7 @@
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { ROOT } from "./package/tools.ts";
+import { makeWorkFolder, ROOT } from "./package/tools.ts";
 
 /** One package as its `deno.json` describes it. */
 interface Package {
@@ -103,7 +103,7 @@ async function main(): Promise<number> {
     ({ url }) => answer(packages, decodeURIComponent(new URL(url).pathname)),
   );
   // What was cached from JSR itself has other checksums.
-  const cache = await Deno.makeTempDir({ prefix: "hasp-std-" });
+  const cache = await makeWorkFolder("std-");
   try {
     const { code } = await new Deno.Command(Deno.execPath(), {
       args: ["run", "-A", join(ROOT, "scripts", "test.ts"), ...args],

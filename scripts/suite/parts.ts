@@ -52,7 +52,7 @@ export const PARTS: readonly Part[] = [
     usualS: 1,
     args: ["doc", "--lint", ...entryPoints()],
   },
-  testPart("examples", "code in doc comments and the manual", 12, [
+  testPart("examples", "code in doc comments and the manual", 10, [
     "--doc",
     "--allow-net=127.0.0.1",
     "mod.ts",
@@ -60,9 +60,9 @@ export const PARTS: readonly Part[] = [
     "README.md",
     "docs",
   ]),
-  testPart("unit", "tests without permissions", 30, ["--allow-read=.", "tests/unit"]),
+  testPart("unit", "tests without permissions", 25, ["--allow-read=.", "tests/unit"]),
   {
-    ...testPart("integration", "tests on real Redis servers", 200, ["-A", "tests/integration"]),
+    ...testPart("integration", "tests on real Redis servers", 150, ["-A", "tests/integration"]),
     env: {
       DENO_JOBS: WAITING_JOBS,
       HASP_TEST_ACL: "1", // clients have the rights that the manual gives them, and no others
@@ -71,12 +71,12 @@ export const PARTS: readonly Part[] = [
     needsPackage: true,
   },
   {
-    ...testPart("docs", "README and docs/: examples, tables, links", 60, ["-A", "tests/docs"]),
+    ...testPart("docs", "README and docs/: examples, tables, links", 45, ["-A", "tests/docs"]),
     needsRedis: true,
     needsPackage: true,
   },
   {
-    ...testPart("simulation", "seeded simulations", 45, ["-A", "tests/simulation"]),
+    ...testPart("simulation", "seeded simulations", 35, ["-A", "tests/simulation"]),
     onlyWith: "tests/simulation",
   },
   {
@@ -89,7 +89,7 @@ export const PARTS: readonly Part[] = [
   {
     name: "runtime",
     description: "one suite on Deno, Node, Bun and workerd, and the examples",
-    usualS: 60,
+    usualS: 35,
     args: ["run", "-A", "tests/runtime/main.ts"],
     holdsTests: true,
     needsRedis: true,
@@ -98,7 +98,7 @@ export const PARTS: readonly Part[] = [
   {
     name: "npm",
     description: "the npm package: built, packed, checked",
-    usualS: 60,
+    usualS: 25,
     args: ["run", "-A", "scripts/check_npm.ts"],
     holdsTests: true,
     needsRedis: true,

@@ -61,7 +61,9 @@ for (const runtime of await findRuntimes()) {
     await using servers = await startServers(3, NAMED);
     await using program = startProgram("exit.ts", ["holding", ...servers.urls], options);
     await assertEndsAtOnce(program, "end of program\n");
-    assertGreater(await servers[0].command("PTTL", "job"), 30_000);
+    const lives = await Promise.all(servers.map((server) => server.command("PTTL", "job")));
+    const held = lives.filter((lifeMs) => Number(lifeMs) > 30_000);
+    assertGreater(held.length, 1); // the process ends as soon as a quorum has granted the lock
   });
 
   test(
