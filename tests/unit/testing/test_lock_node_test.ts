@@ -1,5 +1,10 @@
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
-import { type LockNode, type LockNodeCase, testLockNode } from "../../../src/testing/mod.ts";
+import {
+  type LockNode,
+  type LockNodeCase,
+  startFakeClock,
+  testLockNode,
+} from "../../../src/testing/mod.ts";
 import { brokenNode, type Defect } from "../../support/broken_node.ts";
 
 function casesOf(defect?: Defect): LockNodeCase[] {
@@ -34,17 +39,19 @@ const SHOWN_BY: Readonly<Record<Defect, string>> = {
 Deno.test("testLockNode() passes a node in memory that keeps its contract", async () => {
   const cases = casesOf();
   assert(cases.length >= 30);
-  await Promise.all(cases.map(({ run }) => run()));
+  using clock = startFakeClock();
+  await clock.tickUntil(Promise.all(cases.map(({ run }) => run())));
 });
 
 Deno.test("testLockNode() fails every node that breaks one rule, by the case for that rule", async () => {
-  await Promise.all(
+  using clock = startFakeClock();
+  await clock.tickUntil(Promise.all(
     Object.entries(SHOWN_BY).map(async ([defect, name]) => {
       const found = casesOf(defect as Defect).find((one) => one.name === name);
       assert(found, name);
       await assertRejects(() => found.run(), Error, "The node breaks its contract", defect);
     }),
-  );
+  ));
 });
 
 Deno.test("testLockNode() registers its cases with the test function that it is given", async () => {
