@@ -60,7 +60,7 @@ export const PARTS: readonly Part[] = [
     "README.md",
     "docs",
   ]),
-  testPart("unit", "tests without permissions", 25, ["--allow-read=.", "tests/unit"]),
+  testPart("unit", "tests without permissions", 15, ["--allow-read=.", "tests/unit"]),
   {
     ...testPart("integration", "tests on real Redis servers", 150, ["-A", "tests/integration"]),
     env: {
