@@ -107,7 +107,7 @@ export function quarantineOf(
   const createdMs = nowMs - ageMs;
   // mutation: emptied-node-counts
   const sinceMs = Math.max(restartedMs, createdMs);
-  const remainingMs = sinceMs + guardMs - nowMs;
+  const remainingMs = guardMs - (nowMs - sinceMs); // in this order: exact, if it was emptied just now
   if (remainingMs <= 0) return undefined;
   return { reason: restartedMs >= createdMs ? "restarted" : "emptied", sinceMs, remainingMs };
 }
