@@ -7,7 +7,7 @@ import { findRedisServer } from "../../scripts/find_redis.ts";
 import { SOURCE_EDITION } from "../support/command_line.ts";
 import { eventually } from "../support/eventually.ts";
 import { plainCommand } from "../support/plain_command.ts";
-import { randomPort } from "../support/servers.ts";
+import { reservePort } from "../support/ports.ts";
 import { PAGES, promisedOutput, ROOT } from "./pages.ts";
 
 const RUN_WITHIN_MS = 60_000;
@@ -26,7 +26,8 @@ function codeMarked(language: string, mark: string): string {
 async function startPlace() {
   const folder = await Deno.makeTempDir({ prefix: "hasp-" });
   const servers: Deno.ChildProcess[] = [];
-  const ports = [randomPort(), randomPort(), randomPort()];
+  const reserved = [reservePort(), reservePort(), reservePort()];
+  const ports = reserved.map(({ port }) => port);
   const place = {
     folder,
     ports,
@@ -64,6 +65,7 @@ async function startPlace() {
     async [Symbol.asyncDispose]() {
       for (const server of servers) server.kill("SIGKILL");
       await Promise.all(servers.map(({ status }) => status));
+      for (const port of reserved) port[Symbol.dispose]();
       await Deno.remove(folder, { recursive: true });
     },
   };

@@ -7,9 +7,9 @@ import {
   type HealthReport,
 } from "../../mod.ts";
 import { startNodes } from "../../src/testing/mod.ts";
-import { startBalancer } from "../support/balancer.ts";
 import { eventually } from "../support/eventually.ts";
-import { startServer, startServers } from "../support/servers.ts";
+import { listenOnRandomPort } from "../support/ports.ts";
+import { type RedisServer, startServer, startServers } from "../support/servers.ts";
 import { onAll, shareServers } from "../support/shared_servers.ts";
 import { SLACK_MS } from "../support/times.ts";
 
@@ -81,6 +81,32 @@ Deno.test("check() finds a server that is listed under two names", async () => {
   assertEquals([codes(report), places(report, "SAME_SERVER")], [["SAME_SERVER"], [0, 2]]);
   assertFalse(report.ok);
 });
+
+/** Starts a load balancer: it gives each new connection to the next of some servers, in turns. */
+function startBalancer(servers: readonly RedisServer[]) {
+  const hostname = "127.0.0.1";
+  const listener = listenOnRandomPort(hostname);
+  const tasks: Promise<unknown>[] = [];
+  const accepting = (async () => {
+    let accepted = 0;
+    for await (const client of listener) {
+      const { port } = servers[accepted++ % servers.length];
+      const server = await Deno.connect({ hostname, port });
+      tasks.push(
+        client.readable.pipeTo(server.writable).catch(() => {}),
+        server.readable.pipeTo(client.writable).catch(() => {}),
+      );
+    }
+  })();
+  return {
+    url: `redis://${hostname}:${(listener.addr as Deno.NetAddr).port}`,
+    async [Symbol.asyncDispose]() {
+      listener.close();
+      await accepting;
+      await Promise.all(tasks);
+    },
+  };
+}
 
 for (const waits of [false, true]) {
   const connections = waits ? "two connections" : "one connection";

@@ -5,7 +5,7 @@
  */
 
 import { makeCertificates } from "../support/certificates.ts";
-import { randomPort, type RedisServer, startServer, startServers } from "../support/servers.ts";
+import { type RedisServer, startServer, startServers } from "../support/servers.ts";
 import { startSniServer } from "../support/sni_server.ts";
 import type { Context, Feature } from "./context.ts";
 
@@ -36,7 +36,7 @@ export async function startWorld(): Promise<World> {
   for (const server of hung) await server.pause();
   const sni = stack.use(await startSniServer(certificates.server));
   const { authority: { cert: authority, certFile: authorityFile } } = certificates;
-  const deadUrls = [1, 2, 3].map(() => `redis://127.0.0.1:${randomPort()}`);
+  const deadUrls = [1, 2, 3].map((port) => `redis://127.0.0.1:${port}`);
   const running = stack.move();
   return {
     urls: healthy.urls,

@@ -5,7 +5,7 @@
  * @module
  */
 
-import { listenOnRandomPort } from "./servers.ts";
+import { listenOnRandomPort } from "./ports.ts";
 
 /** A running fake. Made by {@linkcode startFakeServer}. */
 export interface FakeServer extends AsyncDisposable {

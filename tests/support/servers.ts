@@ -17,6 +17,7 @@
 
 import { findRedisServer } from "../../scripts/find_redis.ts";
 import { restrictedUsers } from "./manual_user.ts";
+import { reservePort } from "./ports.ts";
 import { query, type QueryAddress, type QueryValue } from "./query.ts";
 
 /** How long a server may take from its start to its first answer. */
@@ -27,14 +28,6 @@ const POLL_EVERY_MS = 3;
 
 /** How many ports are tried before a start is given up. */
 const PORTS_TRIED_MAX = 20;
-
-/**
- * Ports are drawn below the range from which systems draw the local port of outgoing connections (32 768
- * on Linux, 49 152 elsewhere): a client that keeps connecting to a killed server on a port inside that range
- * may be given the very same port for its own end, and so talk to itself.
- */
-const PORT_MIN = 12_000;
-const PORT_MAX = 32_000;
 
 /** The user that {@linkcode RedisServer.command} logs in as where a password or users are configured. */
 const ADMIN_USER = "support-admin";
@@ -115,12 +108,14 @@ export class RedisServer implements AsyncDisposable {
   /** Where tests have all rights. */
   readonly admin: QueryAddress;
   readonly #config: string;
+  readonly #ports = new DisposableStack();
   #child?: Deno.ChildProcess;
   #paused = false;
 
   /** Describes a server that is not started yet; tests call {@linkcode startServer} instead. */
-  constructor(dir: string, port: number, options: StartServerOptions) {
+  constructor(dir: string, options: StartServerOptions) {
     const { password, unixSocket = false, tls, config = [], rights } = options;
+    const { port } = this.#ports.use(reservePort());
     const users = options.users ?? (password === undefined ? restrictedUsers(rights) : undefined);
     const guarded = password !== undefined || users !== undefined;
     this.dir = dir;
@@ -129,7 +124,7 @@ export class RedisServer implements AsyncDisposable {
       password === undefined ? "" : `:${encodeURIComponent(password)}@`
     }127.0.0.1:${port}`;
     if (unixSocket) this.socketPath = `${dir}/redis.sock`;
-    if (tls) this.tlsPort = randomPort();
+    if (tls) this.tlsPort = this.#ports.use(reservePort()).port;
     this.admin = guarded ? { port, username: ADMIN_USER, password: ADMIN_PASSWORD } : { port };
     this.#config = [
       `port ${port}`,
@@ -243,9 +238,10 @@ export class RedisServer implements AsyncDisposable {
     }
   }
 
-  /** Kills the server and removes its directory. Idempotent. */
+  /** Kills the server, removes its directory and gives its ports back. Idempotent. */
   async stop(): Promise<void> {
     await this.kill();
+    this.#ports.dispose();
     await Deno.remove(this.dir, { recursive: true }).catch((error) => {
       if (!(error instanceof Deno.errors.NotFound)) throw error;
     });
@@ -302,7 +298,7 @@ export class RedisServer implements AsyncDisposable {
 export async function startServer(options: StartServerOptions = {}): Promise<RedisServer> {
   for (let tried = 1;; tried++) {
     const dir = await Deno.realPath(await Deno.makeTempDir({ prefix: "redis-" }));
-    const server = new RedisServer(dir, randomPort(), options);
+    const server = new RedisServer(dir, options);
     try {
       await server.start();
       return server;
@@ -336,19 +332,6 @@ export async function startServers<Count extends number>(
   });
 }
 
-/** A port of 127.0.0.1 on which nobody listens right now, outside the range of outgoing connections. */
-export function randomPort(): number {
-  for (let tried = 1;; tried++) {
-    const port = PORT_MIN + Math.floor(Math.random() * (PORT_MAX - PORT_MIN));
-    try {
-      Deno.listen({ hostname: "127.0.0.1", port }).close();
-      return port;
-    } catch (error) {
-      if (!(error instanceof Deno.errors.AddrInUse) || tried === PORTS_TRIED_MAX) throw error;
-    }
-  }
-}
-
 function tlsLines(tls: ServerTls, port: number): string[] {
   return [
     `tls-port ${port}`,
@@ -371,15 +354,4 @@ async function processState(pid: number): Promise<"running" | "stopped" | "unkno
 
 function delay(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
-}
-
-/** Listens on a random port of `hostname`; on another one if that is in use. */
-export function listenOnRandomPort(hostname: string): Deno.TcpListener {
-  for (;;) {
-    try {
-      return Deno.listen({ hostname, port: randomPort() });
-    } catch (error) {
-      if (!(error instanceof Deno.errors.AddrInUse)) throw error;
-    }
-  }
 }
