@@ -118,7 +118,7 @@ const OPERATIONS: Record<string, Operation> = {
     await using _ = await client().acquire(resource, {
       ttlMs: 500,
       restartGuardMs: 500,
-      waitMs: 2_000,
+      waitMs: WAIT_MS,
     });
   },
   async check({ client }) {
