@@ -3,7 +3,6 @@ import { createRedlock } from "../../mod.ts";
 import { connect, RedisClient, type TlsOptions } from "../../src/redis/mod.ts";
 import { connect as connectDeno } from "../../src/transport/deno.ts";
 import { connect as connectNode } from "../../src/transport/node.ts";
-import { startBlackHole } from "../support/black_hole.ts";
 import { type Certificates, makeCertificates } from "../support/certificates.ts";
 import { startServer } from "../support/servers.ts";
 import { startSniServer } from "../support/sni_server.ts";
@@ -27,6 +26,34 @@ function trusting(options: TlsOptions = {}): TlsOptions {
 function mutual(options: TlsOptions = {}): TlsOptions {
   const { cert, key } = certificates.client;
   return trusting({ cert, key, ...options });
+}
+
+/** How long a connection may take that finds room in the queue of a listener, in milliseconds. */
+const ROOM_MS = 300;
+/** More connections than any system queues up. */
+const QUEUE_LENGTH_MAX = 10_000;
+
+/** Fills up the queue of a listener that accepts nobody: the system drops what comes, and refuses nothing. */
+async function startBlackHole() {
+  using stack = new DisposableStack();
+  const listener = stack.use(Deno.listen({ hostname: "127.0.0.1", port: 0 }));
+  const { port } = listener.addr as Deno.NetAddr;
+  for (let tried = 0, late = 0; tried < QUEUE_LENGTH_MAX; tried++) {
+    const controller = new AbortController();
+    const timer = setTimeout(() => controller.abort(), ROOM_MS);
+    try {
+      const { signal } = controller;
+      stack.use(await Deno.connect({ hostname: "127.0.0.1", port, signal }));
+      late = 0;
+    } catch {
+      if (++late < 2) continue; // one may be late because the machine is busy
+      const filled = stack.move();
+      return { port, [Symbol.dispose]: () => filled.dispose() };
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+  throw new Error("Cannot fill up the queue of a listener");
 }
 
 for (const [runtime, transport] of [["Deno", connectDeno], ["Node", connectNode]] as const) {

@@ -14,7 +14,6 @@ import { findTools, nodePath } from "../../scripts/package/tools.ts";
 import { type Outcome, runCases } from "./context.ts";
 import { exclusive } from "../examples/http_statuses.ts";
 import { expect, expectSame } from "./expect.ts";
-import { startResultsStore } from "../support/results_store.ts";
 import { startBridge } from "../support/upstash_bridge.ts";
 import { startProgram, startWorker } from "./processes.ts";
 import { bundleWorker } from "./runtimes.ts";
@@ -221,4 +220,24 @@ async function expectOneDoes(address: string, name: string): Promise<void> {
 
 function expectStatuses(statuses: number[]): void {
   expectSame(statuses.sort().join(), "200,200,200,200,201", "the statuses");
+}
+
+/**
+ * Starts a store of results over HTTP: `PUT` writes one, and `GET` finds it. Neither is quick, so that two jobs at the
+ * same time would both find nothing.
+ */
+function startResultsStore() {
+  const results = new Map<string, string>();
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
+    const { pathname } = new URL(request.url);
+    const found = results.get(pathname);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    if (request.method !== "PUT") return new Response(found, { status: found ? 200 : 404 });
+    results.set(pathname, await request.text());
+    return new Response("stored", { status: 201 });
+  });
+  return {
+    url: `http://127.0.0.1:${server.addr.port}`,
+    [Symbol.asyncDispose]: () => server.shutdown(),
+  };
 }

@@ -5,7 +5,25 @@ import { Cluster, TTL_MS } from "../support/cluster.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { create } from "../support/faked_redlock.ts";
 import { startFakeClock } from "../../src/testing/mod.ts";
-import { Warnings } from "../support/warnings.ts";
+
+/** Keeps what is written by `console.warn`, until the end of the block. */
+class Warnings implements Disposable {
+  /** The texts. */
+  readonly texts: unknown[] = [];
+  readonly #warn = console.warn;
+
+  /** @param warn What the console does instead of writing; by default, nothing. */
+  constructor(warn: () => unknown = () => {}) {
+    console.warn = (...data: unknown[]) => {
+      this.texts.push(...data);
+      return warn();
+    };
+  }
+
+  [Symbol.dispose](): void {
+    console.warn = this.#warn;
+  }
+}
 
 const ADVICE = "Shown once; 'onEvent' receives every event, and 'quiet: true' hides this.";
 const LOST = `@hasp/redlock: Lost lock "a" after 963 ms: its validity has ended. ` +
