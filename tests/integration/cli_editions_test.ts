@@ -109,7 +109,7 @@ async function testExclusion(edition: Edition): Promise<void> {
   await using servers = await startServers(5);
   await using folder = await makeFolder();
   const options = { edition, urls: servers.urls, env: { FILE: `${folder.path}/beats` } };
-  const run = ["run", "-r", "job", "--ttl", "2s", "-w", "forever"];
+  const run = ["run", "-r", "job", "--ttl", "4s", "--grace", "300ms", "-w", "forever"];
   const written = new Beats(() => folder.lines("beats"));
 
   // Of those that run for long, one is killed, one is stopped, and one loses its lock with the quorum.
@@ -123,6 +123,7 @@ async function testExclusion(edition: Edition): Promise<void> {
     }
   });
   const over = Promise.all(crowd);
+  over.catch(() => {}); // awaited below
   const stopping = written.begun("stopped", 1);
   await servers[0].kill();
   killed.signal("SIGKILL");

@@ -10,6 +10,7 @@ import { createRedlock, LockHeldError, QuorumError, type RedlockEvent } from "..
 import { abortedAt, eventually } from "../support/eventually.ts";
 import { startServer, startServers } from "../support/servers.ts";
 import { holdByAnother, onAll, shareServers, startProxies } from "../support/shared_servers.ts";
+import { KEPT_TTL_MS } from "../support/times.ts";
 
 const shared = shareServers(5);
 
@@ -144,7 +145,7 @@ Deno.test("a lost lock emits extend-failed and lost once, and released unconfirm
   await using servers = shared.lend();
   const recorder = new Recorder();
   await using redlock = createRedlock(servers.urls, { onEvent: recorder.listener });
-  const lock = await redlock.acquire("lost", { ttlMs: 1_500, autoExtend: true });
+  const lock = await redlock.acquire("lost", { ttlMs: KEPT_TTL_MS, autoExtend: true });
   await onAll(servers, "FLUSHALL");
   await abortedAt(lock.signal);
   await lock.release();
@@ -162,7 +163,7 @@ Deno.test("release() without a quorum emits release-failed with the error it rej
   const recorder = new Recorder();
   await using redlock = createRedlock(servers.urls, {
     onEvent: recorder.listener,
-    nodeTimeoutMs: 100,
+    nodeTimeoutMs: 500,
   });
   const lock = await redlock.acquire("unreleased", { ttlMs: 20_000 });
   await Promise.all(servers.slice(0, 3).map((server) => server.pause()));
@@ -198,9 +199,9 @@ Deno.test("a node's events name no credentials, and a lock's no value", async ()
   assert(proxies.urls[0].includes("hunter2"));
   await using redlock = createRedlock(proxies.urls, { onEvent: recorder.listener, waitMs: 0 });
   const values: string[] = [];
-  await redlock.using("secret", { ttlMs: 1_000 }, async (lock) => {
+  await redlock.using("secret", async (lock) => {
     values.push(lock.value);
-    await eventually(() => lock.extensions >= 1);
+    await lock.extend();
   });
   await holdByAnother([server], "held");
   const held = await assertRejects(() => redlock.acquire("held"), LockHeldError);
@@ -230,8 +231,8 @@ for (const [what, listener] of BAD_LISTENERS) {
         return listener() as void;
       },
     });
-    const result = await redlock.using("told", { ttlMs: 1_200 }, async (lock) => {
-      await eventually(() => lock.extensions >= 2);
+    const result = await redlock.using("told", { ttlMs: KEPT_TTL_MS }, async (lock) => {
+      await eventually(() => lock.extensions >= 1);
       return lock.held;
     });
     assertEquals(result, true);

@@ -13,7 +13,7 @@ import {
   startProxies,
   warmUp,
 } from "../support/shared_servers.ts";
-import { SLACK_MS, TTL_MS } from "../support/times.ts";
+import { LONG_NODE_TIMEOUT_MS, SLACK_MS, TTL_MS } from "../support/times.ts";
 
 const shared = shareServers(5);
 
@@ -37,7 +37,7 @@ Deno.test("tryAcquire() that was denied leaves no key on the nodes that granted"
 for (const connected of [true, false]) {
   Deno.test(`acquire() without a quorum leaves no key once hung nodes go on, ${connected ? "on connections it had" : "as a fresh client"}`, async () => {
     await using servers = shared.lend();
-    await using redlock = createRedlock(servers.urls, { ttlMs: TTL_MS, nodeTimeoutMs: 100 });
+    await using redlock = createRedlock(servers.urls, { ttlMs: TTL_MS, nodeTimeoutMs: 500 });
     if (connected) await warmUp(redlock, servers);
     await Promise.all(servers.map((server) => server.resetCommandCounts()));
     await Promise.all(servers.slice(0, 3).map((server) => server.pause()));
@@ -73,11 +73,14 @@ Deno.test("acquire() that won without a hung node deletes its key there too on r
 Deno.test("acquire() cut off before the replies deletes its keys once the nodes can be reached", async () => {
   await using servers = shared.lend();
   await using proxies = await startProxies(servers);
-  await using redlock = createRedlock(proxies.urls, { ttlMs: TTL_MS });
+  await using redlock = createRedlock(proxies.urls, {
+    ttlMs: TTL_MS,
+    nodeTimeoutMs: LONG_NODE_TIMEOUT_MS,
+  });
   await warmUp(redlock, servers);
   for (const proxy of proxies) proxy.hang("replies");
   const rejected = assertRejects(
-    () => deadline(redlock.acquire("cut", { waitMs: 0 }), 5_000),
+    () => deadline(redlock.acquire("cut", { waitMs: 0 }), LONG_NODE_TIMEOUT_MS - 5_000),
     QuorumError,
   );
   await eventually(async () =>
@@ -182,7 +185,7 @@ Deno.test("a late DEL of the first attempt does not remove the key of the second
   await using proxies = await startProxies(servers);
   await using redlock = createRedlock(proxies.urls, {
     ttlMs: TTL_MS,
-    nodeTimeoutMs: 100,
+    nodeTimeoutMs: 1_000,
     retryDelayMs: 5,
     retryDelayMaxMs: 20,
   });

@@ -50,7 +50,7 @@ Deno.test("release() into silence deletes the key on the connection that is made
   let disconnected = 0;
   await using redlock = createRedlock(proxies.urls, {
     ttlMs: TTL_MS,
-    nodeTimeoutMs: 100,
+    nodeTimeoutMs: 500,
     onEvent: ({ type }) => {
       if (type === "node-disconnected") disconnected++;
     },
@@ -138,7 +138,7 @@ Deno.test("a lock that ran out takes back the SET that a hung node has yet to ex
 Deno.test("a key whose deletion could not be sent expires at the TTL", async () => {
   await using servers = shared.lend(3);
   await using proxies = await startProxies(servers);
-  const redlock = createRedlock(proxies.urls, { ttlMs: 2_000 });
+  const redlock = createRedlock(proxies.urls, { ttlMs: 4_000 });
   const lock = await redlock.acquire("abandoned");
   await eventually(async () =>
     assertEquals(await onAll(servers, "GET", "abandoned"), Array(3).fill(lock.value))

@@ -7,13 +7,16 @@ import { SLACK_MS, TTL_MS } from "../support/times.ts";
 
 const shared = shareServers(5);
 
+/** Long enough for every node that answers, on a busy machine too. */
+const NODE_TIMEOUT_MS = 600;
+
 Deno.test("inspect() throws where too few nodes can be asked, and never calls the resource free", async () => {
   await using servers = shared.lend();
-  await using redlock = createRedlock(servers.urls, { nodeTimeoutMs: 200 });
+  await using redlock = createRedlock(servers.urls, { nodeTimeoutMs: NODE_TIMEOUT_MS });
   await warmUp(redlock, servers);
   await Promise.all(servers.slice(0, 3).map((server) => server.pause()));
   const error = await assertRejects(
-    () => deadline(redlock.inspect("unknown"), 200 + SLACK_MS),
+    () => deadline(redlock.inspect("unknown"), NODE_TIMEOUT_MS + SLACK_MS),
     QuorumError,
   );
   assertEquals(
@@ -35,11 +38,11 @@ Deno.test("inspect() throws where all servers are down", async () => {
 
 Deno.test("inspect() throws where the missing nodes could make a quorum of a key", async () => {
   await using servers = shared.lend();
-  await using redlock = createRedlock(servers.urls, { nodeTimeoutMs: 200 });
+  await using redlock = createRedlock(servers.urls, { nodeTimeoutMs: NODE_TIMEOUT_MS });
   await onAll(servers.slice(2, 3), "SET", "undecided", "another", "PX", TTL_MS);
   await Promise.all(servers.slice(0, 2).map((server) => server.pause()));
   await assertRejects(
-    () => deadline(redlock.inspect("undecided"), 200 + SLACK_MS),
+    () => deadline(redlock.inspect("undecided"), NODE_TIMEOUT_MS + SLACK_MS),
     QuorumError,
     'Cannot inspect lock "undecided": 3 of 5 nodes answered, 1 held, 2 free, 2 timed out, 3 are needed',
   );
@@ -47,12 +50,12 @@ Deno.test("inspect() throws where the missing nodes could make a quorum of a key
 
 Deno.test("inspect() distinguishes held from free with two of five nodes hung", async () => {
   await using servers = shared.lend();
-  await using redlock = createRedlock(servers.urls, { nodeTimeoutMs: 200 });
+  await using redlock = createRedlock(servers.urls, { nodeTimeoutMs: NODE_TIMEOUT_MS });
   await onAll(servers, "SET", "held", "another", "PX", TTL_MS);
   await Promise.all(servers.slice(0, 2).map((server) => server.pause()));
   const [held, free] = await deadline(
     Promise.all([redlock.inspect("held"), redlock.inspect("free")]),
-    200 + SLACK_MS,
+    NODE_TIMEOUT_MS + SLACK_MS,
   );
   assertEquals([held.held, free.held], [true, false]);
 });

@@ -14,7 +14,7 @@ import {
 } from "@opentelemetry/sdk-trace-base";
 import { createRedlock, LockHeldError, QuorumError } from "@hasp/redlock";
 import { otelListener } from "@hasp/redlock/otel";
-import { startNodes } from "@hasp/redlock/testing";
+import { startFakeClock, startNodes } from "@hasp/redlock/testing";
 import { startTelemetry, telemetry } from "../examples/opentelemetry.ts";
 import { eventually } from "../support/eventually.ts";
 
@@ -132,13 +132,17 @@ Deno.test("otelListener() marks a call as an error if too few nodes answer, and 
   await using nodes = await startNodes(3);
   const options = { onEvent: telemetry, ttlMs: 3_000 };
   await using redlock = createRedlock(nodes.addresses, options);
+  using clock = startFakeClock();
   const lock = await redlock.acquire("invoice:42", { autoExtend: true });
-  await eventually(() => assertGreater(lock.extensions, 0));
+  await clock.tick(1_500);
+  assertEquals(lock.extensions, 1);
   await nodes.node(0).crash();
   await nodes.node(1).crash();
-  await assertRejects(() => redlock.acquire("invoice:43", { waitMs: 0 }), QuorumError);
-  await eventually(() => assertEquals(lock.signal.aborted, true));
-  await lock.release();
+  const refusing = redlock.acquire("invoice:43", { waitMs: 0 });
+  await assertRejects(() => clock.tickUntil(refusing), QuorumError);
+  await clock.tick(3_000);
+  assertEquals(lock.signal.aborted, true);
+  await clock.tickUntil(lock.release());
   const [acquired, refused, held, ...more] = lockSpans();
   assertEquals(more, []);
   assertEquals(summary(acquired), ["redlock.acquire", "acquired", SpanStatusCode.UNSET]);

@@ -15,7 +15,6 @@ import {
   warmUp,
 } from "../support/shared_servers.ts";
 import type { RedisServer } from "../support/servers.ts";
-import { WOKEN_WITHIN_MS } from "../support/times.ts";
 import {
   connections,
   lineUp,
@@ -23,6 +22,7 @@ import {
   PATIENT,
   queueOfLength,
   queuesOn,
+  soon,
   subscriptions,
 } from "../support/waiting_clients.ts";
 
@@ -65,20 +65,19 @@ Deno.test("10 clients that wait for each other cost 15 commands a lock, but for 
   await using servers = shared.lend();
   await using clients = openClients(servers.urls, 10);
   await perLock(clients, servers, 2); // each has waited once
-  const counts: number[] = [];
-  for (let round = 0; round < 3; round++) counts.push(await perLock(clients, servers, 5));
-  assertGreater(Math.min(...counts), 10);
-  assertLessOrEqual(Math.min(...counts), 16); // the machine may be busy in some of them
+  await eventually(async () => { // the machine may be busy meanwhile, which only adds commands
+    const count = await perLock(clients, servers, 5);
+    assertGreater(count, 10);
+    assertLessOrEqual(count, 16);
+  });
 });
 
 Deno.test("20 clients that wait for the first time cost at most 26 commands a lock", async () => {
   await using servers = shared.lend();
-  const counts: number[] = [];
-  for (let round = 0; round < 3; round++) {
+  await eventually(async () => { // the machine may be busy meanwhile, which only adds commands
     await using clients = openClients(servers.urls, 20);
-    counts.push(await perLock(clients, servers, 1));
-  }
-  assertLessOrEqual(Math.min(...counts), 26);
+    assertLessOrEqual(await perLock(clients, servers, 1), 26);
+  });
 });
 
 Deno.test("a call that has waited for long asks no more", async () => {
@@ -96,7 +95,7 @@ Deno.test("a call that has waited for long asks no more", async () => {
     assertEquals(asked.length, 1);
   }
   await lock.release();
-  await (await deadline(acquiring, WOKEN_WITHIN_MS)).release();
+  await (await soon(acquiring)).release();
 });
 
 Deno.test("a client subscribes only when a call waits; then one connection a node serves 100 resources", async () => {
@@ -146,7 +145,7 @@ Deno.test("notify: false polls, joins no queue and opens no other connection", a
   assertEquals(await subscriptions(servers), NONE);
   assertEquals(await connections(servers), ONE);
   await onAll(servers, "DEL", "job");
-  await (await deadline(acquiring, WOKEN_WITHIN_MS)).release();
+  await (await soon(acquiring)).release();
 });
 
 Deno.test("notify: false of one call polls beside others that are notified", async () => {

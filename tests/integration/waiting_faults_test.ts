@@ -7,12 +7,13 @@ import { deadline } from "@std/async/deadline";
 import { eventually } from "../support/eventually.ts";
 import { holdByAnother, onAll, shareServers } from "../support/shared_servers.ts";
 import { startServers } from "../support/servers.ts";
-import { SLACK_MS, WOKEN_WITHIN_MS } from "../support/times.ts";
+import { SLACK_MS } from "../support/times.ts";
 import {
   lineUp,
   openClients,
   PATIENT,
   queueOfLength,
+  soon,
   startWaiter,
   subscriptions,
 } from "../support/waiting_clients.ts";
@@ -48,7 +49,7 @@ Deno.test("a waiter that is killed in the queue is passed over at once", async (
   await killed[Symbol.asyncDispose]();
   await eventually(async () => assertEquals(await subscriptions(servers), [1, 1, 1, 1, 1]));
   await lock.release();
-  await (await deadline(acquiring, WOKEN_WITHIN_MS)).release();
+  await (await soon(acquiring)).release();
   await queueOfLength(servers, QUEUE, 0);
 });
 
@@ -91,7 +92,7 @@ Deno.test("a key that another client deletes without a notification goes to the 
   const second = await lineUp(clients[1], "job", servers, 2);
   await onAll(servers, "DEL", "job");
   await (await deadline(first.acquiring, SHORT_MS + SLACK_MS)).release();
-  await (await deadline(second.acquiring, WOKEN_WITHIN_MS)).release();
+  await (await soon(second.acquiring)).release();
 });
 
 Deno.test("queues that are lost on a minority of nodes delay no call", async () => {
@@ -101,7 +102,7 @@ Deno.test("queues that are lost on a minority of nodes delay no call", async () 
   const { acquiring } = await lineUp(clients[1], "job", servers);
   await onAll(servers.slice(0, 2), "DEL", QUEUE);
   await lock.release();
-  await (await deadline(acquiring, WOKEN_WITHIN_MS)).release();
+  await (await soon(acquiring)).release();
 });
 
 Deno.test("queues that are lost on every node cost at most the TTL", async () => {
@@ -165,8 +166,8 @@ Deno.test("a quorum of nodes that has lost its queues and connections has the wa
   await onAll(servers.slice(0, 2), "CLIENT", "KILL", "TYPE", "pubsub");
   await queueOfLength(servers, QUEUE, 2);
   await lock.release();
-  await (await deadline(first.acquiring, WOKEN_WITHIN_MS)).release();
-  await (await deadline(second.acquiring, WOKEN_WITHIN_MS)).release();
+  await (await soon(first.acquiring)).release();
+  await (await soon(second.acquiring)).release();
 });
 
 Deno.test("a node that is dead when the lock is released delays no call", async () => {
@@ -176,7 +177,7 @@ Deno.test("a node that is dead when the lock is released delays no call", async 
   const { acquiring } = await lineUp(clients[1], "job", servers, 1);
   await servers[0].kill();
   await lock.release();
-  await (await deadline(acquiring, WOKEN_WITHIN_MS)).release();
+  await (await soon(acquiring)).release();
 });
 
 Deno.test("a node that hangs when the lock is released costs at most a time-out", async () => {
@@ -198,8 +199,8 @@ for (const count of [1, 3, 5]) {
     const second = await lineUp(clients[2], "job", servers, 2);
     const killing = onAll(servers.slice(0, count), "CLIENT", "KILL", "TYPE", "pubsub");
     await Promise.all([killing, lock.release()]);
-    await (await deadline(first.acquiring, WOKEN_WITHIN_MS)).release();
-    await (await deadline(second.acquiring, WOKEN_WITHIN_MS)).release();
+    await (await soon(first.acquiring)).release();
+    await (await soon(second.acquiring)).release();
     await queueOfLength(servers, QUEUE, 0);
   });
 }
@@ -220,5 +221,5 @@ Deno.test("a waiter is subscribed again after its connections are cut, and notif
   });
   await queueOfLength(servers, QUEUE, 1);
   await lock.release();
-  await (await deadline(acquiring, WOKEN_WITHIN_MS)).release();
+  await (await soon(acquiring)).release();
 });

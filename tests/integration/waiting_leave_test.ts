@@ -6,7 +6,7 @@ import { deadline } from "@std/async/deadline";
 import { createRedlock, LockHeldError, RedlockError } from "../../mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { onAll, shareServers } from "../support/shared_servers.ts";
-import { SLACK_MS, WOKEN_WITHIN_MS } from "../support/times.ts";
+import { SLACK_MS } from "../support/times.ts";
 import {
   connections,
   lineUp,
@@ -14,6 +14,7 @@ import {
   PATIENT,
   queueOfLength,
   queuesOn,
+  soon,
 } from "../support/waiting_clients.ts";
 
 const shared = shareServers(5, { rights: ["+select"] });
@@ -40,7 +41,7 @@ Deno.test("a call that its signal ends leaves the queue on every node, and the n
     assertEquals(await queuesOn(servers, QUEUE), staying);
   });
   await lock.release();
-  await (await deadline(acquiring, WOKEN_WITHIN_MS)).release();
+  await (await soon(acquiring)).release();
   await queueOfLength(servers, QUEUE, 0);
 });
 
@@ -61,7 +62,7 @@ Deno.test("a call whose waitMs is over leaves the queue on every node, and repor
   await queueOfLength(servers, QUEUE, 1);
   assertEquals((await holder.inspect("job")).waiters, 1);
   await lock.release();
-  await (await deadline(acquiring, WOKEN_WITHIN_MS)).release();
+  await (await soon(acquiring)).release();
   await queueOfLength(servers, QUEUE, 0);
 });
 
@@ -77,7 +78,7 @@ Deno.test("a caller that gives up behind others of its client leaves the client 
   assertEquals(error.waiters, 1);
   await queueOfLength(servers, QUEUE, 1);
   await lock.release();
-  await (await deadline(acquiring, WOKEN_WITHIN_MS)).release();
+  await (await soon(acquiring)).release();
 });
 
 Deno.test("the first caller of a client gives up, and the next of it takes over its place", async () => {
@@ -91,7 +92,7 @@ Deno.test("the first caller of a client gives up, and the next of it takes over 
   controller.abort("enough");
   assertEquals(await first.acquiring.catch((reason) => reason), "enough");
   await lock.release();
-  await (await deadline(second, WOKEN_WITHIN_MS)).release();
+  await (await soon(second)).release();
   await queueOfLength(servers, QUEUE, 0);
 });
 
@@ -112,7 +113,7 @@ Deno.test("a call that gives up in the moment of the release loses the lock for 
     await releasing;
     const won = await left.acquiring.catch(() => undefined);
     await won?.release();
-    await (await deadline(acquiring, WOKEN_WITHIN_MS)).release();
+    await (await soon(acquiring)).release();
     await queueOfLength(servers, QUEUE, 0);
   }
 });
@@ -124,7 +125,7 @@ Deno.test("close() of a client that waits leaves no entry in a queue and no conn
   const redlock = createRedlock(servers.urls, PATIENT);
   const { acquiring } = await lineUp(redlock, "job", servers, 1);
   const behind = assertRejects(() => redlock.acquire("job"), RedlockError);
-  await deadline(redlock.close(), WOKEN_WITHIN_MS);
+  await soon(redlock.close());
   assertEquals((await assertRejects(() => acquiring, RedlockError)).code, "CLOSED");
   assertEquals((await behind).code, "CLOSED");
   await queueOfLength(servers, QUEUE, 0);
@@ -140,7 +141,7 @@ Deno.test("close() of a client that stands first hands over to the next", async 
   await lineUp(redlock, "job", servers, 1);
   const { acquiring } = await lineUp(clients[1], "job", servers, 2);
   await Promise.all([redlock.close(), lock.release()]);
-  await (await deadline(acquiring, WOKEN_WITHIN_MS)).release();
+  await (await soon(acquiring)).release();
 });
 
 const NAMES: readonly [resource: string, prefix: string, queue: string][] = [
@@ -160,7 +161,7 @@ for (const [resource, keyPrefix, queue] of NAMES) {
     await queueOfLength(servers, queue, 1);
     assertEquals((await clients[0].inspect(resource)).waiters, 1);
     await lock.release();
-    await (await deadline(acquiring, WOKEN_WITHIN_MS)).release();
+    await (await soon(acquiring)).release();
     await eventually(async () => assertEquals(await onAll(servers, "DBSIZE"), [0, 0, 0]));
   });
 }
@@ -175,10 +176,10 @@ Deno.test("waiting works in database 3, also beside the same resource in another
   const waiting = three[1].acquire("job");
   await eventually(async () => assertEquals((await three[0].inspect("job")).waiters, 1));
   await third.release();
-  await (await deadline(waiting, WOKEN_WITHIN_MS)).release();
+  await (await soon(waiting)).release();
   await queueOfLength(servers, QUEUE, 1);
   assert(zeroth.held);
   await zeroth.release();
-  await (await deadline(acquiring, WOKEN_WITHIN_MS)).release();
+  await (await soon(acquiring)).release();
   await eventually(async () => assertEquals(await onAll(servers, "DBSIZE"), NONE));
 });

@@ -2,20 +2,19 @@
  * What subscriptions and messages may do that is no release: they come and go, are refused for a while, or are forged.
  */
 import { assert, assertEquals, assertLessOrEqual } from "@std/assert";
-import { deadline } from "@std/async/deadline";
 import { createRedlock, type RedlockEvent } from "../../mod.ts";
 import { connect } from "../../src/redis/mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { holdByAnother, onAll, shareServers } from "../support/shared_servers.ts";
 import { startServers } from "../support/servers.ts";
 import type { RedisServer } from "../support/servers.ts";
-import { SLACK_MS, TTL_MS, WOKEN_WITHIN_MS } from "../support/times.ts";
 import {
   lineUp,
   openClients,
   PATIENT,
   queueOfLength,
   queuesOn,
+  soon,
   subscriptions,
 } from "../support/waiting_clients.ts";
 
@@ -74,7 +73,7 @@ Deno.test("an error that passes, such as too many clients, ends no notifications
   await eventually(async () => assertEquals(await subscriptions(servers), [1, 1, 1]));
   await queueOfLength(servers, QUEUE, 1);
   await lock.release();
-  await (await deadline(acquiring, WOKEN_WITHIN_MS)).release();
+  await (await soon(acquiring)).release();
   assertEquals(refused, []);
 });
 
@@ -111,8 +110,8 @@ Deno.test("messages that somebody else sends change nothing, and those that name
   assertEquals(await queuesOn(servers, QUEUE), Array(5).fill([ticket, other]));
   await onAll(servers, "DEL", "job");
   await onAll(servers, "PUBLISH", `hasp:wake:${id}`, ticket);
-  await (await deadline(first.acquiring, WOKEN_WITHIN_MS)).release();
-  await (await deadline(second.acquiring, WOKEN_WITHIN_MS)).release();
+  await (await soon(first.acquiring)).release();
+  await (await soon(second.acquiring)).release();
 });
 
 Deno.test("a release while a client waits for its first subscriptions is found out about soon", async () => {
@@ -128,32 +127,6 @@ Deno.test("a release while a client waits for its first subscriptions is found o
     });
     await new Promise((resolve) => setTimeout(resolve, round));
     await lock.release();
-    await (await deadline(acquiring, WOKEN_WITHIN_MS)).release();
+    await (await soon(acquiring)).release();
   }
-});
-
-Deno.test("those who wait for many locks ask ever more rarely while nothing happens", async () => {
-  await using servers = shared.lend(3);
-  const options = { ttlMs: TTL_MS, waitMs: TTL_MS, retryDelayMaxMs: 500 };
-  await using holder = openClients(servers.urls, 1);
-  await using clients = openClients(servers.urls, 2, options);
-  const names = Array.from({ length: 100 }, (_, index) => `job ${index}`);
-  const locks = await Promise.all(names.map((name) => holder[0].acquire(name)));
-  const waiting = clients.flatMap((client) => names.map((name) => client.acquire(name)));
-  for (const acquiring of waiting) acquiring.catch(() => {});
-  for (const name of names) await queueOfLength(servers, `hasp:queue:${name}`, 2);
-  const inTime = async (ms: number) => {
-    await Promise.all(servers.map((server) => server.resetCommandCounts()));
-    await new Promise((resolve) => setTimeout(resolve, ms));
-    return await asked(servers) / ms;
-  };
-  const atFirst = await inTime(1_000);
-  await inTime(1_500);
-  const later = await inTime(1_000);
-  assert(later < atFirst * 0.7, `${atFirst} commands a millisecond, then ${later}`);
-  await Promise.all(locks.map((lock) => lock.release()));
-  await deadline(
-    Promise.all(waiting.map(async (promise) => await (await promise).release())),
-    2 * SLACK_MS,
-  );
 });

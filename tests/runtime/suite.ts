@@ -148,9 +148,9 @@ function registerHolding(
 
   test("using() extends for as long as its routine runs, and releases", async () => {
     await using redlock = main.createRedlock(urls);
-    const options = { ttlMs: 1_500, nodeTimeoutMs: 300 };
+    const options = { ttlMs: 3_300, nodeTimeoutMs: 300 }; // two thirds of the TTL outlast a stall of two seconds
     const result = await redlock.using(resource("using"), options, async (lock) => {
-      while (lock.extensions < 3 && lock.held) await sleep(20);
+      while (lock.extensions < 2 && lock.held) await sleep(20);
       expect(lock.held && !lock.signal.aborted, "the lock was lost");
       return "done";
     });
@@ -202,7 +202,7 @@ function registerHolding(
     expect(reason instanceof main.LockLostError, `the reason is ${reason}`);
     expectSame(lock.remainingMs(), 0, "remainingMs()");
     // It may have been extended before the silence began.
-    expect(tookMs > 1_000 && tookMs < 4_000, `aborted after ${tookMs} ms`);
+    expect(tookMs > 1_000 && tookMs < 10_000, `aborted after ${tookMs} ms`);
   });
 }
 

@@ -7,14 +7,20 @@
 /** What a busy machine may add to a time: far less than what a test that fails would wait for. */
 export const SLACK_MS = 4_000;
 
-/**
- * Within what a call that was woken has its lock: the idle question of the first in the queue comes later, and so does
- * everything that polls.
- */
-export const WOKEN_WITHIN_MS = 1_000;
+/** How long a busy machine may stand still in the middle of a test. */
+const STALL_MS = 2_000;
 
-/** A drift allowance that leaves a noisy machine room between the end of the validity and the TTL. */
-export const AMPLE_DRIFT = 0.25;
+/** The TTL of a lock that is extended by itself: after a third of it, so that two thirds outlast a stall. */
+export const KEPT_TTL_MS = 2 * STALL_MS;
+
+/**
+ * A lock that is extended by itself after a third of its TTL and whose validity ends after two, so that a stall fits
+ * between these and between the end of the validity and the TTL.
+ */
+export const IN_THIRDS = { ttlMs: 3 * (STALL_MS + 300), driftFactor: 1 / 3 } as const;
+
+/** A lock whose validity ends after a second, long before the TTL: a stall fits in between. */
+export const ENDING = { ttlMs: 5_000, driftFactor: 0.8 } as const;
 
 /** A TTL that no test outlives: what is gone was deleted. */
 export const TTL_MS = 60_000;

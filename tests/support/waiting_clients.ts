@@ -11,6 +11,12 @@ import type { RedisServer } from "./servers.ts";
 import { onAll } from "./shared_servers.ts";
 import { TTL_MS } from "./times.ts";
 
+/**
+ * Within what a call that was notified has its lock: the idle question of the first in the queue comes later, and so
+ * does everything that polls.
+ */
+const WOKEN_WITHIN_MS = 1_000;
+
 /** What a client of these tests has unless it says otherwise: nothing that comes soon comes by polling or a TTL. */
 export const PATIENT: RedlockOptions = {
   ttlMs: TTL_MS,
@@ -79,6 +85,29 @@ export async function lineUp(
   acquiring.catch(() => {}); // it is the caller's to await
   await queueOfLength(servers, `hasp:queue:${options?.keyPrefix ?? ""}${resource}`, place);
   return { acquiring };
+}
+
+/** Between two signs that this process goes on, in milliseconds. */
+const BEAT_MS = 10;
+
+/**
+ * Settles as a promise does that a notification settles. While the machine stands still no time passes here.
+ *
+ * @throws {Error} If it takes so long that it may have been polling.
+ */
+export async function soon<T>(promise: Promise<T>): Promise<T> {
+  let timer: ReturnType<typeof setInterval> | undefined;
+  const late = new Promise<never>((_, reject) => {
+    let beats = 0;
+    timer = setInterval(() => {
+      if (++beats * BEAT_MS >= WOKEN_WITHIN_MS) reject(new Error("Not notified"));
+    }, BEAT_MS);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearInterval(timer);
+  }
 }
 
 /** How many connections each server has on which somebody listens. */

@@ -23,7 +23,8 @@ const WORKERS: readonly (readonly [name: string, colour: Style])[] = [
   ["worker D", "blue"],
 ];
 const INCREMENTS = 6;
-const TTL_MS = 2_000;
+/** So long that a machine may stand still for a while. */
+const TTL_MS = 10_000;
 const NODE_TIMEOUT_MS = 200;
 /** Far longer than it takes. */
 const WAIT_MS = 30_000;

@@ -68,7 +68,7 @@ async function contending() {
 }
 
 async function extending() {
-  const lock = await redlock.acquire("extended", { ttlMs: 2_000 });
+  const lock = await redlock.acquire("extended", { ttlMs: 5_000 });
   await lock.extend({ ttlMs: 20_000 });
   const result = { longer: lock.remainingMs() > 10_000, extensions: lock.extensions };
   await lock.release();
@@ -76,8 +76,10 @@ async function extending() {
 }
 
 async function autoExtending() {
-  return await redlock.using("auto-extended", { ttlMs: 600 }, async (lock) => {
-    await new Promise((resolve) => setTimeout(resolve, 1_000));
+  return await redlock.using("auto-extended", { ttlMs: 3_000 }, async (lock) => {
+    while (lock.held && lock.extensions === 0) {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
     return { held: lock.held, extended: lock.extensions > 0, aborted: lock.signal.aborted };
   });
 }

@@ -91,6 +91,16 @@ Deno.test("Renewal fills nothing in while too few nodes grant", async () => {
   assertEquals(cluster.nodes[0].holder(), lock.value);
 });
 
+Deno.test("Renewal ends after extensionsMax extensions, and the lock with its validity", async () => {
+  const { cluster, lock } = await locked(3, { extensionsMax: 2 });
+  await cluster.advance(2 * THIRD_MS + TTL_MS);
+  assertEquals([lock.extensions, lock.signal.aborted], [2, true]);
+  assertEquals(
+    lock.signal.reason.message,
+    `Cannot keep lock "a": it was extended 2 times, the most that 'extensionsMax' allows`,
+  );
+});
+
 Deno.test("Renewal does not shorten what the holder extended by more", async () => {
   const { cluster, lock } = await locked();
   await cluster.settle(lock.extend({ ttlMs: 60_000 }));
