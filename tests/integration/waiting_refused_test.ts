@@ -119,7 +119,7 @@ Deno.test("a user that may touch its keys alone, not their queues, takes locks a
   await new Promise((resolve) => setTimeout(resolve, POLLING_MS));
   await lock.extend();
   assert(await lock.release());
-  const next = await deadline(acquiring, 3_000);
+  const next = await deadline(acquiring, 10_000);
   assert(await next.release());
   assertEquals(await onAll(servers, "DBSIZE"), [0, 0, 0]);
 });

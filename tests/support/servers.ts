@@ -21,7 +21,7 @@ import { reservePort } from "./ports.ts";
 import { query, type QueryAddress, type QueryValue } from "./query.ts";
 
 /** How long a server may take from its start to its first answer. */
-const READY_WITHIN_MS = 10_000;
+const READY_WITHIN_MS = 30_000;
 
 /** Pause between two looks at a server that is starting or stopping. */
 const POLL_EVERY_MS = 3;

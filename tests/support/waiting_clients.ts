@@ -91,16 +91,17 @@ export async function lineUp(
 const BEAT_MS = 10;
 
 /**
- * Settles as a promise does that a notification settles. While the machine stands still no time passes here.
+ * Settles as a promise does that settles soon, as a notification has it do. While the machine stands still no time passes.
  *
- * @throws {Error} If it takes so long that it may have been polling.
+ * @param withinMs How long it may take, in milliseconds; by default so long that it cannot have been polling.
+ * @throws {Error} If it takes longer.
  */
-export async function soon<T>(promise: Promise<T>): Promise<T> {
+export async function soon<T>(promise: Promise<T>, withinMs = WOKEN_WITHIN_MS): Promise<T> {
   let timer: ReturnType<typeof setInterval> | undefined;
   const late = new Promise<never>((_, reject) => {
     let beats = 0;
     timer = setInterval(() => {
-      if (++beats * BEAT_MS >= WOKEN_WITHIN_MS) reject(new Error("Not notified"));
+      if (++beats * BEAT_MS >= withinMs) reject(new Error(`Not settled within ${withinMs} ms`));
     }, BEAT_MS);
   });
   try {
