@@ -101,7 +101,7 @@ Deno.test("acquire() aborted while it waits leaves no key", async () => {
   assertEquals(await onAll(servers.slice(0, 3), "GET", "waited for"), Array(3).fill(ANOTHER));
 });
 
-Deno.test("acquire() aborted in the listener that hears of the lock rejects, and leaves no key", async () => {
+Deno.test("acquire() aborted in the listener that is called with the lock rejects, and leaves no key", async () => {
   await using servers = shared.lend();
   await using redlock = createRedlock(servers.urls, { ttlMs: TTL_MS });
   const controller = new AbortController();

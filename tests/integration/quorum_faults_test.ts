@@ -92,7 +92,7 @@ async function acquireAndRelease(redlock: Redlock, resource: string): Promise<vo
 
 for (const fault of FAULTS) {
   for (const count of [1, 2]) {
-    Deno.test(`acquire(), extend() and release() settle as ever with ${count} of five nodes ${fault.name}`, async () => {
+    Deno.test(`acquire(), extend() and release() wait for no more than a quorum with ${count} of five nodes ${fault.name}`, async () => {
       await using servers = await lendOrStart(fault);
       await using proxies = await startProxies(servers);
       await using redlock = createRedlock(proxies.urls, {
@@ -111,7 +111,7 @@ for (const fault of FAULTS) {
     });
   }
 
-  Deno.test(`release() settles as ever with two of five nodes ${fault.name} since the lock was acquired`, async () => {
+  Deno.test(`extend() and release() wait for no more than a quorum with two of five nodes ${fault.name} since the lock was acquired`, async () => {
     await using servers = await lendOrStart(fault);
     await using proxies = await startProxies(servers);
     await using redlock = createRedlock(proxies.urls, {
@@ -131,7 +131,7 @@ for (const fault of FAULTS) {
     );
   });
 
-  Deno.test(`acquire() of a fresh client settles as ever with two of five nodes ${fault.name}`, async () => {
+  Deno.test(`acquire() of a fresh client waits for no more than a quorum with two of five nodes ${fault.name}`, async () => {
     await using servers = await lendOrStart(fault);
     await using proxies = await startProxies(servers);
     await fault.strike(servers, proxies, 2);

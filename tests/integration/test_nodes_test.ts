@@ -163,7 +163,7 @@ Deno.test("TestNode.hang() takes connections and answers nothing until resume(),
 for (
   const [fault, arrives] of [["hang", true], ["partition", false]] as const
 ) {
-  Deno.test(`TestNode.${fault}() ${arrives ? "serves" : "never hears"} what a client sent that has given up`, async () => {
+  Deno.test(`TestNode.${fault}() ${arrives ? "executes" : "never executes"} what a client sent before it gave up`, async () => {
     await using nodes = await startNodes(2);
     await using other = await connect(nodes[1].address);
     await using watcher = await connect(nodes[0].address);

@@ -123,7 +123,7 @@ const HELD_WHILE: [string, (servers: ServersAndProxies) => Promise<void> | void]
       await proxy.refuse();
     }
   }],
-  ["hears requests but can't answer", ({ proxies }) => {
+  ["receives requests but cannot reply", ({ proxies }) => {
     for (const proxy of proxies.slice(0, 3)) proxy.hang("replies");
   }],
   ["refuses to write", async ({ servers }) => {

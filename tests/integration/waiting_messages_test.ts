@@ -101,7 +101,7 @@ Deno.test("messages that somebody else sends change nothing, and those that name
     for (const text of forged) await onAll(servers, "PUBLISH", `hasp:wake:${id}`, text);
   }
   assertEquals(await asked(servers), 0);
-  // One that names a waiter has it ask in vain: a few times, however often it comes.
+  // One that names a waiter has it ask without success: a few times, however often it comes.
   for (const suffix of ["", "+", "-"]) {
     await onAll(servers, "PUBLISH", `hasp:wake:${id}`, ticket + suffix);
   }

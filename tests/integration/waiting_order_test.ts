@@ -104,7 +104,7 @@ Deno.test("a client with 10 callers does not starve another with one", async () 
   await first.release();
   await deadline(Promise.all([...crowd, loner]), CROWD_MS);
   assertEquals(order.length, 14);
-  // They alternate; whoever comes back has to line up again, for which the other may get a turn more.
+  // They alternate; a caller that comes back lines up again, so the other may get one more turn.
   const before = order.join(" ").split("loner").map((part) => part.split("crowd").length - 1);
   for (const turns of before.slice(0, 4)) assertLessOrEqual(turns, 2, order.join(" "));
 });

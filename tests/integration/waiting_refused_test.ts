@@ -1,6 +1,6 @@
 /**
- * Waiting where the server, or what stands before it, does not allow what being woken takes: by polling, and without a
- * word to whoever holds the lock.
+ * Waiting if the server, or a proxy in front of it, refuses what notifications need: calls poll, and the holder of the
+ * lock sees no error.
  */
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { deadline } from "@std/async/deadline";
@@ -150,7 +150,7 @@ Deno.test("one of three nodes without notifications makes no call poll", async (
   await queueOfLength(servers.slice(1), QUEUE, 1);
   const second = clients[2].acquire("job");
   await queueOfLength(servers.slice(1), QUEUE, 2);
-  assertEquals(refused, [servers[0].url, servers[0].url]); // each client hears of it
+  assertEquals(refused, [servers[0].url, servers[0].url]); // each client is refused
   await lock.release();
   await (await soon(first)).release();
   await (await soon(second)).release();

@@ -135,7 +135,7 @@ async function main(): Promise<number> {
 }
 
 if (import.meta.main) {
-  // Servers are stopped by what hears the program unload, which a signal alone would keep from happening.
+  // Servers are stopped when the program unloads, which a signal alone would prevent.
   const signals: Deno.Signal[] = Deno.build.os === "windows" ? ["SIGINT"] : ["SIGINT", "SIGTERM"];
   const interrupt = () => Deno.exit(130);
   for (const signal of signals) Deno.addSignalListener(signal, interrupt);

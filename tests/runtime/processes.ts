@@ -28,7 +28,7 @@ export interface Program extends AsyncDisposable {
   end(): Promise<Deno.CommandStatus>;
 }
 
-/** Starts a program, and hears its output or its errors; it is stopped at the end of the block if it still runs. */
+/** Starts a program, and reads its output or its errors; it is stopped at the end of the block if it still runs. */
 export function startProgram(
   command: string,
   args: readonly string[],

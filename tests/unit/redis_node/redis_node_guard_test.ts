@@ -32,7 +32,7 @@ function bulk(text: string): string {
   return `$${text.length}\r\n${text}\r\n`;
 }
 
-/** The reply to `INFO` of a server that runs for so long. */
+/** The reply to `INFO` of a server with that uptime. */
 function uptime(seconds: number | string, runId = "one"): string {
   return bulk(`# Server\r\nrun_id:${runId}\r\nuptime_in_seconds:${seconds}\r\n`);
 }
