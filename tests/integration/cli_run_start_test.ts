@@ -2,7 +2,11 @@
 
 import { assertEquals, assertRejects } from "@std/assert";
 import { startCommand } from "../../src/cli/run/running_command.ts";
+import { makeFolder } from "../support/command_line.ts";
 import { eventually } from "../support/eventually.ts";
+
+/** Far longer than a command needs to start, in milliseconds. */
+const LONG_ENOUGH_MS = 500;
 
 /** The processes that this one has started and that still run. */
 function children(): number[] {
@@ -16,6 +20,22 @@ function children(): number[] {
     }
   });
 }
+
+Deno.test("a command does not start before its watcher watches over it", async () => {
+  await using folder = await makeFolder();
+  const before = children();
+  const options = { env: {}, foreground: false, remainingMs: 60_000 };
+  const starting = startCommand(["/bin/sh", "-c", `echo ran >"${folder.path}/ran"`], options);
+  const [watcher] = children().filter((pid) => !before.includes(pid));
+  Deno.kill(watcher, "SIGSTOP");
+  await new Promise((resolve) => setTimeout(resolve, LONG_ENOUGH_MS));
+  assertEquals([...Deno.readDirSync(folder.path)], []);
+  Deno.kill(watcher, "SIGCONT");
+  const command = await starting;
+  assertEquals(await command.ended, [0, null]);
+  assertEquals(folder.lines("ran"), ["ran"]);
+  assertEquals(await command.close(), false);
+});
 
 Deno.test("a command whose watcher is killed at once is not started, and leaves no process", async () => {
   const options = { env: {}, foreground: false, remainingMs: 10_000 };

@@ -22,10 +22,3 @@ export function inputOf(stream: Writable): Writable {
   stream.on("error", () => {});
   return stream;
 }
-
-/** Writes to a stream, and resolves when the text is in the pipe. */
-export function written(stream: Writable, text: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    stream.write(text, (error) => error ? reject(error) : resolve());
-  });
-}

@@ -17,16 +17,17 @@ export const WATCHER_END = "end";
 /**
  * Kills the command if `hasp` cannot. Its first line of input is what to kill: a process, or a process group with a
  * minus before it. Each further line is the number of seconds after which it kills the command and prints a word, and
- * replaces the line before. {@linkcode WATCHER_END} ends it. It kills at once if its input ends otherwise, because then
- * `hasp` is gone.
+ * replaces the line before. When the first of them counts, it prints a word too: only now may the command start.
+ * {@linkcode WATCHER_END} ends it. It kills at once if its input ends otherwise, because then `hasp` is gone.
  *
  * It ignores the signals that a terminal or a service manager sends to all processes. Each line of seconds has a
  * `sleep` of its own, in a subshell that is ended together with it.
  */
 export const WATCHER = `
-trap '' HUP INT QUIT TERM
+trap '' HUP INT QUIT TERM PIPE
 read -r target || exit 0
 timer=
+ready=
 stop() {
   [ -z "$timer" ] || { kill -s USR1 "$timer"; wait "$timer"; }
   timer=
@@ -40,6 +41,8 @@ while read -r seconds; do
     wait "$!" && trap '' USR1 && kill -s KILL -- "$target" && echo killed
   ) &
   timer=$!
+  [ "$ready" ] || echo ready
+  ready=yes
 done
 stop
 kill -s KILL -- "$target"

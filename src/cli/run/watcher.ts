@@ -6,8 +6,8 @@
 import { spawn } from "node:child_process";
 import process from "node:process";
 import type { Writable } from "node:stream";
-import { text } from "node:stream/consumers";
-import { inputOf, SHELL, started, written } from "./processes.ts";
+import { createInterface } from "node:readline";
+import { inputOf, SHELL, started } from "./processes.ts";
 import { WATCHER, WATCHER_END } from "./shell_scripts.ts";
 
 /** By how much the watcher kills before the end of the validity, in milliseconds: it needs some to start its timer. */
@@ -16,26 +16,30 @@ const MARGIN_MS = 100;
 /** A shell that runs {@linkcode WATCHER}. */
 export class Watcher {
   readonly #input: Writable;
-  /** All output of the shell, once it has ended: empty unless it killed the command. */
-  readonly #output: Promise<string>;
+  /** The lines that the shell prints: one when it is ready, and another if it has killed the command. */
+  readonly #lines: AsyncIterator<string>;
 
   /**
    * @param input The input of the shell.
-   * @param output All output of the shell.
+   * @param lines The lines that it prints.
    */
-  constructor(input: Writable, output: Promise<string>) {
+  constructor(input: Writable, lines: AsyncIterator<string>) {
     this.#input = input;
-    this.#output = output;
+    this.#lines = lines;
   }
 
   /**
-   * Has it watch over a process, or over a process group if `target` is negative. Resolves when that outlives `hasp`.
+   * Has it watch over a process, or over a process group if `target` is negative. Resolves when the shell has answered
+   * that it does: that a line was written does not show that it was read, and Bun keeps lines back for a moment.
    *
    * @param target The id of the process.
    * @param remainingMs How long the lock is valid at this moment, in milliseconds.
+   * @throws {Error} If the shell ends instead.
    */
   async watch(target: number, remainingMs: number): Promise<void> {
-    await written(this.#input, `${target}\n${secondsLine(remainingMs)}`);
+    this.#input.write(`${target}\n${secondsLine(remainingMs)}`);
+    const { done } = await this.#lines.next();
+    if (done) throw new Error("The process that watches over the command has ended");
   }
 
   /** Has it kill the command when the lock, which is valid for `remainingMs` from now on, is over. */
@@ -46,7 +50,8 @@ export class Watcher {
   /** Ends it. Returns whether it has killed the command. */
   async close(): Promise<boolean> {
     this.#input.end(`${WATCHER_END}\n`);
-    return await this.#output !== "";
+    const { done } = await this.#lines.next();
+    return !done;
   }
 }
 
@@ -59,7 +64,8 @@ export async function startWatcher(): Promise<Watcher> {
     stdio: ["pipe", "pipe", "ignore"],
   });
   await started(child);
-  return new Watcher(inputOf(child.stdin!), text(child.stdout!));
+  const lines = createInterface({ input: child.stdout! })[Symbol.asyncIterator]();
+  return new Watcher(inputOf(child.stdin!), lines);
 }
 
 function secondsLine(remainingMs: number): string {
