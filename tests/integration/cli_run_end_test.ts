@@ -1,9 +1,14 @@
 /** `hasp run`: signals, a lock that is lost, and the death of `hasp` itself. */
 
 import { assert, assertEquals, assertGreater, assertLess, assertMatch } from "@std/assert";
-import { isRunning, makeFolder, processGone, startHasp } from "../support/command_line.ts";
+import {
+  childrenOf,
+  isRunning,
+  makeFolder,
+  processGone,
+  startHasp,
+} from "../support/command_line.ts";
 import { eventually } from "../support/eventually.ts";
-import type { Program } from "../support/programs.ts";
 import { startServers } from "../support/servers.ts";
 import { gone, holdByAnother, onAll, shareServers } from "../support/shared_servers.ts";
 
@@ -219,7 +224,7 @@ async function processesGoneBefore(pids: number[], over: () => Promise<boolean>)
 Deno.test("the watcher of a command ends with hasp, and is not ended by signals to all", async () => {
   await using servers = shared.lend();
   await using family = await startFamily([], servers.urls);
-  const [watcher] = await watchersOf(family.program);
+  const [watcher] = childrenOf(family.program.pid, "hasp-watcher");
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT"] as const) {
     Deno.kill(watcher, signal);
   }
@@ -227,14 +232,6 @@ Deno.test("the watcher of a command ends with hasp, and is not ended by signals 
   await family.program.end(END_WITHIN_MS);
   await processGone(watcher);
 });
-
-/** The ids of the watchers that a `hasp` has started. */
-async function watchersOf({ pid }: Program): Promise<number[]> {
-  const children = await Deno.readTextFile(`/proc/${pid}/task/${pid}/children`);
-  return children.trim().split(" ").map(Number).filter((child) => {
-    return Deno.readTextFileSync(`/proc/${child}/cmdline`).includes("hasp-watcher");
-  });
-}
 
 Deno.test("hasp run --foreground leaves the command in its own process group", async () => {
   await using servers = shared.lend();

@@ -3,25 +3,15 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { startCommand } from "../../src/cli/run/running_command.ts";
 import { GATE, WATCHER } from "../../src/cli/run/shell_scripts.ts";
-import { makeFolder } from "../support/command_line.ts";
+import { childrenOf, makeFolder } from "../support/command_line.ts";
 import { eventually } from "../support/eventually.ts";
 
 /** Far longer than a command needs to start, in milliseconds. */
 const LONG_ENOUGH_MS = 500;
 
-/** The shells that `startCommand` has started here and that still run: watchers, and gates of commands. */
+/** The shells that `startCommand` has started here: other files of tests have children in this process too. */
 function shells(): number[] {
-  return [...Deno.readDirSync("/proc")].map(({ name }) => Number(name)).filter((pid) => {
-    try {
-      const stat = Deno.readTextFileSync(`/proc/${pid}/stat`);
-      const [state, parent] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-      if (Number(parent) !== Deno.pid || state === "Z") return false; // other files of tests have children here too
-      const commandLine = Deno.readTextFileSync(`/proc/${pid}/cmdline`);
-      return [WATCHER, GATE].some((script) => commandLine.includes(script));
-    } catch {
-      return false;
-    }
-  });
+  return [WATCHER, GATE].flatMap((script) => childrenOf(Deno.pid, script));
 }
 
 Deno.test("a command does not start before its watcher watches over it", async () => {

@@ -7,24 +7,33 @@ import { findRuntimes } from "../support/programs.ts";
 
 const PROGRAM = "console.log(true, { held: false });";
 
+/** Runs a command of plainCommand(), in a process whose environment asks for colours. */
+const RUNNER = `
+import { plainCommand } from ${
+  JSON.stringify(new URL("../support/plain_command.ts", import.meta.url))
+};
+const [path, ...args] = Deno.args;
+const { stdout, stderr } = await plainCommand(path, { args }).output();
+await Deno.stdout.write(stdout);
+await Deno.stderr.write(stderr);
+`;
+
 for (const { name, path, missing } of await findRuntimes()) {
   Deno.test({
     name: `plainCommand() prints no colours in ${name}, although FORCE_COLOR is set`,
     ignore: missing !== undefined,
     async fn() {
-      const before = Deno.env.get("FORCE_COLOR");
-      Deno.env.set("FORCE_COLOR", "1");
-      try {
-        const args = name === "deno" ? ["eval", PROGRAM] : ["--eval", PROGRAM];
-        const { stdout, stderr } = await plainCommand(path!, { args }).output();
-        const text = new TextDecoder().decode(stdout);
-        assertStringIncludes(text, "true");
-        assertEquals(text, stripVTControlCharacters(text));
-        assertEquals(new TextDecoder().decode(stderr), "");
-      } finally {
-        if (before === undefined) Deno.env.delete("FORCE_COLOR");
-        else Deno.env.set("FORCE_COLOR", before);
-      }
+      const { stdout, stderr } = await plainCommand(Deno.execPath(), {
+        args: [
+          ...["eval", "--ext=ts", "--quiet", "--no-config", RUNNER],
+          ...[path!, name === "deno" ? "eval" : "--eval", PROGRAM],
+        ],
+        env: { FORCE_COLOR: "1", NO_COLOR: "" },
+      }).output();
+      const text = new TextDecoder().decode(stdout);
+      assertStringIncludes(text, "true");
+      assertEquals(text, stripVTControlCharacters(text));
+      assertEquals(new TextDecoder().decode(stderr), "");
     },
   });
 }

@@ -72,6 +72,20 @@ export function isRunning(pid: number): boolean {
   }
 }
 
+/** The ids of the processes that a process has started and that still run, and whose command lines contain a text. */
+export function childrenOf(parent: number, text: string): number[] {
+  return [...Deno.readDirSync("/proc")].map(({ name }) => Number(name)).filter((pid) => {
+    try {
+      const stat = Deno.readTextFileSync(`/proc/${pid}/stat`);
+      const [state, itsParent] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+      return Number(itsParent) === parent && state !== "Z" &&
+        Deno.readTextFileSync(`/proc/${pid}/cmdline`).includes(text);
+    } catch {
+      return false; // it is no process, or has ended
+    }
+  });
+}
+
 /** A folder for the files of a test's commands. */
 export async function makeFolder() {
   const path = await Deno.makeTempDir({ prefix: "hasp-" });

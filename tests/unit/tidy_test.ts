@@ -327,6 +327,12 @@ Deno.test("tidy: programs whose output tests compare are started by plainCommand
   assertEquals(found(/new Deno\.Command\(/u, tests, "code"), []);
 });
 
+Deno.test("tidy: tests change nothing of their process, because files that run side by side share it", () => {
+  const tests = TESTS.filter(({ path }) => !/^tests\/(bench|support\/programs)\//u.test(path));
+  const changes = /\bDeno\.(chdir|umask|env\.(set|delete))\(|\bprocess\.(chdir|umask)\(/u;
+  assertEquals(found(changes, tests, "code"), []);
+});
+
 Deno.test("tidy: the fallback import map names the same packages as deno.json", () => {
   const imports = (path: string): [string, string][] =>
     Object.entries(JSON.parse(readSource(path).text).imports);
