@@ -80,12 +80,17 @@ Deno.test("docs: the tests for Deno pass", async () => {
   await expectPasses(tests, Deno.execPath(), args, folder.path);
 });
 
-Deno.test("docs: the tests for Node's runner, Vitest, Jest and Sinon pass with the npm package", async (t) => {
+Deno.test("docs: the tests for the runners of Node and Bun, Vitest, Jest and Sinon pass with the npm package", async (t) => {
   await using consumer = await startConsumer();
   const node = await findRuntime("node");
   await t.step("Node's runner", async () => {
     const tests = await writeTests(consumer.folder, "node-test", ".test.ts");
     await expectPasses(tests, node, ["--test", "*.test.ts"], consumer.folder);
+  });
+  await t.step("Bun's runner", async () => {
+    await using folder = await testFolder(undefined, consumer.folder);
+    const tests = await writeTests(folder.path, "bun-test", ".test.ts");
+    await expectPasses(tests, await findRuntime("bun"), ["test"], folder.path);
   });
   await t.step("Vitest", async () => {
     await using folder = await testFolder("vitest", consumer.folder);
@@ -148,6 +153,6 @@ async function expectPasses(
   const said = decoder.decode(stdout) + decoder.decode(stderr);
   assert(success, said);
   // Vitest and Jest count files as well, on a line before that of the tests.
-  const counts = [...said.matchAll(/\b(\d+) passed|\bpass (\d+)\b/gu)];
+  const counts = [...said.matchAll(/\b(\d+) pass(?:ed)?\b|\bpass (\d+)\b/gu)];
   assertEquals(Number(counts.at(-1)?.slice(1).find(Boolean)), tests, said);
 }

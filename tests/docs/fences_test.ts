@@ -1,6 +1,6 @@
 /** Every fence of code in the README and docs/ does what it says. */
 
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { findRuntime } from "../../scripts/find_runtimes.ts";
 import { lostText, unreachableText } from "../../src/console_warnings.ts";
 import { bundle } from "../../scripts/package/bundle.ts";
@@ -31,10 +31,11 @@ const RUN_WITHIN_MS = 60_000;
 /** How a fence is tested, by its language and its marks; whatever is not in here is not tested. */
 const WAYS: Record<string, readonly string[]> = {
   ts: ["", "node", "bun", "workerd", "file"],
-  TypeScript: ["file", "peers", "tls", "deno-test", "node-test", "vitest"],
+  TypeScript: ["file", "peers", "tls", "deno-test", "node-test", "bun-test", "vitest"],
   js: ["node", "bun"],
   JavaScript: ["file", "commonjs", "jest", "vitest", "sinon"],
   lua: ["guarded-write"],
+  sql: ["recipe"],
   sh: ["install", "tasks", "redis", "runner", "hasp", "cli-install", "certificates", "tls"],
   text: ["demo", "addresses", "acl", "report", "areas", "crontab", "inspect", "watch", "warnings"],
   conf: ["redis", "hosts", "tls"],
@@ -56,6 +57,16 @@ for (const fence of FENCES.filter(({ language, marks }) => language === "ts" && 
     assertEquals(await outputInDeno(fence.code, args), promisedOutput(fence.code));
   });
 }
+
+Deno.test("docs: the statements of a job's record are those of the README's recipe, which is run", () => {
+  const [readme] = FENCES.filter(({ code }) => code.includes("database.prepare"));
+  const plain = (text: string) => text.replaceAll(/:\w+/gu, "?").replaceAll(/\s+/gu, " ");
+  const [{ code }] = FENCES.filter(({ language }) => language === "sql");
+  const statements = code.replaceAll(/^--.*$/gmu, "").split(";").map(plain)
+    .map((statement) => statement.trim()).filter(Boolean);
+  assertEquals(statements.length, 2);
+  for (const statement of statements) assertStringIncludes(plain(readme.code), statement);
+});
 
 for (const fence of FENCES.filter(({ marks }) => marks[0] === "peers")) {
   Deno.test(`docs: ${titleOf(fence)} prints what it says beside the other library`, async () => {
