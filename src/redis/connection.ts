@@ -24,6 +24,7 @@ import { CommandQueue, type ReplyReceiver } from "./command_queue.ts";
 import type { DecoderOptions } from "./decoder.ts";
 import { encodeCommand } from "./encoder.ts";
 import { ConnectionError, ReplyError } from "./errors.ts";
+import { type IdleConnection, IdleWatch } from "./idle_watch.ts";
 import { printable } from "../printable.ts";
 import type { RawReply } from "./reply.ts";
 import { type ReplyLimits, ReplyWatch } from "./reply_watch.ts";
@@ -35,8 +36,6 @@ export const QUEUE_LENGTH_MAX = 16_384;
 const RECONNECT_DELAY_MS = 50;
 /** Longest delay before reconnecting, in milliseconds. */
 const RECONNECT_DELAY_MAX_MS = 2_000;
-/** Idle time of a reopened connection, in milliseconds, before a PING asks whether the server is there. */
-const PROBE_DELAY_MS = 1_000;
 /** Longest wait of `close` for replies that are due, in milliseconds, so that no undo is cut off. */
 const CLOSE_GRACE_MS = 250;
 
@@ -70,9 +69,10 @@ export type State = "new" | "connecting" | "open" | "down" | "closing" | "closed
 
 /** The receiver of a command whose reply is not needed. */
 const IGNORE: ReplyReceiver = { onReply() {}, onFailure() {} };
+const PING = /* @__PURE__ */ encodeCommand(["PING"]);
 
 /** A connection to one server, which reconnects by itself. */
-export class Connection implements WireOwner, ReplyReceiver {
+export class Connection implements WireOwner, ReplyReceiver, IdleConnection {
   /** The arrival of the last bytes, by the monotonic clock, which is read once for all replies of one chunk. */
   receivedAtMs = 0;
   readonly #address: RedisAddress;
@@ -82,6 +82,7 @@ export class Connection implements WireOwner, ReplyReceiver {
   /** The commands that log in; while there are any, replies belong to them. */
   readonly #greeting = new CommandQueue();
   readonly #watch: ReplyWatch;
+  readonly #idle: IdleWatch;
   #state: State = "new";
   #wire: Wire | undefined = undefined;
   #connecting: AbortController | undefined = undefined;
@@ -89,7 +90,6 @@ export class Connection implements WireOwner, ReplyReceiver {
   #attempt: Promise<void> | undefined = undefined;
   #connectTimer: TimerEntry | undefined = undefined;
   #retry: TimerEntry | undefined = undefined;
-  #probe: TimerEntry | undefined = undefined;
   /** Attempts since the server last replied to a command. */
   #failures = 0;
   /** Whether the server has replied to a command on this connection without an error. */
@@ -110,6 +110,7 @@ export class Connection implements WireOwner, ReplyReceiver {
     this.#options = options;
     this.#wheel = wheel;
     this.#watch = new ReplyWatch(wheel, this.#queue, options, (what) => this.#lose(what));
+    this.#idle = new IdleWatch(wheel, this);
   }
 
   /** The end of the first attempt, by the monotonic clock; `Infinity` until then. */
@@ -270,17 +271,16 @@ export class Connection implements WireOwner, ReplyReceiver {
     this.#state = "open";
     this.#downError = undefined;
     this.#wire!.queue = this.#queue;
+    this.receivedAtMs = this.#wheel.clock.monotonicMs();
+    if (this.#wire!.outlivesCalls) this.#idle.begin();
     this.#options.onConnected?.();
     if (this.#queue.length > 0) this.#flush();
-    if (this.#available === false && this.#options.onAvailable) this.#probeLater();
+    if (this.#available === false && this.#options.onAvailable) this.#idle.askSoon();
   }
 
-  /** Sends a PING if there is no other command, because the owner is called once the server replies again. */
-  #probeLater(): void {
-    this.#probe = this.#wheel.after(PROBE_DELAY_MS, () => {
-      if (this.#served || this.#queue.length > 0) return;
-      this.submit(encodeCommand(["PING"]), IGNORE, undefined, 0);
-    });
+  /** Sends a PING unless commands are sent anyway: its reply shows that the server is there. */
+  ask(): void {
+    if (this.open && this.#queue.length === 0) this.submit(PING, IGNORE, undefined, 0);
   }
 
   /** Has the wire write what is queued by the end of this tick, and watches for the replies. */
@@ -296,6 +296,7 @@ export class Connection implements WireOwner, ReplyReceiver {
       return;
     }
     this.#served = true;
+    this.#idle.answered();
     this.#refusal = undefined;
     this.#failures = 0;
     this.#becomeAvailable();
@@ -340,7 +341,7 @@ export class Connection implements WireOwner, ReplyReceiver {
 
   #teardown(): void {
     this.#endConnecting();
-    if (this.#probe) this.#wheel.cancel(this.#probe);
+    this.#idle.end();
     this.#watch.end();
     this.#served = false;
     this.#refusal = undefined;

@@ -1,6 +1,5 @@
 /**
- * A subscription to one channel, on a *connection* of its own: renewed each time that the connection is lost, and probed
- * by `PING`.
+ * A subscription to one channel, on a *connection* of its own: renewed each time that the connection is lost.
  *
  * @module
  */
@@ -12,8 +11,6 @@ import { encodeCommand } from "./encoder.ts";
 import { type RedisError, ReplyError } from "./errors.ts";
 import { isMessage, type RawReply } from "./reply.ts";
 
-/** Time between two PINGs, in milliseconds: without them, a dead connection looks like a quiet one. */
-const PING_MS = 10_000;
 /** Delay before subscribing again after an error, in milliseconds; doubled for each further error in a row. */
 const RETRY_MS = 500;
 /** Longest such delay, in milliseconds. */
@@ -86,11 +83,10 @@ export class Subscriber implements ReplyReceiver {
   }
 
   onReply(reply: RawReply): void {
-    if (this.#closed || this.#subscribed) return; // a sign of life, whatever it is
+    if (this.#closed) return;
     if (!(reply instanceof ReplyError)) {
       this.#subscribed = true;
       this.#errors = 0;
-      this.#pingLater();
       this.#owner.onSubscribed();
     } else if (reply.commandRefused) {
       this.close();
@@ -120,12 +116,5 @@ export class Subscriber implements ReplyReceiver {
     this.#subscribed = this.#asked = false;
     if (this.#timer) this.#wheel.cancel(this.#timer);
     this.#owner.onUnsubscribed();
-  }
-
-  #pingLater(): void {
-    this.#timer = this.#wheel.after(PING_MS, () => {
-      this.#connection.submit(encodeCommand(["PING"]), this, undefined, 0);
-      this.#pingLater();
-    });
   }
 }

@@ -68,6 +68,11 @@ export class Wire {
     transport.unref?.();
   }
 
+  /** Whether the stream may be idle for long: in a worker, which ends it with the request, no timer waits for that. */
+  get outlivesCalls(): boolean {
+    return this.#transport.unref !== undefined;
+  }
+
   /** Begins to read; the stream may be lost before this returns. */
   begin(): void {
     this.#read();

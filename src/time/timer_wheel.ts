@@ -11,6 +11,7 @@
  * @module
  */
 import { type Clock, systemClock, type TimerHandle } from "./clock.ts";
+import { IdleTimer } from "./idle_timer.ts";
 import { type Random, systemRandom } from "./random.ts";
 
 /** Slots of the wheel, a power of two. */
@@ -99,10 +100,12 @@ class DeadlineEntry extends CallbackEntry {
   }
 }
 
-/** The wheel. It also carries the clock and the randomness, which the same parts need. */
+/** The wheel. It also carries the clock, the randomness and the timer for idleness, which the same parts need. */
 export class TimerWheel {
   /** The clock. */
   readonly clock: Clock;
+  /** For what may come late, and must not wake the process often. */
+  readonly idle: IdleTimer;
   /** The source of randomness. */
   readonly random: Random;
   /** Whether it was closed; set by {@linkcode close}. */
@@ -121,6 +124,7 @@ export class TimerWheel {
   constructor(clock: Clock = systemClock, random: Random = systemRandom) {
     this.clock = clock;
     this.random = random;
+    this.idle = new IdleTimer(clock);
   }
 
   /** The number of entries. */

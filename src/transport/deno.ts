@@ -7,7 +7,7 @@ import type { Connect, ConnectTarget, Transport } from "./transport.ts";
 
 type TlsTarget = Extract<ConnectTarget, { kind: "tls" }>;
 
-/** Opens a stream in Deno: TCP without delay, TLS, or a Unix domain socket. */
+/** Opens a stream in Deno: TCP without delay and with keep-alive, TLS, or a Unix domain socket. */
 export const connect: Connect = async (target, { signal }) => {
   signal.throwIfAborted();
   switch (target.kind) {
@@ -31,8 +31,12 @@ async function connectTcp(hostname: string, port: number, signal: AbortSignal) {
   signal.addEventListener("abort", abort, { once: true });
   try {
     const stream = await Deno.connect({ hostname, port, signal: controller.signal });
-    if (signal.aborted) stream.close();
-    else stream.setNoDelay(true);
+    if (signal.aborted) {
+      stream.close();
+    } else {
+      stream.setNoDelay(true);
+      stream.setKeepAlive(true);
+    }
     return stream;
   } finally {
     signal.removeEventListener("abort", abort);

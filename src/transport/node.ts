@@ -14,7 +14,10 @@ type TlsTarget = Extract<ConnectTarget, { kind: "tls" }>;
 /** Size of the buffer that a socket reads into. */
 const READ_BUFFER_BYTES = 16 * 1024;
 
-/** Opens a stream in Node or Bun: TCP without delay, TLS, or a Unix domain socket. */
+/** How long a connection is idle before the system asks whether the other end is there, in milliseconds. */
+const KEEP_ALIVE_DELAY_MS = 30_000;
+
+/** Opens a stream in Node or Bun: TCP without delay and with keep-alive, TLS, or a Unix domain socket. */
 export const connect: Connect = async (target, { signal }) => {
   const open = await opener(target);
   return await new Promise((resolve, reject) => {
@@ -133,7 +136,7 @@ async function opener(target: ConnectTarget): Promise<Opener> {
     const onread = { buffer: new Uint8Array(READ_BUFFER_BYTES), callback };
     return target.kind === "unix"
       ? connect({ path: target.path, onread })
-      : connect({ host: target.hostname, port: target.port, noDelay: true, onread });
+      : tuned(connect({ host: target.hostname, port: target.port, onread }));
   };
 }
 
@@ -153,7 +156,12 @@ async function tlsOpener({ hostname, port, tls }: TlsTarget): Promise<Opener> {
     servername: isIP(name) ? "" : name,
     checkServerIdentity: (_, certificate) => checkServerIdentity(name, certificate),
   };
-  return () => connect(options).setNoDelay(true);
+  return () => tuned(connect(options));
+}
+
+/** Node remembers both settings until the socket is connected. */
+function tuned(socket: Socket): Socket {
+  return socket.setNoDelay(true).setKeepAlive(true, KEEP_ALIVE_DELAY_MS);
 }
 
 /** The contexts of all clients by their settings: parsing the certificates of all authorities takes tens of milliseconds. */

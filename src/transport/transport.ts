@@ -12,7 +12,10 @@ export interface Transport {
   write(bytes: Uint8Array): Promise<number>;
   /** Closes the stream at once. Pending reads and writes settle. */
   close(): void;
-  /** Lets the process end while this stream is open, if the runtime supports that. */
+  /**
+   * Lets the process end while this stream is open. Missing if the runtime has nothing like it, as workers, where a stream
+   * ends with its request: the client sends no `PING` on such a stream when it is idle.
+   */
   unref?(): void;
 }
 

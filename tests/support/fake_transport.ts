@@ -61,6 +61,8 @@ export class FakeTransport implements Transport {
     this.#wake?.();
   }
 
+  unref(): void {}
+
   /** Has `reply` come in, as one chunk. */
   feed(reply: string | Uint8Array): void {
     this.#put(typeof reply === "string" ? encoder.encode(reply) : reply);

@@ -41,20 +41,13 @@ test("Connection gives a slow server its time as long as bytes arrive", async (b
   assertEquals(bench.replies, [[1, new TextEncoder().encode("xxxxxxxx")]]);
 });
 
-for (
-  const [what, stallTimeoutMs, commands] of [
-    ["while no reply is due", 1_000, 0],
-    ["with a stallTimeoutMs of Infinity", Infinity, 1],
-  ] as const
-) {
-  test(`Connection may be silent forever ${what}`, async (bench) => {
-    bench.use({ stallTimeoutMs });
-    await bench.open();
-    for (let id = 0; id < commands; id++) bench.queue(id);
-    await bench.advance(100_000);
-    assertEquals([bench.transport.closed, bench.events, bench.replies], [false, [], []]);
-  });
-}
+test("Connection may be silent forever with a stallTimeoutMs of Infinity", async (bench) => {
+  bench.use({ stallTimeoutMs: Infinity });
+  await bench.open();
+  await bench.submit(1);
+  await bench.advance(100_000);
+  assertEquals([bench.transport.closed, bench.events, bench.replies], [false, [], []]);
+});
 
 for (
   const [what, commands, head, piece, everyMs] of [
