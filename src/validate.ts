@@ -15,7 +15,12 @@
 export function checkOptions(attempt: string, options: unknown, names: readonly string[]): void {
   if (typeof options !== "object" || options === null) {
     const current = options === null ? "value is null" : `type is '${typeof options}'`;
-    throw new TypeError(`Cannot ${attempt} as 'options' must be an object: current ${current}`);
+    // node-redlock and others take the TTL in this place.
+    const isTtl = typeof options === "number" && names.includes("ttlMs");
+    const hint = isTtl ? `, pass { ttlMs: ${options} } for a TTL` : "";
+    throw new TypeError(
+      `Cannot ${attempt} as 'options' must be an object: current ${current}${hint}`,
+    );
   }
   for (const name in options) {
     if (names.includes(name)) continue;

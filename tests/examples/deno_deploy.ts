@@ -12,6 +12,9 @@ import { once, sendInvoice } from "./once.ts";
 const redlock = createRedlock(Deno.env.get("REDIS_NODES")!.split(","));
 const store = new RedisClient(Deno.env.get("STORE_URL")!);
 
+// A lock of an instance that is killed stays until its TTL is over.
+Deno.addSignalListener("SIGINT", () => void redlock.close().finally(() => Deno.exit()));
+
 /** Answers 201 if this request did the job, 200 if it had been done before. */
 async function fetch(request: Request): Promise<Response> {
   const id = new URL(request.url).pathname;

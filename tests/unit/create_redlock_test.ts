@@ -128,7 +128,11 @@ for (
       ] as const
     ),
     [null, TypeError, `${CREATE} 'options' must be an object: current value is null`],
-    [5, TypeError, `${CREATE} 'options' must be an object: current type is 'number'`],
+    [
+      5,
+      TypeError,
+      `${CREATE} 'options' must be an object: current type is 'number', pass { ttlMs: 5 } for a TTL`,
+    ],
   ] as const
 ) {
   Deno.test(`createRedlock() refuses ${Deno.inspect(options)}`, () => {

@@ -203,10 +203,12 @@ Deno.test("resolveOptions() refuses what is no signal, unknown options, and opti
     const reason = `option '${name}' is unknown: valid options are ${KNOWN.join(", ")}`;
     assertRefused({ [name]: 1 }, TypeError, reason);
   }
-  for (const options of [null, 5, "ttlMs", true, () => {}]) {
+  for (const options of [null, "ttlMs", true, () => {}]) {
     const current = options === null ? "value is null" : `type is '${typeof options}'`;
     assertRefused(options, TypeError, `'options' must be an object: current ${current}`);
   }
+  const hint = "current type is 'number', pass { ttlMs: 5 } for a TTL";
+  assertRefused(5, TypeError, `'options' must be an object: ${hint}`);
 });
 
 Deno.test("checkTtlMs() says what cannot be done", () => {

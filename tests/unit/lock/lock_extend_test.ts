@@ -27,7 +27,11 @@ Deno.test("Lock.extend() refuses options of a wrong type or out of range, and le
       [{ ttlMs: 0 }, RangeError, "'ttlMs' must be a positive safe integer: current value is 0"],
       [{ ttlMs: 5 }, RangeError, "'ttlMs' must be from 10 to 86400000: current value is 5"],
       [{ ttlMs: "5" }, TypeError, "'ttlMs' must be a number: current type is 'string'"],
-      [5_000, TypeError, "'options' must be an object: current type is 'number'"],
+      [
+        5_000,
+        TypeError,
+        "'options' must be an object: current type is 'number', pass { ttlMs: 5000 } for a TTL",
+      ],
       [null, TypeError, "'options' must be an object: current value is null"],
       [{ ttl: 5_000 }, TypeError, "option 'ttl' is unknown: valid options are ttlMs, signal"],
       [{ signal: {} }, TypeError, "'signal' must be an AbortSignal"],
