@@ -58,7 +58,7 @@ export {
 export type { Inspection } from "./src/lock/inspection.ts";
 export type { ExtendOptions, FencedLock, Lock, LockOf } from "./src/lock/lock.ts";
 export type { KeyState, LockNode, LockRequest } from "./src/quorum/lock_node.ts";
-export type { NodeDiagnosis, TriedCommand } from "./src/quorum/node_diagnosis.ts";
+export type { NodeDiagnosis } from "./src/quorum/node_diagnosis.ts";
 export type {
   QueueNotice,
   QueuePosition,

@@ -230,8 +230,9 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
   }
 
   /**
-   * Checks how every node is configured, and reports problems: a server that is listed twice, a replica, an eviction
-   * policy that may delete locks, clocks that differ, and more. Writes no key. A node that does not answer is a
+   * Checks how every node is configured and whether locks work there, and reports problems: a server that is listed
+   * twice, a replica, a full memory, a missing right, an eviction policy that may delete locks, clocks that differ, and
+   * more. Changes nothing: the commands that it tries are about keys that are missing. A node that does not answer is a
    * finding, not an error; each node has `nodeTimeoutMs` to answer, counted from when its first connection is ready.
    *
    * A report without findings is no proof: for example, two servers on one disk look independent.
@@ -246,11 +247,11 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    * await using redlock = createRedlock(nodes.addresses);
    * nodes.node(2).skewClock(60_000);
    * const report = await redlock.check();
-   * assert(report.findings.some(({ code }) => code === "NODE_CLOCKS_APART"), formatHealthReport(report));
+   * assert(report.findings.some(({ code }) => code === "NODE_CLOCK_APART"), formatHealthReport(report));
    * ```
    *
-   * @param options Options that replace the client's own for this call; only `ttlMs`, `driftFactor`, `nodeTimeoutMs` and
-   *   `keyPrefix` have an effect.
+   * @param options Options that replace the client's own for this call; only `ttlMs`, `driftFactor`, `nodeTimeoutMs`,
+   *   `keyPrefix`, `fencing` and `restartGuardMs` have an effect.
    * @returns What each node reports about itself, and the findings, each with advice.
    * @throws {RedlockError} If the client is closed (`CLOSED`).
    * @throws {TypeError} If an option is unknown or of the wrong type.

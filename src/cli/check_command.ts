@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { formatHealthReport } from "../../mod.ts";
+import { formatHealthReport, type Severity } from "../../mod.ts";
 import { PROBLEM_FOUND, SUCCESS } from "./exit_codes.ts";
 import { type NodeOptions, openClient } from "./node_options.ts";
 import { type Paint, paintOutput, print, printJson, type Style } from "./terminal.ts";
@@ -14,15 +14,30 @@ export interface CheckOptions extends NodeOptions {
   readonly json?: boolean;
   /** The TTL of the locks that the nodes are for, in milliseconds. */
   readonly ttl: number;
+  /** Whether the locks have fencing tokens. */
+  readonly fencing: boolean;
+  /** How long a restarted node does not count, in milliseconds. */
+  readonly restartGuard?: number;
+  /** The least severity of a finding that is a failure. */
+  readonly failOn: Severity;
 }
+
+/** The severities that are a failure for each `--fail-on`. */
+export const FAILURES: Readonly<Record<Severity, readonly Severity[]>> = {
+  error: ["error"],
+  warning: ["error", "warning"],
+  info: ["error", "warning", "info"],
+};
 
 /** Checks the nodes, and returns the exit code. */
 export async function check(options: CheckOptions): Promise<number> {
   await using redlock = await openClient(options);
-  const report = await redlock.check({ ttlMs: options.ttl });
+  const { ttl: ttlMs, fencing, restartGuard: restartGuardMs, failOn } = options;
+  const report = await redlock.check({ ttlMs, fencing, restartGuardMs });
   if (options.json) printJson(report);
   else for (const line of colourReport(formatHealthReport(report), paintOutput())) print(line);
-  return report.ok ? SUCCESS : PROBLEM_FOUND;
+  const failed = report.findings.some(({ severity }) => FAILURES[failOn].includes(severity));
+  return failed ? PROBLEM_FOUND : SUCCESS;
 }
 
 /** How the lines of a report look, by how they begin: a report has no other lines that begin so. */

@@ -11,7 +11,7 @@ import { printable } from "../printable.ts";
 
 /** Everything went well; `run` then returns the code of its command. */
 export const SUCCESS = 0;
-/** `check` has found a problem of severity `error`. */
+/** `check` has found a problem that is severe enough for its `--fail-on`. */
 export const PROBLEM_FOUND = 1;
 /** Somebody else holds the lock. */
 export const LOCK_HELD = 120;

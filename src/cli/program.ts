@@ -66,7 +66,7 @@ Nodes:
 const EXIT_CODES_HELP = `
 Exit codes:
   0      success; 'run' returns the code of its command, or 0 with --on-held skip
-  1      'check' has found an error
+  1      'check' has found an error, or what its --fail-on names
   120    somebody else holds the lock
   121    too few nodes answered
   122    the lock was lost while the command ran, so the command was stopped
@@ -182,10 +182,21 @@ function addCheck(program: Command, onExitCode: OnExitCode): void {
     .summary("check the nodes")
     .description(
       "Checks how the nodes are configured, and reports problems with advice.\n" +
-        "Ends with 1 if one of them is an error.",
+        "Ends with 1 if one of them is an error, or as severe as --fail-on says.",
     )
     .addOption(
-      durationOption("-t, --ttl <duration>", "the TTL of your locks").default(30_000, "30s"),
+      durationOption("-t, --ttl <duration>", "the longest TTL of your locks").default(
+        30_000,
+        "30s",
+      ),
+    )
+    .option("--no-fencing", "do not ask for what fencing tokens need")
+    .addOption(
+      durationOption("--restart-guard <duration>", "how long a restarted node does not count"),
+    )
+    .addOption(
+      new Option("--fail-on <severity>", "the least severe problem that is a failure")
+        .choices(["error", "warning", "info"]).default("error"),
     )
     .option("--json", "print JSON");
   withNodes(command).action(async (options: CheckOptions) => {

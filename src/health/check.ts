@@ -12,12 +12,13 @@ import type { NodeDiagnosis } from "../quorum/node_diagnosis.ts";
 import type { Settings } from "../options.ts";
 import { printable } from "../printable.ts";
 import type { NodeSet } from "../quorum/round.ts";
+import { systemRandom } from "../time/random.ts";
 
 /** The nodes of a client, and whether it was closed. */
 type CheckedClient = NodeSet & { readonly closed: boolean };
 
-/** The key that is inspected on a node without `diagnose()`; no client locks it. */
-const KEY = "hasp:check";
+/** What the key of a check begins with, after the prefix of all keys; random digits follow, so that no client locks it. */
+const CHECKED = "hasp:check:";
 
 /**
  * Asks every node, and derives the findings.
@@ -45,9 +46,10 @@ async function ask(
   node: LockNode,
   { nodeTimeoutMs, keyPrefix }: Settings,
 ): Promise<NodeHealth> {
+  const key = keyPrefix + CHECKED + systemRandom.value();
   const question = async (): Promise<NodeDiagnosis | undefined> => {
-    if (node.diagnose) return printableWords(await node.diagnose(nodeTimeoutMs));
-    await node.inspect(keyPrefix + KEY);
+    if (node.diagnose) return printableWords(await node.diagnose(nodeTimeoutMs, key));
+    await node.inspect(key);
     return undefined;
   };
   const { outcome, value, error } = await askNode(wheel, node, question, nodeTimeoutMs);

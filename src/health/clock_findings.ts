@@ -3,7 +3,6 @@
  *
  * @module
  */
-import { namesOf, type Nodes } from "./finding.ts";
 import type { Finding, NodeHealth } from "./report.ts";
 import type { Settings } from "../options.ts";
 import { driftMs } from "../time/validity.ts";
@@ -17,41 +16,37 @@ type WithClock = NodeHealth & { readonly clockOffsetMs: number };
  * Compares the clocks of the nodes with that of the node in the middle, and this one with the process's. A difference
  * that the round trips may explain is no finding.
  */
-export function clockFindings(nodes: Nodes, { ttlMs, driftFactor }: Settings): Finding[] {
+export function clockFindings(
+  nodes: readonly NodeHealth[],
+  { ttlMs, driftFactor }: Settings,
+): Finding[] {
   const timed = nodes.filter((node): node is WithClock => node.clockOffsetMs !== undefined);
   if (timed.length === 0) return [];
-  const allowanceMs = driftMs(ttlMs, driftFactor);
-  const allowance = `the drift allowance is ${allowanceMs} ms`;
   const middle = middleOf(timed);
-  const aheadOf = (ms: number) => {
-    const direction = ms > 0 ? "ahead of" : "behind";
-    return `${Math.abs(Math.round(ms))} ms ${direction} ${middle.name}`;
+  const allowanceMs = driftMs(ttlMs, driftFactor);
+  const compare = (
+    code: Finding["code"],
+    name: string | undefined,
+    aheadMs: number,
+    roundTripsMs: number,
+  ): Finding[] => {
+    if (Math.abs(aheadMs) - roundTripsMs / 2 <= allowanceMs) return [];
+    const difference = `${Math.abs(Math.round(aheadMs))} ms ${aheadMs > 0 ? "ahead of" : "behind"}`;
+    return [{
+      code,
+      severity: "warning",
+      nodes: name === undefined ? [] : [name],
+      message: `The clock of ${name ?? "this process"} is ${difference} that of ${middle.name}; ` +
+        `the drift allowance is ${allowanceMs} ms`,
+      advice: ADVICE,
+    }];
   };
-  const strays = timed.filter((node) => {
-    const uncertaintyMs = ((node.roundTripMs ?? 0) + (middle.roundTripMs ?? 0)) / 2;
-    return Math.abs(node.clockOffsetMs - middle.clockOffsetMs) - uncertaintyMs > allowanceMs;
-  });
-  const apart = strays.map(({ name, clockOffsetMs }) =>
-    `${name} is ${aheadOf(clockOffsetMs - middle.clockOffsetMs)}`
-  );
-  const nodeClocks: Finding = {
-    code: "NODE_CLOCKS_APART",
-    severity: "warning",
-    nodes: namesOf(strays),
-    message: `Clocks differ: ${apart.join(", ")}; ${allowance}`,
-    advice: ADVICE,
-  };
-  const clientClock: Finding = {
-    code: "CLIENT_CLOCK_APART",
-    severity: "warning",
-    nodes: [],
-    message: `This process's clock is ${aheadOf(-middle.clockOffsetMs)}; ${allowance}`,
-    advice: ADVICE,
-  };
-  const uncertaintyMs = (middle.roundTripMs ?? 0) / 2;
+  const { clockOffsetMs: middleMs, roundTripMs: ownMs = 0 } = middle;
   return [
-    ...(strays.length > 0 ? [nodeClocks] : []),
-    ...(Math.abs(middle.clockOffsetMs) - uncertaintyMs > allowanceMs ? [clientClock] : []),
+    ...timed.flatMap(({ name, clockOffsetMs, roundTripMs = 0 }) =>
+      compare("NODE_CLOCK_APART", name, clockOffsetMs - middleMs, roundTripMs + ownMs)
+    ),
+    ...compare("CLIENT_CLOCK_APART", undefined, -middleMs, ownMs),
   ];
 }
 

@@ -4,66 +4,67 @@
  * @module
  */
 import { clockFindings } from "./clock_findings.ts";
-import { about, bySeverity, namesOf, type Nodes } from "./finding.ts";
-import type { Finding } from "./report.ts";
-import { serverFindings } from "./server_findings.ts";
+import { nodeFindings } from "./node_findings.ts";
+import type { Finding, NodeHealth, Severity } from "./report.ts";
 import type { Settings } from "../options.ts";
 
 /** Fewer nodes than these tolerate no failure. */
 const NODES_FEW = 3;
+const SEVERITIES: readonly Severity[] = ["error", "warning", "info"];
 
 /**
  * Derives the findings, those of the highest severity first.
  *
  * @param nodes What each node reported.
  * @param quorum How many nodes must agree.
- * @param settings The settings that the nodes must suit: TTL and drift factor.
+ * @param settings The settings that the nodes must suit.
  */
-export function findingsOf(nodes: Nodes, quorum: number, settings: Settings): Finding[] {
-  return bySeverity([
-    ...ofAnswers(nodes, quorum),
-    ...serverFindings(nodes, settings),
+export function findingsOf(
+  nodes: readonly NodeHealth[],
+  quorum: number,
+  settings: Settings,
+): Finding[] {
+  const findings = [
+    ...quorumFindings(nodes, quorum),
+    ...nodes.flatMap((node) => nodeFindings(node, settings)),
+    ...sameServerFindings(nodes),
     ...clockFindings(nodes, settings),
-    ...ofCount(nodes.length),
-  ]);
+    ...countFindings(nodes.length),
+  ];
+  const rank = ({ severity }: Finding) => SEVERITIES.indexOf(severity);
+  return findings.sort((a, b) => rank(a) - rank(b));
 }
 
-function ofAnswers(nodes: Nodes, quorum: number): Finding[] {
-  const silent = nodes.filter(({ reachable }) => !reachable);
-  const mute = nodes.filter(({ reachable, roundTripMs }) => reachable && roundTripMs === undefined);
-  const answering = nodes.length - silent.length;
-  const errors = silent.map(({ name, error = "" }) => {
-    return error.includes(name) ? error : `${name}: ${error}`; // connection errors contain the name
-  }).join("; ");
-  const noQuorum: Finding = {
+function quorumFindings(nodes: readonly NodeHealth[], quorum: number): Finding[] {
+  const refusing = nodes.filter(({ reachable, refused }) => !reachable || refused?.SET);
+  const granting = nodes.length - refusing.length;
+  if (granting >= quorum) return [];
+  return [{
     code: "NO_QUORUM",
     severity: "error",
-    nodes: namesOf(silent),
-    message: `No lock can be acquired: ${answering} of ${nodes.length} nodes answered, ${quorum} ` +
-      "are needed",
-    advice: "Bring the unavailable nodes back",
-  };
-  const unreachable: Finding = {
-    code: "NODE_UNREACHABLE",
-    severity: "warning",
-    nodes: namesOf(silent),
-    message: `${silent.length} of ${nodes.length} nodes are unavailable: ${errors}`,
-    advice: "Check that the server runs, and that address, network, TLS and login are right",
-  };
-  return [
-    ...(answering < quorum ? [noQuorum] : []),
-    ...(silent.length > 0 ? [unreachable] : []),
-    ...about(
-      "NOT_DIAGNOSED",
-      "info",
-      mute,
-      ["answers, but reports nothing about itself", "answer, but report nothing about themselves"],
-      "Implement diagnose() of LockNode",
-    ),
-  ];
+    nodes: refusing.map(({ name }) => name),
+    message: `No lock can be acquired: ${granting} of ${nodes.length} nodes can grant one, ` +
+      `${quorum} are needed`,
+    advice: "Bring the other nodes back, or mend what makes them refuse locks",
+  }];
 }
 
-function ofCount(count: number): Finding[] {
+function sameServerFindings(nodes: readonly NodeHealth[]): Finding[] {
+  const runs = new Map<string, string[]>();
+  for (const { runId, name } of nodes) {
+    if (runId) runs.set(runId, [...runs.get(runId) ?? [], name]);
+  }
+  return [...runs.values()].filter(({ length }) => length > 1).map((names) => ({
+    code: "SAME_SERVER",
+    severity: "error",
+    nodes: names,
+    message: `${names.join(" and ")} are the same server, which has ${names.length} votes: ` +
+      "a majority of votes need not be a majority of servers",
+    advice: "List each server once, under one name, and run one server for each vote",
+  }));
+}
+
+function countFindings(count: number): Finding[] {
   const nodes = count === 1 ? "is 1 node" : `are ${count} nodes`;
   const few: Finding = {
     code: "NODES_FEW",

@@ -14,24 +14,26 @@ export type Severity = "error" | "warning" | "info";
 
 /** The stable codes of a {@linkcode Finding}, one for each kind of problem. */
 export type FindingCode =
+  | "ACQUIRE_REFUSED"
   | "CLIENT_CLOCK_APART"
   | "CLUSTER_NODE"
-  | "EVALSHA_REFUSED"
-  | "EVAL_REFUSED"
+  | "FENCING_REFUSED"
+  | "GUARD_REFUSED"
   | "INFO_REFUSED"
   | "MAY_EVICT"
   | "NODES_EVEN"
   | "NODES_FEW"
-  | "NODE_CLOCKS_APART"
+  | "NODE_CLOCK_APART"
   | "NODE_UNREACHABLE"
+  | "NOTIFY_REFUSED"
   | "NOT_DIAGNOSED"
+  | "NOT_PERSISTENT"
   | "NO_QUORUM"
-  | "PUBLISH_REFUSED"
+  | "RELEASE_REFUSED"
   | "REPLICA"
   | "RESTARTED"
   | "SAME_SERVER"
   | "SEVERAL_SERVERS"
-  | "SUBSCRIBE_REFUSED"
   | "TIME_REFUSED"
   | "VERSION_OLD";
 

@@ -155,7 +155,7 @@ export function commandNode(options: CommandNodeOptions): LockNode {
     release: (request, nodeIndex) => node.release(request, nodeIndex),
     raiseCounters: (request, nodeIndex) => node.raiseCounters(request, nodeIndex),
     inspect: (key) => node.inspect(key),
-    diagnose: (timeoutMs) => node.diagnose(timeoutMs),
+    diagnose: (timeoutMs, key) => node.diagnose(timeoutMs, key),
     ...waiting,
     async close() {
       await node.close();

@@ -31,8 +31,6 @@ export type {
 export type {
   /** What a node reports about itself. */
   NodeDiagnosis,
-  /** A command that a node tried, and how it was answered. */
-  TriedCommand,
 } from "../quorum/node_diagnosis.ts";
 export type {
   /** What a node reports about a key that a ticket waits for. */

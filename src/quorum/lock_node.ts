@@ -168,13 +168,15 @@ export interface LockNode {
    */
   leaveQueue?(keys: readonly string[], ticketId: string): void;
   /**
-   * Reports how the node is configured, for {@linkcode Redlock.check}. Writes no key. Missing: nothing is known about it.
+   * Reports how the node is configured, for {@linkcode Redlock.check}. Leaves no key behind. Missing: nothing is known
+   * about it.
    *
    * @param timeoutMs How long the caller waits for the result, in milliseconds, from now or from when the first
    *   connection is ready.
+   * @param key A key that no client locks, to try commands on; it begins as the keys of locks do.
    * @returns The report. Rejects if the node cannot be reached.
    */
-  diagnose?(timeoutMs: number): Promise<NodeDiagnosis>;
+  diagnose?(timeoutMs: number, key: string): Promise<NodeDiagnosis>;
   /** Closes what the node keeps open, such as connections. Must settle in bounded time. */
   close?(): Promise<void>;
 }

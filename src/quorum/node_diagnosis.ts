@@ -4,16 +4,6 @@
  * @module
  */
 
-/** A command that `check()` tries on a node. */
-export type TriedCommand =
-  | "CONFIG"
-  | "EVAL"
-  | "EVALSHA"
-  | "INFO"
-  | "PUBLISH"
-  | "SUBSCRIBE"
-  | "TIME";
-
 /**
  * What a node reports about itself, as plain data. A field is missing if the node did not report it or refused the
  * command.
@@ -51,6 +41,6 @@ export interface NodeDiagnosis {
   readonly maxmemoryBytes?: number;
   /** What the server does at that limit (`maxmemory-policy`). */
   readonly maxmemoryPolicy?: string;
-  /** The commands that the node refused, each with the first word of its reply, such as `NOPERM`. */
-  readonly refused?: Readonly<Partial<Record<TriedCommand, string>>>;
+  /** The commands that the node refused, each with the first word of its reply, such as `{ SET: "OOM" }`. */
+  readonly refused?: Readonly<Record<string, string>>;
 }

@@ -1,5 +1,5 @@
 /**
- * What a Redis server reports about itself: commands that touch no key, and what their replies mean.
+ * What a Redis server reports about itself, and what it refuses: commands that change no key, and what their replies mean.
  *
  * Most of them go out in one piece over the node's own connection; if one is refused the others still count. Two more
  * connections are opened for a moment. One of them tries `SUBSCRIBE`: on the node's own connection a refused
@@ -8,25 +8,23 @@
  *
  * @module
  */
-import type { NodeDiagnosis, TriedCommand } from "../quorum/node_diagnosis.ts";
+import type { NodeDiagnosis } from "../quorum/node_diagnosis.ts";
 import type { ReplyReceiver } from "../redis/command_queue.ts";
 import { encodeCommand } from "../redis/encoder.ts";
 import { ReplyError } from "../redis/errors.ts";
 import { printable } from "../printable.ts";
 import { type Reply, textReply, timeReplyMs } from "../redis/reply.ts";
 import type { CommandSender, ServerAccess } from "./command_sender.ts";
+import { TRIAL } from "./scripts/trial.ts";
 
 /** A channel of the kind that waiting uses; it has no subscriber. */
 const CHANNEL = "hasp:wake:check";
 /** The SHA-1 of no script: a server that allows `EVALSHA` answers `NOSCRIPT`. */
 const NO_SCRIPT = "f".repeat(40);
-/** A number of keys with which a server that allows `EVAL` answers an error and runs nothing. */
-const NO_KEY_COUNT = "-1";
-/** The error replies which show that the command is allowed. */
-const ALLOWED: Readonly<Partial<Record<TriedCommand, RegExp>>> = {
-  EVAL: /^ERR (?!unknown command)/iu,
-  EVALSHA: /^NOSCRIPT /u,
-};
+/** The error which shows that `EVALSHA` is allowed. */
+const SCRIPT_MISSING = "NOSCRIPT";
+/** What older servers write in a script in place of `NOPERM`. */
+const NO_PERMISSION = /The user executing the script can't/u;
 /** Error prefixes of a server that is up but cannot serve; treated as unreachable. */
 const UNSERVING_PREFIXES: readonly string[] = ["NOAUTH", "LOADING", "BUSY"];
 /** The share of its time after which a diagnosis waits no longer for the further connections. */
@@ -40,21 +38,28 @@ const ROLES: ReadonlyMap<string, NodeDiagnosis["role"]> = new Map([
   ["active-replica", "active-replica"],
 ]);
 
-/** The commands on the node's own connection. `TIME` comes first, because its reply shows the clock and the round trip. */
-const COMMANDS: readonly (readonly [TriedCommand, ...string[]])[] = [
-  ["TIME"],
-  ["INFO"],
-  ["CONFIG", "GET", "appendfsync"],
-  ["EVAL", "return 1", NO_KEY_COUNT],
-  ["EVALSHA", NO_SCRIPT, "0"],
-  ["PUBLISH", CHANNEL, ""],
-];
+/**
+ * The commands on the node's own connection. `TIME` comes first, because its reply shows the clock and the round trip.
+ * `SET` with `XX` sets no key that is missing, but a server that would refuse a lock refuses it for the same reason.
+ */
+function commandsOn(key: string): readonly (readonly string[])[] {
+  return [
+    ["TIME"],
+    ["INFO"],
+    ["CONFIG", "GET", "appendfsync"],
+    ["SET", key, "", "XX", "PX", "1"],
+    ["EVAL", TRIAL.source, "1", key],
+    ["EVALSHA", NO_SCRIPT, "0"],
+    ["PUBLISH", CHANNEL, ""],
+  ];
+}
 const RUN_ID_COMMAND: readonly string[] = ["INFO", "server"];
 const SUBSCRIBE_COMMAND: readonly string[] = ["SUBSCRIBE", CHANNEL];
 
-/** The replies to {@linkcode COMMANDS}, and when the commands were sent. */
+/** The replies to the commands on the node's own connection, and when these were sent. */
 interface Replies {
-  readonly all: readonly Reply[];
+  /** By the name of the command. */
+  readonly byCommand: ReadonlyMap<string, Reply>;
   /** By the monotonic clock, not before the connection was made. */
   readonly askedAtMs: number;
   readonly roundTripMs: number;
@@ -90,11 +95,12 @@ export class RedisDiagnostics {
    *
    * @param timeoutMs How long the caller waits, in milliseconds. What the further connections have not shown after
    *   three quarters of it is missing in the result.
+   * @param key A key that is missing, to try commands on.
    * @throws {RedisError} If the server cannot be reached, or cannot serve now.
    */
-  async diagnose(timeoutMs: number): Promise<NodeDiagnosis> {
-    const replies = await this.#ask();
-    const unserving = replies.all.find((reply) =>
+  async diagnose(timeoutMs: number, key: string): Promise<NodeDiagnosis> {
+    const replies = await this.#ask(commandsOn(key));
+    const unserving = [...replies.byCommand.values()].find((reply) =>
       reply instanceof ReplyError && UNSERVING_PREFIXES.includes(reply.prefix)
     );
     if (unserving) throw unserving;
@@ -109,29 +115,30 @@ export class RedisDiagnostics {
     await Promise.all([...this.#further].map((connection) => connection.close()));
   }
 
-  #ask(): Promise<Replies> {
+  #ask(commands: readonly (readonly string[])[]): Promise<Replies> {
     const connection = this.#connection;
     const { clock } = this.#server.wheel;
     const startMs = clock.monotonicMs();
     return new Promise((resolve, reject) => {
-      const all: Reply[] = [];
+      const byCommand = new Map<string, Reply>();
       let askedAtMs = 0, roundTripMs = 0, wallMs = 0;
       const receiver: ReplyReceiver = {
-        onReply(reply) {
-          if (all.length === 0) {
+        onReply(reply, _context, index) { // other clients may not keep the order of commands
+          if (index === 0) {
             const { receivedAtMs, readyAtMs } = connection;
             askedAtMs = Math.max(startMs, readyAtMs);
             roundTripMs = receivedAtMs - askedAtMs;
             wallMs = clock.wallMs();
           }
-          all.push(textReply(reply));
-          if (all.length === COMMANDS.length) resolve({ all, askedAtMs, roundTripMs, wallMs });
+          byCommand.set(commands[index][0], textReply(reply));
+          if (byCommand.size < commands.length) return;
+          resolve({ byCommand, askedAtMs, roundTripMs, wallMs });
         },
         onFailure: reject,
       };
-      for (const command of COMMANDS) {
-        connection.submit(encodeCommand(command), receiver, undefined, 0);
-      }
+      commands.forEach((command, index) => {
+        connection.submit(encodeCommand(command), receiver, undefined, index);
+      });
     });
   }
 
@@ -185,18 +192,13 @@ export class RedisDiagnostics {
 }
 
 function diagnosisOf(replies: Replies, { infos, subscribed }: FurtherReplies): NodeDiagnosis {
-  const [time, info, config] = replies.all;
-  const parts = infoParts(info);
-  const refused: Partial<Record<TriedCommand, string>> = {};
-  const note = (command: TriedCommand, reply: Reply | undefined) => {
-    if (!(reply instanceof ReplyError) || ALLOWED[command]?.test(reply.message)) return;
-    refused[command] = reply.prefix;
-  };
-  COMMANDS.forEach(([command], index) => note(command, replies.all[index]));
-  note("SUBSCRIBE", subscribed);
+  const { byCommand } = replies;
+  const parts = infoParts(byCommand.get("INFO"));
+  const config = byCommand.get("CONFIG");
+  const refused = Object.fromEntries(refusals([...byCommand, ["SUBSCRIBE", subscribed]]));
   return {
     roundTripMs: rounded(replies.roundTripMs),
-    clockOffsetMs: clockOffsetMs(time, replies),
+    clockOffsetMs: clockOffsetMs(byCommand.get("TIME"), replies),
     ...parts,
     otherRunIds: otherRunIds(parts.runId, infos),
     appendfsync: Array.isArray(config) && typeof config[1] === "string" ? config[1] : undefined,
@@ -204,9 +206,27 @@ function diagnosisOf(replies: Replies, { infos, subscribed }: FurtherReplies): N
   };
 }
 
+/** The commands that were refused, each with the first word of the error. */
+function* refusals(replies: Iterable<[string, Reply | undefined]>): Iterable<[string, string]> {
+  for (const [command, reply] of replies) {
+    if (reply instanceof ReplyError && reply.prefix !== SCRIPT_MISSING) {
+      yield [command, reply.prefix];
+    }
+    if (command !== "EVAL" || !Array.isArray(reply)) continue;
+    for (const text of reply) { // of the script: a command and its error
+      const [name, word = ""] = String(text).split(" ");
+      if (!TRIAL.source.includes(`try('${name}'`)) continue;
+      yield [name, NO_PERMISSION.test(String(text)) ? "NOPERM" : word];
+    }
+  }
+}
+
 /** The server read its clock between question and reply; the middle is the best guess. */
-function clockOffsetMs(time: Reply, { roundTripMs, wallMs }: Replies): number | undefined {
-  const timeMs = timeReplyMs(time);
+function clockOffsetMs(
+  time: Reply | undefined,
+  { roundTripMs, wallMs }: Replies,
+): number | undefined {
+  const timeMs = time === undefined ? undefined : timeReplyMs(time);
   return timeMs === undefined ? undefined : rounded(timeMs - (wallMs - roundTripMs / 2));
 }
 

@@ -146,10 +146,10 @@ export class RedisNode implements LockNode, ReplyReceiver {
     this.#send(parts.queueing.loaded.LEAVE_QUEUE, { keys, ticketId }, 0);
   }
 
-  async diagnose(timeoutMs: number): Promise<NodeDiagnosis> {
+  async diagnose(timeoutMs: number, key: string): Promise<NodeDiagnosis> {
     const { RedisDiagnostics } = parts.diagnosing.loaded ?? await parts.diagnosing.load();
     this.#diagnostics ??= new RedisDiagnostics(this.#connection, this.#server);
-    return await this.#diagnostics.diagnose(timeoutMs);
+    return await this.#diagnostics.diagnose(timeoutMs, key);
   }
 
   async close(): Promise<void> {

@@ -1,4 +1,11 @@
-import { assert, assertEquals, assertFalse, assertLess } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertFalse,
+  assertLess,
+  assertMatch,
+  assertStringIncludes,
+} from "@std/assert";
 import { deadline } from "@std/async/deadline";
 import {
   createRedlock,
@@ -20,9 +27,10 @@ const PASSWORD = "s3cret-of-nobody";
 /** How long a busy machine may pause the process, in milliseconds; clocks that are apart are seconds apart here. */
 const PAUSE_MS = 100;
 
-/** What is found, without the restarts: servers of tests are young. */
+/** What is found, without what all servers of tests have in common: they are young, and keep nothing on disk. */
 function codes({ findings }: HealthReport): FindingCode[] {
-  return findings.map(({ code }) => code).filter((code) => code !== "RESTARTED");
+  const common: readonly FindingCode[] = ["RESTARTED", "NOT_PERSISTENT"];
+  return findings.map(({ code }) => code).filter((code) => !common.includes(code));
 }
 
 /** On which of the nodes something is found, by their places in the list. */
@@ -147,26 +155,41 @@ Deno.test("check() finds a node of a cluster and servers that may evict", async 
   const report = await redlock.check();
   assertEquals(codes(report), ["CLUSTER_NODE", "MAY_EVICT", "MAY_EVICT"]);
   assertEquals(places(report, "CLUSTER_NODE"), [0]);
-  assertEquals(places(report, "MAY_EVICT"), [2, 1]); // the one with a limit is the severer
+  assertEquals(places(report, "MAY_EVICT"), [2, 1]); // an error comes before a warning
 });
 
 for (
-  const [command, code] of [
+  const [command, ...expected] of [
+    ["set", "NO_QUORUM", "ACQUIRE_REFUSED"],
+    ["eval", "RELEASE_REFUSED"],
+    ["evalsha", "RELEASE_REFUSED"],
+    ["get", "RELEASE_REFUSED"],
+    ["del", "RELEASE_REFUSED"],
+    ["exists", "RELEASE_REFUSED"],
+    ["pexpire", "RELEASE_REFUSED"],
+    ["pttl", "RELEASE_REFUSED"],
+    ["type", "RELEASE_REFUSED"],
+    ["incr", "FENCING_REFUSED"],
+    ["decr", "FENCING_REFUSED"],
+    ["publish", "NOTIFY_REFUSED"],
+    ["subscribe", "NOTIFY_REFUSED"],
+    ["zadd", "NOTIFY_REFUSED"],
+    ["zcard", "NOTIFY_REFUSED"],
+    ["zrange", "NOTIFY_REFUSED"],
+    ["zrank", "NOTIFY_REFUSED"],
+    ["zrem", "NOTIFY_REFUSED"],
+    ["zscore", "NOTIFY_REFUSED"],
     ["info", "INFO_REFUSED"],
-    ["time", "TIME_REFUSED"],
-    ["eval", "EVAL_REFUSED"],
-    ["evalsha", "EVALSHA_REFUSED"],
-    ["publish", "PUBLISH_REFUSED"],
-    ["subscribe", "SUBSCRIBE_REFUSED"],
-    ["config", undefined],
-  ] as const
+    ["time", "FENCING_REFUSED", "NOTIFY_REFUSED", "TIME_REFUSED"],
+    ["config"],
+  ] as const satisfies readonly (readonly [string, ...FindingCode[]])[]
 ) {
   Deno.test(`check() of an ACL user without ${command} reports the rest, and no credentials`, async () => {
     const users = [`locker on >${PASSWORD} ~* &* +@all -${command}`];
     await using server = await startServer({ users });
     await using redlock = createRedlock([`redis://locker:${PASSWORD}@127.0.0.1:${server.port}`]);
-    const report = await redlock.check();
-    assertEquals(codes(report).filter((it) => it !== "NODES_FEW"), code ? [code] : []);
+    const report = await redlock.check({ fencing: true });
+    assertEquals<string[]>(codes(report).filter((it) => it !== "NODES_FEW"), expected);
     const [{ refused, version, clockOffsetMs }] = report.nodes;
     assertEquals(refused, { [command.toUpperCase()]: "NOPERM" });
     assertEquals(version === undefined, command === "info");
@@ -182,8 +205,57 @@ Deno.test("check() finds that the channels of an ACL user are others than those 
   await using server = await startServer({ users });
   await using redlock = createRedlock([`redis://locker:${PASSWORD}@127.0.0.1:${server.port}`]);
   const report = await redlock.check();
-  assertEquals(codes(report), ["PUBLISH_REFUSED", "SUBSCRIBE_REFUSED", "NODES_FEW"]);
+  assertEquals(codes(report), ["NOTIFY_REFUSED", "NODES_FEW"]);
+  assertEquals(report.nodes[0].refused, { PUBLISH: "NOPERM", SUBSCRIBE: "NOPERM" });
 });
+
+for (
+  const [rules, options, expected] of [
+    ["~app:* ~hasp:*", { keyPrefix: "app:" }, []],
+    ["~app:* ~hasp:*", { keyPrefix: "lock:" }, ["NO_QUORUM", "ACQUIRE_REFUSED", "RELEASE_REFUSED"]],
+    ["~app:*", { keyPrefix: "app:" }, ["FENCING_REFUSED", "NOTIFY_REFUSED"]],
+    ["~app:* ~hasp:queue:*", { keyPrefix: "app:" }, ["FENCING_REFUSED"]],
+    ["~app:* ~hasp:queue:*", { keyPrefix: "app:", fencing: false }, []],
+  ] as const
+) {
+  const missing = expected.length > 0 ? expected.join() : "nothing";
+  Deno.test(`check() with ${JSON.stringify(options)} of a user with ${rules} finds ${missing}`, async () => {
+    const users = [`locker on >${PASSWORD} ${rules} &* +@all`];
+    await using server = await startServer({ users });
+    await using redlock = createRedlock([`redis://locker:${PASSWORD}@127.0.0.1:${server.port}`]);
+    const report = await redlock.check({ fencing: true, ...options });
+    assertEquals<string[]>(codes(report).filter((it) => it !== "NODES_FEW"), [...expected]);
+  });
+}
+
+/** How a server is brought to refuse all writes, and the first word of its refusal. */
+const UNWRITABLE: readonly [reply: string, make: (server: RedisServer) => Promise<unknown>][] = [
+  ["OOM", (server) => server.command("CONFIG", "SET", "maxmemory", "1")],
+  ["NOREPLICAS", (server) => server.command("CONFIG", "SET", "min-replicas-to-write", "1")],
+  ["MISCONF", async (server) => {
+    await server.command("CONFIG", "SET", "save", "3600 1");
+    const [, folder] = await server.command("CONFIG", "GET", "dir") as string[];
+    await Deno.mkdir(`${folder}/dump.rdb`); // a folder stands where the snapshot is to be
+    await server.command("BGSAVE");
+    await eventually(async () => {
+      assertMatch(String(await server.command("INFO")), /rdb_last_bgsave_status:err/u);
+    });
+  }],
+];
+
+for (const [reply, make] of UNWRITABLE) {
+  Deno.test(`check() finds that no lock can be acquired if the servers answer ${reply}`, async () => {
+    await using servers = await startServers(3);
+    await using redlock = createRedlock(servers.urls);
+    await Promise.all([make(servers[0]), make(servers[1])]);
+    const report = await redlock.check();
+    assertEquals(codes(report), ["NO_QUORUM", "ACQUIRE_REFUSED", "ACQUIRE_REFUSED"]);
+    assertEquals([places(report, "ACQUIRE_REFUSED"), report.ok], [[0, 1], false]);
+    assertEquals(report.nodes.map(({ refused }) => refused?.SET), [reply, reply, undefined]);
+    assertStringIncludes(report.findings[1].message, `refuses SET (${reply})`);
+    assertFalse(report.findings[1].advice.includes("ACL"));
+  });
+}
 
 Deno.test("check() of a server that wants a password says so, with and without one", async () => {
   await using server = await startServer({ password: PASSWORD });
@@ -249,7 +321,7 @@ Deno.test("check() resolves where a majority is down, and where all are", async 
   await using redlock = createRedlock(servers.urls);
   await Promise.all([servers[0].kill(), servers[2].kill()]);
   const some = await redlock.check();
-  assertEquals(codes(some), ["NO_QUORUM", "NODE_UNREACHABLE"]);
+  assertEquals(codes(some), ["NO_QUORUM", "NODE_UNREACHABLE", "NODE_UNREACHABLE"]);
   assertEquals(places(some, "NODE_UNREACHABLE"), [0, 2]);
   await servers[1].kill();
   await eventually(async () => {
@@ -263,7 +335,7 @@ Deno.test("check() of nodes in memory finds the one whose clock is ahead", async
   assertEquals(codes(await redlock.check()), []);
   nodes.node(1).skewClock(5_000);
   const report = await redlock.check();
-  assertEquals([codes(report), places(report, "NODE_CLOCKS_APART")], [["NODE_CLOCKS_APART"], [1]]);
+  assertEquals([codes(report), places(report, "NODE_CLOCK_APART")], [["NODE_CLOCK_APART"], [1]]);
   for (const node of nodes) node.skewClock(-5_000);
   const behind = await redlock.check();
   assertEquals(codes(behind), ["CLIENT_CLOCK_APART"]);

@@ -58,6 +58,29 @@ Deno.test("hasp check ends with 1 if there is an error, with --json too", async 
   assertEquals([report.ok, report.nodes.length], [false, 3]);
 });
 
+Deno.test("hasp check --fail-on ends with 1 if a finding is at least that severe", async () => {
+  await using servers = shared.lend();
+  const urls = [...servers.urls.slice(0, 2), "redis://127.0.0.1:1"]; // one of three nodes is down
+  const codes = ["error", "warning", "info"].map(async (severity) => {
+    const { code, stdout } = await hasp(["check", "--fail-on", severity], { urls });
+    assertMatch(stdout, /^warning NODE_UNREACHABLE: redis:\/\/127.0.0.1:1 /m);
+    return code;
+  });
+  assertEquals(await Promise.all(codes), [0, 1, 1]);
+  assertEquals((await hasp(["check", "--fail-on", "all"], { urls })).code, 125);
+});
+
+Deno.test("hasp check asks for what hasp run needs, unless it is told otherwise", async () => {
+  const users = ["locker on >s3cret ~* &* +@all -incr"];
+  await using servers = await startServers(3, { users });
+  const urls = servers.map(({ port }) => `redis://locker:s3cret@127.0.0.1:${port}`);
+  const fenced = await hasp(["check"], { urls });
+  assertEquals(fenced.code, 1);
+  assertMatch(fenced.stdout, /^error FENCING_REFUSED: redis:\S+ refuses INCR \(NOPERM\): /m);
+  assertEquals((await hasp(["check", "--no-fencing"], { urls })).code, 0);
+  assertMatch(fenced.stdout, /^warning (RESTARTED|NOT_PERSISTENT): /m);
+});
+
 Deno.test("hasp finds the nodes in a variable, a file and systemd's credentials, and prints no password", async () => {
   const password = "s3cret/with,signs";
   await using servers = await startServers(3, { password });

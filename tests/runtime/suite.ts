@@ -314,7 +314,11 @@ function registerFaults(
       "master,master,master,?,?",
       "roles",
     );
-    expectSame(report.findings[0]?.code, "NODE_UNREACHABLE", "the severest finding");
+    expectSame(
+      report.findings.filter(({ code }) => code === "NODE_UNREACHABLE").length,
+      2,
+      "the nodes that are unavailable",
+    );
     expectSame(report.nodes[0]?.refused, undefined, "what is refused");
     const [first] = main.formatHealthReport(report).split("\n");
     expectSame(first, "3 of 5 nodes answered, 3 are a quorum", "the first line");

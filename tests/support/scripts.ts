@@ -9,6 +9,15 @@ import * as extend from "../../src/redis_node/scripts/extend.ts";
 import * as fencing from "../../src/redis_node/scripts/fencing.ts";
 import * as queue from "../../src/redis_node/scripts/queue.ts";
 import * as release from "../../src/redis_node/scripts/release.ts";
+import * as trial from "../../src/redis_node/scripts/trial.ts";
 
 /** What the modules of scripts export, by name. */
-export const scripts = { ...acquire, ...creation, ...extend, ...fencing, ...queue, ...release };
+export const scripts = {
+  ...acquire,
+  ...creation,
+  ...extend,
+  ...fencing,
+  ...queue,
+  ...release,
+  ...trial,
+};

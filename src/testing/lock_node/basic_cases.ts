@@ -157,7 +157,9 @@ const ORDER_CASES: readonly Case[] = [
   }],
   ["diagnose() settles, if there is one", async (bench) => {
     const { node } = bench;
-    if (node.diagnose) await within(node.diagnose(1_000), "diagnose() did not settle");
+    if (node.diagnose) {
+      await within(node.diagnose(1_000, "hasp:check"), "diagnose() did not settle");
+    }
   }],
 ];
 

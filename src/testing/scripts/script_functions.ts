@@ -9,13 +9,14 @@ import { CREATED } from "../../redis_node/scripts/creation.ts";
 import { EXTEND } from "../../redis_node/scripts/extend.ts";
 import { LEAVE, RELEASE_QUEUED } from "../../redis_node/scripts/queue.ts";
 import { RELEASE } from "../../redis_node/scripts/release.ts";
+import { TRIAL } from "../../redis_node/scripts/trial.ts";
 import { created } from "./creation_function.ts";
 import { acquireCounted, acquireFenced, raise } from "./fence_functions.ts";
 import { acquireOrWait, leave, release, releaseQueued } from "./queue_functions.ts";
 import type { CommandContext } from "../commands/command.ts";
 import { expireKey } from "../commands/key_commands.ts";
 import type { Keyspace } from "../server/keyspace.ts";
-import { integer } from "../server/replies.ts";
+import { array, integer } from "../server/replies.ts";
 import { getInScript, luaError, setInScript, toNumber } from "./script_calls.ts";
 
 /** A script as a function. */
@@ -38,6 +39,7 @@ export const SCRIPT_FUNCTIONS: readonly ScriptFunction[] = [
   { sha1: ACQUIRE_FENCED.sha1, run: acquireFenced },
   { sha1: RAISE.sha1, run: raise },
   { sha1: CREATED.sha1, run: created },
+  { sha1: TRIAL.sha1, run: trial },
 ];
 
 /** A script that needs only the keys, and replies an integer. */
@@ -73,4 +75,10 @@ function extend(keyspace: Keyspace, keys: readonly string[], args: readonly stri
     if (Number(keyspace.remainingMs(key)) < ttlMs) expireKey(keyspace, key, ttl);
   }
   return reply;
+}
+
+/** TRIAL: this server refuses none of the calls, and the key, its queue and its counter are missing. */
+function trial(_context: CommandContext, [key]: readonly string[]): string {
+  if (key === undefined) throw luaError("attempt to concatenate a nil value (local 'key')");
+  return array([]);
 }

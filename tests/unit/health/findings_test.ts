@@ -1,7 +1,7 @@
 import { assertEquals } from "@std/assert";
 import { findingsOf } from "../../../src/health/findings.ts";
 import type { Finding, NodeHealth } from "../../../src/health/report.ts";
-import { resolveOptions } from "../../../src/options.ts";
+import { type RedlockOptions, resolveOptions } from "../../../src/options.ts";
 
 type Changes = Readonly<Record<string, Partial<NodeHealth>>>;
 
@@ -52,12 +52,19 @@ const TWO = [
 const SAME =
   "are the same server, which has 2 votes: a majority of votes need not be a majority of servers";
 const REPLICA = "no lock can be acquired there, and after a failover the latest locks are missing";
+const CLUSTER =
+  "keys of other shards are refused, and after a failover the latest locks are missing";
+const NO_RELEASE = "locks cannot be extended or released there";
 const ACTIVE = "writes from another server can overwrite locks";
 const SEVERAL =
   "to more than one server: a lock that is set on one of them is not seen on the others";
 const OLD = "locks work, but the channels of an ACL user cannot be restricted before version 6.2";
+const TOO_OLD = "fencing tokens and the restart guard fail there, and waiting calls poll; they " +
+  "need version 5";
 const RESTARTED = "warning RESTARTED [a] a started less than ttlMs (30000 ms) ago without " +
   "appendfsync always, and may have forgotten locks that are still held";
+const NOT_PERSISTENT = "warning NOT_PERSISTENT [a] a has no append-only file: after a restart it " +
+  "forgets locks that are still held";
 const DRIFT = "the drift allowance is 302 ms";
 
 /** The nodes, what differs on them, and what is to be found. */
@@ -85,7 +92,7 @@ const CASES: readonly (readonly [names: string, Changes, ...expected: string[]])
   [
     "abc",
     each("role", { a: "replica", b: "replica", c: "replica" }),
-    `error REPLICA [a,b,c] a, b and c are replicas: ${REPLICA}`,
+    ...["a", "b", "c"].map((name) => `error REPLICA [${name}] ${name} is a replica: ${REPLICA}`),
   ],
   [
     "abc",
@@ -95,14 +102,16 @@ const CASES: readonly (readonly [names: string, Changes, ...expected: string[]])
   [
     "abc",
     each("role", { a: "active-replica", b: "replica", c: "active-replica" }),
+    `error REPLICA [a] a is an active replica: ${ACTIVE}`,
     `error REPLICA [b] b is a replica: ${REPLICA}`,
-    `error REPLICA [a,c] a and c are active replicas: ${ACTIVE}`,
+    `error REPLICA [c] c is an active replica: ${ACTIVE}`,
   ],
   ["abc", each("otherRunIds", { b: ["x"], c: [] }), `error SEVERAL_SERVERS [b] b leads ${SEVERAL}`],
   [
     "abc",
     each("otherRunIds", { a: ["x", "y"], c: ["x"] }),
-    `error SEVERAL_SERVERS [a,c] a and c each lead ${SEVERAL}`,
+    `error SEVERAL_SERVERS [a] a leads ${SEVERAL}`,
+    `error SEVERAL_SERVERS [c] c leads ${SEVERAL}`,
   ],
   ["abc", each("version", { a: "6.2.0", b: "8.1.8", c: "10.0.1" })],
   ["abc", each("version", { a: "unstable", b: "", c: undefined })],
@@ -114,16 +123,16 @@ const CASES: readonly (readonly [names: string, Changes, ...expected: string[]])
   ],
   [
     "abcde",
-    each("version", { a: "5.0.6", b: "4.0.14", c: "6.1.240", d: "3.2.6", e: "4.0.14" }),
-    "error VERSION_OLD [b,d,e] b, d and e are too old (version 4.0.14, 3.2.6): fencing tokens and " +
-    "the restart guard fail there, and waiting calls poll; they need version 5",
-    `info VERSION_OLD [a,c] a and c are old (version 5.0.6, 6.1.240): ${OLD}`,
+    each("version", { a: "5.0.6", b: "4.0.14", c: "6.1.240", d: "3.2.6" }),
+    `error VERSION_OLD [b] b is too old (version 4.0.14): ${TOO_OLD}`,
+    `error VERSION_OLD [d] d is too old (version 3.2.6): ${TOO_OLD}`,
+    `info VERSION_OLD [a] a is old (version 5.0.6): ${OLD}`,
+    `info VERSION_OLD [c] c is old (version 6.1.240): ${OLD}`,
   ],
   [
     "abc",
     each("clustered", { a: true }),
-    "error CLUSTER_NODE [a] a belongs to a cluster: keys of other shards are refused, and after a " +
-    "failover the latest locks are missing",
+    `error CLUSTER_NODE [a] a belongs to a cluster: ${CLUSTER}`,
   ],
   [
     "abc",
@@ -133,8 +142,10 @@ const CASES: readonly (readonly [names: string, Changes, ...expected: string[]])
   [
     "abc",
     each("maxmemoryPolicy", { a: "volatile-ttl", b: "allkeys-lfu" }),
-    "warning MAY_EVICT [a,b] a and b may delete locks as soon as maxmemory is set " +
-    "(maxmemory-policy volatile-ttl, allkeys-lfu)",
+    "warning MAY_EVICT [a] a may delete locks as soon as maxmemory is set " +
+    "(maxmemory-policy volatile-ttl)",
+    "warning MAY_EVICT [b] b may delete locks as soon as maxmemory is set " +
+    "(maxmemory-policy allkeys-lfu)",
   ],
 
   // Restarts; an uptime may be a second too long
@@ -142,54 +153,53 @@ const CASES: readonly (readonly [names: string, Changes, ...expected: string[]])
   ["abc", { a: { uptimeMs: 0, appendfsync: "everysec" } }, RESTARTED],
   ["abc", { a: { uptimeMs: 0, appendfsync: undefined } }, RESTARTED],
   ["abc", { a: { uptimeMs: 30_000, aofEnabled: false } }, RESTARTED],
-  ["abc", { a: { uptimeMs: 31_000, aofEnabled: false } }],
+  ["abc", { a: { uptimeMs: 31_000, appendfsync: "everysec" } }],
+  ["abc", { a: { uptimeMs: 31_000, aofEnabled: false } }, NOT_PERSISTENT],
+  ["abc", { a: { aofEnabled: undefined, appendfsync: undefined } }],
   ["abc", { a: { uptimeMs: 0 } }],
-  ["abc", { a: { uptimeMs: undefined, aofEnabled: false } }],
+  ["abc", { a: { uptimeMs: undefined, aofEnabled: false } }, NOT_PERSISTENT],
 
   // Clocks
   ["abc", each("clockOffsetMs", { a: 302, c: -302 })],
   [
     "abc",
     each("clockOffsetMs", { a: 303.6 }),
-    `warning NODE_CLOCKS_APART [a] Clocks differ: a is 304 ms ahead of c; ${DRIFT}`,
+    `warning NODE_CLOCK_APART [a] The clock of a is 304 ms ahead of that of c; ${DRIFT}`,
   ],
   [
     "abc",
     each("clockOffsetMs", { a: 5_000, c: -400 }),
-    `warning NODE_CLOCKS_APART [a,c] Clocks differ: a is 5000 ms ahead of b, c is 400 ms behind b; ${DRIFT}`,
+    `warning NODE_CLOCK_APART [a] The clock of a is 5000 ms ahead of that of b; ${DRIFT}`,
+    `warning NODE_CLOCK_APART [c] The clock of c is 400 ms behind that of b; ${DRIFT}`,
   ],
   ["abc", { a: { clockOffsetMs: 400, roundTripMs: 300 } }],
   [
     "ab",
     each("clockOffsetMs", { a: -900 }),
-    `warning NODE_CLOCKS_APART [a] Clocks differ: a is 900 ms behind b; ${DRIFT}`,
+    `warning NODE_CLOCK_APART [a] The clock of a is 900 ms behind that of b; ${DRIFT}`,
     ...TWO,
   ],
   [
     "abc",
     each("clockOffsetMs", { a: 1_000, b: 1_001, c: 1_002 }),
-    `warning CLIENT_CLOCK_APART [] This process's clock is 1001 ms behind b; ${DRIFT}`,
+    `warning CLIENT_CLOCK_APART [] The clock of this process is 1001 ms behind that of b; ${DRIFT}`,
   ],
   [
     "a",
     each("clockOffsetMs", { a: -1_000 }),
-    `warning CLIENT_CLOCK_APART [] This process's clock is 1000 ms ahead of a; ${DRIFT}`,
+    `warning CLIENT_CLOCK_APART [] The clock of this process is 1000 ms ahead of that of a; ${DRIFT}`,
     "warning NODES_FEW [] There is 1 node, and none may fail",
   ],
   ["abc", each("clockOffsetMs", { a: undefined, b: undefined, c: undefined })],
 
   // Answers
-  ["abc", { b: DOWN }, "warning NODE_UNREACHABLE [b] 1 of 3 nodes are unavailable: b: refused"],
-  [
-    "abc",
-    { b: { ...DOWN, error: "Connection to b was lost" } },
-    "warning NODE_UNREACHABLE [b] 1 of 3 nodes are unavailable: Connection to b was lost",
-  ],
+  ["abc", { b: DOWN }, "warning NODE_UNREACHABLE [b] b is unavailable: refused"],
   [
     "abc",
     { b: DOWN, c: DOWN },
-    "error NO_QUORUM [b,c] No lock can be acquired: 1 of 3 nodes answered, 2 are needed",
-    "warning NODE_UNREACHABLE [b,c] 2 of 3 nodes are unavailable: b: refused; c: refused",
+    "error NO_QUORUM [b,c] No lock can be acquired: 1 of 3 nodes can grant one, 2 are needed",
+    "warning NODE_UNREACHABLE [b] b is unavailable: refused",
+    "warning NODE_UNREACHABLE [c] c is unavailable: refused",
   ],
   [
     "abc",
@@ -199,17 +209,34 @@ const CASES: readonly (readonly [names: string, Changes, ...expected: string[]])
   [
     "abc",
     each("refused", {
-      a: { EVALSHA: "NOPERM", INFO: "NOPERM", CONFIG: "NOPERM" },
+      a: { EVALSHA: "NOPERM", GET: "ERR", INFO: "NOPERM", CONFIG: "NOPERM" },
       b: { PUBLISH: "NOPERM", SUBSCRIBE: "NOPERM", TIME: "NOPERM" },
-      c: { EVALSHA: "ERR", EVAL: "ERR" },
+      c: { SET: "NOPERM", EVAL: "NOPERM" },
     }),
-    "error EVAL_REFUSED [c] c refuses EVAL (ERR): locks cannot be extended or released",
-    "error EVALSHA_REFUSED [a,c] a and c refuse EVALSHA (NOPERM, ERR): locks cannot be extended or released",
-    "warning PUBLISH_REFUSED [b] b refuses PUBLISH (NOPERM): waiting calls poll",
-    "warning SUBSCRIBE_REFUSED [b] b refuses SUBSCRIBE (NOPERM): waiting calls poll",
+    `error RELEASE_REFUSED [a] a refuses EVALSHA, GET (NOPERM, ERR): ${NO_RELEASE}`,
+    "error ACQUIRE_REFUSED [c] c refuses SET (NOPERM): no lock can be acquired there",
+    `error RELEASE_REFUSED [c] c refuses EVAL (NOPERM): ${NO_RELEASE}`,
+    "warning NOTIFY_REFUSED [b] b refuses PUBLISH, SUBSCRIBE, TIME (NOPERM): waiting calls poll",
     "info INFO_REFUSED [a] a refuses INFO (NOPERM): version, role, run id, uptime, persistence " +
     "and eviction policy are unknown",
     "info TIME_REFUSED [b] b refuses TIME (NOPERM): the offset of its clock is unknown",
+  ],
+  [
+    "abc",
+    each("refused", { a: { SET: "OOM", ZADD: "OOM" }, b: { SET: "MISCONF", DEL: "MISCONF" } }),
+    "error NO_QUORUM [a,b] No lock can be acquired: 1 of 3 nodes can grant one, 2 are needed",
+    "error ACQUIRE_REFUSED [a] a refuses SET (OOM): no lock can be acquired there",
+    "error ACQUIRE_REFUSED [b] b refuses SET (MISCONF): no lock can be acquired there",
+  ],
+  [
+    "abc",
+    { a: { role: "replica", refused: { SET: "READONLY" } } },
+    `error REPLICA [a] a is a replica: ${REPLICA}`,
+  ],
+  [
+    "abc",
+    { a: { clustered: true, refused: { SET: "CLUSTERDOWN" } } },
+    `error CLUSTER_NODE [a] a belongs to a cluster: ${CLUSTER}`,
   ],
 ];
 
@@ -233,6 +260,32 @@ Deno.test("findingsOf() goes by the TTL and the drift factor of the call", () =>
     return findingsOf(nodes, 2, settings).map(({ code }) => code);
   };
   assertEquals(codes(60_000), ["RESTARTED"]);
-  assertEquals(codes(4_000), ["NODE_CLOCKS_APART"]);
-  assertEquals(codes(4_000, 0.1), []);
+  assertEquals(codes(4_000), ["NOT_PERSISTENT", "NODE_CLOCK_APART"]);
+  assertEquals(codes(4_000, 0.1), ["NOT_PERSISTENT"]);
 });
+
+Deno.test("findingsOf() goes by what the settings ask of the nodes", () => {
+  const refused = { INCR: "NOPERM", INFO: "NOPERM" };
+  const nodes = nodesOf("abc", { a: { aofEnabled: false }, b: { refused } });
+  const codes = (options: RedlockOptions) => {
+    const settings = resolveOptions("check nodes", options);
+    return findingsOf(nodes, 2, settings).map(({ code }) => code);
+  };
+  assertEquals(codes({}), ["NOT_PERSISTENT", "INFO_REFUSED"]);
+  assertEquals(codes({ restartGuardMs: 30_000 }), ["GUARD_REFUSED", "INFO_REFUSED"]);
+  assertEquals(codes({ fencing: true }), ["FENCING_REFUSED", "NOT_PERSISTENT", "INFO_REFUSED"]);
+});
+
+for (
+  const [reply, advice] of [
+    ["OOM", "Raise maxmemory, or delete data, and keep locks on servers of their own"],
+    ["MISCONF", "Make room on the server's disk, and look into the server's log"],
+    ["NOPERM", "Allow what is refused; in an ACL: ~app:* +set"],
+  ]
+) {
+  Deno.test(`findingsOf() advises what to do about SET that is refused with ${reply}`, () => {
+    const settings = resolveOptions("check nodes", { keyPrefix: "app:" });
+    const nodes = nodesOf("abc", { a: { refused: { SET: reply } } });
+    assertEquals(findingsOf(nodes, 2, settings)[0].advice, advice);
+  });
+}

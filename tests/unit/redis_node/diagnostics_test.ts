@@ -1,5 +1,6 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import type { NodeDiagnosis } from "../../../src/quorum/node_diagnosis.ts";
+import { TRIAL } from "../../../src/redis_node/scripts/trial.ts";
 import { ConnectionError, ReplyError } from "../../../src/redis/errors.ts";
 import { eventually } from "../../support/eventually.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
@@ -11,6 +12,7 @@ const TIMEOUT_MS = 1_000;
 /** What the fake clock says in the beginning. */
 const WALL_S = 1_700_000_000;
 const CHANNEL = "hasp:wake:check";
+const KEY = "app:hasp:check:1";
 
 const NOPERM = "-NOPERM this user has no permissions\r\n";
 const INFO = [
@@ -24,7 +26,8 @@ const REPLIES = {
   TIME: time(WALL_S, 0),
   INFO: bulk(INFO),
   CONFIG: `*2\r\n${bulk("appendfsync")}${bulk("always")}`,
-  EVAL: "-ERR Number of keys can't be negative\r\n",
+  SET: "$-1\r\n",
+  EVAL: "*0\r\n",
   EVALSHA: NOSCRIPT,
   PUBLISH: ":0\r\n",
 };
@@ -61,7 +64,7 @@ class Bench extends NodeBench {
   async asked(): Promise<this> {
     await this.opened();
     const { writes } = this.transport;
-    this.diagnosis = this.node.diagnose(TIMEOUT_MS);
+    this.diagnosis = this.node.diagnose(TIMEOUT_MS, KEY);
     this.diagnosis.catch(() => {});
     await eventually(() => writes.length > 0); // once its module is loaded
     return this;
@@ -95,7 +98,8 @@ test("RedisNode.diagnose() sends everything in one piece but SUBSCRIBE, and open
     ["TIME"],
     ["INFO"],
     ["CONFIG", "GET", "appendfsync"],
-    ["EVAL", "return 1", "-1"],
+    ["SET", KEY, "", "XX", "PX", "1"],
+    ["EVAL", TRIAL.source, "1", KEY],
     ["EVALSHA", "f".repeat(40), "0"],
     ["PUBLISH", CHANNEL, ""],
   ];
@@ -111,7 +115,7 @@ test("RedisNode.diagnose() sends everything in one piece but SUBSCRIBE, and open
   assertEquals([closed, bench.wheel.size], [[false, true, true], 0]);
 });
 
-for (const command of ["TIME", "INFO", "CONFIG", "EVAL", "EVALSHA", "PUBLISH"] as const) {
+for (const command of ["TIME", "INFO", "CONFIG", "SET", "EVAL", "EVALSHA", "PUBLISH"] as const) {
   test(`RedisNode.diagnose() reports the rest if ${command} is refused`, async (bench) => {
     const expected: Record<string, unknown> = { ...(command === "INFO" ? BASIC : WHOLE) };
     if (command === "TIME") delete expected.clockOffsetMs;
@@ -120,6 +124,25 @@ for (const command of ["TIME", "INFO", "CONFIG", "EVAL", "EVALSHA", "PUBLISH"] a
     assertEquals<unknown>(diagnosis, { ...expected, refused: { [command]: "NOPERM" } });
   });
 }
+
+test("RedisNode.diagnose() reports what is refused in scripts, whatever the server's words are", async (bench) => {
+  const replies = [
+    "GET ERR The user executing the script can't run this command or subcommand",
+    "DEL @user_script: 6: The user executing the script can't run this command or subcommand",
+    "ZADD NOPERM ACL failure in script: No permissions to access a key",
+    "INCR OOM command not allowed when used memory > 'maxmemory'.",
+    "TYPE",
+    "FORGED NOPERM this is none of the commands",
+  ];
+  const EVAL = `*${replies.length}\r\n${replies.map(bulk).join("")}`;
+  assertEquals((await bench.answerAll({ EVAL })).refused, {
+    GET: "NOPERM",
+    DEL: "NOPERM",
+    ZADD: "NOPERM",
+    INCR: "OOM",
+    TYPE: "",
+  });
+});
 
 for (
   const [what, info, expected] of [
@@ -191,7 +214,7 @@ test("RedisNode.diagnose() takes the clock as read in the middle of the round tr
 
 test.raw("RedisNode.diagnose() counts neither connecting nor what came after the clock", async (bench) => {
   bench.network.mode = "wait";
-  bench.diagnosis = bench.node.diagnose(TIMEOUT_MS);
+  bench.diagnosis = bench.node.diagnose(TIMEOUT_MS, KEY);
   await eventually(() => bench.network.pending.length > 0);
   await bench.clock.advance(300);
   bench.network.pending[0].accept();

@@ -19,7 +19,16 @@ for (const [name, { source, sha1 }] of SCRIPTS) {
 }
 
 Deno.test("every script is one of its own", () => {
-  assertEquals([SCRIPTS.length, new Set(SCRIPTS.map(([, { sha1 }]) => sha1)).size], [10, 10]);
+  assertEquals([SCRIPTS.length, new Set(SCRIPTS.map(([, { sha1 }]) => sha1)).size], [11, 11]);
+});
+
+Deno.test("TRIAL and diagnose() try every command that a script calls", () => {
+  const called = SCRIPTS.flatMap(([, { source }]) =>
+    [...source.matchAll(/redis\.p?call\('([A-Z]+)'/gu)].map(([, name]) => name)
+  );
+  const tried = [...scripts.TRIAL.source.matchAll(/try\('([A-Z]+)'/gu)].map(([, name]) => name);
+  tried.push("SET", "TIME", "PUBLISH"); // on their own
+  assertEquals([...new Set(called)].filter((name) => !tried.includes(name)), []);
 });
 
 Deno.test("the scripts' numbers and names are those of their constants", () => {

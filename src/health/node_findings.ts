@@ -1,0 +1,192 @@
+/**
+ * Findings about single nodes: whether they answer, how they are set up, and what they refuse.
+ *
+ * @module
+ */
+import type { Finding, FindingCode, NodeHealth, Severity } from "./report.ts";
+import { printable } from "../printable.ts";
+import type { Settings } from "../options.ts";
+
+/** A problem of one node; the predicate follows its name. */
+type Problem = readonly [FindingCode, Severity, predicate: string, advice: string];
+
+/** Precision of a server's uptime, in milliseconds: it counts whole seconds. */
+const UPTIME_PRECISION_MS = 1_000;
+/** The first major version whose scripts may write after they have read the clock. */
+const MAJOR_MIN = 5;
+/** The first version that restricts the channels of an ACL user. */
+const CHANNEL_ACL_VERSION = [6, 2] as const;
+
+const FAILOVER = "after a failover the latest locks are missing";
+const INDEPENDENT = "Use independent masters, without cluster, replication or failover";
+const UPGRADE = "Upgrade to Redis 6.2 or newer, or to Valkey";
+const NO_EVICTION =
+  "Set maxmemory-policy noeviction: a full server then refuses new locks and keeps existing ones";
+
+/** Derives the findings about one node. */
+export function nodeFindings(node: NodeHealth, settings: Settings): Finding[] {
+  const { name } = node;
+  return [...problemsOf(node, settings)].map(([code, severity, predicate, advice]) => {
+    return { code, severity, nodes: [name], message: `${name} ${predicate}`, advice };
+  });
+}
+
+function* problemsOf(node: NodeHealth, settings: Settings): Iterable<Problem> {
+  if (!node.reachable) {
+    const advice = "Check that the server runs, and that address, network, TLS and login are right";
+    return yield ["NODE_UNREACHABLE", "warning", `is unavailable: ${node.error}`, advice];
+  }
+  if (node.roundTripMs === undefined) {
+    const predicate = "answers, but reports nothing about itself";
+    return yield ["NOT_DIAGNOSED", "info", predicate, "Implement diagnose() of LockNode"];
+  }
+  yield* ofPlace(node);
+  yield* ofVersion(node);
+  yield* ofEviction(node);
+  yield* ofRestarts(node, settings);
+  // A replica and a cluster's node refuse commands because of what they are.
+  if (node.role !== "replica" && !node.clustered) yield* ofRefusals(node, settings);
+}
+
+/** A node must be one server that takes writes from clients alone. */
+function* ofPlace({ role, clustered, otherRunIds = [] }: NodeHealth): Iterable<Problem> {
+  if (role === "replica") {
+    const predicate = `is a replica: no lock can be acquired there, and ${FAILOVER}`;
+    yield ["REPLICA", "error", predicate, INDEPENDENT];
+  }
+  if (role === "active-replica") {
+    const predicate = "is an active replica: writes from another server can overwrite locks";
+    yield ["REPLICA", "error", predicate, INDEPENDENT];
+  }
+  if (clustered) {
+    const predicate = `belongs to a cluster: keys of other shards are refused, and ${FAILOVER}`;
+    yield ["CLUSTER_NODE", "error", predicate, INDEPENDENT];
+  }
+  if (otherRunIds.length > 0) {
+    yield [
+      "SEVERAL_SERVERS",
+      "error",
+      "leads to more than one server: a lock that is set on one of them is not seen on the others",
+      "List the address of each server itself, not that of a load balancer or of several hosts",
+    ];
+  }
+}
+
+function* ofVersion({ version = "" }: NodeHealth): Iterable<Problem> {
+  const [, major, minor] = /^(\d+)\.(\d+)/u.exec(version)?.map(Number) ?? [];
+  const [aclMajor, aclMinor] = CHANNEL_ACL_VERSION;
+  if (major < MAJOR_MIN) {
+    const means = "fencing tokens and the restart guard fail there, and waiting calls poll; they " +
+      `need version ${MAJOR_MIN}`;
+    yield ["VERSION_OLD", "error", `is too old (version ${version}): ${means}`, UPGRADE];
+  } else if (major < aclMajor || major === aclMajor && minor < aclMinor) {
+    const means = "locks work, but the channels of an ACL user cannot be restricted before " +
+      `version ${CHANNEL_ACL_VERSION.join(".")}`;
+    yield ["VERSION_OLD", "info", `is old (version ${version}): ${means}`, UPGRADE];
+  }
+}
+
+function* ofEviction({ maxmemoryPolicy, maxmemoryBytes }: NodeHealth): Iterable<Problem> {
+  if ((maxmemoryPolicy ?? "noeviction") === "noeviction") return;
+  const unlimited = maxmemoryBytes === 0;
+  const when = unlimited ? "as soon as maxmemory is set" : "when its memory is full";
+  const predicate = `may delete locks ${when} (maxmemory-policy ${maxmemoryPolicy})`;
+  yield ["MAY_EVICT", unlimited ? "warning" : "error", predicate, NO_EVICTION];
+}
+
+function* ofRestarts(node: NodeHealth, { ttlMs, restartGuardMs }: Settings): Iterable<Problem> {
+  const { uptimeMs = Infinity, aofEnabled, appendfsync } = node;
+  if (uptimeMs - UPTIME_PRECISION_MS < ttlMs && !(aofEnabled && appendfsync === "always")) {
+    yield [
+      "RESTARTED",
+      "warning",
+      `started less than ttlMs (${ttlMs} ms) ago without appendfsync always, and may have ` +
+      "forgotten locks that are still held",
+      "Set appendonly yes and appendfsync always, or set restartGuardMs, or keep a node that " +
+      "crashed stopped for longer than the longest TTL",
+    ];
+  } else if (aofEnabled === false && restartGuardMs === 0) {
+    yield [
+      "NOT_PERSISTENT",
+      "warning",
+      "has no append-only file: after a restart it forgets locks that are still held",
+      "Set appendonly yes and appendfsync always, or set restartGuardMs",
+    ];
+  }
+}
+
+/** What a server's reply to `SET` asks for, by its first word. */
+const SET_ADVICE: ReadonlyMap<string, string> = new Map([
+  ["OOM", "Raise maxmemory, or delete data, and keep locks on servers of their own"],
+  ["NOREPLICAS", `Set min-replicas-to-write 0. ${INDEPENDENT}`],
+  ["MISCONF", "Make room on the server's disk, and look into the server's log"],
+  ["READONLY", INDEPENDENT],
+]);
+
+/** What fails if commands are refused, the ACL rules that allow them, and whether the settings ask for it. */
+const FEATURES: readonly {
+  readonly code: FindingCode;
+  readonly severity: Severity;
+  readonly consequence: string;
+  readonly rules: string;
+  readonly wanted?: (settings: Settings) => boolean;
+}[] = [
+  {
+    code: "ACQUIRE_REFUSED",
+    severity: "error",
+    consequence: "no lock can be acquired there",
+    rules: "~KEYS +set",
+  },
+  {
+    code: "RELEASE_REFUSED",
+    severity: "error",
+    consequence: "locks cannot be extended or released there",
+    rules: "~KEYS +eval +evalsha +get +del +exists +pexpire +pttl +type",
+  },
+  {
+    code: "FENCING_REFUSED",
+    severity: "error",
+    consequence: "calls with 'fencing' get no lock there",
+    rules: "~hasp:* +decr +incr +time",
+    wanted: ({ fencing }) => fencing,
+  },
+  {
+    code: "GUARD_REFUSED",
+    severity: "error",
+    consequence: "calls with 'restartGuardMs' get no lock there",
+    rules: "~hasp:* +info +time",
+    wanted: ({ restartGuardMs }) => restartGuardMs > 0,
+  },
+  {
+    code: "NOTIFY_REFUSED",
+    severity: "warning",
+    consequence: "waiting calls poll",
+    rules: "~hasp:* &hasp:* +publish +subscribe +time +zadd +zcard +zrange +zrank +zrem +zscore",
+  },
+  {
+    code: "INFO_REFUSED",
+    severity: "info",
+    consequence: "version, role, run id, uptime, persistence and eviction policy are unknown",
+    rules: "+info",
+  },
+  {
+    code: "TIME_REFUSED",
+    severity: "info",
+    consequence: "the offset of its clock is unknown",
+    rules: "+time",
+  },
+];
+
+function* ofRefusals({ refused = {} }: NodeHealth, settings: Settings): Iterable<Problem> {
+  // A server that refuses SET for another reason than a missing right refuses all writes.
+  const features = ["NOPERM", undefined].includes(refused.SET) ? FEATURES : FEATURES.slice(0, 1);
+  for (const { code, severity, consequence, rules, wanted } of features) {
+    const commands = rules.toUpperCase().match(/(?<=\+)\w+/gu)!.filter((name) => refused[name]);
+    if (commands.length === 0 || wanted?.(settings) === false) continue;
+    const replies = [...new Set(commands.map((name) => refused[name]))].join(", ");
+    const predicate = `refuses ${commands.join(", ")} (${replies}): ${consequence}`;
+    const acl = rules.replace("KEYS", `${printable(settings.keyPrefix)}*`);
+    const advice = SET_ADVICE.get(replies) ?? `Allow what is refused; in an ACL: ${acl}`;
+    yield [code, severity, predicate, advice];
+  }
+}
