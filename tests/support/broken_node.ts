@@ -4,12 +4,18 @@
  * @module
  */
 import type { LockNode, LockRequest } from "../../src/quorum/lock_node.ts";
+import type { NodeToTest } from "../../src/testing/mod.ts";
 import { systemClock } from "../../src/time/clock.ts";
 import { KeyspaceNode } from "./keyspace_node.ts";
 import "./loaded_parts.ts";
 
 /** How long a key of a node lives that never expires, in milliseconds. */
 const FOREVER_MS = 86_400_000;
+
+/** How long a slow step of a node takes, in milliseconds. */
+const STEP_MS = 2;
+/** After how long a node denies that has no answer, in milliseconds. */
+const GIVES_UP_MS = 500;
 
 /** What a node does in another way than the good one that it is made of. */
 type Breaks = (good: KeyspaceNode) => Partial<LockNode>;
@@ -73,6 +79,103 @@ const DEFECTS = {
       const grant: LockRequest["grant"] = (index, ...answer) => request.grant(index + 1, ...answer);
       good.acquire(but(request, { grant }), nodeIndex);
     },
+  }),
+  "gets, then sets": (good) => {
+    const inTurn = turns();
+    return {
+      acquire(request, nodeIndex) {
+        if (request.ticket ?? request.counterFloor) return good.acquire(request, nodeIndex);
+        const { keys, value, ttlMs } = request;
+        request.maybeSet |= 1 << nodeIndex;
+        inTurn(async () => {
+          const found = await Promise.all(keys.map((key) => good.inspect(key)));
+          await step();
+          if (found.some((state) => state !== undefined)) return request.deny(nodeIndex);
+          for (const key of keys) good.set(key, value, ttlMs);
+          request.grant(nodeIndex);
+        });
+      },
+      extend: (request, nodeIndex) => inTurn(() => good.extend(request, nodeIndex)),
+      release: (request, nodeIndex) => inTurn(() => good.release(request, nodeIndex)),
+    };
+  },
+  "gets, then deletes": (good) => {
+    const inTurn = turns();
+    return {
+      acquire: (request, nodeIndex) => inTurn(() => good.acquire(request, nodeIndex)),
+      extend: (request, nodeIndex) => inTurn(() => good.extend(request, nodeIndex)),
+      release(request, nodeIndex) {
+        const { keys, value } = request;
+        if (keys.some((key) => good.queue(key).length > 0)) return good.release(request, nodeIndex);
+        inTurn(async () => {
+          const found = await Promise.all(keys.map((key) => good.inspect(key)));
+          const ours = keys.filter((_, index) => found[index]?.value === value);
+          await step();
+          for (const key of ours) good.delete(key);
+          if (ours.length === keys.length) request.grant(nodeIndex);
+          else request.deny(nodeIndex);
+        });
+      },
+    };
+  },
+  "gets, then extends": (good) => {
+    const inTurn = turns();
+    return {
+      acquire: (request, nodeIndex) => inTurn(() => good.acquire(request, nodeIndex)),
+      extend(request, nodeIndex) {
+        const { keys, value, ttlMs } = request;
+        inTurn(async () => {
+          const found = await Promise.all(keys.map((key) => good.inspect(key)));
+          if (found.some((state) => state?.value !== value || state.remainingMs >= ttlMs)) {
+            return good.extend(request, nodeIndex);
+          }
+          await step();
+          for (const key of keys) good.set(key, value, ttlMs);
+          request.grant(nodeIndex);
+        });
+      },
+      release: (request, nodeIndex) => inTurn(() => good.release(request, nodeIndex)),
+    };
+  },
+  "counts whole seconds": (good) => ({
+    acquire: (request, nodeIndex) => good.acquire(inSeconds(request), nodeIndex),
+    extend: (request, nodeIndex) => good.extend(inSeconds(request), nodeIndex),
+  }),
+  "extends in whole seconds": (good) => ({
+    extend: (request, nodeIndex) => good.extend(inSeconds(request), nodeIndex),
+  }),
+  "extends an expired row": (good) => {
+    const rows = new Map<string, string>();
+    return {
+      ...remembering(good, rows),
+      extend(request, nodeIndex) {
+        const { keys, value, ttlMs } = request;
+        for (const key of keys) {
+          if (rows.get(key) === value && !good.holder(key)) good.set(key, value, ttlMs);
+        }
+        good.extend(request, nodeIndex);
+      },
+    };
+  },
+  "inspects expired keys": (good) => {
+    const rows = new Map<string, string>();
+    return {
+      ...remembering(good, rows),
+      async inspect(key) {
+        const state = await good.inspect(key);
+        const value = rows.get(key);
+        return state ?? (value === undefined ? undefined : { value, remainingMs: -1 });
+      },
+    };
+  },
+  "denies without an answer": (good) => ({
+    acquire: (request, nodeIndex) => good.acquire(impatient(request, nodeIndex), nodeIndex),
+  }),
+  "denies extensions without an answer": (good) => ({
+    extend: (request, nodeIndex) => good.extend(impatient(request, nodeIndex), nodeIndex),
+  }),
+  "drops requests at close": (good) => ({
+    close: () => good.close(),
   }),
   "loses releases in a hang": (good) => ({
     release(request, nodeIndex) {
@@ -138,11 +241,19 @@ const DEFECTS = {
 /** One way to be wrong. */
 export type Defect = keyof typeof DEFECTS;
 
-/** Makes a node with one defect, or with none, and what has it hang. */
+/** A node with one defect or none, another node on the same store, and what has the store hang. */
+export interface BrokenNode extends NodeToTest {
+  readonly node: Required<Omit<LockNode, "readyAtMs" | "diagnose">>;
+  hang(): void;
+  resume(): void;
+  peer(): BrokenNode;
+}
+
+/** Makes a node with one defect, or with none. */
 export function brokenNode(
   defect?: Defect,
-): { node: Required<Omit<LockNode, "readyAtMs" | "diagnose">>; hang(): void; resume(): void } {
-  const good = new KeyspaceNode("memory", systemClock);
+  good: KeyspaceNode = new KeyspaceNode("memory", systemClock),
+): BrokenNode {
   const breaks: Breaks = defect ? DEFECTS[defect] : () => ({});
   const node = {
     name: good.name,
@@ -154,10 +265,77 @@ export function brokenNode(
     subscribe: good.subscribe.bind(good),
     unsubscribe: good.unsubscribe.bind(good),
     leaveQueue: good.leaveQueue.bind(good),
-    close: good.close.bind(good),
+    async close() {
+      await good.close();
+      good.resume(); // what it kept fails, as it is closed
+    },
     ...breaks(good),
   };
-  return { node, hang: () => good.mode = "hang", resume: () => good.resume() };
+  return {
+    node,
+    hang: () => good.mode = "hang",
+    resume: () => good.resume(),
+    peer: () => brokenNode(defect, good.peer()),
+  };
+}
+
+/** Runs steps one after another. */
+function turns(): (step: () => unknown) => void {
+  let last: Promise<unknown> = Promise.resolve();
+  return (step) => last = last.then(step);
+}
+
+/** Takes as long as a slow step. */
+function step(): Promise<void> {
+  return new Promise((resolve) => void systemClock.setTimer(resolve, STEP_MS));
+}
+
+/** The request, with a TTL of whole seconds. */
+function inSeconds(request: LockRequest): LockRequest {
+  return but(request, { ttlMs: Math.max(Math.floor(request.ttlMs / 1_000), 1) * 1_000 });
+}
+
+/** A node that remembers which keys it has set, even if they have expired. */
+function remembering(good: KeyspaceNode, rows: Map<string, string>): Partial<LockNode> {
+  return {
+    acquire(request, nodeIndex) {
+      const grant: LockRequest["grant"] = (...answer) => {
+        for (const key of request.keys) rows.set(key, request.value);
+        request.grant(...answer);
+      };
+      good.acquire(but(request, { grant }), nodeIndex);
+    },
+    release(request, nodeIndex) {
+      const forget = () => {
+        const ours = request.keys.filter((key) => rows.get(key) === request.value);
+        for (const key of ours) rows.delete(key);
+      };
+      const after = (answer: "grant" | "deny"): LockRequest["deny"] => (...rest) => {
+        forget();
+        request[answer](...rest);
+      };
+      good.release(but(request, { grant: after("grant"), deny: after("deny") }), nodeIndex);
+    },
+  };
+}
+
+/** The request, denied if no answer comes in time. */
+function impatient(request: LockRequest, nodeIndex: number): LockRequest {
+  let answered = false;
+  const once = (answer: () => void) => {
+    if (answered) return;
+    answered = true;
+    systemClock.clearTimer(timer);
+    answer();
+  };
+  const timer = systemClock.setTimer(() => once(() => request.deny(nodeIndex)), GIVES_UP_MS);
+  return but(request, {
+    grant: (...answer) => once(() => request.grant(...answer)),
+    deny: (...answer) => once(() => request.deny(...answer)),
+    missing: (...answer) => once(() => request.missing!(...answer)),
+    enqueued: (...answer) => once(() => request.enqueued!(...answer)),
+    fail: (...answer) => once(() => request.fail(...answer)),
+  });
 }
 
 /** The same object, but for some of its members. */

@@ -296,7 +296,9 @@ export class KeyspaceNode implements LockNode {
     if (mode === "throw") throw new Error(`${this.name} threw`);
     const command = operation.encode(request, "EVAL");
     const act = () => {
-      if (mode === "fail") return request.fail(nodeIndex, new Error(`${this.name} is down`));
+      if (mode === "fail" || this.closed > 0) {
+        return request.fail(nodeIndex, new Error(`${this.name} is down`));
+      }
       this.before[kind]?.();
       const reply = this.#server.send(command);
       if (mode === "lose-reply") return;

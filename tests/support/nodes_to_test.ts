@@ -95,6 +95,7 @@ export async function onStore(
     node: made.node,
     hang: () => store.hang(),
     resume: () => store.resume(),
+    peer: () => make(store.url),
     async close() {
       await made.close?.();
       await store.close();

@@ -105,10 +105,12 @@ export class Program implements AsyncDisposable {
     return this.#child.pid;
   }
 
-  /** Resolves once the program has written a whole line that is, or matches, `line`. @throws {Error} If it ends before. */
-  async line(line: string | RegExp): Promise<void> {
+  /** Resolves to the first whole line that is, or matches, `line`. @throws {Error} If the program ends before. */
+  async line(line: string | RegExp): Promise<string> {
     const fits = (it: string) => typeof line === "string" ? it === line : line.test(it);
-    while (!this.#stdout.split("\n").slice(0, -1).some(fits)) {
+    for (;;) {
+      const found = this.#stdout.split("\n").slice(0, -1).find(fits);
+      if (found !== undefined) return found;
       if (this.#isOver) throw new Error(`${this.#name} ended without "${line}": ${this.#said()}`);
       await new Promise<void>((resolve) => this.#onOutput = resolve);
     }

@@ -4,13 +4,24 @@
  * @module
  */
 import { systemClock } from "../../time/clock.ts";
-import { type Bench, check, checkOutcome, LONG_MS, NODE_INDEX, within } from "./bench.ts";
+import {
+  type Bench,
+  check,
+  checkOutcome,
+  LONG_MS,
+  NODE_INDEX,
+  pauseMs,
+  type Wish,
+  within,
+} from "./bench.ts";
 
 /** One case: a name, and what it does on the bench. */
 export type Case = readonly [name: string, run: (bench: Bench) => Promise<void>];
 
 /** A TTL that ends within a case, in milliseconds. */
 const SHORT_MS = 300;
+/** A TTL that is not a whole number of seconds, in milliseconds. */
+const UNEVEN_MS = 1_900;
 /** How much earlier a key may expire, because a store counts whole milliseconds. */
 const EXPIRY_TOLERANCE_MS = 10;
 /** How often an order is tried. */
@@ -49,13 +60,34 @@ const ACQUIRE_CASES: readonly Case[] = [
   }],
   ["a key expires after its TTL, and not before", async (bench) => {
     const key = bench.key();
-    const startMs = systemClock.monotonicMs();
-    await bench.expect("granted", "acquire", { keys: [key], ttlMs: SHORT_MS });
-    await bench.eventually("a key does not expire", async () => {
-      return (await bench.answer("acquire", { keys: [key] })).outcome === "granted";
+    await expiresAfter(bench, key, SHORT_MS, async () => {
+      await bench.expect("granted", "acquire", { keys: [key], ttlMs: SHORT_MS });
     });
-    const elapsedMs = systemClock.monotonicMs() - startMs;
-    check(elapsedMs >= SHORT_MS - EXPIRY_TOLERANCE_MS, `a key expired after ${elapsedMs} ms`);
+  }],
+  ["a TTL counts in milliseconds", async (bench) => {
+    const [set, extended, value, ttlMs] = [bench.key(), bench.key(), bench.value(), UNEVEN_MS];
+    await bench.expect("granted", "acquire", { keys: [extended], value, ttlMs: ttlMs / 2 });
+    await Promise.all([
+      expiresAfter(bench, set, ttlMs, async () => {
+        await bench.expect("granted", "acquire", { keys: [set], ttlMs });
+      }),
+      expiresAfter(bench, extended, ttlMs, async () => {
+        await bench.expect("granted", "extend", { keys: [extended], value, ttlMs });
+      }),
+    ]);
+  }],
+  ["a key that has expired is missing to extend(), release() and inspect()", async (bench) => {
+    const [extended, released] = [bench.key(), bench.key()];
+    const [value, ttlMs] = [bench.value(), SHORT_MS];
+    for (const key of [extended, released]) {
+      await bench.expect("granted", "acquire", { keys: [key], value, ttlMs });
+    }
+    await pauseMs(SHORT_MS + EXPIRY_TOLERANCE_MS);
+    await bench.expectValue(extended, undefined);
+    await expectMissing(bench, { keys: [extended], value });
+    await bench.expectValue(extended, undefined);
+    await bench.expect("denied", "release", { keys: [released], value });
+    await bench.expect("granted", "acquire", { keys: [extended, released] });
   }],
 ];
 
@@ -89,9 +121,7 @@ const EXTEND_CASES: readonly Case[] = [
     const [held, missing, value] = [bench.key(), bench.key(), bench.value()];
     await bench.expect("granted", "acquire", { keys: [held], value });
     for (const keys of [[missing], [held, missing], [missing, held]]) {
-      const { outcome } = await bench.answer("extend", { keys, value });
-      const isRight = outcome === "missing" || outcome === "denied";
-      check(isRight, `its answer to extend() of a missing key was '${outcome}'`);
+      await expectMissing(bench, { keys, value });
       await bench.expectValue(missing, undefined);
     }
   }],
@@ -162,6 +192,31 @@ const ORDER_CASES: readonly Case[] = [
     }
   }],
 ];
+
+/** Checks that a key expires after its TTL, and reports no more than that before. */
+async function expiresAfter(
+  bench: Bench,
+  key: string,
+  ttlMs: number,
+  set: () => Promise<void>,
+): Promise<void> {
+  const startMs = systemClock.monotonicMs();
+  await set();
+  const remainingMs = (await bench.inspect(key))?.remainingMs ?? 0;
+  check(remainingMs <= ttlMs, `inspect() reports ${remainingMs} ms of a TTL of ${ttlMs}`);
+  await bench.eventually("a key does not expire", async () => {
+    return (await bench.answer("acquire", { keys: [key] })).outcome === "granted";
+  });
+  const elapsedMs = systemClock.monotonicMs() - startMs;
+  check(elapsedMs >= ttlMs - EXPIRY_TOLERANCE_MS, `a key expired after ${elapsedMs} ms`);
+}
+
+/** Asks the node to extend a lock of which a key is missing. */
+async function expectMissing(bench: Bench, lock: Wish): Promise<void> {
+  const { outcome } = await bench.answer("extend", lock);
+  const isRight = outcome === "missing" || outcome === "denied";
+  check(isRight, `its answer to extend() of a missing key was '${outcome}'`);
+}
 
 /** All cases of this file. */
 export const BASIC_CASES: readonly Case[] = [

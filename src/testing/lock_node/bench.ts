@@ -26,6 +26,8 @@ export interface NodeToTest {
   hang?(): unknown;
   /** Ends {@linkcode hang}. */
   resume?(): unknown;
+  /** Makes another node on the same store, such as another process would have. */
+  peer?(): NodeToTest | Promise<NodeToTest>;
   /** Closes what was opened for the node; called after the node is closed. */
   close?(): unknown;
 }
@@ -42,6 +44,7 @@ export class Bench {
   readonly node: LockNode;
   readonly #tested: NodeToTest;
   readonly #requests: TestRequest[] = [];
+  #peer: Bench | undefined = undefined;
   #closed = false;
   #hung = false;
 
@@ -133,6 +136,13 @@ export class Bench {
     await this.#tested.resume!();
   }
 
+  /** Another node on the same store. */
+  async peer(): Promise<Bench> {
+    const { peer } = this.#tested;
+    check(peer, "the factory returned no peer()");
+    return this.#peer = new Bench(await peer.call(this.#tested));
+  }
+
   /** Closes the node. */
   async closeNode(): Promise<void> {
     this.#closed = true;
@@ -143,6 +153,7 @@ export class Bench {
   async end(): Promise<void> {
     try {
       if (this.#hung) await this.resume();
+      await this.#peer?.end();
       if (!this.#closed) await this.closeNode();
     } finally {
       await this.#tested.close?.();

@@ -28,25 +28,42 @@ export const HANG_CASES: readonly Case[] = [
   }],
   ["a short hang leaves nothing of what was undone", (bench) => undoneBy(bench, SHORT_HANG_MS)],
   ["a long hang leaves nothing of what was undone", (bench) => undoneBy(bench, LONG_HANG_MS)],
-  ["a release during a hang takes effect after it", async (bench) => {
-    const lock = { keys: [bench.key()], value: bench.value() };
-    const request = bench.ask("acquire", lock);
-    await bench.answerTo(request);
+  ["requests during a long hang are not denied, and a release takes effect", async (bench) => {
+    const [released, extended, free] = [1, 2, 3].map(() => ({
+      keys: [bench.key()],
+      value: bench.value(),
+    }));
+    const acquisition = bench.ask("acquire", released);
+    await bench.answerTo(acquisition);
+    await bench.expect("granted", "acquire", extended);
     await bench.hang();
-    const release = bench.ask("release", lock);
-    release.maybeSet = request.maybeSet;
+    const release = bench.ask("release", released);
+    release.maybeSet = acquisition.maybeSet;
+    const requests = [release, bench.ask("extend", extended), bench.ask("acquire", free)];
     await pauseMs(LONG_HANG_MS);
     await bench.resume();
-    await bench.answerTo(release);
+    for (const request of requests) {
+      const { outcome } = await bench.answerTo(request);
+      check(
+        outcome === "granted" || outcome === "failed",
+        `without an answer from its store it answered '${outcome}'`,
+      );
+    }
     await bench.eventually("a release was lost in a hang", async () => {
-      return await bench.inspect(lock.keys[0]) === undefined;
+      return await bench.inspect(released.keys[0]) === undefined;
     });
   }],
-  ["close() settles during a hang", async (bench) => {
-    await bench.expect("granted", "acquire", {});
+  ["close() settles during a hang, and every request is answered", async (bench) => {
+    const held = { keys: [bench.key()], value: bench.value() };
+    await bench.expect("granted", "acquire", held);
     await bench.hang();
-    bench.ask("acquire", {});
+    const requests = [
+      bench.ask("acquire", {}),
+      bench.ask("extend", held),
+      bench.ask("release", held),
+    ];
     await bench.closeNode();
+    for (const request of requests) await bench.answerTo(request);
   }],
 ];
 

@@ -38,6 +38,7 @@ async function suite(): Promise<void> {
       node,
       hang: () => server.pause(),
       resume: () => server.resume(),
+      peer: () => bunRedisNode(server.url),
       async close() {
         close();
         await server.stop();

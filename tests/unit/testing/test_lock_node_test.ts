@@ -23,6 +23,19 @@ const SHOWN_BY: Readonly<Record<Defect, string>> = {
   "releases first": "requests of one tick take effect in their order",
   "answers twice": "acquire() sets a missing key, and inspect() reports it",
   "answers with another index": "acquire() sets a missing key, and inspect() reports it",
+  "gets, then sets": "of two nodes on one store, one acquires a key",
+  "gets, then deletes": "a key that another node acquires as it expires is not released",
+  "gets, then extends": "a key that another node acquires as it expires is not extended",
+  "counts whole seconds": "a TTL counts in milliseconds",
+  "extends in whole seconds": "a TTL counts in milliseconds",
+  "extends an expired row":
+    "a key that has expired is missing to extend(), release() and inspect()",
+  "inspects expired keys": "a key that has expired is missing to extend(), release() and inspect()",
+  "denies without an answer":
+    "requests during a long hang are not denied, and a release takes effect",
+  "denies extensions without an answer":
+    "requests during a long hang are not denied, and a release takes effect",
+  "drops requests at close": "close() settles during a hang, and every request is answered",
   "loses releases in a hang": "a short hang leaves nothing of what was undone",
   "grants late what it does not set": "a request during a short hang is answered once, and truly",
   "counts alike": "each acquisition has a greater counter",
@@ -33,7 +46,7 @@ const SHOWN_BY: Readonly<Record<Defect, string>> = {
   "notifies the last": "a release notifies the first ticket in the queue",
   "keeps tickets that leave": "leaveQueue() takes a ticket out of the queue",
   "notifies after unsubscribe": "unsubscribe() ends the notifications",
-  "never closes while hanging": "close() settles during a hang",
+  "never closes while hanging": "close() settles during a hang, and every request is answered",
 };
 
 Deno.test("testLockNode() passes a node in memory that keeps its contract", async () => {
@@ -103,6 +116,7 @@ Deno.test("testLockNode() demands every part that is not left out", async () => 
     await failure("a short hang"),
     `${contract} the factory returned no hang() and resume()`,
   );
+  assertEquals(await failure("of two nodes"), `${contract} the factory returned no peer()`);
 });
 
 Deno.test("testLockNode() rejects options that make no sense", () => {
@@ -115,7 +129,7 @@ Deno.test("testLockNode() rejects options that make no sense", () => {
   assertThrows(
     () => testLockNode(factory, { without: ["queues" as never] }),
     TypeError,
-    "Cannot test node as 'queues' in 'without' must be one of fencing, queue, hang",
+    "Cannot test node as 'queues' in 'without' must be one of fencing, queue, race, hang",
   );
   assertThrows(
     () => testLockNode(factory, { tests: [] } as never),

@@ -1,0 +1,9 @@
+/**
+ * The manual's node on a SQLite database, for another process to ask. The argument is the path of the database.
+ *
+ * @module
+ */
+import { SqliteNode } from "../../examples/sqlite_node.ts";
+import { serveNode } from "../remote_node.ts";
+
+serveNode(new SqliteNode(Deno.args[0]));
