@@ -8,8 +8,10 @@ import type { CommandSender } from "./command_sender.ts";
 
 /** Most releases that are kept for one node; one more drops the oldest, whose TTL takes over. */
 const PENDING_RELEASES_MAX = 4_096;
-/** How long a release waits for a server that replied that it is busy, in milliseconds. */
-const PENDING_RELEASE_DELAY_MS = 500;
+/** How long a release waits that the server refused for the moment, in milliseconds; doubled each time. */
+const RETRY_DELAY_MS = 100;
+/** Longest such delay, in milliseconds. */
+const RETRY_DELAY_MAX_MS = 1_600;
 
 /** A release that has not reached its node. */
 export interface PendingRelease {
@@ -25,9 +27,10 @@ export interface PendingRelease {
 export class PendingReleases {
   readonly #connection: CommandSender;
   readonly #wheel: TimerWheel;
-  readonly #send: (release: PendingRelease) => void;
+  readonly #sendOne: (release: PendingRelease) => void;
   #releases: PendingRelease[] = [];
   #timer: TimerEntry | undefined = undefined;
+  #delayMs = RETRY_DELAY_MS;
 
   /**
    * @param connection The node's connection.
@@ -41,7 +44,7 @@ export class PendingReleases {
   ) {
     this.#connection = connection;
     this.#wheel = wheel;
-    this.#send = send;
+    this.#sendOne = send;
   }
 
   /** Keeps a release of keys that live for `ttlMs` at the longest. */
@@ -53,19 +56,32 @@ export class PendingReleases {
   addAgain(release: PendingRelease): void {
     if (this.#releases.length >= PENDING_RELEASES_MAX) this.#releases.shift();
     this.#releases.push(release);
-    // If the connection is down, it is sent on the next one; else after a delay.
-    if (this.#connection.open) {
-      this.#timer ??= this.#wheel.after(PENDING_RELEASE_DELAY_MS, () => this.sendAll());
-    }
+    if (this.#connection.open) this.#askLater(); // else it is sent on the next connection
   }
 
-  /** Sends every release whose keys may still exist. */
+  /** Sends every release whose keys may still exist: the server has taken one, or there is another connection. */
   sendAll(): void {
+    this.#delayMs = RETRY_DELAY_MS;
     if (this.#timer) this.#wheel.cancel(this.#timer);
     this.#timer = undefined;
-    const releases = this.#releases;
-    this.#releases = [];
+    this.#send(Infinity);
+  }
+
+  /** Sends one of them after a delay: a server that refuses is not asked by all. */
+  #askLater(): void {
+    if (this.#timer) return;
+    this.#timer = this.#wheel.after(this.#delayMs, () => {
+      this.#timer = undefined;
+      this.#send(1);
+      if (this.#releases.length > 0) this.#askLater();
+    });
+    this.#delayMs = Math.min(2 * this.#delayMs, RETRY_DELAY_MAX_MS);
+  }
+
+  #send(count: number): void {
     const nowMs = this.#wheel.clock.monotonicMs();
-    for (const release of releases) if (release.untilMs > nowMs) this.#send(release);
+    const releases = this.#releases.filter(({ untilMs }) => untilMs > nowMs);
+    this.#releases = releases.slice(count);
+    for (const release of releases.slice(0, count)) this.#sendOne(release);
   }
 }

@@ -33,8 +33,6 @@ import type { RedisGuard } from "./restart_guard.ts";
 import type { Script } from "./scripts/script.ts";
 import { settledWithin } from "../time/settled_within.ts";
 
-/** Error prefixes of a server that will serve later: it loads its data, or a script runs. */
-const BUSY_PREFIXES: readonly string[] = ["LOADING", "BUSY"];
 /** In the error if the queue's key, or the counter's, holds another type; older servers put other words before it. */
 const WRONG_TYPE = "WRONGTYPE";
 /** Error prefix of a script that the server does not know. */
@@ -155,6 +153,7 @@ export class RedisNode implements LockNode, ReplyReceiver {
   async close(): Promise<void> {
     this.#listener = undefined;
     if (this.#loading) await settledWithin(this.#server.wheel, this.#loading, LOADING_MS_MAX);
+    this.#pendingReleases.sendAll(); // for the last time
     await Promise.all([
       this.#subscription?.close(),
       this.#diagnostics?.close(),
@@ -171,7 +170,8 @@ export class RedisNode implements LockNode, ReplyReceiver {
       return this.#onErrorReply(operation.explain?.(reply) ?? reply, operation, request, tag);
     }
     const { kind } = operation;
-    if (tag & PENDING || kind === "leave") return; // nobody waits for the answer
+    if (tag & PENDING) return this.#pendingReleases.sendAll();
+    if (kind === "leave") return; // nobody waits for the answer
     const nodeIndex = tag >> TAG_BITS;
     const atMs = this.#connection.receivedAtMs;
     const outcome = operation.read(reply);
@@ -320,19 +320,19 @@ export class RedisNode implements LockNode, ReplyReceiver {
     if (
       reply.prefix === UNKNOWN_SCRIPT && !(tag & WHOLE) && this.#repeat(operation, request, tag)
     ) return;
-    const busy = BUSY_PREFIXES.includes(reply.prefix);
+    const wrongType = reply.message.includes(WRONG_TYPE);
+    const passes = !wrongType && !reply.permanent;
     if (tag & PENDING) {
-      if (busy) this.#pendingReleases.addAgain(request as unknown as PendingRelease);
+      if (passes) this.#pendingReleases.addAgain(request as unknown as PendingRelease);
       return;
     }
     if (kind === "leave") return;
-    const wrongType = reply.message.includes(WRONG_TYPE);
     if (queues && request.wanted && (wrongType || reply.commandRefused)) {
       // The node cannot queue: asks it all the same. If the server does not allow it, callers poll from now on.
       if (!wrongType) this.#subscription?.refuse(reply);
       return this.#ask(acquireOperation(request, false), request, nodeIndex, REPEATED);
     }
-    if (kind === "release" && busy) this.#pendingReleases.add(request);
+    if (kind === "release" && passes) this.#pendingReleases.add(request);
     request.fail(nodeIndex, reply);
   }
 

@@ -44,6 +44,18 @@ Deno.test("release() while a node hangs deletes its key there once it goes on", 
   await gone(servers, "hung");
 });
 
+Deno.test("release() while nodes have too few replicas for a moment deletes its keys once they take it", async () => {
+  await using servers = shared.lend();
+  await using redlock = createRedlock(servers.urls, { ttlMs: TTL_MS });
+  const lock = await redlock.acquire("refused");
+  await onAll(servers, "CONFIG", "SET", "min-replicas-to-write", "1");
+  const error = await assertRejects(() => lock.release(), QuorumError);
+  assertEquals(error.votes.every(({ error }) => error?.message.includes("NOREPLICAS")), true);
+  assertEquals(await onAll(servers, "GET", "refused"), Array(5).fill(lock.value));
+  await onAll(servers, "CONFIG", "SET", "min-replicas-to-write", "0");
+  await gone(servers, "refused");
+});
+
 Deno.test("release() into silence deletes the key on the connection that is made after it", async () => {
   await using servers = shared.lend(3);
   await using proxies = await startProxies(servers);

@@ -18,8 +18,8 @@ import { StreamBench, testOn } from "./stream_bench.ts";
 /** The reply of a server that does not know a script. */
 export const NOSCRIPT = "-NOSCRIPT No matching script. Please use EVAL.\r\n";
 
-/** How long a release waits for a busy server, in milliseconds. */
-export const BUSY_DELAY_MS = 500;
+/** How long a release waits that the server refused for the moment, in milliseconds. */
+export const REFUSED_DELAY_MS = 100;
 
 /** What a node is asked to count votes on. */
 export type Operation = "acquire" | "extend" | "raiseCounters" | "release";

@@ -4,10 +4,10 @@ import { advanceUntil, runMicrotasks } from "../../support/fake_clock.ts";
 import { FakeRequest, ticketOf } from "../../support/fake_request.ts";
 import { FakeTransport, wire } from "../../support/fake_transport.ts";
 import {
-  BUSY_DELAY_MS,
   laterRelease,
   type NodeBench,
   NOSCRIPT,
+  REFUSED_DELAY_MS,
   test,
   wholeRelease,
 } from "../../support/redis_node_bench.ts";
@@ -90,7 +90,9 @@ test.opened("RedisNode sends pending releases in order, before anything else on 
   assertEquals(opened.writes, [wholeRelease("v1", "k") + laterRelease("v2", "l") + set]);
 });
 
-for (const reply of [":1\r\n", ":0\r\n", "-WRONGTYPE Operation against a key\r\n", "-OOM no\r\n"]) {
+for (
+  const reply of [":1\r\n", ":0\r\n", "-WRONGTYPE Operation against a key\r\n", "-NOPERM no\r\n"]
+) {
   test.opened(`RedisNode is done with a pending release by ${JSON.stringify(reply)}, which answers nothing else`, async (bench) => {
     await bench.hangUp();
     const released = bench.release();
@@ -98,7 +100,7 @@ for (const reply of [":1\r\n", ":0\r\n", "-WRONGTYPE Operation against a key\r\n
     const request = await bench.send("acquire");
     await bench.answer(`${reply}$-1\r\n`);
     assertEquals([request.outcomes, released.answers.length], [["denied"], 1]);
-    await bench.advance(BUSY_DELAY_MS);
+    await bench.advance(REFUSED_DELAY_MS);
     assertEquals(bench.written, "");
     await bench.hangUp();
     assertEquals(await bench.reconnect(), "");
@@ -139,35 +141,67 @@ test("RedisNode drops the oldest pending release for one more than it keeps", as
   assertEquals(await bench.reconnect(), expected.join(""));
 });
 
-// Servers that are busy
+// Servers that refuse for the moment
 
-for (const busy of ["LOADING Redis is loading the dataset in memory", "BUSY Redis is busy"]) {
-  test.opened(`RedisNode sends releases again half a second after ${busy}, together, within their TTL`, async (bench) => {
-    const requests = ["v1", "v2"].map((value) =>
-      bench.release(release(value, "k", 3 * BUSY_DELAY_MS))
-    );
+const REFUSALS = [
+  ...["LOADING Redis is loading the dataset in memory", "BUSY Redis is busy"],
+  ...["NOREPLICAS Not enough good replicas", "MISCONF Errors writing to the AOF", "OOM no"],
+  ...["READONLY You can't write", "MASTERDOWN Link is down", "CLUSTERDOWN no", "TRYAGAIN later"],
+  "ERR Error running script: @user_script:1: -READONLY You can't write", // before Redis 7
+];
+
+for (const refusal of REFUSALS) {
+  test.opened(`RedisNode sends releases again after ${refusal}: one asks, and the others follow once it was taken`, async (bench) => {
+    const requests = ["v1", "v2", "v3"].map((value) => bench.release(release(value, "k", 10_000)));
     await runMicrotasks();
-    for (let replies = 0; replies < 2; replies++) {
-      await bench.answer(`-${busy}\r\n`.repeat(2));
-      for (const { answers } of requests) assertEquals(answers, [["failed", 0, busy]]);
-      await bench.advance(BUSY_DELAY_MS - 1);
+    await bench.answer(`-${refusal}\r\n`.repeat(3));
+    for (const { answers } of requests) assertEquals(answers, [["failed", 0, refusal]]);
+    for (const [index, value] of ["v1", "v2"].entries()) {
+      await bench.advance(2 ** index * REFUSED_DELAY_MS - 1);
       assertEquals(bench.written, "");
       await bench.advance(1);
-      assertEquals(bench.transport.writes, [laterRelease("v1") + laterRelease("v2")]);
+      assertEquals(bench.transport.writes, [laterRelease(value)]);
+      if (index === 0) await bench.answer(`-${refusal}\r\n`);
     }
-    await bench.answer(`:1\r\n-${busy}\r\n`);
-    await bench.advance(2 * BUSY_DELAY_MS);
+    await bench.answer(":1\r\n");
+    assertEquals(bench.transport.writes, [laterRelease("v3") + laterRelease("v1")]);
+    await bench.answer(":1\r\n:0\r\n");
+    await bench.advance(10_000);
     assertEquals(bench.written, "");
   });
 
-  test.opened(`RedisNode sends nothing again that could set a key after ${busy}`, async (bench) => {
+  test.opened(`RedisNode sends nothing again that could set a key after ${refusal}`, async (bench) => {
     bench.ask("acquire");
     await bench.send("extend");
-    await bench.answer(`-${busy}\r\n-${busy}\r\n`);
-    await bench.advance(2 * BUSY_DELAY_MS);
+    await bench.answer(`-${refusal}\r\n-${refusal}\r\n`);
+    await bench.advance(2 * REFUSED_DELAY_MS);
     assertEquals(bench.written, "");
   });
 }
+
+test.opened("RedisNode asks ever more rarely while the server refuses, and not after the TTL", async (bench) => {
+  bench.release(release("v", "k", 5_000));
+  await runMicrotasks();
+  await bench.answer("-READONLY no\r\n");
+  const askedMs: number[] = [];
+  for (let passedMs = 0; passedMs < 20_000; passedMs += REFUSED_DELAY_MS) {
+    await bench.advance(REFUSED_DELAY_MS);
+    if (bench.written === "") continue;
+    askedMs.push(passedMs + REFUSED_DELAY_MS);
+    await bench.answer("-READONLY no\r\n");
+  }
+  assertEquals(askedMs, [100, 300, 700, 1_500, 3_100, 4_700]);
+});
+
+test.opened("RedisNode asks by the next release if the server refuses one for good", async (bench) => {
+  for (const value of ["v1", "v2"]) bench.release(release(value, "k", 10_000));
+  await runMicrotasks();
+  await bench.answer("-BUSY no\r\n".repeat(2));
+  await bench.advance(REFUSED_DELAY_MS);
+  await bench.answer("-NOPERM no\r\n");
+  await bench.advance(2 * REFUSED_DELAY_MS);
+  assertEquals(bench.written, laterRelease("v2"));
+});
 
 test.opened("RedisNode sends a release again after BUSY although another found no room before", async (bench) => {
   bench.release(release("busy"));
@@ -176,8 +210,10 @@ test.opened("RedisNode sends a release again after BUSY although another found n
   bench.release(release("refused"));
   await runMicrotasks();
   await bench.answer("-BUSY no\r\n" + ":0\r\n".repeat(2 * QUEUE_LENGTH_MAX - 1));
-  await bench.advance(BUSY_DELAY_MS);
-  assertEquals(bench.written.includes(laterRelease("busy")), true);
+  await bench.advance(REFUSED_DELAY_MS);
+  assertEquals(bench.written, laterRelease("refused"));
+  await bench.answer(":1\r\n");
+  assertEquals(bench.written, laterRelease("busy"));
 });
 
 for (const [when, mode] of [["sooner", "accept"], ["later", "refuse"]] as const) {
@@ -187,19 +223,24 @@ for (const [when, mode] of [["sooner", "accept"], ["later", "refuse"]] as const)
     await bench.answer("-BUSY no\r\n");
     bench.network.mode = mode;
     await bench.hangUp();
-    if (mode === "refuse") await bench.advance(BUSY_DELAY_MS + 100);
+    if (mode === "refuse") await bench.advance(REFUSED_DELAY_MS + 100);
     assertEquals(await bench.reconnect(), wholeRelease());
     await bench.answer(":1\r\n");
-    await bench.advance(2 * BUSY_DELAY_MS);
+    await bench.advance(2 * REFUSED_DELAY_MS);
     assertEquals(bench.written, "");
   });
 }
 
-test.opened("RedisNode.close() drops pending releases", async (bench) => {
+test.opened("RedisNode.close() sends pending releases for the last time", async (bench) => {
   bench.release();
   await runMicrotasks();
   await bench.answer("-BUSY no\r\n");
-  await advanceUntil(bench.clock, bench.node.close());
-  await bench.advance(2 * BUSY_DELAY_MS);
+  const closing = bench.node.close();
+  await runMicrotasks();
+  assertEquals(bench.written, laterRelease());
+  await bench.answer("-BUSY no\r\n");
+  await advanceUntil(bench.clock, closing);
+  assertEquals(bench.wheel.size, 0);
+  await bench.advance(10 * REFUSED_DELAY_MS);
   assertEquals([bench.written, bench.network.transports.length], ["", 1]);
 });
