@@ -128,11 +128,6 @@ export class LockLostError extends RedlockError {
   override readonly help: string = `${HELP_PAGE}#lock_lost`;
 }
 
-/** Converts a thrown value to an error, because nodes of other makers may throw anything. */
-export function toError(thrown: unknown): Error {
-  return thrown instanceof Error ? thrown : new Error(String(thrown));
-}
-
 /** A resource in quotes, for messages: escaped, and cut if it is long. */
 export function quoted(resource: string): string {
   if (resource.length <= RESOURCE_LENGTH_MAX) return JSON.stringify(resource);

@@ -183,7 +183,7 @@ export type EventListener = (event: RedlockEvent) => void;
 export function emit(listener: EventListener, event: RedlockEvent): void {
   try {
     const result: unknown = listener(event);
-    if (result instanceof Promise) result.catch(() => {});
+    if (typeof result === "object") new Promise((resolve) => resolve(result)).catch(() => {});
   } catch {
     // A faulty listener must not change what happens to the lock.
   }

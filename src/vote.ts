@@ -30,6 +30,9 @@ export interface Vote {
     | "free";
   /** Time from the start of the attempt to the node's answer, or to the end of waiting for it, in milliseconds. */
   readonly elapsedMs: number;
-  /** Why the node failed; missing for every other outcome. */
+  /**
+   * Why the node failed; missing for every other outcome. What a node of another maker failed with is copied if it cannot
+   * be printed safely.
+   */
   readonly error?: Error;
 }

@@ -20,6 +20,24 @@ type CheckedClient = NodeSet & { readonly closed: boolean };
 /** What the key of a check begins with, after the prefix of all keys; random digits follow, so that no client locks it. */
 const CHECKED = "hasp:check:";
 
+/** The types of the fields of a report. */
+const TYPES: Readonly<Record<keyof NodeDiagnosis, "boolean" | "number" | "object" | "string">> = {
+  roundTripMs: "number",
+  clockOffsetMs: "number",
+  serverName: "string",
+  version: "string",
+  role: "string",
+  runId: "string",
+  otherRunIds: "object",
+  uptimeMs: "number",
+  clustered: "boolean",
+  aofEnabled: "boolean",
+  appendfsync: "string",
+  maxmemoryBytes: "number",
+  maxmemoryPolicy: "string",
+  refused: "object",
+};
+
 /**
  * Asks every node, and derives the findings.
  *
@@ -48,7 +66,7 @@ async function ask(
 ): Promise<NodeHealth> {
   const key = keyPrefix + CHECKED + systemRandom.value();
   const question = async (): Promise<NodeDiagnosis | undefined> => {
-    if (node.diagnose) return printableWords(await node.diagnose(nodeTimeoutMs, key));
+    if (node.diagnose) return diagnosisOf(await node.diagnose(nodeTimeoutMs, key));
     await node.inspect(key);
     return undefined;
   };
@@ -62,13 +80,27 @@ async function ask(
   };
 }
 
-/** The same with every text in it printable, so that the findings made of it are printable too. */
-function printableWords<T>(value: T): T;
-function printableWords(value: unknown): unknown {
-  if (typeof value === "string") return printable(value);
-  if (Array.isArray(value)) return value.map(printableWords);
-  if (typeof value !== "object" || value === null) return value;
+/**
+ * The fields of a report that are of their types, with every text printable, so that the findings made of it are printable
+ * too. Others are left out: the node may be anybody's.
+ */
+function diagnosisOf(report: NodeDiagnosis): NodeDiagnosis {
+  const fields = Object.entries(TYPES).flatMap(([name, type]) => {
+    const value: unknown = report[name as keyof NodeDiagnosis];
+    if (typeof value !== type || value === null) return [];
+    return [[name, type === "object" ? printableWords(value as object) : printableWord(value)]];
+  });
+  return Object.fromEntries(fields);
+}
+
+function printableWords(words: object): object {
+  if (Array.isArray(words)) return words.map(printableWord);
   return Object.fromEntries(
-    Object.entries(value).map(([name, part]) => [name, printableWords(part)]),
+    Object.entries(words).map(([name, word]) => [name, printableWord(word)]),
   );
+}
+
+function printableWord(word: unknown): unknown {
+  if (typeof word === "object") throw new TypeError("its report is nested too deep");
+  return typeof word === "string" ? printable(word) : word;
 }

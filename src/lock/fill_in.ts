@@ -5,6 +5,7 @@
  */
 import type { LockRequest } from "../quorum/lock_node.ts";
 import type { Round } from "../quorum/round.ts";
+import { onRejection } from "../to_error.ts";
 
 /**
  * Asks one node to set the keys, if nobody else has one of them. A lock would erode otherwise as nodes restart one by
@@ -19,8 +20,9 @@ import type { Round } from "../quorum/round.ts";
 export function fillIn(won: Round, ttlMs: number, nodeIndex: number, token?: number): void {
   const node = won.nodeSet.nodes[nodeIndex];
   try {
-    node.acquire(new FillInRequest(won, ttlMs), nodeIndex);
-    if (token !== undefined) node.raiseCounters?.(new FillInRequest(won, ttlMs, token), nodeIndex);
+    onRejection(node.acquire(new FillInRequest(won, ttlMs), nodeIndex));
+    if (token === undefined) return;
+    onRejection(node.raiseCounters?.(new FillInRequest(won, ttlMs, token), nodeIndex));
   } catch {
     // The next extension finds the keys missing again.
   }

@@ -164,6 +164,18 @@ function mostAgreed(answers: readonly Answer[]): readonly KeyState[] {
   return most;
 }
 
+/** The state that a node reported. It may be anybody's. */
+function stateOf(reported: KeyState | undefined | null): KeyState | undefined {
+  if (reported === undefined || reported === null) return undefined;
+  const { value, remainingMs, waiters, type } = reported;
+  const others = [[waiters, "number"], [type, "string"]];
+  if (
+    typeof value !== "string" || !(remainingMs >= 0) ||
+    others.some(([found, wanted]) => found !== undefined && typeof found !== wanted)
+  ) throw new TypeError("'inspect' must resolve to a KeyState or undefined");
+  return { value, remainingMs, waiters, type };
+}
+
 /** Asks one node; never rejects. */
 async function ask(
   { wheel }: NodeSet,
@@ -171,7 +183,8 @@ async function ask(
   key: string,
   timeoutMs: number,
 ): Promise<Answer> {
-  const answer = await askNode(wheel, node, () => node.inspect(key), timeoutMs);
+  const question = async () => stateOf(await node.inspect(key));
+  const answer = await askNode(wheel, node, question, timeoutMs);
   const { elapsedMs, error, value: state } = answer;
   const answered = state ? "held" : "free";
   const outcome: Vote["outcome"] = answer.outcome === "answered" ? answered : answer.outcome;

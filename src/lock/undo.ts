@@ -20,11 +20,11 @@ export function undo(round: Round, keepsTicket = false): void {
   round.cancel(); // nothing more is sent that could set a key
   const request = new UndoRequest(round, keepsTicket);
   // If a node throws, its TTL takes over.
-  eachNode(round.nodeSet.nodes, (node, nodeIndex) => {
+  eachNode(round.nodeSet.nodes, (node, nodeIndex): unknown => {
     // mutation: undo-spares-no-node
     // mutation: undo-spares-what-may-be-set
     if (round.deniedBy(nodeIndex) && !(round.maybeSet & 1 << nodeIndex)) return;
-    node.release(request, nodeIndex);
+    return node.release(request, nodeIndex);
   });
 }
 

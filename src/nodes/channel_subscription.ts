@@ -96,7 +96,8 @@ export class ChannelSubscription implements Subscription {
       onMessage: (message) => {
         if (isOver()) return;
         this.#pinged = false;
-        this.#owner.onMessage(typeof message === "string" ? encoder.encode(message) : message);
+        if (typeof message === "string") this.#owner.onMessage(encoder.encode(message));
+        else if (ArrayBuffer.isView(message)) this.#owner.onMessage(message);
       },
       onLost: () => {
         if (isOver()) return;

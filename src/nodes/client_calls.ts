@@ -6,7 +6,9 @@
 import { type CommandOutcome, ConnectionError } from "../redis/errors.ts";
 import { printable } from "../printable.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
-import { messageOf } from "./read_reply.ts";
+import type { RawReply } from "../redis/reply.ts";
+import { toError } from "../to_error.ts";
+import { clientMessage, readReply, replyErrorOf } from "./read_reply.ts";
 
 /** Sends one command. See {@linkcode CommandNodeOptions.send}. */
 export type SendCommand = (args: string[], signal: AbortSignal) => Promise<unknown>;
@@ -22,18 +24,19 @@ export interface ClientCalls {
   readonly timeoutMs: number;
 }
 
+/** The reply to a command, which may be an error of the server; or why no reply came. */
+export type CommandAnswer = RawReply | ConnectionError;
+
 /** What became of the commands of one exchange. */
 export interface Exchange {
-  /** What the client returned for each command; `undefined` if it failed as a whole. */
-  readonly replies: readonly unknown[] | undefined;
-  /** When that was, by the monotonic clock in milliseconds. */
+  /** The answer to each command. */
+  readonly answers: readonly CommandAnswer[];
+  /** When they came, by the monotonic clock in milliseconds. */
   readonly atMs: number;
-  /** What it threw, or why it is no longer waited for. */
-  readonly error: unknown;
-  /** Whether it is no longer waited for. */
+  /** Whether the replies are no longer waited for. */
   readonly timedOut: boolean;
-  /** Resolves if the replies still come; missing if they cannot. */
-  readonly late: Promise<unknown> | undefined;
+  /** Resolves if the answers still come; missing if they cannot. */
+  readonly late: Promise<readonly CommandAnswer[]> | undefined;
 }
 
 /** The exchanges with a client that are under way. */
@@ -41,7 +44,7 @@ export class Exchanges {
   readonly #client: ClientCalls;
   readonly #wheel: TimerWheel;
   /** What ends each one. */
-  readonly #ends: Set<(error: Error) => void> = new Set();
+  readonly #ends: Set<(error: ConnectionError) => void> = new Set();
 
   /**
    * @param client The client.
@@ -57,46 +60,54 @@ export class Exchanges {
    *
    * @param commands At least one.
    */
-  run(commands: string[][]): Promise<Exchange> {
+  run(commands: readonly (readonly string[])[]): Promise<Exchange> {
     const { timeoutMs, name } = this.#client;
     const controller = new AbortController();
     return new Promise((resolve) => {
-      const replies = this.#call(commands, controller.signal);
+      const answers = this.#call(commands, controller.signal);
       let timer: TimerEntry | undefined = undefined;
       const settle = (exchange: Omit<Exchange, "atMs">) => {
         if (!this.#ends.delete(end)) return;
         if (timer) this.#wheel.cancel(timer);
         resolve({ ...exchange, atMs: this.#wheel.clock.monotonicMs() });
       };
-      const end = (error: Error) => {
-        settle({ replies: undefined, error, timedOut: true, late: replies });
+      const end = (error: ConnectionError) => {
+        settle({ answers: commands.map(() => error), timedOut: true, late: answers });
         controller.abort(error);
       };
       this.#ends.add(end);
       timer = this.#wheel.deadline(timeoutMs, () => {
         end(connectionError(name, `no reply within ${timeoutMs} ms`, "unknown"));
       });
-      const known = { timedOut: false, late: undefined };
-      replies.then(
-        (replies) => settle({ replies, error: undefined, ...known }),
-        (error) => settle({ replies: undefined, error, ...known }),
-      );
+      answers.then((answers) => settle({ answers, timedOut: false, late: undefined }));
     });
   }
 
   /** Waits no longer for any exchange. */
-  endAll(error: Error): void {
+  endAll(error: ConnectionError): void {
     for (const end of [...this.#ends]) end(error);
   }
 
-  async #call(commands: string[][], signal: AbortSignal): Promise<readonly unknown[]> {
+  /** Never rejects. From here on there is nothing of the client's, which may return and throw anything. */
+  async #call(
+    commands: readonly (readonly string[])[],
+    signal: AbortSignal,
+  ): Promise<readonly CommandAnswer[]> {
     const { send, pipeline, name } = this.#client;
-    if (commands.length === 1) {
-      return [await send(commands[0], signal)];
+    // A client may change what it is given, which other nodes have too.
+    const given = commands.map((args) => [...args]);
+    const [args] = commands;
+    try {
+      if (commands.length === 1) return [answerOf(name, args, await send(given[0], signal))];
+      const replies = await pipeline!(given, signal);
+      if (Array.isArray(replies) && replies.length === commands.length) {
+        return commands.map((args, index) => answerOf(name, args, replies[index]));
+      }
+      throw new TypeError("'pipeline' must resolve to one reply for each command");
+    } catch (thrown) {
+      const refusal = commands.length === 1 ? replyErrorOf(args, thrown) : undefined;
+      return commands.map((args) => refusal ?? clientError(name, args, thrown));
     }
-    const replies = await pipeline!(commands, signal);
-    if (Array.isArray(replies) && replies.length === commands.length) return replies;
-    throw new TypeError(`'pipeline' of ${name} must resolve to one reply for each command`);
   }
 }
 
@@ -109,12 +120,17 @@ export function connectionError(
   return new ConnectionError(`Cannot get reply from ${name}: ${why}`, { address: name, outcome });
 }
 
+/** The answer to one command by what the client returned. */
+function answerOf(name: string, args: readonly string[], returned: unknown): CommandAnswer {
+  const reply = readReply(args, returned);
+  if (reply !== undefined) return reply;
+  if (returned !== undefined) return clientError(name, args, returned);
+  return connectionError(name, "the client returned undefined", "unknown");
+}
+
 /** The error of a command that the client failed to send; shows nothing of the command itself. */
-export function clientError(
-  name: string,
-  args: readonly string[],
-  error: unknown,
-): ConnectionError {
+function clientError(name: string, args: readonly string[], thrown: unknown): ConnectionError {
+  const error = toError(thrown);
   if (error instanceof ConnectionError) return error;
-  return connectionError(name, printable(messageOf(args, error)), "unknown");
+  return connectionError(name, printable(clientMessage(args, error)), "unknown");
 }

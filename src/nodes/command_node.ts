@@ -4,6 +4,7 @@
  * @module
  */
 import type { LockNode } from "../quorum/lock_node.ts";
+import { RedisError } from "../redis/errors.ts";
 import { RedisNode } from "../redis_node/redis_node.ts";
 import { TimerWheel } from "../time/timer_wheel.ts";
 import { checkOptions, checkPositiveMs, checkType } from "../validate.ts";
@@ -43,7 +44,8 @@ export interface CommandNodeOptions {
    * with the server's own (`NOSCRIPT …`), or if there is no reply.
    *
    * The reply may have the form of RESP2 or RESP3, or come from JSON: text or bytes, numbers, digits or `bigint`, arrays
-   * or maps, and `null`.
+   * or maps, and `null`. Everything else, such as `undefined` or a gateway's own JSON, is no reply: the command may have
+   * been executed, and the node undoes it.
    *
    * @param args The name of the command and its arguments.
    * @param signal Aborts after {@linkcode timeoutMs}: the reply is no longer waited for.
@@ -131,8 +133,8 @@ export function commandNode(options: CommandNodeOptions): LockNode {
   const channels: ChannelClient = {
     subscribe: subscribe!,
     async publish(channel) {
-      const { replies } = await exchanges.run([["PUBLISH", channel, ""]]);
-      return replies !== undefined;
+      const { answers: [answer] } = await exchanges.run([["PUBLISH", channel, ""]]);
+      return !(answer instanceof RedisError);
     },
   };
   const node = new RedisNode({

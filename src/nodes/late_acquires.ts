@@ -53,13 +53,13 @@ export class LateAcquires {
    * @param value The value that it sets.
    * @param keys The keys.
    * @param ttlMs Their TTL, in milliseconds.
-   * @param answered Resolves if its answer still comes.
+   * @param answered Resolves when the client's call is over, to whether the server has answered; missing if it is.
    */
   add(
     value: string,
     keys: readonly string[],
     ttlMs: number,
-    answered: Promise<unknown> | undefined,
+    answered: Promise<boolean> | undefined,
   ): void {
     const untilMs = this.#wheel.clock.monotonicMs() + ttlMs;
     const late = this.#values.get(value) ??
@@ -69,7 +69,9 @@ export class LateAcquires {
     late.untilMs = Math.max(late.untilMs, untilMs);
     late.unknown++;
     if (late.delayMs === undefined) this.#wait(value, late, ttlMs);
-    answered?.then(() => this.#onAnswered(value, late), () => {});
+    answered?.then((executed) => {
+      if (executed) this.#onAnswered(value, late);
+    });
   }
 
   /** A release of a value is being sent: if the value may be set later, it is released again. */

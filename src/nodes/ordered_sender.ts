@@ -10,7 +10,7 @@
  *
  * @module
  */
-import type { CommandOutcome, ConnectionError } from "../redis/errors.ts";
+import { type CommandOutcome, ConnectionError } from "../redis/errors.ts";
 import type { ReplyReceiver } from "../redis/command_queue.ts";
 import type { RawReply } from "../redis/reply.ts";
 import type { CommandSender, SenderEvents } from "../redis_node/command_sender.ts";
@@ -18,17 +18,10 @@ import { RELEASE_QUEUED } from "../redis_node/scripts/queue.ts";
 import { RELEASE } from "../redis_node/scripts/release.ts";
 import { settledWithin } from "../time/settled_within.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
-import {
-  type ClientCalls,
-  clientError,
-  connectionError,
-  type Exchange,
-  Exchanges,
-} from "./client_calls.ts";
+import { type ClientCalls, connectionError, type Exchange, Exchanges } from "./client_calls.ts";
 import { CommandGroup, KeyOrder, type SubmittedCommand } from "./command_group.ts";
 import { LateAcquires } from "./late_acquires.ts";
 import { type ReadCommand, readCommand } from "./read_command.ts";
-import { readReply, replyErrorOf } from "./read_reply.ts";
 
 /** Most commands that may wait for replies; those that undo others may exceed it. */
 const COMMANDS_MAX = 4_096;
@@ -173,15 +166,14 @@ export class OrderedSender implements CommandSender {
   async #exchange(groups: CommandGroup[]): Promise<void> {
     const commands = groups.flatMap((group) => this.#takeCommands(group));
     if (commands.length === 0) return this.#finish(groups);
-    // A client may change what it is given, which other nodes have too.
-    const exchange = await this.#exchanges.run(commands.map(({ args }) => [...args]));
-    const replies = repliesOf(commands, exchange);
-    if (!replies) return this.#onUnanswered(groups, commands, exchange);
+    const exchange = await this.#exchanges.run(commands.map(({ args }) => args));
+    const { answers, atMs } = exchange;
+    if (!isAnswered(exchange)) return this.#onUnanswered(groups, commands, exchange);
     this.#onAnswered();
     commands.forEach((command, index) => {
-      const reply = replies[index];
-      if (reply === undefined) this.#lose(command, exchange, index);
-      else this.#deliver(command, reply, exchange.atMs);
+      const answer = answers[index];
+      if (answer instanceof ConnectionError) this.#lose(command, answer);
+      else this.#deliver(command, answer, atMs);
     });
     this.#finish(groups);
   }
@@ -206,10 +198,10 @@ export class OrderedSender implements CommandSender {
   }
 
   /** A command got no reply, and may have been executed, or may still be. */
-  #lose(command: SubmittedCommand, exchange: Exchange, index: number): void {
-    const { args, keys, value, ttlMs } = command;
-    if (ttlMs !== undefined) this.#late.add(value!, keys, ttlMs, exchange.late);
-    this.#fail(command, clientError(this.#client.name, args, failureOf(exchange, index)));
+  #lose(command: SubmittedCommand, error: ConnectionError, answered?: Promise<boolean>): void {
+    const { keys, value, ttlMs } = command;
+    if (ttlMs !== undefined) this.#late.add(value!, keys, ttlMs, answered);
+    this.#fail(command, error);
   }
 
   #fail(command: SubmittedCommand, error: ConnectionError): void {
@@ -250,7 +242,11 @@ export class OrderedSender implements CommandSender {
     // What waits for a time-out would wait as long again. Receivers may submit more, which must not wait for it.
     const unsent = exchange.timedOut ? this.#takeWaiting(groups) : [];
     this.#onFailure(exchange);
-    commands.forEach((command, index) => this.#lose(command, exchange, index));
+    const { answers, late } = exchange;
+    commands.forEach((command, index) => {
+      const answered = late?.then((answers) => !(answers[index] instanceof ConnectionError));
+      this.#lose(command, answers[index] as ConnectionError, answered);
+    });
     const error = this.#error("the command before it got no reply");
     for (const command of unsent) this.#fail(command, error);
     if (!exchange.timedOut) this.#finish(groups);
@@ -268,7 +264,7 @@ export class OrderedSender implements CommandSender {
     this.#failures += exchange.timedOut ? FAILURES_MAX : 1;
     if (!wasOpen || this.open) return;
     this.#events.onDisconnected?.();
-    this.#events.onUnavailable?.(clientError(this.#client.name, [], failureOf(exchange, 0)));
+    this.#events.onUnavailable?.(exchange.answers[0] as ConnectionError);
     this.#probeLater();
   }
 
@@ -278,7 +274,7 @@ export class OrderedSender implements CommandSender {
     this.#probe = this.#wheel.after(delayMs, async () => {
       const exchange = await this.#exchanges.run([["PING"]]);
       if (this.open || this.#closed) return;
-      if (repliesOf([{ args: ["PING"] }], exchange)) this.#onAnswered();
+      if (isAnswered(exchange)) this.#onAnswered();
       else this.#probeLater();
     });
   }
@@ -298,24 +294,9 @@ function pieceOf(ready: CommandGroup[]): CommandGroup[] {
   return ready.splice(0, end === -1 ? ready.length : end);
 }
 
-/**
- * The replies of an exchange, with `undefined` for each that is missing; `undefined` if all are. An error of the server is
- * a reply, whether the client threw it or returned it; an error of the client is not.
- */
-function repliesOf(
-  commands: readonly Pick<ReadCommand, "args">[],
-  { replies, error, timedOut }: Exchange,
-): (RawReply | undefined)[] | undefined {
-  if (timedOut || !replies && commands.length > 1) return undefined;
-  const returned = commands.map(({ args }, index) => {
-    return replies ? readReply(args, replies[index]) : replyErrorOf(args, error);
-  });
-  return returned.some((reply) => reply !== undefined) ? returned : undefined;
-}
-
-/** What the client threw, or returned in the place of a reply. */
-function failureOf({ replies, error }: Exchange, index: number): unknown {
-  return replies ? replies[index] : error;
+/** Whether the server answered at all. */
+function isAnswered({ answers }: Exchange): boolean {
+  return answers.some((answer) => !(answer instanceof ConnectionError));
 }
 
 /** Whether a command could set a key that nobody waits for any more: its request was cancelled. */

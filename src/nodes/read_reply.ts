@@ -8,6 +8,7 @@
  */
 import { ReplyError } from "../redis/errors.ts";
 import type { RawReply } from "../redis/reply.ts";
+import { messageOf } from "../to_error.ts";
 
 /**
  * The first words of errors that a Redis server replies with. Any other error is taken for one of the client, so the
@@ -19,7 +20,12 @@ const ERROR_PREFIX =
 const ARGUMENT_LENGTH_MIN = 6;
 /** What stands in place of an argument. */
 const MASK = "***";
+/** How deep the arrays of a reply may be nested: no command of ours is answered by an array of arrays. */
+const DEPTH_MAX = 2;
 const INTEGER = /^-?\d+$/u;
+
+/** A reply of which bytes are read as text. */
+type PlainReply = string | number | bigint | null | PlainReply[];
 
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 const encoder = new TextEncoder();
@@ -28,24 +34,16 @@ const encoder = new TextEncoder();
  * The reply to a command.
  *
  * @param args The command.
- * @param reply What the client returned.
- * @returns The reply; `undefined` for an error of the client. Any other value, such as `undefined`, becomes an empty
- *   array, which no command replies.
+ * @param returned What the client returned, which may be anything.
+ * @returns The reply; `undefined` for what is no reply: an error of the client, `undefined`, and a form that the command
+ *   is never answered with, such as a gateway's own words. Then the command may have been executed.
  */
-export function readReply(args: readonly string[], reply: unknown): RawReply | undefined {
-  if (reply instanceof Error) return replyErrorOf(args, reply);
-  const plain = plainReply(args, reply);
-  switch (args[0]) {
-    case "EVAL":
-    case "EVALSHA":
-    case "PTTL":
-    case "PUBLISH":
-    case "ZCARD":
-      return integersOf(plain);
-    case "GET":
-      return plain === null || Array.isArray(plain) ? plain : encoder.encode(String(plain));
-    default:
-      return plain;
+export function readReply(args: readonly string[], returned: unknown): RawReply | undefined {
+  try {
+    if (returned instanceof Error) return replyErrorOf(args, returned);
+    return replyTo(args[0], plainReply(returned, DEPTH_MAX));
+  } catch {
+    return undefined; // it is nested too deep, or throws when it is read
   }
 }
 
@@ -53,47 +51,64 @@ export function readReply(args: readonly string[], reply: unknown): RawReply | u
  * The error that the server replied with, if `error` is one.
  *
  * @param args The command.
- * @param error What the client threw.
+ * @param error What the client threw, which may be anything.
  */
 export function replyErrorOf(args: readonly string[], error: unknown): ReplyError | undefined {
-  const message = messageOf(args, error);
+  const message = clientMessage(args, error);
   return ERROR_PREFIX.test(message) ? new ReplyError(message.replace(/^-/u, "")) : undefined;
 }
 
 /** The message of what a client threw, without the arguments of the command, which may be secrets. */
-export function messageOf(args: readonly string[], error: unknown): string {
-  let message = error instanceof Error ? error.message : String(error);
+export function clientMessage(args: readonly string[], error: unknown): string {
+  let message = messageOf(error);
   for (const argument of args.slice(1)) {
     if (argument.length >= ARGUMENT_LENGTH_MIN) message = message.replaceAll(argument, MASK);
   }
   return message;
 }
 
-/** Text for bytes, arrays for maps; numbers as they are. */
-function plainReply(
-  args: readonly string[],
-  reply: unknown,
-): string | number | bigint | null | RawReply[] {
-  if (reply === null || typeof reply === "string" || typeof reply === "number") return reply;
-  if (typeof reply === "bigint") return reply;
-  if (reply instanceof Uint8Array) return decoder.decode(reply);
-  if (reply instanceof ArrayBuffer) return decoder.decode(reply);
-  if (Array.isArray(reply)) return reply.map((part) => readPart(args, part));
-  if (reply instanceof Map) return [...reply].flat().map((part) => readPart(args, part));
-  if (typeof reply !== "object") return [];
-  return Object.entries(reply).flat().map((part) => readPart(args, part));
+/** The reply in the form that a command expects; `undefined` if the command is never answered like this. */
+function replyTo(name: string, reply: PlainReply): RawReply | undefined {
+  switch (name) {
+    case "SET":
+      return reply === "OK" || reply === null ? reply : undefined;
+    case "PING":
+      return reply === "PONG" ? reply : undefined;
+    case "EVAL":
+    case "EVALSHA":
+    case "PTTL":
+    case "PUBLISH":
+    case "ZCARD":
+      return integersOf(reply);
+    case "GET":
+      if (reply === null) return null;
+      return Array.isArray(reply) ? undefined : encoder.encode(String(reply));
+    default:
+      return reply;
+  }
 }
 
-function readPart(args: readonly string[], part: unknown): RawReply {
-  if (part instanceof Error) return replyErrorOf(args, part) ?? [];
-  return plainReply(args, part);
+/** Text for bytes, arrays for maps; numbers as they are. */
+function plainReply(reply: unknown, depthMax: number): PlainReply {
+  if (reply === null || typeof reply === "string" || typeof reply === "number") return reply;
+  if (typeof reply === "bigint") return reply;
+  if (reply instanceof Uint8Array || reply instanceof ArrayBuffer) return decoder.decode(reply);
+  if (typeof reply !== "object" || depthMax === 0) throw new TypeError("it is no reply");
+  const parts = Array.isArray(reply)
+    ? reply
+    : [...reply instanceof Map ? reply : Object.entries(reply)].flat();
+  return parts.map((part) => plainReply(part, depthMax - 1));
 }
 
 /** Some clients, and JSON, have integers as digits. */
-function integersOf(reply: RawReply): RawReply {
-  if (Array.isArray(reply)) return reply.map(integersOf);
+function integersOf(reply: PlainReply): number | number[] | undefined {
+  if (!Array.isArray(reply)) return integerOf(reply);
+  const integers = reply.map(integerOf);
+  return integers.every((integer) => integer !== undefined) ? integers : undefined;
+}
+
+function integerOf(reply: PlainReply): number | undefined {
   const digits = typeof reply === "bigint" || typeof reply === "string" && INTEGER.test(reply);
-  if (!digits) return reply;
-  const number = Number(reply);
-  return Number.isSafeInteger(number) ? number : reply;
+  const number = digits ? Number(reply) : reply;
+  return Number.isSafeInteger(number) ? number as number : undefined;
 }

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { toError } from "../errors.ts";
+import { toError } from "../to_error.ts";
 import { answerDueMs } from "./answer_due.ts";
 import type { LockNode } from "./lock_node.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";

@@ -9,7 +9,7 @@ import { answerDueMs } from "./answer_due.ts";
 import type { LockNode, LockRequest } from "./lock_node.ts";
 import type { QueuePosition, QueueTicket } from "./queue_ticket.ts";
 import type { Vote } from "../vote.ts";
-import { toError } from "../errors.ts";
+import { onRejection, toError } from "../to_error.ts";
 import { TimerEntry, type TimerWheel } from "../time/timer_wheel.ts";
 
 /** The nodes, and what is needed to ask them. */
@@ -301,7 +301,7 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry
   fail(nodeIndex: number, error: Error): void {
     if (this.#cast(nodeIndex, FAILED)) {
       this.failed++;
-      (this.#errors ??= [])[nodeIndex] = error;
+      (this.#errors ??= [])[nodeIndex] = toError(error);
     }
     this.#settleIfDecided();
   }
@@ -347,7 +347,8 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry
 
   #askOne(question: Question, node: LockNode, nodeIndex: number): void {
     try {
-      question(node, this, nodeIndex);
+      const returned: unknown = question(node, this, nodeIndex);
+      if (returned !== undefined) onRejection(returned, (error) => this.fail(nodeIndex, error));
     } catch (error) {
       this.fail(nodeIndex, toError(error));
     }

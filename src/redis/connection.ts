@@ -26,6 +26,7 @@ import { encodeCommand } from "./encoder.ts";
 import { ConnectionError, ReplyError } from "./errors.ts";
 import { type IdleConnection, IdleWatch } from "./idle_watch.ts";
 import { printable } from "../printable.ts";
+import { messageOf, toError } from "../to_error.ts";
 import type { RawReply } from "./reply.ts";
 import { type ReplyLimits, ReplyWatch } from "./reply_watch.ts";
 import { Wire, type WireOwner } from "./wire.ts";
@@ -383,11 +384,11 @@ export class Connection implements WireOwner, ReplyReceiver, IdleConnection {
   ): ConnectionError {
     const { name: address, password } = this.#address;
     // The names in a certificate are text of the server too.
-    const why = cause instanceof Error ? `: ${printable(cause.message, password)}` : "";
+    const why = cause === undefined ? "" : `: ${printable(messageOf(cause), password)}`;
     return new ConnectionError(`Connection to ${address} ${what}${why}`, {
       address,
       outcome,
-      cause,
+      cause: cause === undefined ? undefined : toError(cause),
     });
   }
 }

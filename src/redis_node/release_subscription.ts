@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { toError } from "../errors.ts";
+import { toError } from "../to_error.ts";
 import type { QueueNotice, ReleaseListener, TimeReading } from "../quorum/queue_ticket.ts";
 import type { ReplyReceiver } from "../redis/command_queue.ts";
 import { encodeCommand } from "../redis/encoder.ts";

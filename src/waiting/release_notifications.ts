@@ -7,6 +7,7 @@ import { emit, type EventListener } from "../events.ts";
 import { eachNode } from "../quorum/each_node.ts";
 import type { QueueNotice, ReleaseListener, TimeReading } from "../quorum/queue_ticket.ts";
 import type { NodeSet } from "../quorum/round.ts";
+import { toError } from "../to_error.ts";
 import type { TimerEntry } from "../time/timer_wheel.ts";
 import { ContendedResource } from "./contended_resource.ts";
 import { SharedClock } from "./shared_clock.ts";
@@ -142,7 +143,8 @@ export class ReleaseNotifications implements ReleaseListener {
     this.#announce();
   }
 
-  onUnsupported(nodeIndex: number, error: Error): void {
+  onUnsupported(nodeIndex: number, thrown: Error): void {
+    const error = toError(thrown);
     const known = this.#unsupported & 1 << nodeIndex;
     this.#subscribed &= ~(1 << nodeIndex);
     this.#unsupported |= 1 << nodeIndex;
@@ -160,7 +162,7 @@ export class ReleaseNotifications implements ReleaseListener {
     this.#open = true;
     this.#waitNoLongerThan(SUBSCRIBE_MS_MAX);
     eachNode(this.#nodeSet.nodes, (node, nodeIndex) => {
-      if (!(this.#unsupported & 1 << nodeIndex)) node.subscribe!(this, nodeIndex);
+      return this.#unsupported & 1 << nodeIndex ? undefined : node.subscribe!(this, nodeIndex);
     }, (nodeIndex, error) => this.onUnsupported(nodeIndex, error));
   }
 

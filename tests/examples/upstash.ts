@@ -13,8 +13,8 @@ export function upstashNode(url: string, token: string): LockNode {
     const init = { method: "POST", headers, body: JSON.stringify(body), signal };
     const response = await fetch(new URL(path, url), init);
     const text = await response.text();
-    // The server answers with JSON, also to a command that fails; a gateway answers with a page.
-    if (!/^[[{]/.test(text)) throw new Error(`HTTP ${response.status}`);
+    // The database answers a command that fails with 4xx and JSON. Everything else is a gateway that gave up.
+    if (response.status >= 500 || !/^[[{]/.test(text)) throw new Error(`HTTP ${response.status}`);
     return JSON.parse(text);
   };
   return commandNode({
@@ -32,6 +32,7 @@ export function upstashNode(url: string, token: string): LockNode {
   });
 }
 
+/** The reply, or an error. A gateway's own JSON has neither a `result` nor an `error`, and is no reply. */
 function valueOf({ result, error }: { result?: unknown; error?: string }): unknown {
-  return error === undefined ? result : new Error(error);
+  return result === undefined ? new Error(error ?? "no result and no error") : result;
 }

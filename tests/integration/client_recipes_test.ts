@@ -1,4 +1,12 @@
-import { assert, assertEquals, assertGreater, assertGreaterOrEqual } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertGreater,
+  assertGreaterOrEqual,
+  assertInstanceOf,
+  assertRejects,
+} from "@std/assert";
+import { ConnectionError, QuorumError, Redlock } from "../../mod.ts";
 import { fileURLToPath } from "node:url";
 import { createClient } from "redis";
 import { Redis } from "ioredis";
@@ -175,13 +183,33 @@ async function outputInBun(...[what, ...rest]: string[]): Promise<string[]> {
   return stdout.trimEnd().split("\n");
 }
 
+/** What gateways answer in place of the server. */
+const GIVEN_UP = [
+  () => new Response("Bad gateway", { status: 502 }),
+  () => Response.json({ message: "Endpoint request timed out" }, { status: 504 }),
+  () => Response.json({ message: "Too many requests" }),
+  () => Response.json([{ result: "OK" }], { status: 500 }),
+];
+
+Deno.test("Upstash's REST protocol: what a gateway answers in place of the server is no reply", async () => {
+  await using server = await startServer();
+  for (const give of GIVEN_UP) {
+    await using bridge = startBridge(server.url, { givesUp: give });
+    await using redlock = new Redlock([upstashNode(bridge.url, bridge.token)]);
+    const error = await assertRejects(() => redlock.tryAcquire("invoice:42"), QuorumError);
+    assertEquals(error.votes.map(({ outcome }) => outcome), ["failed"]);
+    assertInstanceOf(error.votes[0].error, ConnectionError);
+    assertEquals((error.votes[0].error as ConnectionError).outcome, "unknown");
+  }
+});
+
 Deno.test("Upstash's REST protocol: no two clients hold the lock at once while nodes die and hang, and requests are late or lost", async () => {
   await using servers = await startServers(5);
   const bridges = new Map(servers.map(({ url }) => [
     url,
     startBridge(url, {
       delayMs: () => Math.random() < 0.03 ? Math.random() * 100 : 0,
-      losesReply: () => Math.random() < 0.01,
+      givesUp: () => Math.random() < 0.01 ? GIVEN_UP[Math.floor(Math.random() * 3)]() : undefined,
     }),
   ]));
   const recipe: Recipe = (url) => {

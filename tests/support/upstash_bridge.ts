@@ -15,8 +15,8 @@ const CONNECTIONS = 4;
 export interface BridgeFaults {
   /** How long a request waits before it is executed, in milliseconds. */
   delayMs?: () => number;
-  /** Whether the reply to a request is replaced by that of a gateway that gave up. */
-  losesReply?: () => boolean;
+  /** What a gateway that gave up answers in place of the reply to a request, if it does. */
+  givesUp?: () => Response | undefined;
 }
 
 /** A bridge. Made by {@linkcode startBridge}. */
@@ -68,8 +68,10 @@ export function startBridge(redisUrl: string, faults: BridgeFaults = {}): Bridge
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
     try {
       const response = await handle(request);
-      if (!faults.losesReply?.()) return response;
+      const replaced = faults.givesUp?.();
+      if (!replaced) return response;
       await response.body?.cancel();
+      return replaced;
     } catch {
       // The server cannot be reached, or does not reply.
     }

@@ -22,7 +22,7 @@ const AREAS: readonly (readonly [name: string, path: RegExp, mayImport: readonly
   ["transport", /^src\/transport\//u, []],
   [
     "base",
-    /^src\/(console_view|errors|events|messages|options|part|printable|resources|validate|vote|warnings|console_warnings)\.ts$/u,
+    /^src\/(console_view|errors|events|messages|options|part|printable|resources|validate|to_error|vote|warnings|console_warnings)\.ts$/u,
     [
       "time",
     ],

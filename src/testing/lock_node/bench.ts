@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { toError } from "../../errors.ts";
+import { messageOf } from "../../to_error.ts";
 import type { KeyState, LockNode } from "../../quorum/lock_node.ts";
 import { systemClock } from "../../time/clock.ts";
 import { systemRandom } from "../../time/random.ts";
@@ -173,7 +173,7 @@ export function checkOutcome(
   { outcome, error }: TestAnswer,
   expected: TestAnswer["outcome"],
 ): void {
-  const why = error ? `: ${toError(error).message}` : "";
+  const why = error ? `: ${messageOf(error)}` : "";
   check(outcome === expected, `its answer to ${what}() was '${outcome}', not '${expected}'${why}`);
 }
 

@@ -127,7 +127,7 @@ Deno.test("commandNode() fails commands if pipeline resolves to another number o
     assertEquals(
       requests[1].errors[0].message,
       [
-        "Cannot get reply from a: 'pipeline' of a must resolve to one reply for each command",
+        "Cannot get reply from a: 'pipeline' must resolve to one reply for each command",
       ][0],
     );
   });
@@ -167,11 +167,14 @@ Deno.test("commandNode() reports a client that returns nothing as a failed vote"
     const request = new FakeRequest();
     node.acquire(request, 0);
     assertEquals(await outcomeOf(request), "failed");
-    assertEquals(request.errors[0].message, "Cannot read vote as a sent an unexpected reply");
+    assertEquals(
+      request.errors[0].message,
+      "Cannot get reply from a: the client returned undefined",
+    );
     await assertRejects(
       () => node.inspect("k"),
       Error,
-      "Cannot inspect as a sent an unexpected reply",
+      "Cannot get reply from a: the client returned undefined",
     );
   });
 });

@@ -39,31 +39,39 @@ Deno.test("commandNode() undoes an acquisition again that is executed after its 
   }
 });
 
+/** What a client returns for an acquisition that a gateway gave up on, and the end of the message that it becomes. */
+const GIVEN_UP: readonly [returned: unknown, message: string][] = [
+  [new Error("connection reset"), "connection reset"],
+  [undefined, "the client returned undefined"],
+  [{ message: "Endpoint request timed out" }, "Endpoint request timed out"],
+];
+
 for (const way of ["send", "pipeline"]) {
-  Deno.test(`commandNode() undoes an acquisition again that failed in ${way} after its undo was asked for`, async () => {
-    let client: FakeClient | undefined;
-    const gate = Promise.withResolvers<void>();
-    let late: Promise<unknown> | undefined;
-    const send = (args: string[]) => {
-      if (late || args[0] !== "SET") return client!.send(args);
-      late = gate.promise.then(() => client!.send(args));
-      return Promise.resolve(new Error("connection reset"));
-    };
-    const pipeline = (commands: string[][]) => Promise.all(commands.map(send));
-    await withCommandNode(way === "send" ? { send } : { pipeline }, async (opened, node) => {
-      client = opened;
-      const [acquisition, undo] = [ask(node, "acquire"), ask(node, "release")];
-      const other = ask(node, "acquire", "l");
-      undo.maybeSet = 1;
-      assertEquals(await outcomeOf(acquisition), "failed");
-      const { message } = acquisition.errors[0];
-      assertEquals(message, "Cannot get reply from a: connection reset");
-      assertEquals([await outcomeOf(undo), await outcomeOf(other)], ["denied", "granted"]);
-      gate.resolve(); // only now does the server execute the acquisition
-      await late;
-      await eventually(async () => await client!.value("k") === null);
+  for (const [returned, message] of GIVEN_UP) {
+    Deno.test(`commandNode() undoes an acquisition again whose answer in ${way} was '${message}' and that is executed after its undo`, async () => {
+      let client: FakeClient | undefined;
+      const gate = Promise.withResolvers<void>();
+      let late: Promise<unknown> | undefined;
+      const send = (args: string[]) => {
+        if (late || args[0] !== "SET") return client!.send(args);
+        late = gate.promise.then(() => client!.send(args));
+        return Promise.resolve(returned);
+      };
+      const pipeline = (commands: string[][]) => Promise.all(commands.map(send));
+      await withCommandNode(way === "send" ? { send } : { pipeline }, async (opened, node) => {
+        client = opened;
+        const [acquisition, undo] = [ask(node, "acquire"), ask(node, "release")];
+        const other = ask(node, "acquire", "l");
+        undo.maybeSet = 1;
+        assertEquals(await outcomeOf(acquisition), "failed");
+        assertEquals(acquisition.errors[0].message, `Cannot get reply from a: ${message}`);
+        assertEquals([await outcomeOf(undo), await outcomeOf(other)], ["denied", "granted"]);
+        gate.resolve(); // only now does the server execute the acquisition
+        await late;
+        await eventually(async () => await client!.value("k") === null);
+      });
     });
-  });
+  }
 }
 
 Deno.test("commandNode() is down after two calls in a row that resolve to errors of the client", async () => {

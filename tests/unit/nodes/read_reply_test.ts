@@ -1,5 +1,5 @@
 import { assertEquals, assertInstanceOf } from "@std/assert";
-import { messageOf, readReply, replyErrorOf } from "../../../src/nodes/read_reply.ts";
+import { clientMessage, readReply, replyErrorOf } from "../../../src/nodes/read_reply.ts";
 import { ReplyError } from "../../../src/redis/errors.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
@@ -17,7 +17,9 @@ Deno.test("readReply() reads integers as numbers, digits, bytes or bigint", () =
     assertEquals(readReply([name], "-2"), -2);
   }
   assertEquals(readReply(["EVAL"], ["1", 2, bytes("3"), 4n, "-5"]), [1, 2, 3, 4, -5]);
-  assertEquals(readReply(["EVAL"], "OK"), "OK");
+  for (const reply of ["OK", null, [1, null], [[1]]]) {
+    assertEquals(readReply(["EVAL"], reply), undefined);
+  }
 });
 
 Deno.test("readReply() reads the value of a key as bytes, whatever it looks like", () => {
@@ -34,16 +36,24 @@ Deno.test("readReply() reads maps as RESP2 has them, and TIME in any form", () =
   assertEquals(readReply(["TIME"], [1, 2]), [1, 2]);
 });
 
-Deno.test("readReply() never takes a missing reply for a denial", () => {
-  for (const reply of [undefined, false, () => {}, Symbol()]) {
-    assertEquals(readReply(["SET"], reply), []);
+Deno.test("readReply() does not take for a reply what a client returns without one", () => {
+  for (const reply of [undefined, false, () => {}, Symbol(), new Error("HTTP 502")]) {
+    for (const name of ["SET", "GET", "EVAL", "TIME", "PING"]) {
+      assertEquals(readReply([name], reply), undefined);
+    }
   }
+});
+
+Deno.test("readReply() takes a gateway's own words for no reply", () => {
+  for (const reply of [{ message: "Endpoint request timed out" }, [], "Bad gateway", 504]) {
+    for (const name of ["SET", "PING"]) assertEquals(readReply([name], reply), undefined);
+  }
+  const words = { message: "Endpoint request timed out" };
+  for (const name of ["GET", "EVAL", "PTTL"]) assertEquals(readReply([name], words), undefined);
 });
 
 Deno.test("readReply() reads an Error as the reply that it stands for", () => {
   assertInstanceOf(readReply(["SET"], new Error("LOADING later")), ReplyError);
-  const [error] = readReply(["EVAL"], [new Error("ERR inside")]) as ReplyError[];
-  assertEquals(error.message, "ERR inside");
 });
 
 Deno.test("replyErrorOf() recognizes a server's error by its prefix, and no error of the client", () => {
@@ -55,11 +65,11 @@ Deno.test("replyErrorOf() recognizes a server's error by its prefix, and no erro
   assertEquals(replyErrorOf([], "NOAUTH Authentication required.")?.prefix, "NOAUTH");
 });
 
-Deno.test("messageOf() hides the arguments that a client repeats in its errors", () => {
+Deno.test("clientMessage() hides the arguments that a client repeats in its errors", () => {
   const args = ["SET", "invoice:42", "0123456789abcdef", "NX", "PX", "30000"];
   const error = new Error(`ERR no, command was: ${JSON.stringify(args)}`);
   assertEquals(
-    messageOf(args, error),
+    clientMessage(args, error),
     'ERR no, command was: ["SET","***","***","NX","PX","30000"]',
   );
 });

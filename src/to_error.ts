@@ -1,0 +1,111 @@
+/**
+ * What code of other makers throws, as an error that is safe to read and to print.
+ *
+ * @module
+ */
+/** Longest text of a foreign error that is kept as it is, in UTF-16 code units. */
+const TEXT_LENGTH_MAX = 16_384;
+/** Longest text of a copy. */
+const COPIED_LENGTH_MAX = 1_024;
+/** Most properties, with those of its causes, of a foreign error that is kept as it is. */
+const PROPERTIES_MAX = 128;
+
+/** The errors that were found to be safe, because an unreachable node fails with the same one again and again. */
+const known = new WeakSet<object>();
+
+/** What stands in place of a text that cannot be read. */
+const UNREADABLE = "an error that cannot be read";
+
+/**
+ * Converts what a node, a client or a listener threw, or failed with, to an error. An ordinary error stays what it is.
+ * Everything else becomes a new error with its name, message and code: a value that is no error, an error whose
+ * properties run code or throw, and one that is very long or holds much.
+ *
+ * @param thrown Anything: its getters may throw, and it may be a proxy that was revoked.
+ */
+export function toError(thrown: unknown): Error {
+  if (isObject(thrown) && known.has(thrown)) return thrown as Error;
+  const error = attempt(() => isSafe(thrown)) ? thrown as Error : copyOf(thrown);
+  known.add(error);
+  return error;
+}
+
+/**
+ * The message of what was thrown, or the value itself as text; not made printable.
+ *
+ * @param thrown Anything.
+ */
+export function messageOf(thrown: unknown): string {
+  const message = isObject(thrown) ? textOf(thrown, "message") : undefined;
+  return message ?? attempt(() => String(thrown)) ?? UNREADABLE;
+}
+
+/**
+ * Reports the rejection of what a method returned that is to return nothing: it may be an `async` one.
+ *
+ * @param returned What it returned, which may be anything.
+ * @param onError Called if that is a promise which rejects; nothing happens by default.
+ */
+export function onRejection(
+  returned: unknown,
+  onError: (error: Error) => void = () => {},
+): void {
+  if (returned === undefined) return;
+  // Not `Promise.resolve`, which throws if what it is given has such a getter.
+  new Promise((resolve) => resolve(returned)).catch((error) => onError(toError(error)));
+}
+
+function copyOf(thrown: unknown): Error {
+  const error = new Error(cut(messageOf(thrown)));
+  if (!isObject(thrown)) return error;
+  const [name, code] = [textOf(thrown, "name"), textOf(thrown, "code")];
+  if (name) error.name = cut(name);
+  if (code) Reflect.set(error, "code", cut(code));
+  if (attempt(() => Reflect.get(thrown, "permanent")) === true) {
+    Reflect.set(error, "permanent", true);
+  }
+  return error;
+}
+
+function textOf(thrown: object, name: string): string | undefined {
+  const text = attempt(() => Reflect.get(thrown, name));
+  return typeof text === "string" ? text : undefined;
+}
+
+function cut(text: string): string {
+  return text.length > COPIED_LENGTH_MAX ? `${text.slice(0, COPIED_LENGTH_MAX)}…` : text;
+}
+
+/** What `read` returns, or `undefined` if it throws. */
+function attempt<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether nothing but the runtime runs if the error is printed, and whether that comes to an end. */
+function isSafe(error: unknown): error is Error {
+  if (!(error instanceof Error)) return false;
+  const { name, message, permanent } = error as Error & { permanent?: unknown };
+  if (typeof name !== "string" || typeof message !== "string") return false;
+  const parts: unknown[] = [name, message, permanent, error];
+  for (const part of parts) { // which grows
+    if (typeof part === "function" || typeof part === "string" && part.length > TEXT_LENGTH_MAX) {
+      return false;
+    }
+    if (!isObject(part)) continue;
+    const own = Object.getOwnPropertyDescriptors(part);
+    for (const key of Reflect.ownKeys(own)) {
+      const { get, value } = own[key as keyof typeof own] as PropertyDescriptor;
+      parts.push(key === "stack" ? Reflect.get(part, key) : get ?? value); // an accessor of some runtimes
+    }
+    if (parts.length > PROPERTIES_MAX) return false;
+  }
+  return true;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
+}
