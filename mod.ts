@@ -68,7 +68,7 @@ export type {
   TimeReading,
 } from "./src/quorum/queue_ticket.ts";
 export type { Vote } from "./src/vote.ts";
-export type { RedlockOptions, TokenSource } from "./src/options.ts";
+export type { RedlockOptions } from "./src/options.ts";
 export {
   type CommandOutcome,
   ConnectionError,

@@ -11,7 +11,6 @@ import { parseArgs } from "node:util";
 import { findRuntime } from "./find_runtimes.ts";
 import { type Consumer, startConsumer } from "./package/consumer.ts";
 import { filesIn } from "./package/finish.ts";
-import { CORE } from "./package/join.ts";
 import { CODE_FOLDER, npmTag, PROGRAM, readConfig } from "./package/manifest.ts";
 import { checkBundles, weighModules } from "./package/sizes.ts";
 import { measureStart } from "./package/start.ts";
@@ -22,11 +21,9 @@ import { formatReport, type TestResult } from "./suite/report.ts";
 /** What the tarball may hold; anything else fails. */
 const ALLOWED_FILES = [
   /^(package\.json|README\.md|LICENSE)$/,
-  /^esm\/(mod|src\/core)\.js$/,
+  /^esm\/(mod|src\/shared-\w+)\.js$/,
   /^esm\/src\/(nodes|otel|redis|testing)\/mod\.js$/,
   /^esm\/src\/transport\/(default_npm|node|node_listener|workers)\.js$/,
-  /^esm\/src\/(fencing|health|lock|redis|redis_node)\/[a-z_]+\.js$/, // parts that are loaded later
-  /^esm\/src\/(console_warnings|messages|shared-\w+)\.js$/,
   /^esm\/([a-z_]+\/)*[a-z_]+\.d\.ts$/,
   /^esm\/src\/cli\/(mod\.js|LICENSES\.txt)$/,
 ];
@@ -121,18 +118,21 @@ const CHECKS: readonly [name: string, check: Check][] = [
   ["cold start in Node", measureStart],
 ];
 
-/** What is loaded without `import()`: to start with more files takes more time. */
+/** What the main entry point leads to: to start with more files takes more time. */
 async function checkFirstFiles({ built }: Consumer): Promise<string> {
   const importsOf = async (path: string) => {
     const text = await Deno.readTextFile(join(built, CODE_FOLDER, path));
-    return new Set(
-      [...text.matchAll(/^(?:import|export)\b[^"]*?"([^"]+)";$/gm)].map(([, it]) => it),
-    );
+    return [...text.matchAll(/^(?!\s*\*).*?\b(?:from |import |import\()"([^"]+)"/gm)].map((
+      [, it],
+    ) => it!);
   };
-  const [main, core] = [[...await importsOf("mod.js")], [...await importsOf(CORE)]];
-  if (main.join() !== `./${CORE}`) throw new Error(`mod.js imports ${main.join(", ")}`);
-  if (core.join() !== "#transport") throw new Error(`${CORE} imports ${core.join(", ")}`);
-  return `mod.js, ${CORE}, ${core}`;
+  const [shared, ...others] = await importsOf("mod.js");
+  if (others.length > 0) throw new Error(`mod.js imports ${others.join(", ")} too`);
+  const transport = new Set(await importsOf(shared!));
+  if ([...transport].join() !== "#transport") {
+    throw new Error(`${shared} imports ${[...transport].join(", ")}`);
+  }
+  return `mod.js, ${shared}, #transport`;
 }
 
 function checkFiles({ tarball }: Consumer): Promise<string> {

@@ -1,11 +1,15 @@
 /**
- * What a client without a listener writes on the console. Loaded with the first warning.
+ * What a client without a listener writes on the console.
  *
  * @module
  */
 import { lockName } from "./errors.ts";
-import type { LostEvent } from "./events.ts";
+import { callIsolated, type EventListener, type LostEvent } from "./events.ts";
 import { printable } from "./printable.ts";
+import type { TimerWheel } from "./time/timer_wheel.ts";
+
+/** How long a node is unreachable before the warning, in milliseconds. */
+const UNREACHABLE_MS = 60_000;
 
 /** How each warning ends. */
 const ADVICE = "Shown once; 'onEvent' receives every event, and 'quiet: true' hides this.";
@@ -31,14 +35,26 @@ export interface UnreachableNode {
   readonly nodeCount: number;
 }
 
-/** Warns of a node that has been unreachable for a minute, if it is the client's first. */
-export function warnOfNode(wheel: Owner, unreachable: UnreachableNode): unknown {
-  return writeOnce(wheel, unreachableText(unreachable));
+/** A listener for events of nodes; it warns of the first node that is unreachable for a minute. */
+export function watchNodes(wheel: TimerWheel, nodeCount: number): EventListener {
+  /** Why each node that is unreachable is so. */
+  const unreachable = new Map<string, Error>();
+  return (event) => {
+    if (event.type === "node-connected") unreachable.delete(event.node);
+    if (event.type !== "node-disconnected") return;
+    const { node, error } = event;
+    unreachable.set(node, error);
+    wheel.after(UNREACHABLE_MS, () => {
+      if (unreachable.get(node) !== error) return; // it was reachable meanwhile
+      const left = nodeCount - unreachable.size;
+      writeOnce(wheel, unreachableText({ node, error, left, nodeCount }));
+    });
+  };
 }
 
 /** Warns of a lost lock, if it is the client's first. */
-export function warnOfLoss(client: Owner, event: LostEvent): unknown {
-  return writeOnce(client, lostText(event));
+export function warnOfLoss(client: Owner, event: LostEvent): void {
+  writeOnce(client, lostText(event));
 }
 
 /** The text about a node that has been unreachable for a minute. */
@@ -63,9 +79,8 @@ function text(what: string, effect: string): string {
   return `@hasp/redlock: ${what}. ${effect}. ${ADVICE}`;
 }
 
-/** Returns what the console does, because a program may have replaced it by a function that rejects. */
-function writeOnce(owner: Owner, text: string): unknown {
+function writeOnce(owner: Owner, text: string): void {
   if (owner.closed || warned.has(owner)) return;
   warned.add(owner);
-  return globalThis.console?.warn(text);
+  callIsolated((line) => globalThis.console?.warn(line), text); // a program may have replaced the console
 }

@@ -20,7 +20,7 @@ import { redisServer } from "./redis_node/redis_server.ts";
 import { NODES_MAX, type Redlock, redlockOn } from "./redlock.ts";
 import { TimerWheel } from "./time/timer_wheel.ts";
 import { checkOptions, rangeError } from "./validate.ts";
-import { watchNodes } from "./warnings.ts";
+import { watchNodes } from "./console_warnings.ts";
 
 /** Shortest silence after which a connection is replaced, in milliseconds. */
 const STALL_TIMEOUT_MS_MIN = 2_000;

@@ -181,8 +181,13 @@ export type EventListener = (event: RedlockEvent) => void;
 
 /** Calls a listener, and ignores what it throws. */
 export function emit(listener: EventListener, event: RedlockEvent): void {
+  callIsolated(listener, event);
+}
+
+/** Calls a function of the program, and ignores what it throws or rejects with: that must not change what happens to the lock. */
+export function callIsolated<T>(call: (argument: T) => unknown, argument: T): void {
   try {
-    const result: unknown = listener(event);
+    const result = call(argument);
     if (typeof result === "object") new Promise((resolve) => resolve(result)).catch(() => {});
   } catch {
     // A faulty listener must not change what happens to the lock.

@@ -25,18 +25,6 @@ const NODE_TIMEOUT_DIVISOR = 20;
 const NODE_TIMEOUT_MS_MIN = 50;
 const NODE_TIMEOUT_MS_MAX = 1_000;
 
-/**
- * A function that returns a fencing token from elsewhere, such as a sequence of a database.
- *
- * @param resources The resources of the lock.
- * @param signal A signal that aborts if the lock is lost or the call ends meanwhile.
- * @returns A safe integer, greater than every token before it.
- */
-export type TokenSource = (
-  resources: readonly string[],
-  signal: AbortSignal,
-) => number | Promise<number>;
-
 /** Options of a lock client, and of each of its calls. A missing or `undefined` option has its default. */
 export interface RedlockOptions {
   /**
@@ -106,14 +94,6 @@ export interface RedlockOptions {
    */
   fencing?: boolean;
   /**
-   * Function that returns the fencing token, in place of the nodes. The client calls it after it has won the lock. If
-   * the function throws, the client releases the lock, and the call rejects with the function's error. If the function
-   * returns anything but a safe integer, the call rejects with a `TypeError`.
-   *
-   * @default {no function}
-   */
-  tokenSource?: TokenSource;
-  /**
    * Whether the lock is extended automatically while it is held, for the first time after a third of its TTL.
    *
    * @default {false in acquire and tryAcquire, true in using}
@@ -178,9 +158,7 @@ export interface Settings {
   readonly retryDelayMs: number;
   readonly retryDelayMaxMs: number;
   readonly notify: boolean;
-  /** Whether the nodes count the fencing tokens; `false` if there is a `tokenSource`. */
   readonly fencing: boolean;
-  readonly tokenSource: TokenSource | undefined;
   readonly autoExtend: boolean | undefined;
   readonly extensionsMax: number;
   readonly keyPrefix: string;
@@ -208,7 +186,6 @@ const DEFAULTS: CompleteOptions = {
   retryDelayMaxMs: 2_000,
   notify: true,
   fencing: false,
-  tokenSource: undefined,
   autoExtend: undefined,
   extensionsMax: Infinity,
   keyPrefix: "",
@@ -252,7 +229,7 @@ export function resolveOptions(
 ): Settings {
   if (options !== undefined) checkOptions(attempt, options, LOCK_OPTION_NAMES);
   const complete = completeOptions(options ?? {}, base);
-  const { ttlMs, driftFactor, fencing, tokenSource, extensionsMax, restartGuardMs } = complete;
+  const { ttlMs, driftFactor, extensionsMax, restartGuardMs } = complete;
   checkTtlMs(attempt, ttlMs, driftFactor);
   const { nodeTimeoutMs = defaultNodeTimeoutMs(ttlMs) } = complete;
   checkNotNegative(attempt, "waitMs", complete.waitMs);
@@ -260,8 +237,7 @@ export function resolveOptions(
   checkFiniteMs(attempt, "retryDelayMs", complete.retryDelayMs);
   checkFiniteMs(attempt, "retryDelayMaxMs", complete.retryDelayMaxMs);
   checkType(attempt, "notify", complete.notify, "boolean");
-  checkType(attempt, "fencing", fencing, "boolean");
-  checkType(attempt, "tokenSource", tokenSource, "function");
+  checkType(attempt, "fencing", complete.fencing, "boolean");
   checkType(attempt, "autoExtend", complete.autoExtend, "boolean");
   checkNotNegative(attempt, "extensionsMax", extensionsMax);
   if (extensionsMax !== Infinity && !Number.isSafeInteger(extensionsMax)) {
@@ -276,7 +252,6 @@ export function resolveOptions(
   checkSignal(attempt, complete.signal);
   return Object.assign(complete, {
     nodeTimeoutMs,
-    fencing: fencing && !tokenSource,
     validityMs: validityMs(ttlMs, driftFactor),
   });
 }

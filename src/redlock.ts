@@ -4,12 +4,12 @@
  * @module
  */
 import { acquireAtOnce, acquireInTurn, LockCall, tryOnce } from "./lock/lock_call.ts";
-import { inspecting } from "./lock/parts.ts";
 import { defineConsoleView } from "./console_view.ts";
 import { closedError, lockName } from "./errors.ts";
+import { check } from "./health/check.ts";
 import type { HealthReport } from "./health/report.ts";
 import type { HeldLock } from "./lock/held_lock.ts";
-import type { Inspection } from "./lock/inspection.ts";
+import { inspect, type Inspection } from "./lock/inspection.ts";
 import { type FencedLock, Lock, type LockOf, toLock } from "./lock/lock.ts";
 import type { LockNode } from "./quorum/lock_node.ts";
 import {
@@ -20,7 +20,6 @@ import {
   resolveOptions,
   type Settings,
 } from "./options.ts";
-import { Part } from "./part.ts";
 import { checkResources } from "./resources.ts";
 import { type ClientState, createClientState } from "./client_state.ts";
 import { offAbort, onAbort } from "./time/abort_listeners.ts";
@@ -32,8 +31,6 @@ import { checkOptions } from "./validate.ts";
 export const NODES_MAX = 31;
 /** Longest wait for a node's own `close`, in milliseconds; connections of ours take half a second at the most. */
 const NODE_CLOSE_TIMEOUT_MS = 2_000;
-
-const checking = /* @__PURE__ */ new Part("check()", () => import("./health/check.ts"));
 
 /** A function that runs while a lock is held, for {@linkcode Redlock.using}. */
 export type Routine<T, L extends Lock = Lock> = (lock: L) => Promise<T> | T;
@@ -110,8 +107,6 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    * @throws {LockHeldError} If somebody else holds the lock when `waitMs` is over.
    * @throws {QuorumError} If too few nodes answered the last attempt before `waitMs` was over; without waiting, if more
    *   than N − quorum nodes refuse for good, such as for a wrong password.
-   * @throws {LockLostError} If the lock was lost while `tokenSource` ran.
-   * @throws Whatever `tokenSource` throws.
    * @throws {RedlockError} If the client is closed (`CLOSED`).
    * @throws {TypeError} If `resource` is not of this form, an option is unknown or of the wrong type, or `fencing` is set
    *   and a node does not support it.
@@ -133,8 +128,6 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    * @param options Options that replace the client's own for this call; `waitMs` has no effect here.
    * @returns The lock, or `undefined` if somebody else holds it, or if it is in its cooldown (`cooldownMs`).
    * @throws {QuorumError} If too few nodes answered.
-   * @throws {LockLostError} If the lock was lost while `tokenSource` ran.
-   * @throws Whatever `tokenSource` throws.
    * @throws {RedlockError} If the client is closed (`CLOSED`).
    * @throws {TypeError} If `resource` is not of this form, an option is unknown or of the wrong type, or `fencing` is set
    *   and a node does not support it.
@@ -159,9 +152,8 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    * @param routine The function to run. It should pass `lock.signal` to everything that must stop when the lock is
    *   lost.
    * @returns The result of the routine.
-   * @throws Whatever the routine throws, or `tokenSource`.
-   * @throws {LockLostError} If the lock was lost while the routine ran, and the routine did not throw; or as in
-   *   {@linkcode acquire}.
+   * @throws Whatever the routine throws.
+   * @throws {LockLostError} If the lock was lost while the routine ran, and the routine did not throw.
    * @throws {LockHeldError} If somebody else holds the lock when `waitMs` is over; the routine has not run then.
    * @throws {QuorumError} If too few nodes answered, as in {@linkcode acquire}; the routine has not run then.
    * @throws {RedlockError} If the client is closed (`CLOSED`).
@@ -221,7 +213,6 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
       throw new TypeError("Cannot inspect lock as 'resource' must be a non-empty string");
     }
     checkResources("inspect lock", resource, settings.keyPrefix);
-    const { inspect } = inspecting.loaded ?? await inspecting.load();
     if (this.#client.closed) {
       throw closedError(`inspect ${lockName([resource])}`, [resource]);
     }
@@ -259,7 +250,6 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    */
   async check(options?: RedlockOptions): Promise<HealthReport> {
     const settings = this.#settings("check nodes", options);
-    const { check } = checking.loaded ?? await checking.load();
     return await check(this.#client, settings);
   }
 

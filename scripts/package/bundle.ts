@@ -4,7 +4,6 @@
  * @module
  */
 
-import { basename, join } from "node:path";
 import { findTool, succeed } from "./tools.ts";
 
 /** What a bundle is for. */
@@ -18,53 +17,6 @@ const FLAGS: Record<Platform, readonly string[]> = {
     ...["--external:cloudflare:*", "--external:node:*"],
   ],
 };
-
-/** A bundle in pieces, as bundlers make it that split. */
-export interface SplitBundle {
-  /** What is loaded at the start. */
-  readonly first: string;
-  /** What is loaded when it is asked for. */
-  readonly later: string;
-}
-
-/** Where the pieces go, below the folder that they are made in. */
-const OUT = "out";
-
-interface Output {
-  readonly entryPoint?: string;
-  readonly imports: readonly { readonly path: string; readonly kind: string }[];
-}
-
-/** Bundles `entry` for a platform into `folder`, minified; what is imported dynamically goes into files of its own. */
-export async function bundleSplit(
-  entry: string,
-  folder: string,
-  { platform, packages }: Pick<BundleOptions, "platform" | "packages">,
-): Promise<SplitBundle> {
-  const metafile = join(folder, "meta.json");
-  await succeed(await findTool("build", "esbuild"), [
-    entry,
-    ...["--bundle", "--splitting", "--format=esm", "--log-level=warning", "--minify"],
-    ...[`--outdir=${OUT}`, `--metafile=${metafile}`],
-    ...FLAGS[platform],
-  ], { cwd: folder, env: { NODE_PATH: packages ?? "" } });
-  const { outputs } = JSON.parse(await Deno.readTextFile(metafile));
-  const files = new Map(Object.entries(outputs as Record<string, Output>));
-  const first = new Set<string>();
-  const visit = (path: string) => {
-    const file = files.get(path);
-    if (!file || first.has(path)) return;
-    first.add(path);
-    for (const { path, kind } of file.imports) if (kind === "import-statement") visit(path);
-  };
-  visit(`${OUT}/${basename(entry)}`);
-  const joined = async (paths: string[]) =>
-    (await Promise.all(paths.map((path) => Deno.readTextFile(join(folder, path))))).join("");
-  return {
-    first: await joined([...first]),
-    later: await joined([...files.keys()].filter((path) => !first.has(path))),
-  };
-}
 
 /** Options of {@linkcode bundle}. */
 export interface BundleOptions {

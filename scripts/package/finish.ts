@@ -6,9 +6,8 @@
 
 import { join, posix } from "node:path";
 import { bundleCli } from "./cli.ts";
-import { joinModules } from "./join.ts";
-import { CODE_FOLDER, type Config, NAMED_MODULES, packageJson } from "./manifest.ts";
-import { ROOT } from "./tools.ts";
+import { CODE_FOLDER, type Config, NAMED_MODULES, packageJson, PEERS, TARGET } from "./manifest.ts";
+import { findTool, ROOT, succeed } from "./tools.ts";
 
 /** What dnt leaves. A package.json beside the code would hide `sideEffects` and `imports` of the real one. */
 const LEFTOVERS = [
@@ -24,6 +23,9 @@ const PAPERS = ["README.md", "LICENSE"];
 /** An import or export of a file beside this one, or the type of one. */
 const RELATIVE_IMPORT = /\b(from |import |import\()"(\.[^"]+)"/g;
 
+/** Modules that stay files of their own, as the package's `imports` choose between them. */
+const TRANSPORTS = /^src\/transport\/(?!transport\.js)/;
+
 /** Finishes the package in `folder`. */
 export async function finish(config: Config, folder: string): Promise<void> {
   for (const left of LEFTOVERS) {
@@ -32,8 +34,7 @@ export async function finish(config: Config, folder: string): Promise<void> {
   const code = join(folder, CODE_FOLDER);
   await pruneDeclarations(code, Object.values(config.exports));
   for (const path of await filesIn(code)) await mapImports(code, path);
-  const [main, ...others] = Object.values(config.exports).map(emittedPath);
-  await joinModules(code, main!, [main!, ...others]);
+  await joinModules(code, Object.values(config.exports).map(emittedPath));
   await bundleCli(folder);
   const manifest = JSON.stringify(packageJson(config), undefined, 2) + "\n";
   await Deno.writeTextFile(join(folder, "package.json"), manifest);
@@ -43,6 +44,35 @@ export async function finish(config: Config, folder: string): Promise<void> {
       console.log(`There is no ${name}: the package goes without`);
     });
   }
+}
+
+/**
+ * Joins the modules into few files, because Node starts in less time with few files than with many: one for each entry
+ * point and transport, and one for each piece that several of these share. No module is in two files, so every class
+ * exists once. Every entry point leads to the main one, so that all of that is one piece.
+ */
+async function joinModules(code: string, entryPoints: readonly string[]): Promise<void> {
+  const modules = (await filesIn(code)).filter((path) => path.endsWith(".js"));
+  const [main, ...others] = entryPoints;
+  for (const path of others) {
+    const specifier = posix.relative(posix.dirname(path), main!);
+    const text = await Deno.readTextFile(join(code, path));
+    await Deno.writeTextFile(join(code, path), `import "${specifier}";\n${text}`);
+  }
+  const entries = [...entryPoints, ...modules.filter((path) => TRANSPORTS.test(path))];
+  const external = [
+    "node:*",
+    "cloudflare:*",
+    ...Object.values(NAMED_MODULES),
+    ...Object.keys(PEERS),
+  ];
+  await succeed(await findTool("build", "esbuild"), [
+    ...entries,
+    ...["--bundle", "--splitting", "--format=esm", "--platform=neutral", `--target=${TARGET}`],
+    ...["--outbase=.", "--outdir=.", "--chunk-names=src/shared-[hash]", "--allow-overwrite"],
+    ...["--log-level=warning", ...external.map((name) => `--external:${name}`)],
+  ], { cwd: code });
+  for (const path of modules) if (!entries.includes(path)) await Deno.remove(join(code, path));
 }
 
 /** Every file below a folder, as paths from there. */

@@ -6,31 +6,17 @@
 
 import { join, relative, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
-import { bundle, bundleSplit, type Platform } from "./bundle.ts";
+import { bundle, type Platform } from "./bundle.ts";
 import type { Consumer } from "./consumer.ts";
 import { findTool, ROOT, succeed } from "./tools.ts";
 
-/** The lock with its client, minified and compressed, is to be no larger, in bytes: what is loaded at the start. */
-export const GOAL_BYTES = 18_000;
-
-/** A larger one fails the check, in bytes: the goal is not reached yet, and it is not to slip further away. */
-const GZIP_BYTES_MAX = 23_000;
-
-/** What is loaded later, as few programs ask for it: a larger one fails the check too, in bytes. */
-const LATER_GZIP_BYTES_MAX = 20_000;
+/** Everything of the main entry point in one piece, minified and compressed: a larger one fails the check, in bytes. */
+const GZIP_BYTES_MAX = 38_000;
 
 /** A program that needs nothing but an error's class must not carry the rest, in bytes before compression. */
 const SHAKEN_BYTES_MAX = 1_000;
 
 const WHOLE = 'export * from "@hasp/redlock";';
-
-/** A program that acquires a lock and releases it. */
-const PROGRAM = `import { createRedlock } from "@hasp/redlock";
-const redlock = createRedlock(["redis://10.0.0.1"]);
-const lock = await redlock.acquire("a");
-await lock.release();
-await redlock.close();
-`;
 
 /**
  * Bundles the package for each platform and checks what is in the bundles.
@@ -44,7 +30,7 @@ export async function checkBundles(consumer: Consumer): Promise<string> {
   const node = await bundled(consumer, WHOLE, "node");
   if (/["']cloudflare:/.test(node)) throw new Error("the bundle for Node imports cloudflare:");
   const error = 'import { LockHeldError } from "@hasp/redlock"; console.log(LockHeldError);';
-  const shaken = await bundled(consumer, error, "workers"); // in one piece, because esbuild splits before it shakes
+  const shaken = await bundled(consumer, error, "workers");
   if (shaken.length > SHAKEN_BYTES_MAX) {
     throw new Error(`a bundle with one error's class in it has ${shaken.length} bytes`);
   }
@@ -54,32 +40,12 @@ export async function checkBundles(consumer: Consumer): Promise<string> {
     "node",
   );
   if (client.includes("NO_QUORUM")) throw new Error("a bundle of the client alone holds the lock");
-  const told: string[] = [];
-  for (const platform of ["node", "workers"] as const) {
-    const { first, later } = await split(consumer, platform);
-    const { first: program } = await split(consumer, platform, PROGRAM);
-    if (compressed(first) > GZIP_BYTES_MAX) {
-      throw new Error(`a bundle has ${compressed(first)} bytes compressed`);
-    }
-    if (compressed(later) > LATER_GZIP_BYTES_MAX) {
-      throw new Error(`what is loaded later has ${compressed(later)} bytes compressed`);
-    }
-    told.push(
-      `${platform} ${sizes(first)}, of which a program that locks has ${
-        sizes(program)
-      }, and later ${sizes(later)}`,
-    );
+  for (const whole of [node, workers]) {
+    const bytes = compressed(whole);
+    if (bytes > GZIP_BYTES_MAX) throw new Error(`a bundle has ${bytes} bytes compressed`);
   }
-  return `minified, and gzip: ${told.join("; ")}; in one piece ${sizes(node)} and ` +
-    `${sizes(workers)}; the client alone ${sizes(client)}; goal ${GOAL_BYTES}`;
-}
-
-/** Bundles the whole into pieces, in a folder that is new. */
-async function split(consumer: Consumer, platform: Platform, text = WHOLE) {
-  const folder = await Deno.makeTempDir({ dir: consumer.folder });
-  const entry = join(folder, "entry.js");
-  await Deno.writeTextFile(entry, text);
-  return await bundleSplit(entry, folder, { platform, packages: packagesOf(consumer) });
+  return `minified, and gzip: node ${sizes(node)}, workers ${sizes(workers)}, ` +
+    `the client alone ${sizes(client)}`;
 }
 
 function compressed(text: string): number {

@@ -1,6 +1,6 @@
 /**
  * How a call waits: for its turn among the calls of this client, for a lock that others hold, and for the end of a
- * cooldown. Loaded when the first call has to wait.
+ * cooldown.
  *
  * @module
  */
@@ -32,6 +32,7 @@ export interface WaitingCall extends RefusedCall {
 export async function waitForTurn(call: WaitingCall): Promise<void> {
   const { client, settings: { waitMs, signal }, name } = call;
   call.throwIfEnded();
+  call.startClock();
   if (await contentionOf(client).wait(name, call, waitMs, signal)) return;
   call.throwIfEnded();
   throw await refusal(call, client.localQueues.get(name)?.latest);

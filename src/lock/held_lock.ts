@@ -14,16 +14,17 @@
 import { elapsedBetweenMs, elapsedMs, type Instant } from "../time/clock.ts";
 import { LockLostError, lockName, type QuorumError } from "../errors.ts";
 import { emit } from "../events.ts";
+import { quorumError } from "../messages.ts";
 import { queueKey } from "../waiting/local_queues.ts";
 import type { Settings } from "../options.ts";
 import { askToRelease, type Round } from "../quorum/round.ts";
 import type { ClientState } from "../client_state.ts";
+import { Cooldowns } from "./cooldowns.ts";
 import { undo } from "./undo.ts";
 import { clockedSignal } from "./lock_signal.ts";
-import { cooling, explaining } from "./parts.ts";
 import type { ExtendableLock, FailingExtension, Renewal } from "./renewal.ts";
 import { TimerEntry } from "../time/timer_wheel.ts";
-import { warn } from "../warnings.ts";
+import { warnOfLoss } from "../console_warnings.ts";
 import { driftMs, expiryMarginMs } from "../time/validity.ts";
 
 /** One lock. It waits in the timer wheel for its next extension or the end of its validity, whichever is first. */
@@ -218,7 +219,7 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
       !unknown && !round.deniedByMajority && !ranOut;
     if (confirmed) client.cooldowns?.end(round.keys, round.value);
     else if (this.#end === "released") this.#coolDown(failed ? leftMs : 0);
-    if (failed) throw await this.#releaseFailed(round);
+    if (failed) throw this.#releaseFailed(round);
     if (settings.onEvent) {
       emit(settings.onEvent, {
         type: "released",
@@ -237,13 +238,12 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
     const { cooldownMs } = this.settings;
     if (cooldownMs === 0) return;
     const { client, round: { keys, value } } = this;
-    client.cooldowns ??= new cooling.loaded!.Cooldowns(client.wheel.clock);
+    client.cooldowns ??= new Cooldowns(client.wheel.clock);
     client.cooldowns.begin(keys, value, leftMs + cooldownMs);
   }
 
-  async #releaseFailed(round: Round): Promise<QuorumError> {
+  #releaseFailed(round: Round): QuorumError {
     const { resources, settings, client: { nodes, quorum, wheel } } = this;
-    const { quorumError } = explaining.loaded ?? await explaining.load();
     const { votes } = round;
     const error = quorumError("release", { resources, votes, nodeCount: nodes.length, quorum });
     if (settings.onEvent) {
@@ -264,6 +264,6 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
     const heldMs = elapsedMs(client.wheel.clock, this.round);
     const event = { type: "lost", resources, cause, heldMs } as const;
     if (onEvent) emit(onEvent, event);
-    else if (!quiet) warn(({ warnOfLoss }) => warnOfLoss(client, event));
+    else if (!quiet) warnOfLoss(client, event);
   }
 }

@@ -8,7 +8,7 @@ import type { Vote } from "../vote.ts";
 import { defineConsoleView } from "../console_view.ts";
 import { checkGuard, checkTtlMs } from "../options.ts";
 import { checkOptions, checkSignal } from "../validate.ts";
-import { extending } from "./parts.ts";
+import { extend } from "./renewal.ts";
 
 /** Options of {@linkcode Lock.extend}. */
 export interface ExtendOptions {
@@ -121,8 +121,8 @@ export class Lock implements AsyncDisposable {
 
   /**
    * Fencing token: a number greater than that of every earlier lock on any of the resources. `undefined` without
-   * `fencing` and `tokenSource`. Pass it to the store that the lock protects, which must reject writes whose token is
-   * smaller than one that it has seen. An extension does not change it.
+   * `fencing`. Pass it to the store that the lock protects, which must reject writes whose token is smaller than one that
+   * it has seen. An extension does not change it.
    */
   get fencingToken(): number | undefined {
     return this.#lock.fencingToken;
@@ -146,8 +146,6 @@ export class Lock implements AsyncDisposable {
     checkSignal("extend lock", signal);
     checkTtlMs("extend lock", ttlMs, settings.driftFactor);
     checkGuard("extend lock", ttlMs, settings.restartGuardMs);
-    // To load the part is no gap: a try begins behind it, and reads the clocks and whether the lock is held then.
-    const { extend } = extending.loaded ?? await extending.load();
     await extend(this.#lock, ttlMs, signal);
   }
 

@@ -1,11 +1,12 @@
 /**
  * One call for a lock: its settings, how long it has lasted, its turn among the calls of this client, and everything that
- * stands around its attempts. What the call does not use is not visited, and not loaded.
+ * stands around its attempts.
  *
  * @module
  */
 import type { ClientState } from "../client_state.ts";
 import { closedError, type LockHeldError, lockName, type QuorumError } from "../errors.ts";
+import { askFenced, takeToken } from "../fencing/fenced_attempt.ts";
 import type { Settings } from "../options.ts";
 import { askToAcquire, type Round } from "../quorum/round.ts";
 import { elapsedMs, type Instant, instantOf } from "../time/clock.ts";
@@ -13,9 +14,10 @@ import { queueKey } from "../waiting/local_queues.ts";
 import type { Waiter } from "../waiting/waiter.ts";
 import { acquire, type AcquireCall, attempt } from "./acquire.ts";
 import { reportAttempt } from "./attempt_events.ts";
-import type { WaitingCall } from "./contend.ts";
+import { coolDown, lineUp, wait, waitForTurn, type WaitingCall } from "./contend.ts";
 import { HeldLock } from "./held_lock.ts";
-import { cooling, counting, drawing, extending, refusing, waiting } from "./parts.ts";
+import { refusal, refusalNow } from "./refusal.ts";
+import { Renewal } from "./renewal.ts";
 
 /** A call for a lock. */
 export class LockCall implements AcquireCall, WaitingCall {
@@ -68,23 +70,6 @@ export class LockCall implements AcquireCall, WaitingCall {
     this.#start ??= instantOf(this.client.wheel.clock);
   }
 
-  /**
-   * Loads the parts that the settings ask for; the result must be awaited. They are loaded before the first attempt, so
-   * that nothing has to be loaded between a grant and what follows it.
-   */
-  load(): Promise<unknown> | undefined {
-    const { fencing, tokenSource, cooldownMs } = this.settings;
-    if (!fencing && !tokenSource && cooldownMs === 0 && !this.autoExtend) return undefined;
-    const parts = [
-      fencing && counting,
-      tokenSource && drawing,
-      cooldownMs > 0 && cooling,
-      this.autoExtend && extending,
-    ];
-    const missing = parts.flatMap((part) => part && !part.loaded ? [part.load()] : []);
-    return missing.length > 0 ? Promise.all(missing) : undefined;
-  }
-
   /** Asks every node once; with fencing tokens, again until the counters of a quorum agree. */
   ask(round: Round): Promise<void> {
     const { nodeTimeoutMs, validityMs, signal, fencing, restartGuardMs } = this.settings;
@@ -93,7 +78,7 @@ export class LockCall implements AcquireCall, WaitingCall {
     round.ticket = this.waiter?.nextTicket();
     round.guardMs = restartGuardMs;
     return fencing
-      ? counting.loaded!.askFenced(round, this.settings, this.client)
+      ? askFenced(round, this.settings, this.client)
       : round.ask(askToAcquire, Math.min(nodeTimeoutMs, validityMs), signal);
   }
 
@@ -101,7 +86,7 @@ export class LockCall implements AcquireCall, WaitingCall {
   accepts(round: Round): boolean {
     // mutation: accepted-in-its-cooldown
     if (this.#ended || this.cooldownMs > 0) return false;
-    return !round.counts || counting.loaded!.takeToken(round, round.counts);
+    return !round.counts || takeToken(round, round.counts);
   }
 
   report(result: HeldLock | Round): void {
@@ -109,9 +94,8 @@ export class LockCall implements AcquireCall, WaitingCall {
   }
 
   /** Waits for a notification, polls, or waits for the end of a cooldown. */
-  async wait(denied: Round): Promise<void> {
-    const { wait } = waiting.loaded ?? await waiting.load();
-    await wait(this, denied);
+  wait(denied: Round): Promise<void> {
+    return wait(this, denied);
   }
 
   isUnanswered(denied: Round | undefined): boolean {
@@ -120,9 +104,8 @@ export class LockCall implements AcquireCall, WaitingCall {
   }
 
   /** The error of a call that makes no further attempt. */
-  async refusal(denied: Round | undefined): Promise<LockHeldError | QuorumError> {
-    const { refusal } = refusing.loaded ?? await refusing.load();
-    return await refusal(this, denied);
+  refusal(denied: Round | undefined): Promise<LockHeldError | QuorumError> {
+    return refusal(this, denied);
   }
 
   throwIfEnded(result?: HeldLock | Round): void {
@@ -149,22 +132,17 @@ export async function acquireInTurn<T>(
   call: LockCall,
   use: (held: HeldLock) => T | Promise<T>,
 ): Promise<T> {
-  const { client, settings: { tokenSource }, name } = call;
+  const { client, name } = call;
   const { localQueues } = client;
-  const loading = call.load();
   const first = localQueues.enter(name, call);
   if (!first) localQueues.join(name, call);
   let held: HeldLock;
   try {
-    if (loading) await loading;
     if (!first) await waitForTurn(call);
-    if (client.cooldowns && call.cooldownMs > 0) {
-      await (waiting.loaded ?? await waiting.load()).coolDown(call);
-    }
-    const linedUp = client.contention && waiting.loaded!.lineUp(call, client.contention);
+    if (client.cooldowns && call.cooldownMs > 0) await coolDown(call);
+    const linedUp = client.contention && lineUp(call, client.contention);
     if (linedUp) await linedUp;
     held = await acquire(call);
-    if (tokenSource) await drawing.loaded!.drawToken<HeldLock>(held, call, call.leftMs());
   } catch (error) {
     // mutation: failed-call-blocks-its-client
     localQueues.leave(name, call);
@@ -172,14 +150,8 @@ export async function acquireInTurn<T>(
   }
   localQueues.promote(name, call, held);
   if (!held.active) localQueues.leave(name, held); // lost while it was reported
-  if (call.autoExtend) held.renew(new extending.loaded!.Renewal(held));
+  if (call.autoExtend) held.renew(new Renewal(held));
   return use(held);
-}
-
-async function waitForTurn(call: LockCall): Promise<void> {
-  call.throwIfEnded();
-  call.startClock();
-  await (waiting.loaded ?? await waiting.load()).waitForTurn(call);
 }
 
 /**
@@ -214,15 +186,12 @@ async function attemptOnce<T>(
   use: (held: HeldLock) => T | Promise<T>,
   refuse: (call: LockCall, denied: Round | undefined) => T | Promise<T>,
 ): Promise<T> {
-  const { client: { localQueues }, settings: { tokenSource }, name } = call;
-  const loading = call.load();
-  if (loading) await loading;
+  const { client: { localQueues }, name } = call;
   call.throwIfEnded();
   const result = call.cooldownMs > 0 ? undefined : await attempt(call);
   if (!(result instanceof HeldLock)) return refuse(call, result);
   if (result.active) localQueues.enter(name, result);
-  if (tokenSource) await drawing.loaded!.drawToken<HeldLock>(result, call, 0);
-  if (call.autoExtend) result.renew(new extending.loaded!.Renewal(result));
+  if (call.autoExtend) result.renew(new Renewal(result));
   return use(result);
 }
 
@@ -230,10 +199,9 @@ async function refuse(call: LockCall, denied: Round | undefined): Promise<never>
   throw await call.refusal(denied);
 }
 
-async function refuseUnanswered(call: LockCall, denied: Round | undefined): Promise<undefined> {
+function refuseUnanswered(call: LockCall, denied: Round | undefined): undefined {
   const unanswered = call.isUnanswered(denied);
   if (!unanswered && !call.settings.onEvent) return undefined;
-  const { refusalNow } = refusing.loaded ?? await refusing.load();
   const error = refusalNow(call, denied);
   if (unanswered) throw error;
 }

@@ -18,7 +18,7 @@ export type Reply = string | number | bigint | null | ReplyError | Reply[];
 /** A message of a channel, which RESP2 sends as a reply. */
 export type Message = [kind: Uint8Array, channel: Uint8Array, message: Uint8Array];
 
-const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+const decoder = /* @__PURE__ */ new TextDecoder("utf-8", { ignoreBOM: true });
 
 /** Decodes every bulk string inside `reply` as UTF-8. */
 export function textReply(reply: RawReply): Reply {

@@ -67,5 +67,5 @@ export interface ServerAccess {
   /** Makes a sender: the node's own, or one more for a diagnosis. */
   open(events?: SenderEvents): CommandSender;
   /** Subscribes to a channel, and again whenever the subscription is lost. */
-  subscribe(channel: string, owner: SubscriberOwner): Subscription | Promise<Subscription>;
+  subscribe(channel: string, owner: SubscriberOwner): Subscription;
 }

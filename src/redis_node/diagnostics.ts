@@ -20,7 +20,7 @@ import { TRIAL } from "./scripts/trial.ts";
 /** A channel of the kind that waiting uses; it has no subscriber. */
 const CHANNEL = "hasp:wake:check";
 /** The SHA-1 of no script: a server that allows `EVALSHA` answers `NOSCRIPT`. */
-const NO_SCRIPT = "f".repeat(40);
+const NO_SCRIPT = /* @__PURE__ */ "f".repeat(40);
 /** The error which shows that `EVALSHA` is allowed. */
 const SCRIPT_MISSING = "NOSCRIPT";
 /** What older servers write in a script in place of `NOPERM`. */

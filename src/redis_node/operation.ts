@@ -1,6 +1,6 @@
 /**
  * What a node asks of its server: of each operation the script, the bytes of its command, and what its reply means.
- * Here are the two operations of a lock on one key; the others are loaded with what needs them.
+ * Here are the two operations of a lock on one key.
  *
  * A single key, which is what most locks have, is written straight into the slab of the encoder.
  *

@@ -1,16 +1,12 @@
 /**
  * A {@linkcode LockNode} on one Redis server, over the RESP2 client.
  *
- * What a lock on one key needs is here; the rest is loaded when a request first needs it. While it is loaded, later
- * requests stay behind that one, so that all of them reach the server in their order.
- *
  * A script goes out whole (`EVAL`) the first time on a connection and by its digest (`EVALSHA`) from then on. So a
  * server that does not know it needs no second round trip, in which the client's next command could overtake it.
  *
  * @module
  */
 import { emit, type EventListener, type RedlockEvent } from "../events.ts";
-import type { Part } from "../part.ts";
 import type { KeyState, LockNode, LockRequest } from "../quorum/lock_node.ts";
 import type { NodeDiagnosis } from "../quorum/node_diagnosis.ts";
 import type { ReleaseListener } from "../quorum/queue_ticket.ts";
@@ -23,22 +19,28 @@ import {
 } from "../redis/errors.ts";
 import type { RawReply } from "../redis/reply.ts";
 import type { CommandSender, ServerAccess } from "./command_sender.ts";
-import type { RedisDiagnostics } from "./diagnostics.ts";
+import { COUNT_KEY, COUNT_KEYS, COUNT_OR_QUEUE, RAISE_COUNTERS } from "./count_operations.ts";
+import { RedisDiagnostics } from "./diagnostics.ts";
+import { EXTEND_KEYS } from "./extend_operation.ts";
+import { inspectKey } from "./inspect_key.ts";
 import { type Operation, type Release, RELEASE_KEY, SET_KEY } from "./operation.ts";
-import * as parts from "./parts.ts";
 import { type PendingRelease, PendingReleases } from "./pending_releases.ts";
-import type { QueueLeave } from "./queue_operations.ts";
-import type { ReleaseSubscription } from "./release_subscription.ts";
-import type { RedisGuard } from "./restart_guard.ts";
+import {
+  LEAVE_QUEUE,
+  type QueueLeave,
+  queuePosition,
+  RELEASE_KEYS,
+  SET_KEYS,
+  SET_OR_QUEUE,
+} from "./queue_operations.ts";
+import { ReleaseSubscription } from "./release_subscription.ts";
+import { RedisGuard } from "./restart_guard.ts";
 import type { Script } from "./scripts/script.ts";
-import { settledWithin } from "../time/settled_within.ts";
 
 /** In the error if the queue's key, or the counter's, holds another type; older servers put other words before it. */
 const WRONG_TYPE = "WRONGTYPE";
 /** Error prefix of a script that the server does not know. */
 const UNKNOWN_SCRIPT = "NOSCRIPT";
-/** How long `close` waits for requests whose parts are being loaded, in milliseconds. */
-const LOADING_MS_MAX = 500;
 
 /**
  * A command's tag: the operation's code, whether the script went out whole, whether it was sent before, whether it is a
@@ -58,10 +60,7 @@ export class RedisNode implements LockNode, ReplyReceiver {
   readonly #operations: Operation[] = [];
   /** The scripts that were sent whole on this connection, and whether that was answered. */
   readonly #scripts: Map<Script, boolean> = new Map();
-  /** Settles when no request waits for a part any more. */
-  #loading: Promise<void> | undefined = undefined;
   #guard: RedisGuard | undefined = undefined;
-  #listener: ReleaseListener | undefined = undefined;
   #subscription: ReleaseSubscription | undefined = undefined;
   #diagnostics: RedisDiagnostics | undefined = undefined;
 
@@ -90,69 +89,48 @@ export class RedisNode implements LockNode, ReplyReceiver {
   }
 
   acquire(request: LockRequest, nodeIndex: number): void {
-    const missing = missingParts(request);
-    if (!missing && !this.#loading) return this.#acquire(request, nodeIndex);
-    this.#later(missing, request, nodeIndex, false);
+    const queues = request.ticket !== undefined && this.#subscription?.listening === true;
+    // mutation: set-sent-again
+    // mutation: set-after-its-undo
+    this.#ask(acquireOperation(request, queues), request, nodeIndex);
   }
 
   extend(request: LockRequest, nodeIndex: number): void {
-    const extend = () => this.#ask(parts.extending.loaded!.EXTEND_KEYS, request, nodeIndex);
-    const missing = missingParts(request);
-    if (!missing && !this.#loading && parts.extending.loaded) return extend();
-    this.#putOff([parts.extending, ...missing ?? []], request, nodeIndex, extend);
+    this.#ask(EXTEND_KEYS, request, nodeIndex);
   }
 
   raiseCounters(request: LockRequest, nodeIndex: number): void {
-    const raise = () => this.#send(parts.counting.loaded!.RAISE_COUNTERS, request, nodeIndex);
-    if (!this.#loading && parts.counting.loaded) return raise();
-    this.#putOff([parts.counting], request, nodeIndex, raise);
+    this.#send(RAISE_COUNTERS, request, nodeIndex);
   }
 
   release(request: LockRequest, nodeIndex: number): void {
-    const missing = request.keys.length > 1 && !parts.queueing.loaded;
-    if (!missing && !this.#loading) return this.#release(request, nodeIndex);
-    this.#later(missing ? [parts.queueing] : undefined, request, nodeIndex, true);
+    this.#send(releaseOperation(request), request, nodeIndex);
   }
 
-  async inspect(key: string): Promise<KeyState | undefined> {
-    const { inspectKey } = parts.inspecting.loaded ?? await parts.inspecting.load();
-    return await inspectKey(this.#connection, this.name, key);
+  inspect(key: string): Promise<KeyState | undefined> {
+    return inspectKey(this.#connection, this.name, key);
   }
 
   subscribe(listener: ReleaseListener, nodeIndex: number): void {
-    if (this.#listener) return;
-    this.#listener = listener;
-    const open = () => {
-      if (this.#listener !== listener) return; // it was ended meanwhile
-      const { ReleaseSubscription } = parts.notifying.loaded!;
-      this.#subscription ??= new ReleaseSubscription(this.#server, this.#connection);
-      this.#subscription.open(listener, nodeIndex);
-    };
-    if (parts.notifying.loaded && parts.queueing.loaded) return open();
-    Promise.all([parts.notifying.load(), parts.queueing.load()])
-      .then(open, (error) => listener.onUnsupported(nodeIndex, error));
+    this.#subscription ??= new ReleaseSubscription(this.#server, this.#connection);
+    this.#subscription.open(listener, nodeIndex);
   }
 
   unsubscribe(): void {
-    this.#listener = undefined;
     this.#subscription?.close();
   }
 
   leaveQueue(keys: readonly string[], ticketId: string): void {
-    // The next notification drops it. Without this part the node has put no ticket in its queues.
-    if (!this.#connection.open || !parts.queueing.loaded) return;
-    this.#send(parts.queueing.loaded.LEAVE_QUEUE, { keys, ticketId }, 0);
+    if (!this.#connection.open) return; // the next notification drops it
+    this.#send(LEAVE_QUEUE, { keys, ticketId }, 0);
   }
 
-  async diagnose(timeoutMs: number, key: string): Promise<NodeDiagnosis> {
-    const { RedisDiagnostics } = parts.diagnosing.loaded ?? await parts.diagnosing.load();
+  diagnose(timeoutMs: number, key: string): Promise<NodeDiagnosis> {
     this.#diagnostics ??= new RedisDiagnostics(this.#connection, this.#server);
-    return await this.#diagnostics.diagnose(timeoutMs, key);
+    return this.#diagnostics.diagnose(timeoutMs, key);
   }
 
   async close(): Promise<void> {
-    this.#listener = undefined;
-    if (this.#loading) await settledWithin(this.#server.wheel, this.#loading, LOADING_MS_MAX);
     this.#pendingReleases.sendAll(); // for the last time
     await Promise.all([
       this.#subscription?.close(),
@@ -193,7 +171,6 @@ export class RedisNode implements LockNode, ReplyReceiver {
       case "missing":
         return request.missing ? request.missing(nodeIndex, atMs) : request.deny(nodeIndex, atMs);
       case "queued": {
-        const { queuePosition } = parts.queueing.loaded!;
         request.maybeSet &= ~(1 << nodeIndex);
         return request.enqueued!(nodeIndex, queuePosition(reply as number[]), atMs);
       }
@@ -223,42 +200,6 @@ export class RedisNode implements LockNode, ReplyReceiver {
     request.fail(tag >> TAG_BITS, error);
   }
 
-  #acquire(request: LockRequest, nodeIndex: number): void {
-    const queues = request.ticket !== undefined && this.#subscription?.listening === true;
-    // mutation: set-sent-again
-    // mutation: set-after-its-undo
-    this.#ask(acquireOperation(request, queues), request, nodeIndex);
-  }
-
-  #release(request: LockRequest, nodeIndex: number): void {
-    this.#send(releaseOperation(request), request, nodeIndex);
-  }
-
-  /** A method of its own: a method with a closure costs memory by each call, even if it makes none. */
-  #later(missing: Missing, request: LockRequest, nodeIndex: number, releases: boolean): void {
-    const ask = releases ? this.#release : this.#acquire;
-    this.#putOff(missing, request, nodeIndex, () => ask.call(this, request, nodeIndex), releases);
-  }
-
-  /** Asks once the parts are loaded, and behind everything that was put off before. */
-  #putOff(
-    missing: Missing,
-    request: LockRequest,
-    nodeIndex: number,
-    ask: () => void,
-    releases = false,
-  ): void {
-    const fail = (error: Error) => request.fail(nodeIndex, error);
-    const before = this.#loading ?? Promise.resolve();
-    const loading = this.#loading = before
-      .then(() => Promise.all(missing?.map((part) => part.load()) ?? []))
-      // What undoes the request may have been sent meanwhile.
-      .then(() => releases || request.wanted ? ask() : fail(new Error("it was given up")), fail)
-      .then(() => {
-        if (this.#loading === loading) this.#loading = undefined;
-      });
-  }
-
   /** Sends what a node in quarantine must not grant. */
   #ask(operation: Operation, request: LockRequest, nodeIndex: number, flags = 0): void {
     if (!isGuarded(request)) return this.#send(operation, request, nodeIndex, flags);
@@ -275,7 +216,6 @@ export class RedisNode implements LockNode, ReplyReceiver {
   }
 
   #newGuard(): RedisGuard {
-    const { RedisGuard } = parts.guarding.loaded!;
     return new RedisGuard(this.name, this.#connection, ({ reason, remainingMs }) => {
       this.#emit({ type: "node-quarantined", node: this.name, reason, remainingMs });
     });
@@ -355,39 +295,21 @@ export class RedisNode implements LockNode, ReplyReceiver {
   }
 }
 
-/** The parts to load, if any. */
-type Missing = readonly Part<unknown>[] | undefined;
-
 /** Whether grants of this request are guarded. */
 function isGuarded({ guardMs }: LockRequest): boolean {
   return guardMs !== undefined && guardMs > 0;
 }
 
-/** The parts that an acquisition or an extension needs and that are not loaded. */
-function missingParts(request: LockRequest): Missing {
-  const { keys, counterFloor } = request;
-  const guarded = isGuarded(request);
-  if (keys.length === 1 && counterFloor === undefined && !guarded) return undefined;
-  const needed = [
-    keys.length > 1 && parts.queueing,
-    counterFloor !== undefined && parts.counting,
-    guarded && parts.guarding,
-  ].filter((part) => part && !part.loaded) as Part<unknown>[];
-  return needed.length > 0 ? needed : undefined;
-}
-
 /** How a request for a lock is put to a node; `queues` if that is to put the request's ticket in the queue. */
 export function acquireOperation({ keys, counterFloor }: LockRequest, queues: boolean): Operation {
   if (counterFloor !== undefined) {
-    const { COUNT_KEY, COUNT_KEYS, COUNT_OR_QUEUE } = parts.counting.loaded!;
     return queues ? COUNT_OR_QUEUE : keys.length > 1 ? COUNT_KEYS : COUNT_KEY;
   }
-  if (queues) return parts.queueing.loaded!.SET_OR_QUEUE;
-  return keys.length > 1 ? parts.queueing.loaded!.SET_KEYS : SET_KEY;
+  if (queues) return SET_OR_QUEUE;
+  return keys.length > 1 ? SET_KEYS : SET_KEY;
 }
 
-/** How a release is put to a node. Without the part for queues the node has put no ticket in them. */
+/** How a release is put to a node. */
 export function releaseOperation({ keys, ticket }: Release): Operation<Release> {
-  const queued = keys.length > 1 || ticket !== undefined;
-  return queued && parts.queueing.loaded ? parts.queueing.loaded.RELEASE_KEYS : RELEASE_KEY;
+  return keys.length > 1 || ticket !== undefined ? RELEASE_KEYS : RELEASE_KEY;
 }

@@ -5,9 +5,9 @@
  */
 import type { RedisAddress } from "../redis/address.ts";
 import { Connection, type ConnectionOptions } from "../redis/connection.ts";
+import { Subscriber } from "../redis/subscriber.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";
 import type { ServerAccess } from "./command_sender.ts";
-import { subscribing } from "./parts.ts";
 
 /** Reaches the server at `address`. */
 export function redisServer(
@@ -19,10 +19,6 @@ export function redisServer(
     ...address,
     wheel,
     open: (events) => new Connection(address, { ...options, ...events }, wheel),
-    subscribe(channel, owner) {
-      const open = ({ Subscriber }: typeof import("../redis/subscriber.ts")) =>
-        new Subscriber(address, options, wheel, channel, owner);
-      return subscribing.loaded ? open(subscribing.loaded) : subscribing.load().then(open);
-    },
+    subscribe: (channel, owner) => new Subscriber(address, options, wheel, channel, owner),
   };
 }

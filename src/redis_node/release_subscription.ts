@@ -3,7 +3,6 @@
  *
  * @module
  */
-import { toError } from "../to_error.ts";
 import type { QueueNotice, ReleaseListener, TimeReading } from "../quorum/queue_ticket.ts";
 import type { ReplyReceiver } from "../redis/command_queue.ts";
 import { encodeCommand } from "../redis/encoder.ts";
@@ -32,13 +31,13 @@ const NOTICES: Readonly<Record<string, QueueNotice>> = {
 /** The two commands of a probe. */
 const TIME = 0, PUBLISH = 1;
 
-const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+const decoder = /* @__PURE__ */ new TextDecoder("utf-8", { ignoreBOM: true });
 
 /** The notifications of one node: subscribes, and probes each subscription by a message to itself. */
 export class ReleaseSubscription implements SubscriberOwner, ReplyReceiver {
   readonly #server: ServerAccess;
   readonly #commands: CommandSender;
-  #subscriber: Subscription | Promise<Subscription> | undefined = undefined;
+  #subscriber: Subscription | undefined = undefined;
   #listener: ReleaseListener | undefined = undefined;
   #nodeIndex = 0;
   /** Whether the server has confirmed the subscription. */
@@ -74,13 +73,7 @@ export class ReleaseSubscription implements SubscriberOwner, ReplyReceiver {
     if (this.#subscriber || this.#refused) return;
     this.#listener = listener;
     this.#nodeIndex = nodeIndex;
-    const subscriber = this.#server.subscribe(WAKE_CHANNEL + listener.id, this);
-    this.#subscriber = subscriber;
-    if (subscriber instanceof Promise) {
-      subscriber.catch((error) => {
-        if (this.#subscriber === subscriber) this.refuse(toError(error));
-      });
-    }
+    this.#subscriber = this.#server.subscribe(WAKE_CHANNEL + listener.id, this);
   }
 
   /** Ends the subscription; resolves once its connection is closed. */
@@ -89,7 +82,7 @@ export class ReleaseSubscription implements SubscriberOwner, ReplyReceiver {
     this.#subscriber = undefined;
     this.#subscribed = this.#listening = false;
     if (this.#retry) this.#server.wheel.cancel(this.#retry);
-    if (subscriber) this.#closing = Promise.all([this.#closing, closeOf(subscriber)]);
+    if (subscriber) this.#closing = Promise.all([this.#closing, subscriber.close()]);
     return this.#closing;
   }
 
@@ -187,10 +180,4 @@ export class ReleaseSubscription implements SubscriberOwner, ReplyReceiver {
     this.#commands.submit(encodeCommand(["TIME"]), this, undefined, TIME);
     this.#commands.submit(encodeCommand(["PUBLISH", channel, ""]), this, undefined, PUBLISH);
   }
-}
-
-/** Closes a subscription, even one that is being made. */
-function closeOf(subscriber: Subscription | Promise<Subscription>): Promise<void> {
-  if (!(subscriber instanceof Promise)) return subscriber.close();
-  return subscriber.then((made) => made.close(), () => {});
 }

@@ -3,7 +3,6 @@
  *
  * @module
  */
-import { loadParts } from "./load_parts.ts";
 import { onRandomPort } from "./ports.ts";
 import { MEMORY_REDIS_OPTION_NAMES, type MemoryRedisOptions } from "./server/memory_redis.ts";
 import { type Listen, TcpNode } from "./server/tcp_node.ts";
@@ -94,7 +93,6 @@ export async function startNodes(
   }
   checkOptions("start nodes", options, MEMORY_REDIS_OPTION_NAMES);
   const { listen } = await import("../transport/node_listener.ts");
-  await loadParts();
   const started = await Promise.allSettled(
     Array.from({ length: count }, () => onRandomPort((port) => startNode(port, listen, options))),
   );

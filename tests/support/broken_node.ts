@@ -7,7 +7,6 @@ import type { LockNode, LockRequest } from "../../src/quorum/lock_node.ts";
 import type { NodeToTest } from "../../src/testing/mod.ts";
 import { systemClock } from "../../src/time/clock.ts";
 import { KeyspaceNode } from "./keyspace_node.ts";
-import "./loaded_parts.ts";
 
 /** How long a key of a node lives that never expires, in milliseconds. */
 const FOREVER_MS = 86_400_000;

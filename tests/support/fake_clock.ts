@@ -6,7 +6,6 @@
 import type { TimerHandle } from "../../src/time/clock.ts";
 import { turn } from "../../src/time/turn.ts";
 import { ManualClock } from "../../src/testing/time/manual_clock.ts";
-import "./loaded_parts.ts";
 
 export { turn as runMicrotasks };
 

@@ -18,7 +18,6 @@ const DEFAULTS = {
   retryDelayMaxMs: 2_000,
   notify: true,
   fencing: false,
-  tokenSource: undefined,
   autoExtend: undefined,
   extensionsMax: Infinity,
   keyPrefix: "",
@@ -45,7 +44,6 @@ function assertRefused(options: unknown, Class: ErrorConstructor, reason: string
   );
 }
 
-const tokenSource = () => 1;
 const GIVEN = {
   ttlMs: 5_000,
   waitMs: 0,
@@ -56,7 +54,6 @@ const GIVEN = {
   retryDelayMaxMs: 0,
   notify: false,
   fencing: true,
-  tokenSource,
   autoExtend: false,
   extensionsMax: 0,
   keyPrefix: "app:",
@@ -65,7 +62,7 @@ const GIVEN = {
   onEvent: () => {},
   quiet: true,
 } satisfies RedlockOptions;
-const RESOLVED = { ...GIVEN, fencing: false, validityMs: 4_998 };
+const RESOLVED = { ...GIVEN, validityMs: 4_998 };
 
 Deno.test("resolveOptions() has a default for every option, also for one that is undefined", () => {
   for (const options of [undefined, {}, UNDEFINED]) {
@@ -79,12 +76,6 @@ Deno.test("resolveOptions() takes the call's options, falsy values too, before t
   for (const options of [undefined, {}, UNDEFINED]) assertEquals(resolve(options, GIVEN), RESOLVED);
   const settings = resolve({ ttlMs: 1_000, keyPrefix: "" }, GIVEN);
   assertEquals([settings.ttlMs, settings.keyPrefix, settings.waitMs], [1_000, "", 0]);
-});
-
-Deno.test("resolveOptions() has the nodes count only if tokens do not come from elsewhere", () => {
-  assertEquals(resolve({ fencing: true }).fencing, true);
-  assertEquals(resolve({ fencing: true, tokenSource }).fencing, false);
-  assertEquals(resolve({ fencing: true }, { tokenSource }).fencing, false);
 });
 
 Deno.test("resolveOptions() derives nodeTimeoutMs from the TTL, within its bounds", () => {
@@ -179,7 +170,6 @@ for (
   const [name, values, kind] of [
     ["autoExtend", [1, null], "boolean"],
     ["fencing", [1, "true", null], "boolean"],
-    ["tokenSource", [5, null], "function"],
     ["quiet", [0, null], "boolean"],
     ["keyPrefix", [5], "string"],
     ["onEvent", [{}], "function"],

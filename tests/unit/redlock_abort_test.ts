@@ -43,10 +43,6 @@ const WAITS: Record<string, {
     held: true,
     call: (redlock, _, signal) => redlock.acquire("all", { signal }),
   },
-  "a token from elsewhere": {
-    call: (redlock, resource, signal) =>
-      redlock.acquire(resource, { signal, tokenSource: () => new Promise(() => {}) }),
-  },
   "the routine of using()": {
     call: (redlock, resource, signal) =>
       redlock.using(resource, { signal }, (lock) =>

@@ -6,7 +6,7 @@
 import type { TimerHandle } from "../../time/clock.ts";
 import { turn } from "../../time/turn.ts";
 import { rangeError } from "../../validate.ts";
-import { loadParts } from "../load_parts.ts";
+import { connect } from "../../transport/default.ts";
 import { switchBack, switchTo } from "./clock_switch.ts";
 import { ManualClock, type ManualTimer } from "./manual_clock.ts";
 import { closeEcho, roundTrip, trafficCount } from "./traffic.ts";
@@ -109,7 +109,7 @@ export function startFakeClock(): FakeClock {
 }
 
 class RunningClock extends ManualClock implements FakeClock {
-  /** Resolves when every part of the library is loaded: time must not wait for modules. */
+  /** Resolves when the transport is loaded: time must not wait for modules. */
   readonly #loaded: Promise<void>;
   #reads = 0;
   #traffic = 0;
@@ -117,7 +117,7 @@ class RunningClock extends ManualClock implements FakeClock {
 
   constructor(monotonicMs: number, wallMs: number) {
     super(monotonicMs, wallMs);
-    this.#loaded = loadParts();
+    this.#loaded = loadTransport();
   }
 
   override monotonicMs(): number {
@@ -194,4 +194,10 @@ class RunningClock extends ManualClock implements FakeClock {
       this.#traffic = trafficCount();
     }
   }
+}
+
+/** Loads the transport of the runtime. Opens nothing, because the signal has aborted. */
+async function loadTransport(): Promise<void> {
+  const target = { kind: "tcp", hostname: "127.0.0.1", port: 1 } as const;
+  await connect(target, { signal: AbortSignal.abort() }).catch(() => {});
 }

@@ -4,34 +4,15 @@
  * @module
  */
 
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { printTable } from "../table.ts";
 import type { Bench } from "./scenario.ts";
 
 /** What is bundled: ours as it is published, a peer with the client it needs. */
-interface Entry {
-  readonly source: string;
-  /** Takes one lock and gives it back, with the bundle as `bundle` and addresses as `urls`. */
-  readonly firstLock: string;
-}
-
-const ENTRIES: Record<string, Entry> = {
-  ours: {
-    source: 'export * from "../../mod.ts";',
-    firstLock: `
-      const redlock = bundle.createRedlock(urls);
-      await (await redlock.acquire("bundled")).release();
-      await redlock.close();`,
-  },
-  redlock5: {
-    source: 'export { default } from "redlock5"; export { Redis } from "ioredis";',
-    firstLock: `
-      const clients = urls.map((url) => new bundle.Redis(url));
-      await (await new bundle.default(clients).acquire(["bundled"], 30_000)).release();
-      clients.forEach((client) => client.disconnect());`,
-  },
+const ENTRIES: Record<string, string> = {
+  ours: 'export * from "../../mod.ts";',
+  redlock5: 'export { default } from "redlock5"; export { Redis } from "ioredis";',
 };
 
 /** What a runtime brings along is no part of the bundle. */
@@ -42,52 +23,29 @@ export async function size(bench: Bench): Promise<void> {
   const rows: string[][] = [];
   for (const { name } of bench.workers) {
     const entry = ENTRIES[name];
-    if (entry !== undefined) rows.push([name, ...await sizes(entry, bench)]);
+    if (entry !== undefined) rows.push([name, ...await sizes(entry)]);
   }
-  const heading = ["", "first lock, minified kB", "gzip kB", "everything, minified kB", "gzip kB"];
-  printTable("Size of the bundle: what the first lock loads, and everything", [
-    heading,
+  printTable("Size of the bundle: everything in one piece", [
+    ["", "minified kB", "gzip kB"],
     ...rows,
-    ["goal of ours", "", "≤ 18", "", "≤ 28"],
+    ["goal of ours", "", "≤ 38"],
   ]);
 }
 
-/** Bundles into pieces, takes a lock with them, and weighs those that this loads, and all. */
-async function sizes({ source, firstLock }: Entry, { servers }: Bench): Promise<string[]> {
+/** Bundles into one file and weighs it. */
+async function sizes(source: string): Promise<string[]> {
   const here = fileURLToPath(new URL("..", import.meta.url));
   const entry = await Deno.makeTempFile({ dir: here, prefix: "bundle-", suffix: ".ts" });
-  const pieces = await Deno.makeTempDir();
+  const output = await Deno.makeTempFile({ suffix: ".js" });
   try {
     await Deno.writeTextFile(entry, source);
-    await deno(["bundle", ...FLAGS, "--code-splitting", "--outdir", pieces, entry]);
-    const names = [...Deno.readDirSync(pieces)].map(({ name }) => name);
-    const texts = new Map(names.map((name) => [name, Deno.readTextFileSync(join(pieces, name))]));
-    // Each piece notes that it was loaded.
-    for (const [name, text] of texts) {
-      Deno.writeTextFileSync(
-        join(pieces, name),
-        `${text}\n(globalThis.loaded ??= []).push("${name}");`,
-      );
-    }
-    const main = names.find((name) => name.startsWith("bundle-"))!;
-    const program = join(pieces, "first_lock.js");
-    await Deno.writeTextFile(
-      program,
-      `import * as bundle from "./${main}";
-      const urls = Deno.args;${firstLock}
-      console.log(JSON.stringify(globalThis.loaded));`,
-    );
-    const loaded: string[] = JSON.parse(await deno(["run", "-A", program, ...servers.urls]));
-    return [...weigh(loaded.map((name) => texts.get(name)!)), ...weigh([...texts.values()])];
+    await deno(["bundle", ...FLAGS, "--output", output, entry]);
+    const bytes = await Deno.readFile(output);
+    return [kilobytes(bytes.length), kilobytes(gzipSync(bytes, { level: 9 }).length)];
   } finally {
     await Deno.remove(entry);
-    await Deno.remove(pieces, { recursive: true });
+    await Deno.remove(output);
   }
-}
-
-function weigh(texts: readonly string[]): string[] {
-  const bytes = new TextEncoder().encode(texts.join(""));
-  return [kilobytes(bytes.length), kilobytes(gzipSync(bytes, { level: 9 }).length)];
 }
 
 function kilobytes(bytes: number): string {

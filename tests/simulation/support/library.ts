@@ -1,11 +1,8 @@
 /**
- * Everything of the library that the simulation runs or looks at, in one place: the mutations replace it. All of its
- * parts are loaded beforehand, because simulated time does not wait for modules.
+ * Everything of the library that the simulation runs or looks at, in one place: the mutations replace it.
  *
  * @module
  */
-import { LOCK_PARTS } from "../../../src/lock/parts.ts";
-import { NODE_PARTS } from "../../../src/redis_node/parts.ts";
 
 export type { Clock, Instant } from "../../../src/time/clock.ts";
 export { LockHeldError, LockLostError, QuorumError, RedlockError } from "../../../src/errors.ts";
@@ -31,5 +28,3 @@ export { failure, fromByteString, toByteString } from "../../../src/testing/serv
 export { TimerWheel } from "../../../src/time/timer_wheel.ts";
 export type { Connect, Transport } from "../../../src/transport/transport.ts";
 export { driftMs } from "../../../src/time/validity.ts";
-
-await Promise.all([...LOCK_PARTS, ...NODE_PARTS].map((part) => part.load()));

@@ -1,7 +1,7 @@
 import { assertEquals } from "@std/assert";
 import { readCommand } from "../../../src/nodes/read_command.ts";
 import { encodeCommand } from "../../../src/redis/encoder.ts";
-import * as parts from "../../../src/redis_node/parts.ts";
+import { EXTEND_KEYS } from "../../../src/redis_node/extend_operation.ts";
 import { acquireOperation, releaseOperation } from "../../../src/redis_node/redis_node.ts";
 import { RELEASE } from "../../../src/redis_node/scripts/release.ts";
 import { FakeRequest, ticketOf } from "../../support/fake_request.ts";
@@ -11,8 +11,7 @@ Deno.test("readCommand() reads back every argument, also beyond ASCII and with l
   assertEquals(readCommand(encodeCommand(args)).args, args);
 });
 
-Deno.test("readCommand() finds keys, value and TTL of every command that sets keys", async () => {
-  await Promise.all([parts.counting.load(), parts.queueing.load()]);
+Deno.test("readCommand() finds keys, value and TTL of every command that sets keys", () => {
   for (const keys of [["k"], ["k", "l"]]) {
     for (const queues of [false, true]) {
       for (const counterFloor of [undefined, 7]) {
@@ -30,8 +29,7 @@ Deno.test("readCommand() finds keys, value and TTL of every command that sets ke
   }
 });
 
-Deno.test("readCommand() finds keys and value of a release, and no TTL", async () => {
-  await parts.queueing.load();
+Deno.test("readCommand() finds keys and value of a release, and no TTL", () => {
   for (const keys of [["k"], ["k", "l"]]) {
     for (const call of ["EVAL", "EVALSHA"] as const) {
       const request = new FakeRequest(keys);
@@ -41,8 +39,7 @@ Deno.test("readCommand() finds keys and value of a release, and no TTL", async (
   }
 });
 
-Deno.test("readCommand() finds the keys of other commands, but for those that begin with hasp:", async () => {
-  const { EXTEND_KEYS } = await parts.extending.load();
+Deno.test("readCommand() finds the keys of other commands, but for those that begin with hasp:", () => {
   const extend = EXTEND_KEYS.encode(new FakeRequest("k"), "EVALSHA");
   const cases = [
     [extend, ["k"]],

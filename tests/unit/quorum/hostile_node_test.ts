@@ -4,7 +4,6 @@ import { startFakeClock } from "../../../src/testing/mod.ts";
 import { systemClock } from "../../../src/time/clock.ts";
 import { HOSTILE } from "../../support/hostile.ts";
 import { KeyspaceNode } from "../../support/keyspace_node.ts";
-import "../../support/loaded_parts.ts";
 
 /** What a node does, in each of its methods. */
 const WAYS: Readonly<Record<string, (make: () => unknown) => () => unknown>> = {

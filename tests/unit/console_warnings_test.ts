@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 import { TimerWheel } from "../../src/time/timer_wheel.ts";
-import { watchNodes } from "../../src/warnings.ts";
+import { watchNodes } from "../../src/console_warnings.ts";
 import { Cluster, TTL_MS } from "../support/cluster.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { create } from "../support/faked_redlock.ts";
