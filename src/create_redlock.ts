@@ -17,7 +17,8 @@ import {
 } from "./redis/client_options.ts";
 import { RedisNode } from "./redis_node/redis_node.ts";
 import { redisServer } from "./redis_node/redis_server.ts";
-import { NODES_MAX, type Redlock, redlockOn } from "./redlock.ts";
+import { NODES_MAX } from "./client_nodes.ts";
+import { type Redlock, redlockOn } from "./redlock.ts";
 import { TimerWheel } from "./time/timer_wheel.ts";
 import { checkOptions, rangeError } from "./validate.ts";
 import { watchNodes } from "./console_warnings.ts";

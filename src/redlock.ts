@@ -21,14 +21,13 @@ import {
   type Settings,
 } from "./options.ts";
 import { checkResources } from "./resources.ts";
+import { checkFencing, checkNodes, takeNodes } from "./client_nodes.ts";
 import { type ClientState, createClientState } from "./client_state.ts";
 import { offAbort, onAbort } from "./time/abort_listeners.ts";
 import { settledWithin } from "./time/settled_within.ts";
 import { TimerWheel } from "./time/timer_wheel.ts";
 import { checkOptions } from "./validate.ts";
 
-/** Most nodes of one client, because each node is one bit of a small integer. */
-export const NODES_MAX = 31;
 /** Longest wait for a node's own `close`, in milliseconds; connections of ours take half a second at the most. */
 const NODE_CLOSE_TIMEOUT_MS = 2_000;
 
@@ -80,8 +79,8 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    *
    * @param nodes The independent nodes: an array of 1 to 31 elements.
    * @param options Options for every call; each call can replace them.
-   * @throws {TypeError} If `nodes` is empty, contains something that is not a {@linkcode LockNode}, or contains two
-   *   with the same name; or if an option is unknown or of the wrong type.
+   * @throws {TypeError} If `nodes` is empty, contains something that is not a {@linkcode LockNode}, two with the same
+   *   name, or one that was given to another client; or if an option is unknown or of the wrong type.
    * @throws {RangeError} If `nodes` has more than 31 elements, or an option is out of range.
    */
   constructor(nodes: readonly LockNode[], options?: RedlockOptions & { fencing?: Fencing });
@@ -94,7 +93,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
       undefined,
       this.#options,
     );
-    this.#client = createClientState(wheel, [...nodes], this.#defaults.onEvent);
+    this.#client = createClientState(wheel, takeNodes(nodes), this.#defaults.onEvent);
   }
 
   /**
@@ -358,33 +357,5 @@ async function runUsing<T>(held: HeldLock, routine: Routine<T>): Promise<T> {
     if (signal) offAbort(signal, abort);
     await held.release().catch(() => {}); // an event reports the failure; the keys expire with their TTL
     wheel.unref();
-  }
-}
-
-function checkFencing(nodes: readonly LockNode[]): void {
-  const unable = nodes.find((node) => !node.raiseCounters);
-  if (!unable) return;
-  throw new TypeError(`Cannot acquire lock as node ${unable.name} does not support fencing tokens`);
-}
-
-function checkNodes(nodes: readonly LockNode[]): void {
-  const attempt = "Cannot create lock client as";
-  if (!Array.isArray(nodes) || nodes.length === 0) {
-    throw new TypeError(`${attempt} 'nodes' must be a non-empty array`);
-  }
-  if (nodes.length > NODES_MAX) {
-    throw new RangeError(
-      `${attempt} 'nodes' must have at most ${NODES_MAX} elements: current value is ${nodes.length}`,
-    );
-  }
-  const names = new Set<string>();
-  for (const node of nodes) {
-    if (typeof node?.acquire !== "function" || typeof node.name !== "string") {
-      throw new TypeError(`${attempt} 'nodes' must contain only objects that implement LockNode`);
-    }
-    if (names.has(node.name)) {
-      throw new TypeError(`${attempt} two nodes have the name ${node.name}`);
-    }
-    names.add(node.name);
   }
 }

@@ -1,7 +1,8 @@
 import { assertEquals, assertInstanceOf, assertThrows } from "@std/assert";
 import { createRedlock, type CreateRedlockOptions } from "../../src/create_redlock.ts";
 import { QuorumError } from "../../src/errors.ts";
-import { NODES_MAX, Redlock } from "../../src/redlock.ts";
+import { NODES_MAX } from "../../src/client_nodes.ts";
+import { Redlock } from "../../src/redlock.ts";
 import { runMicrotasks } from "../support/fake_clock.ts";
 import { FakeNetwork, wire } from "../support/fake_transport.ts";
 import { connectionEvents, create, setCommand } from "../support/faked_redlock.ts";

@@ -1,10 +1,16 @@
 import { assert, assertEquals, assertGreater, assertLessOrEqual, assertThrows } from "@std/assert";
 import type { LockNode } from "../../src/quorum/lock_node.ts";
-import { NODES_MAX, Redlock } from "../../src/redlock.ts";
+import { NODES_MAX } from "../../src/client_nodes.ts";
+import { Redlock } from "../../src/redlock.ts";
 import { Cluster, TTL_MS, VALIDITY_MS } from "../support/cluster.ts";
 
 const NOT_ARRAY = "'nodes' must be a non-empty array";
 const NOT_NODES = "'nodes' must contain only objects that implement LockNode";
+
+/** Nodes that no client has. */
+function nodesOf(count: number): LockNode[] {
+  return new Cluster(count).nodes.map((node) => node.peer());
+}
 
 for (
   const [what, nodes, Class, reason] of [
@@ -17,7 +23,7 @@ for (
     ["a name alone among nodes", [{ name: "n" }], TypeError, NOT_NODES],
     [
       "one node twice",
-      Array(2).fill(new Cluster(1).nodes[0]),
+      Array(2).fill(nodesOf(1)[0]),
       TypeError,
       "two nodes have the name node0",
     ],
@@ -36,7 +42,7 @@ for (
 }
 
 Deno.test("Redlock refuses options at once, under its own heading", () => {
-  const { nodes } = new Cluster();
+  const nodes = nodesOf(3);
   assertEquals(
     assertThrows(() => new Redlock(nodes, { ttlMs: 1 }), RangeError).message,
     "Cannot create lock client as 'ttlMs' must be from 10 to 86400000: current value is 1",
@@ -44,7 +50,7 @@ Deno.test("Redlock refuses options at once, under its own heading", () => {
 });
 
 Deno.test("Redlock keeps its own copy of nodes and options, and runs on the runtime's clock without leaving a timer", async () => {
-  const { nodes } = new Cluster(1);
+  const nodes = nodesOf(1);
   const options = { ttlMs: TTL_MS };
   const redlock = new Redlock(nodes, options);
   options.ttlMs = 2 * TTL_MS;
@@ -101,4 +107,17 @@ Deno.test("Redlock calls the call's listener in place of the client's own", asyn
   const types: string[] = [];
   await cluster.lock({ onEvent: ({ type }) => void types.push(type) });
   assertEquals([types, cluster.events], [["attempt", "acquired"], []]);
+});
+
+Deno.test("Redlock refuses a node of another client, open or closed, and takes one that no client got", async () => {
+  const nodes = nodesOf(3);
+  assertThrows(() => new Redlock(nodes, { ttlMs: 1 }), RangeError);
+  const redlock = new Redlock(nodes);
+  const refuse = () => {
+    const { message } = assertThrows(() => new Redlock([nodes[1]]), TypeError);
+    assertEquals(message, "Cannot create lock client as node node1 belongs to another lock client");
+  };
+  refuse();
+  await redlock.close();
+  refuse();
 });

@@ -41,7 +41,7 @@ const AREAS: readonly (readonly [name: string, path: RegExp, mayImport: readonly
   ],
   [
     "redlock",
-    /^src\/redlock\.ts$/u,
+    /^src\/(client_nodes|redlock)\.ts$/u,
     ["time", "base", "seam", "quorum", "fencing", "waiting", "health", "lock"],
   ],
   [

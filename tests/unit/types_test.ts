@@ -20,12 +20,13 @@ type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ?
 function expectType<_ extends true>(): void {}
 
 const { nodes } = new Cluster();
+const peers = () => nodes.map((node) => node.peer());
 const options: RedlockOptions = { ttlMs: 1_000 };
 
 Deno.test("the type of a lock has a number as fencingToken if its client or its call has fencing: true", () => {
-  const plain = new Redlock(nodes);
-  const fenced = new Redlock(nodes, { fencing: true, ttlMs: 1_000 });
-  const unknown = new Redlock(nodes, options);
+  const plain = new Redlock(peers());
+  const fenced = new Redlock(peers(), { fencing: true, ttlMs: 1_000 });
+  const unknown = new Redlock(peers(), options);
   const created = createRedlock(["redis://h"], { fencing: true, clientName: "c" });
   const plainCreated = createRedlock(["redis://h"], { clientName: "c" });
   const withOptions = createRedlock(["redis://h"], options as CreateRedlockOptions);

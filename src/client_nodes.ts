@@ -1,0 +1,61 @@
+/**
+ * The nodes that a client is given.
+ *
+ * @module
+ */
+import type { LockNode } from "./quorum/lock_node.ts";
+
+/** Most nodes of one client, because each node is one bit of a small integer. */
+export const NODES_MAX = 31;
+
+const ATTEMPT = "Cannot create lock client as";
+
+/** The nodes of all clients. */
+const taken = new WeakSet<LockNode>();
+
+/**
+ * Checks the nodes for a new client.
+ *
+ * @throws {TypeError} If they are not an array of nodes with different names, or one belongs to another client.
+ * @throws {RangeError} If there are too many.
+ */
+export function checkNodes(nodes: readonly LockNode[]): void {
+  if (!Array.isArray(nodes) || nodes.length === 0) {
+    throw new TypeError(`${ATTEMPT} 'nodes' must be a non-empty array`);
+  }
+  if (nodes.length > NODES_MAX) {
+    throw new RangeError(
+      `${ATTEMPT} 'nodes' must have at most ${NODES_MAX} elements: current value is ${nodes.length}`,
+    );
+  }
+  const names = new Set<string>();
+  for (const node of nodes) {
+    if (typeof node?.acquire !== "function" || typeof node.name !== "string") {
+      throw new TypeError(`${ATTEMPT} 'nodes' must contain only objects that implement LockNode`);
+    }
+    if (names.has(node.name)) {
+      throw new TypeError(`${ATTEMPT} two nodes have the name ${node.name}`);
+    }
+    if (taken.has(node)) {
+      throw new TypeError(`${ATTEMPT} node ${node.name} belongs to another lock client`);
+    }
+    names.add(node.name);
+  }
+}
+
+/** Returns the nodes of a new client. They notify it alone, and are closed with it, so no other client may have them. */
+export function takeNodes(nodes: readonly LockNode[]): readonly LockNode[] {
+  for (const node of nodes) taken.add(node);
+  return [...nodes];
+}
+
+/**
+ * Checks that every node supports fencing tokens.
+ *
+ * @throws {TypeError} If one does not.
+ */
+export function checkFencing(nodes: readonly LockNode[]): void {
+  const unable = nodes.find((node) => !node.raiseCounters);
+  if (!unable) return;
+  throw new TypeError(`Cannot acquire lock as node ${unable.name} does not support fencing tokens`);
+}
