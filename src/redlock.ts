@@ -293,9 +293,9 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     trying = false,
   ): Promise<T | undefined> {
     try {
-      const call = this.#call(resource, options, autoExtend);
+      const call = this.#call(resource, options, autoExtend, trying);
       if (trying) return tryOnce(call, use);
-      return call.settings.waitMs > 0 ? acquireInTurn(call, use) : acquireAtOnce(call, use);
+      return call.waitMs > 0 ? acquireInTurn(call, use) : acquireAtOnce(call, use);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -305,11 +305,12 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     resource: string | readonly string[],
     options: RedlockOptions | undefined,
     autoExtend: boolean,
+    trying: boolean,
   ): LockCall {
     const settings = this.#settings("acquire lock", options);
     const resources = checkResources("acquire lock", resource, settings.keyPrefix);
     if (settings.fencing) checkFencing(this.#client.nodes);
-    return new LockCall(this.#client, settings, resources, autoExtend);
+    return new LockCall(this.#client, settings, resources, autoExtend, trying);
   }
 
   #settings(attempt: string, options: RedlockOptions | undefined): Settings {

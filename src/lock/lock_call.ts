@@ -28,6 +28,8 @@ export class LockCall implements AcquireCall, WaitingCall {
   readonly name: string;
   /** Whether the lock is extended while it is held. */
   readonly autoExtend: boolean;
+  /** How long it may wait, in milliseconds. */
+  readonly waitMs: number;
   attempts = 0;
   waiter: Waiter | undefined = undefined;
   /** When the call began: with its first attempt, or when it began to wait for its turn. */
@@ -38,12 +40,14 @@ export class LockCall implements AcquireCall, WaitingCall {
    * @param settings The settings of the call.
    * @param resources The resources.
    * @param autoExtend Whether the lock is extended if `autoExtend` is not set.
+   * @param trying Whether it makes one attempt, whatever `waitMs` is.
    */
   constructor(
     client: ClientState,
     settings: Settings,
     resources: readonly string[],
     autoExtend: boolean,
+    trying: boolean,
   ) {
     const { keyPrefix } = settings;
     this.client = client;
@@ -52,6 +56,7 @@ export class LockCall implements AcquireCall, WaitingCall {
     this.keys = keyPrefix === "" ? resources : resources.map((resource) => keyPrefix + resource);
     this.name = this.keys.length === 1 ? this.keys[0] : queueKey(this.keys);
     this.autoExtend = settings.autoExtend ?? autoExtend;
+    this.waitMs = trying ? 0 : settings.waitMs;
   }
 
   get elapsedMs(): number {
@@ -59,7 +64,7 @@ export class LockCall implements AcquireCall, WaitingCall {
   }
 
   leftMs(): number {
-    return this.settings.waitMs - this.elapsedMs;
+    return this.waitMs - this.elapsedMs;
   }
 
   get cooldownMs(): number {
@@ -77,6 +82,7 @@ export class LockCall implements AcquireCall, WaitingCall {
     this.#start ??= round;
     round.ticket = this.waiter?.nextTicket();
     round.guardMs = restartGuardMs;
+    round.connectingMs = this.waitMs > 0 ? Math.max(this.leftMs(), 0) : Infinity;
     return fencing
       ? askFenced(round, this.settings, this.client)
       : round.ask(askToAcquire, Math.min(nodeTimeoutMs, validityMs), signal);

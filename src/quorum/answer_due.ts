@@ -6,10 +6,10 @@
 import type { LockNode } from "./lock_node.ts";
 
 /**
- * Longest time, in milliseconds, for which a node's time does not run because its first connection is being made. A
- * node that never becomes ready still times out.
+ * Longest time, in milliseconds, that any question waits for a node's first connection, because a node of somebody else's
+ * may never become ready.
  */
-const CONNECTING_MS_MAX = 60_000;
+export const CONNECTING_MS_MAX = 60_000;
 
 /**
  * When a node's time for an answer is over: `timeoutMs` after the question, or after the end of its first connecting.
@@ -17,11 +17,13 @@ const CONNECTING_MS_MAX = 60_000;
  * @param node The node, which may be anybody's: what it answers here is not trusted.
  * @param startMs When it was asked, by the monotonic clock.
  * @param timeoutMs How long it may take, in milliseconds.
+ * @param connectingMs How long its first connecting may take, in milliseconds; 0 if that gives it no more time.
  */
 export function answerDueMs(
   node: Pick<LockNode, "readyAtMs">,
   startMs: number,
   timeoutMs: number,
+  connectingMs: number,
 ): number {
   let readyAtMs = 0;
   try {
@@ -29,6 +31,7 @@ export function answerDueMs(
   } catch {
     // It cannot be asked, and gets no more time for that.
   }
-  const sinceMs = readyAtMs > startMs ? Math.min(readyAtMs, startMs + CONNECTING_MS_MAX) : startMs;
-  return sinceMs + timeoutMs;
+  const limitMs = startMs + Math.min(connectingMs, CONNECTING_MS_MAX);
+  if (readyAtMs > limitMs) return Math.max(limitMs, startMs + timeoutMs); // not ready in time: no answer is due
+  return Math.max(readyAtMs, startMs) + timeoutMs;
 }

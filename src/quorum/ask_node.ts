@@ -4,7 +4,7 @@
  * @module
  */
 import { toError } from "../to_error.ts";
-import { answerDueMs } from "./answer_due.ts";
+import { answerDueMs, CONNECTING_MS_MAX } from "./answer_due.ts";
 import type { LockNode } from "./lock_node.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";
 
@@ -45,7 +45,8 @@ export function askNode<T>(
     };
     const onClosed = () => settle("failed", undefined, new Error("the lock client was closed"));
     const onDue = () => {
-      const leftMs = answerDueMs(node, startMs, timeoutMs) - wheel.clock.monotonicMs();
+      const dueMs = answerDueMs(node, startMs, timeoutMs, CONNECTING_MS_MAX);
+      const leftMs = dueMs - wheel.clock.monotonicMs();
       if (leftMs <= 0) settle("timed-out");
       else deadline = wheel.deadline(Math.min(leftMs, timeoutMs), onDue, onClosed);
     };

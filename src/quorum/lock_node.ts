@@ -125,7 +125,8 @@ export interface LockNode {
   readonly name: string;
   /**
    * When the node became ready, by the monotonic clock in milliseconds; `Infinity` while its first connection is being
-   * opened. The client waits for that in addition to `nodeTimeoutMs`, for a minute at most. Missing: it is always ready.
+   * opened. An acquisition waits for that in addition to `nodeTimeoutMs`: as long as the call waits, a minute at most.
+   * Extensions and releases do not. Missing: it is always ready.
    */
   readonly readyAtMs?: number;
   /** Sets every key to the value with the TTL, and grants, if none of the keys exists; else sets nothing, and denies. */

@@ -92,6 +92,8 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry
   /** With fencing tokens, the counter that each node answered last. */
   counts: (number | undefined)[] | undefined = undefined;
   guardMs: number;
+  /** How long it waits for first connections that are being made, in milliseconds: only an acquisition does. */
+  connectingMs = 0;
   /** One bit a node: which nodes have put the ticket in their queues. */
   enqueuedOn = 0;
   /** One bit a node: which nodes answered that keys are missing. */
@@ -156,7 +158,8 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry
    * Asks every node, all in this tick.
    *
    * @param question Sends the request to one node.
-   * @param timeoutMs How long one node may take, in milliseconds, from now or from the end of its first connecting.
+   * @param timeoutMs How long one node may take, in milliseconds, from now or from the end of a first connecting that
+   *   {@linkcode connectingMs} waits for.
    * @param signal Cuts the round short.
    * @returns A promise that resolves when the round is decided or was cut short, and never rejects.
    */
@@ -328,7 +331,12 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry
     let nextMs = Infinity;
     for (let nodeIndex = 0; nodeIndex < nodes.length; nodeIndex++) {
       if (this.#answers[nodeIndex] !== PENDING) continue;
-      const dueMs = answerDueMs(nodes[nodeIndex], this.monotonicMs, this.#timeoutMs);
+      const dueMs = answerDueMs(
+        nodes[nodeIndex],
+        this.monotonicMs,
+        this.#timeoutMs,
+        this.connectingMs,
+      );
       if (dueMs <= nowMs) {
         this.#note(nodeIndex, TIMED_OUT, nowMs);
         this.failed++;

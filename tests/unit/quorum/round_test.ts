@@ -28,8 +28,9 @@ function newRound(bench: Bench): Round {
 }
 
 /** A round that has asked nodes which do not answer by themselves, and what became of it. */
-function ask(bench: Bench, signal?: AbortSignal) {
+function ask(bench: Bench, signal?: AbortSignal, connectingMs = 0) {
   const round = newRound(bench);
+  round.connectingMs = connectingMs;
   const asked = { round, settled: false };
   round.ask(() => {}, TIMEOUT_MS, signal).then(() => asked.settled = true);
   return asked;
@@ -177,18 +178,28 @@ Deno.test("Round.votes has when each answer came, and takes in votes that come a
 });
 
 for (
-  const [what, readyMs, soonestMs, latestMs] of [
-    ["ready before it began", -5_000, TIMEOUT_MS, TIMEOUT_MS],
-    ["ready 450 ms later", 450, 450 + TIMEOUT_MS, 450 + 2 * TIMEOUT_MS],
+  const [what, readyMs, connectingMs, soonestMs, latestMs] of [
+    ["ready before it began its time", -5_000, 1_000, TIMEOUT_MS, TIMEOUT_MS],
+    ["ready 450 ms later that more time", 450, 1_000, 450 + TIMEOUT_MS, 450 + 2 * TIMEOUT_MS],
+    ["ready too late the time of connecting", 450, 300, 300, 300],
+    ["ready too late no less than its time", 450, 30, TIMEOUT_MS, TIMEOUT_MS],
+    [
+      "ready 450 ms later no more time if it does not wait for that",
+      450,
+      0,
+      TIMEOUT_MS,
+      TIMEOUT_MS,
+    ],
+    ["never ready a minute at most", Infinity, Infinity, 60_000, 60_000],
   ] as const
 ) {
-  Deno.test(`Round gives a node that is ${what} its time from when it could first be asked`, async () => {
+  Deno.test(`Round gives a node that is ${what}`, async () => {
     const bench = setUp(1);
     const { clock, nodes: [node] } = bench;
     const readyAtMs = clock.monotonicMs() + readyMs;
     node.readyAtMs = readyMs < 0 ? readyAtMs : Infinity;
     const startMs = clock.monotonicMs();
-    const asked = ask(bench);
+    const asked = ask(bench, undefined, connectingMs);
     while (!asked.settled) {
       await clock.advance(1);
       if (clock.monotonicMs() >= readyAtMs) node.readyAtMs = readyAtMs;
