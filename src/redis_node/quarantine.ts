@@ -8,7 +8,8 @@
  * - It was **restarted**. Its uptime shows that. It is asked for on each connection, ahead of the first command that
  *   could count, because a restart always breaks the connection. This also covers a server that came back with all
  *   keys but those of its last second. A server whose clock was set back below its start reports a negative uptime; it
- *   counts as just started. So does one whose run id has changed since the last connection, whatever its uptime.
+ *   counts as just started. So does one whose run id has changed or cannot be read again, whatever its uptime, and one
+ *   that does not reply to `INFO` for now. A server that has never let this client read it is judged by the other sign.
  * - It was **emptied** while it ran, or is another server. Its *creation marker* is missing then, or young: a key that
  *   was set once, with the node's own time, and does not expire. It is read *behind* the command that sets the lock's
  *   keys, in the same piece. Were it read ahead of that command, the node could lose both in between.

@@ -56,7 +56,7 @@ export class RedisGuard implements ReplyReceiver {
   #asked = false;
   /** When the server was restarted, by the monotonic clock; `undefined` until it has replied on this connection. */
   #restartedMs: number | undefined = undefined;
-  /** The run id of the server on the last connection. */
+  /** The run id of the server, when it last replied. */
   #runId: string | undefined = undefined;
   /** The same if nobody asked for a lock. */
   #marker: RawReply = null;
@@ -85,10 +85,11 @@ export class RedisGuard implements ReplyReceiver {
     this.#askMarker(undefined);
   }
 
-  /** The connection was lost: the next one may be to a server that was restarted. */
+  /** The connection was lost: the next one may be to a server that was restarted, or to which more is allowed. */
   onDisconnected(): void {
     this.#asked = false;
     this.#restartedMs = undefined;
+    this.#refusal = undefined;
   }
 
   /** Must be called right before a guarded command is sent. */
@@ -158,19 +159,17 @@ export class RedisGuard implements ReplyReceiver {
     this.#connection.submit(TIME_COMMAND, this, answer, TIME);
   }
 
+  /** A server that does not show now that it is the one of before, or for how long it has run, counts as just restarted. */
   #onUptime(reply: RawReply): void {
     const { receivedAtMs } = this.#connection;
     const text = textReply(reply);
-    if (typeof text === "string") {
-      this.#restartedMs = restartedAtMs(text, receivedAtMs);
-      const runId = infoField(text, "run_id");
-      if (this.#runId !== undefined && runId !== this.#runId) {
-        this.#restartedMs = Math.max(this.#restartedMs, receivedAtMs);
-      }
-      this.#runId = runId;
-    } else if (reply instanceof ReplyError && reply.permanent) {
-      this.#restartedMs = -Infinity; // it will never reply: the marker has to do
-    } else this.#asked = false; // it may reply later
+    const info = typeof text === "string" ? text : "";
+    const runId = infoField(info, "run_id");
+    this.#asked = typeof text === "string" || reply instanceof ReplyError && reply.permanent;
+    this.#restartedMs = !this.#asked || this.#runId !== undefined && runId !== this.#runId
+      ? receivedAtMs
+      : restartedAtMs(info, receivedAtMs); // if it never replies, the marker has to do
+    this.#runId = runId ?? this.#runId;
   }
 
   #onTime(reply: RawReply, answer: Answer | undefined): void {

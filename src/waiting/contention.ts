@@ -1,6 +1,5 @@
 /**
- * How the calls of one client wait: behind each other, and the first of them among other clients. Loaded when the first
- * call has to wait.
+ * How the calls of one client wait: behind each other, and the first of them among other clients.
  *
  * @module
  */

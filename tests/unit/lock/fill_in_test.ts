@@ -1,5 +1,6 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { LockLostError } from "../../../src/errors.ts";
+import type { LockRequest } from "../../../src/quorum/lock_node.ts";
 import { Cluster, locked } from "../../support/cluster.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 
@@ -36,6 +37,28 @@ Deno.test("Lock.extend() fills in nothing once the lock was released", async () 
   await cluster.advance(500);
   assertEquals(cluster.asked(), [1, 1, 1, 1, 1]);
 });
+
+for (const fencing of [false, true]) {
+  Deno.test(`a node is no longer to fill in a lock that is over${fencing ? ", or to raise its counter" : ""}`, async () => {
+    const { cluster, lock } = await locked(3, { fencing });
+    const [node] = cluster.nodes;
+    const requests: LockRequest[] = [];
+    for (const method of ["acquire", "raiseCounters"] as const) {
+      const ask = node[method].bind(node);
+      node[method] = (request, nodeIndex) => {
+        requests.push(request);
+        ask(request, nodeIndex);
+      };
+    }
+    node.forget();
+    await cluster.settle(lock.extend());
+    await runMicrotasks();
+    const wanted = () => requests.map((request) => request.wanted);
+    assertEquals(wanted(), fencing ? [true, true] : [true]);
+    await cluster.settle(lock.release());
+    assertEquals(wanted(), fencing ? [false, false] : [false]);
+  });
+}
 
 Deno.test("Lock.extend() succeeds although a node throws when it is filled in", async () => {
   const { cluster, lock } = await locked();

@@ -44,6 +44,25 @@ Deno.test("commandNode() guards against a restart that no connection shows", asy
   });
 });
 
+for (
+  const [what, text, outcome] of [
+    ["replies by an error to INFO", "LOADING data", "quarantined"],
+    ["does not reply to INFO", "connection reset", "failed"],
+  ]
+) {
+  Deno.test(`commandNode() never judges a server that ${what} by an earlier reply`, async () => {
+    await withOldServer(async (client, node) => {
+      const before = ask(node, "k");
+      await eventually(() => before.answers.length > 0);
+      assertEquals(before.outcomes, ["granted"]);
+      client.fate = ([name]) => name === "INFO" ? { error: new Error(text) } : {};
+      const after = ask(node, "l");
+      await eventually(() => after.answers.length > 0);
+      assertEquals(after.outcomes, [outcome]);
+    });
+  });
+}
+
 Deno.test("commandNode() never judges one lock by what was asked for another", async () => {
   await withOldServer(async (client, node) => {
     const gate = Promise.withResolvers<void>();

@@ -159,7 +159,7 @@ for (
       "emptied 59999",
     ],
     ["knows no INFO", "-ERR unknown command\r\n+OK\r\n" + OLD, "granted"],
-    ["is too busy for INFO", "-BUSY script\r\n+OK\r\n" + OLD, "failed"],
+    ["is too busy for INFO", "-BUSY script\r\n+OK\r\n" + OLD, "quarantined", "restarted 60000"],
     ["fails", UP + "-OOM no\r\n" + OLD, "failed"],
   ] as const
 ) {
@@ -173,8 +173,48 @@ for (
 
 test.opened("RedisNode asks a server again for the uptime that was too busy", async (bench) => {
   await outcome(bench, "-BUSY script\r\n+OK\r\n" + OLD);
-  await acquire(bench);
+  const request = await acquire(bench);
   assertEquals(bench.written, INFO + SET + AGE);
+  await bench.answer(UP + "+OK\r\n" + OLD);
+  assertEquals(request.outcomes, ["granted"]);
+});
+
+for (
+  const [what, reply] of [
+    ["is too busy for INFO", "-BUSY script\r\n"],
+    ["loads its data", "-LOADING data\r\n"],
+    ["refuses INFO", "-NOPERM no\r\n"],
+    ["has neither uptime nor run id", bulk("# Server\r\n")],
+  ] as const
+) {
+  test.opened(`RedisNode takes a server that ${what} on a further connection for just restarted`, async (bench) => {
+    assertEquals(await outcome(bench, UP + "+OK\r\n" + OLD), "granted");
+    for (let times = 0; times < 2; times++) {
+      await bench.hangUp();
+      assertEquals(await bench.reconnect(), INFO + AGE);
+      assertEquals(await outcome(bench, reply + OLD + "+OK\r\n" + OLD), "quarantined");
+    }
+    await bench.hangUp();
+    assertEquals(await bench.reconnect(), INFO + AGE);
+    assertEquals(await outcome(bench, UP + OLD + "+OK\r\n" + OLD), "granted");
+  });
+}
+
+test.opened("RedisNode takes no lock from a server by its uptime on an earlier connection", async (bench) => {
+  assertEquals(await outcome(bench, UP + "+OK\r\n" + OLD), "granted");
+  await bench.hangUp();
+  assertEquals(await bench.reconnect(), INFO + AGE);
+  const request = await acquire(bench);
+  await bench.answer("-BUSY script\r\n" + OLD + "+OK\r\n" + OLD);
+  assertEquals(request.outcomes, ["quarantined"]);
+});
+
+test.opened("RedisNode tries to set the marker again on a further connection, after it was refused", async (bench) => {
+  await outcome(bench, UP + "+OK\r\n" + MISSING);
+  await bench.answer("-OOM no\r\n");
+  await bench.hangUp();
+  await bench.reconnect();
+  assertEquals(await outcome(bench, UP + MISSING + "+OK\r\n" + MISSING), "quarantined");
 });
 
 test.opened("RedisNode keeps the time of the restart while it is connected", async (bench) => {
