@@ -4,8 +4,8 @@
  * @module
  */
 
-/** Calls a function in another turn. */
-type Soon = (callback: () => void) => unknown;
+/** Calls a function in another turn, or after a delay in milliseconds. */
+type Soon = (callback: () => void, delayMs?: number) => unknown;
 
 /** The runtime's own functions: a test may fake them later. */
 const { setImmediate, setTimeout } = globalThis as { setImmediate?: Soon; setTimeout: Soon };
@@ -14,4 +14,9 @@ const soon: Soon = setImmediate ?? setTimeout;
 /** Resolves in the next turn of the event loop, after all promises that are settled now. */
 export function turn(): Promise<void> {
   return new Promise((resolve) => soon(resolve));
+}
+
+/** Resolves after so many milliseconds of real time, at the earliest. */
+export function realPause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
 }

@@ -4,7 +4,7 @@
  * @module
  */
 import type { TimerHandle } from "../../time/clock.ts";
-import { turn } from "../../time/turn.ts";
+import { realPause, turn } from "../../time/turn.ts";
 import { rangeError } from "../../validate.ts";
 import { connect } from "../../transport/default.ts";
 import { switchBack, switchTo } from "./clock_switch.ts";
@@ -15,6 +15,10 @@ import { closeEcho, roundTrip, trafficCount } from "./traffic.ts";
 const SETTLE_WITHIN_MS = 3_600_000;
 /** Rounds without traffic after which nothing is on the way any more. */
 const QUIET_ROUNDS = 3;
+/** How long the real clock runs between two looks at a promise that waits for no timer of the fake one, in milliseconds. */
+const REAL_PAUSE_MS = 5;
+/** How many such looks there are before the promise is given up: together they take a second or longer. */
+const REAL_PAUSES_MAX = 200;
 /** Most rounds that one wait for quiet takes: a program that sends without end must not stop the time. */
 const ROUNDS_MAX = 10_000;
 /**
@@ -38,15 +42,16 @@ export interface FakeClock extends Disposable {
 
   /**
    * Moves time ahead from timer to timer until a promise has settled, no further. Use it for calls that wait: unlike
-   * {@linkcode tick} it also handles their rejection.
+   * {@linkcode tick} it also handles their rejection. If no timer is left, it gives the promise a second of real time, in
+   * which code may read a file or ask a server of another process.
    *
    * @param promise The promise.
    * @param limitMs The longest time to move in milliseconds, at least 0; an hour (3 600 000) by default.
    * @returns What the promise resolves to.
    * @throws {unknown} What the promise rejects with.
    * @throws {RangeError} If `limitMs` is out of range.
-   * @throws {Error} If the promise has not settled after this time, or no timer is left before; or the clock was given
-   *   back.
+   * @throws {Error} If the promise has not settled after this time, or no timer is left before, and not within a second of
+   *   real time either; or the clock was given back.
    */
   tickUntil<T>(promise: Promise<T>, limitMs?: number): Promise<T>;
 
@@ -147,11 +152,16 @@ class RunningClock extends ManualClock implements FakeClock {
     const settle = () => void (settled = true);
     promise.then(settle, settle);
     await this.#untilQuiet();
-    while (!settled) {
-      if (await this.#step(endMs)) continue;
-      throw new Error(
-        `Cannot settle promise as nothing that it waits for is due within ${limitMs} ms of the fake clock`,
-      );
+    for (let pauses = 0; !settled;) {
+      if (await this.#step(endMs)) pauses = 0;
+      else if (pauses++ < REAL_PAUSES_MAX) {
+        await realPause(REAL_PAUSE_MS);
+        await this.#untilQuiet();
+      } else {
+        throw new Error(
+          `Cannot settle promise as nothing that it waits for is due within ${limitMs} ms of the fake clock`,
+        );
+      }
     }
     return await promise;
   }

@@ -1,6 +1,6 @@
-import { assert, assertEquals, assertGreater } from "@std/assert";
+import { assert, assertEquals, assertGreater, assertRejects } from "@std/assert";
 import { FakeTime } from "@std/testing/time";
-import { createRedlock } from "../../../mod.ts";
+import { createRedlock, LockHeldError } from "../../../mod.ts";
 import { MemoryRedis, startFakeClock } from "../../../src/testing/mod.ts";
 import { TimerWheel } from "../../../src/time/timer_wheel.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
@@ -35,6 +35,22 @@ Deno.test("TimerWheel reads the clock twice to wake up idle, and more often if a
   assertEquals(clock.nowMs, dueMs);
   assertGreater(wakes, 30);
   wheel.close();
+});
+
+Deno.test("FakeClock.tickUntil() waits for code that waits for real time, and moves on behind it", async () => {
+  const server = new MemoryRedis();
+  const realTime = () => new Promise((resolve) => setTimeout(resolve, 5));
+  await using redlock = createRedlock(["redis://a"], { connect: server.connect });
+  using clock = startFakeClock();
+  await clock.tick(0); // so that the real clock is waited for, and not a module
+  const work = async () => {
+    await realTime();
+    await using lock = await redlock.acquire("a", { autoExtend: true });
+    await realTime();
+    const waiting = redlock.acquire("a", { waitMs: 600_000 });
+    return [lock.held, (await assertRejects(() => waiting, LockHeldError)).code];
+  };
+  assertEquals(await clock.tickUntil(work()), [true, "LOCK_HELD"]);
 });
 
 Deno.test("startFakeClock() and FakeTime move their own time only", async () => {
