@@ -3,7 +3,6 @@
  *
  * @module
  */
-import { elapsedMs, type Instant } from "../time/clock.ts";
 import { agreeOnToken, counterHint } from "./token.ts";
 import type { Settings } from "../options.ts";
 import { askToAcquire, askToRaiseCounters, type Round } from "../quorum/round.ts";
@@ -32,10 +31,10 @@ export async function askFenced(
 ): Promise<void> {
   const { signal, nodeTimeoutMs, validityMs } = settings;
   const { nodes, quorum, wheel: { clock } } = round.nodeSet;
-  round.counterFloor = counterHint(round.wallMs);
+  round.counterFloor = counterHint(clock.wallMs());
   const counts = round.counts = new Array<number | undefined>(nodes.length).fill(undefined);
   await round.ask(askToAcquire, Math.min(nodeTimeoutMs, validityMs), signal);
-  let decided: Instant | undefined;
+  let decided: Round | undefined;
   for (let raises = 0; raises < RAISES_MAX && round.decision === "granted"; raises++) {
     const { token, agreed } = agreeOnToken(counts, quorum);
     if (agreed || signal?.aborted || client.closed) return;
@@ -43,8 +42,8 @@ export async function askFenced(
     decided ??= raising;
     // mutation: raising-without-a-limit
     const leftMs = Math.min(
-      nodeTimeoutMs - elapsedMs(clock, decided),
-      validityMs - elapsedMs(clock, round),
+      nodeTimeoutMs - decided.elapsedMs,
+      validityMs - round.elapsedMs,
     );
     if (leftMs <= 0) return;
     raising.counterFloor = Math.max(token, round.counterFloorNext ?? 0);

@@ -47,12 +47,19 @@
  * rise, and they stay there when the clock is corrected: other nodes keep a counter that was raised to such a token until
  * their own clocks have passed it. A clock that is years behind gives low counters, which the second round raises. A
  * clock beyond the year 2255 gives no safe integer: the node's vote is an error.
- * Tokens can fall only if a counter is lost that was ahead of the clock from which the next one starts:
  *
- * - a node lost its data, and its clock (or a raised token) had been ahead. The tolerance lets a hint put a counter a
- *   minute ahead, so a node that lost its data must not count for two minutes, or for as long as clients' clocks are
- *   apart if that is shorter. The restart guard keeps it out; without the guard nothing does;
- * - or a node's clock was set ahead by more than a week, its counters expired, and the clock was set back below them.
+ * **When tokens can fall.** Tokens can fall if a counter does:
+ *
+ * - a node came back with older data, from a snapshot or without its last second of writes. Its counters go on from older
+ *   numbers, even if all clocks are right. The restart guard keeps the node out and withholds counters from before the
+ *   restart; without the guard nothing does. It sees no restart if a whole machine is put back to a snapshot in which the
+ *   server was running;
+ * - a node lost its data, and its clock (or a raised token) had been ahead, so that the next counter starts below the
+ *   last one. The tolerance lets a hint put a counter a minute ahead, so a node that lost its data must not count for two
+ *   minutes, or for as long as clients' clocks are apart if that is shorter. The restart guard keeps it out; without the
+ *   guard nothing does;
+ * - a node's clock was set ahead by more than a week, its counters expired, and the clock was set back below them;
+ * - or somebody deleted, renamed or overwrote a counter (`hasp:fence:…`), or the node evicted it.
  *
  * `tests/simulation/model` searches every order of events on few nodes for a token that does not rise, with
  * {@linkcode agreeOnToken} deciding, and finds one as soon as a part of the above is left out.

@@ -6,10 +6,14 @@
  * **Assumptions.**
  *
  * 1. *Clocks.* While one TTL passes, the clock of a node and the client's elapsed time differ by at most the drift:
- *    `ceil(ttlMs × driftFactor) + 2` ms. Of the client's two clocks at least one counts all the time that passes.
- * 2. *Nodes.* A node keeps a key until its TTL is over or a command deletes it. It runs each command as a whole, and the
- *    commands of one connection in their order.
+ *    `ceil(ttlMs × driftFactor) + 2` ms. From one look at the client's two clocks to the next, at least one of them
+ *    counts all the time that passes.
+ * 2. *Nodes.* A node keeps a key until its TTL is over or a command with its value deletes it: nobody else deletes,
+ *    renames, shortens or overwrites keys. It runs each command as a whole, and the commands of one connection in their
+ *    order. A custom node keeps what its interface promises (`lock_node.ts`).
  * 3. *Values.* No two attempts have the same value.
+ * 4. *One list.* All clients list the same nodes, with the same database and the same `keyPrefix`. Each address is one
+ *    server all the time, with no load balancer and no failover behind it.
  *
  * If nodes forget keys, exclusion holds while fewer than g + quorum − N of them do, where g is the number of nodes that
  * hold the lock's keys. The restart guard keeps a node that forgot from voting. A process that is paused between a look
@@ -25,11 +29,12 @@
  *    for its own round. So after a quorum of grants, a quorum of nodes holds the keys with this attempt's value.
  * 3. *Clocks.* After the count the clocks are read again. The lock is accepted only if validity is left, and
  *    {@linkcode HeldLock.held} reads the clocks on every access: `held` is true only while `elapsed < validity`. Elapsed
- *    is the greater of what the two clocks show, because a monotonic clock stops while a machine is suspended and a wall
- *    clock can be set back. By steps 1 and 2 a quorum of nodes holds the keys whenever `held` is true.
- * 4. *Intersection.* Two quorums share a node, and a key has one value at a time. Two handles that are held at one
- *    instant would need two values under one key on that node. That is the claim, for a lock that is neither undone nor
- *    extended.
+ *    is the sum of what the faster of the two clocks counts from look to look (`continuous_clock.ts`), because a
+ *    monotonic clock stops while a machine is suspended and a wall clock can be set back. So it counts all the time that
+ *    passes (assumption 1), and never falls. By steps 1 and 2 a quorum of nodes holds the keys whenever `held` is true.
+ * 4. *Intersection.* Two quorums share a node (assumption 4), and a key has one value at a time. Two handles that are
+ *    held at one instant would need two values under one key on that node. That is the claim, for a lock that is neither
+ *    undone nor extended.
  * 5. *Undo takes nothing from a held lock.* It deletes keys that hold the value of its own attempt. That value belongs
  *    to one attempt (assumption 3), which was not accepted, or whose handle has ended before: `held` is false from then
  *    on. It leaves nothing behind, because it follows the command that it undoes on the same connection, or on the next
@@ -44,13 +49,14 @@
  *    extension that fails leaves the old validity true. It is accepted only while the old validity lasts. Between the
  *    two there is no instant without a quorum of keys.
  * 8. *The holder is notified.* The timer wheel ends the lock a margin before its validity is over and aborts
- *    `lock.signal`. If timers are late, the signal reads the clocks itself when code asks it.
+ *    `lock.signal`. If timers are late, the signal reads the clocks itself when code asks it. After a step of the clocks
+ *    the wheel needs one wake-up to notice, and wakes up four times a second while a lock is held.
  *
  * **Tests.** `tests/simulation` checks the claim on every run (`mutual-exclusion`, `handle-truth`), and
  * `tests/simulation/support/mutations.ts` breaks the steps one by one to show that the checkers notice. In `tests/unit`:
  * step 1 in `quorum/round_test.ts` ("begins when it is made, by both clocks"), step 2 in `quorum/round_test.ts` and
  * `lock/acquire_test.ts` (every combination of answers), step 3 in `lock/acquire_test.ts` ("by grants that are concluded
- * after"), `time/clock_test.ts` and `time/validity_test.ts`, step 4 in `quorum/round_test.ts` (`quorumSize`), step 5 in
+ * after"), `time/continuous_clock_test.ts` and `time/validity_test.ts`, step 4 in `quorum/round_test.ts` (`quorumSize`), step 5 in
  * `lock/undo_test.ts` and `lock/acquire_test.ts` ("undoes each attempt"), step 6 in `lock/fill_in_test.ts` and
  * `lock/held_lock_test.ts`, step 7 in `lock/renewal_test.ts` and `lock/lock_extend_test.ts`, step 8 in
  * `lock/held_lock_test.ts`.
@@ -60,7 +66,6 @@
 import type { ClientState } from "../client_state.ts";
 import type { Settings } from "../options.ts";
 import { Round } from "../quorum/round.ts";
-import { elapsedMs } from "../time/clock.ts";
 import { expiryMarginMs } from "../time/validity.ts";
 import { HeldLock } from "./held_lock.ts";
 import { undo } from "./undo.ts";
@@ -98,7 +103,7 @@ export async function attempt(call: AcquireCall): Promise<HeldLock | Round> {
   const value = client.wheel.random.value();
   const round = new Round(client, keys, value, ttlMs); // step 1: it reads the clocks
   await call.ask(round); // step 2: until the votes are decided
-  const remainingMs = validityMs - elapsedMs(client.wheel.clock, round); // step 3
+  const remainingMs = validityMs - round.elapsedMs; // step 3
   // mutation: granted-too-late
   const inTime = remainingMs > expiryMarginMs(validityMs); // else its holder would be notified of the end at once
   const granted = round.decision === "granted" && inTime && call.accepts(round);

@@ -5,7 +5,6 @@
  */
 import { emit } from "../events.ts";
 import type { Round } from "../quorum/round.ts";
-import { elapsedMs } from "../time/clock.ts";
 import type { AcquireCall } from "./acquire.ts";
 import { HeldLock } from "./held_lock.ts";
 
@@ -19,7 +18,7 @@ interface ReportedCall extends Pick<AcquireCall, "client" | "settings" | "resour
 
 /** Emits that an attempt is over, and that it won the lock if it did. */
 export function reportAttempt(call: ReportedCall, result: HeldLock | Round): void {
-  const { settings: { onEvent }, client, resources, attempts } = call;
+  const { settings: { onEvent }, resources, attempts } = call;
   const held = result instanceof HeldLock ? result : undefined;
   const round = held?.round ?? result as Round;
   const { votes } = round;
@@ -29,7 +28,7 @@ export function reportAttempt(call: ReportedCall, result: HeldLock | Round): voi
     attempt: attempts,
     granted: held !== undefined,
     votes,
-    elapsedMs: elapsedMs(client.wheel.clock, round),
+    elapsedMs: round.elapsedMs,
   });
   if (!held) return;
   emit(onEvent!, {

@@ -11,7 +11,6 @@
  *
  * @module
  */
-import { elapsedBetweenMs, elapsedMs, type Instant } from "../time/clock.ts";
 import { LockLostError, lockName, type QuorumError } from "../errors.ts";
 import { emit } from "../events.ts";
 import { quorumError } from "../messages.ts";
@@ -40,7 +39,7 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
   /** How it ended: released, or lost for a reason. Set once, and never cleared (step 6). */
   #end: "released" | LockLostError | undefined = undefined;
   /** The start of the round that won it, or of the last extension, and the validity from then on. */
-  #since: Instant;
+  #sinceMs: number;
   #validityMs: number;
   /** The last extension, unless it has succeeded. */
   #failing: FailingExtension | undefined = undefined;
@@ -63,7 +62,7 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
     this.resources = resources;
     this.round = round;
     // mutation: validity-from-the-answers-on
-    this.#since = round;
+    this.#sinceMs = round.startMs;
     if (round.counts) this.fencingToken = round.counterFloor;
     this.#validityMs = settings.validityMs;
     this.schedule();
@@ -87,7 +86,7 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
   /** What is left of the validity at this moment, in milliseconds: 0 when it is over, or the lock has an end. */
   remainingMs(): number {
     if (this.#end) return 0;
-    return Math.max(this.#validityMs - elapsedMs(this.client.wheel.clock, this.#since), 0);
+    return Math.max(this.#leftAt(this.client.wheel.continuous.nowMs()), 0);
   }
 
   /** Aborts when the lock is lost. Made when it is first read, because many callers never do. */
@@ -127,9 +126,9 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
   extended(extension: Round, validityMs: number): void {
     this.extensions++;
     if (extension === this.#failing?.round) this.#failing = undefined;
-    const { clock } = this.client.wheel;
-    if (validityMs - elapsedMs(clock, extension) <= this.remainingMs()) return;
-    this.#since = extension;
+    if (validityMs - extension.elapsedMs <= this.remainingMs()) return;
+    // mutation: extended-validity-from-the-answers-on
+    this.#sinceMs = extension.startMs;
     this.#validityMs = validityMs;
     this.schedule();
   }
@@ -176,8 +175,7 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
   #undoLater(): void {
     const { client: { wheel }, settings: { driftFactor } } = this;
     const giveBack = () => undo(this.round);
-    const leftMs = this.#validityMs - elapsedMs(wheel.clock, this.#since);
-    const delayMs = leftMs + driftMs(this.#validityMs, driftFactor);
+    const delayMs = this.#leftAt(wheel.continuous.nowMs()) + driftMs(this.#validityMs, driftFactor);
     // mutation: doubtful-extension-stays
     if (delayMs > 0) wheel.after(delayMs, giveBack, giveBack);
     else giveBack();
@@ -193,17 +191,20 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
   schedule(): void {
     if (this.#end) return;
     const { wheel } = this.client;
-    const nowMs = wheel.clock.monotonicMs();
-    const elapsed = elapsedBetweenMs(this.#since, nowMs, wheel.clock.wallMs());
-    const endMs = nowMs + this.#validityMs - elapsed - expiryMarginMs(this.#validityMs);
-    wheel.schedule(this, Math.min(endMs, this.#renewal?.dueMs ?? Infinity));
+    const endMs = this.#sinceMs + this.#validityMs - expiryMarginMs(this.#validityMs);
+    const dueMs = Math.min(endMs, this.#renewal?.dueMs ?? Infinity);
+    wheel.schedule(this, dueMs - wheel.continuous.steppedMs);
+  }
+
+  /** What is left of the validity at a moment of the continuous clock, in milliseconds; negative after its end. */
+  #leftAt(nowMs: number): number {
+    return this.#sinceMs + this.#validityMs - nowMs;
   }
 
   async #release(): Promise<boolean> {
     const { client, settings, resources } = this;
     const round = this.round.follow(); // it reads the clocks
-    const elapsed = elapsedBetweenMs(this.#since, round.monotonicMs, round.wallMs);
-    const leftMs = this.#validityMs - elapsed;
+    const leftMs = this.#leftAt(round.startMs);
     const ranOut = this.#end !== undefined || leftMs <= 0;
     // mutation: held-after-release
     this.#end ??= "released"; // step 5: before any key is deleted
@@ -226,8 +227,8 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
         resources,
         votes: round.votes,
         confirmed,
-        elapsedMs: elapsedMs(client.wheel.clock, round),
-        heldMs: elapsedMs(client.wheel.clock, this.round),
+        elapsedMs: round.elapsedMs,
+        heldMs: this.round.elapsedMs,
       });
     }
     return confirmed;
@@ -243,7 +244,7 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
   }
 
   #releaseFailed(round: Round): QuorumError {
-    const { resources, settings, client: { nodes, quorum, wheel } } = this;
+    const { resources, settings, client: { nodes, quorum } } = this;
     const { votes } = round;
     const error = quorumError("release", { resources, votes, nodeCount: nodes.length, quorum });
     if (settings.onEvent) {
@@ -252,8 +253,8 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
         resources,
         votes,
         error,
-        elapsedMs: elapsedMs(wheel.clock, round),
-        heldMs: elapsedMs(wheel.clock, this.round),
+        elapsedMs: round.elapsedMs,
+        heldMs: this.round.elapsedMs,
       });
     }
     return error;
@@ -261,7 +262,7 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
 
   #emitLost(cause: Error): void {
     const { client, resources, settings: { onEvent, quiet } } = this;
-    const heldMs = elapsedMs(client.wheel.clock, this.round);
+    const heldMs = this.round.elapsedMs;
     const event = { type: "lost", resources, cause, heldMs } as const;
     if (onEvent) emit(onEvent, event);
     else if (!quiet) warnOfLoss(client, event);

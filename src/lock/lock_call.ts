@@ -9,7 +9,6 @@ import { closedError, type LockHeldError, lockName, type QuorumError } from "../
 import { askFenced, takeToken } from "../fencing/fenced_attempt.ts";
 import type { Settings } from "../options.ts";
 import { askToAcquire, type Round } from "../quorum/round.ts";
-import { elapsedMs, type Instant, instantOf } from "../time/clock.ts";
 import { queueKey } from "../waiting/local_queues.ts";
 import type { Waiter } from "../waiting/waiter.ts";
 import { acquire, type AcquireCall, attempt } from "./acquire.ts";
@@ -33,7 +32,7 @@ export class LockCall implements AcquireCall, WaitingCall {
   attempts = 0;
   waiter: Waiter | undefined = undefined;
   /** When the call began: with its first attempt, or when it began to wait for its turn. */
-  #start: Instant | undefined = undefined;
+  #startMs: number | undefined = undefined;
 
   /**
    * @param client The client.
@@ -60,7 +59,8 @@ export class LockCall implements AcquireCall, WaitingCall {
   }
 
   get elapsedMs(): number {
-    return this.#start ? elapsedMs(this.client.wheel.clock, this.#start) : 0;
+    if (this.#startMs === undefined) return 0;
+    return this.client.wheel.continuous.nowMs() - this.#startMs;
   }
 
   leftMs(): number {
@@ -72,14 +72,14 @@ export class LockCall implements AcquireCall, WaitingCall {
   }
 
   startClock(): void {
-    this.#start ??= instantOf(this.client.wheel.clock);
+    this.#startMs ??= this.client.wheel.continuous.nowMs();
   }
 
   /** Asks every node once; with fencing tokens, again until the counters of a quorum agree. */
   ask(round: Round): Promise<void> {
     const { nodeTimeoutMs, validityMs, signal, fencing, restartGuardMs } = this.settings;
     this.attempts++;
-    this.#start ??= round;
+    this.#startMs ??= round.startMs;
     round.ticket = this.waiter?.nextTicket();
     round.guardMs = restartGuardMs;
     round.connectingMs = this.waitMs > 0 ? Math.max(this.leftMs(), 0) : Infinity;

@@ -10,7 +10,6 @@ import { agreeOnToken } from "../fencing/token.ts";
 import { type BlockingKey, lockHeldError, quorumError } from "../messages.ts";
 import type { Settings } from "../options.ts";
 import type { Round } from "../quorum/round.ts";
-import { elapsedMs } from "../time/clock.ts";
 import { blockingKey } from "./inspection.ts";
 
 /** A call that may end without a lock. */
@@ -92,11 +91,11 @@ export function refusalNow(
 }
 
 /** For how long this client itself has held one of the resources, in milliseconds, if it does. */
-function ownHoldMs({ client: { localQueues, wheel }, keys }: RefusedCall): number | undefined {
+function ownHoldMs({ client: { localQueues }, keys }: RefusedCall): number | undefined {
   const wanted = new Set(keys);
   for (const owner of localQueues.owners) {
     const { round } = owner as { readonly round?: Round }; // which a lock has, and a call has not
-    if (round?.keys.some((key) => wanted.has(key))) return elapsedMs(wheel.clock, round);
+    if (round?.keys.some((key) => wanted.has(key))) return round.elapsedMs;
   }
   return undefined;
 }

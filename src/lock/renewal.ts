@@ -10,7 +10,6 @@ import { emit } from "../events.ts";
 import { nodeErrors, whyNoQuorum } from "../messages.ts";
 import type { Settings } from "../options.ts";
 import { askToExtend, type Round } from "../quorum/round.ts";
-import { elapsedMs } from "../time/clock.ts";
 import { pause } from "../time/pause.ts";
 import { expiryMarginMs, validityMs } from "../time/validity.ts";
 import { fillIn } from "./fill_in.ts";
@@ -86,7 +85,7 @@ async function tryExtend(
   ttlMs: number,
   signal?: AbortSignal,
 ): Promise<boolean> {
-  const { client, settings, round: won } = lock;
+  const { settings, round: won } = lock;
   const round = won.follow(ttlMs); // step 7: it reads the clocks
   if (won.counts) round.counterFloor = lock.fencingToken;
   lock.extensionStarted(new FailingExtension(round));
@@ -97,9 +96,8 @@ async function tryExtend(
   const newValidityMs = validityMs(ttlMs, settings.driftFactor);
   // mutation: extended-after-its-end
   const extended = round.decision === "granted" && lock.held && // step 7
-    newValidityMs - expiryMarginMs(newValidityMs) > elapsedMs(client.wheel.clock, round);
+    newValidityMs - expiryMarginMs(newValidityMs) > round.elapsedMs;
   if (extended) {
-    // mutation: extended-validity-from-the-answers-on
     lock.extended(round, newValidityMs);
     const token = won.counts && lock.fencingToken;
     round.forEachMissing((nodeIndex) => {
@@ -122,30 +120,32 @@ export class Renewal {
 
   constructor(lock: ExtendableLock) {
     this.#lock = lock;
-    this.#nextMs = lock.round.monotonicMs + lock.settings.ttlMs * EXTEND_AFTER_FACTOR;
+    this.#nextMs = lock.round.startMs + lock.settings.ttlMs * EXTEND_AFTER_FACTOR;
   }
 
-  /** When the next try is due, by the monotonic clock; Infinity while one is under way, and once none is left. */
+  /** When the next try is due, by the continuous clock; Infinity while one is under way, and once none is left. */
   get dueMs(): number {
-    return this.#extending || this.ended ? Infinity : this.#nextMs;
+    if (this.#extending || this.ended) return Infinity;
+    // mutation: extended-by-monotonic-clock-alone
+    return this.#nextMs;
   }
 
   /** Begins a try, if one is due. */
   extendIfDue(): void {
-    if (this.dueMs > this.#lock.client.wheel.clock.monotonicMs()) return;
+    if (this.dueMs > this.#lock.client.wheel.continuous.nowMs()) return;
     this.ended = exhausted(this.#lock);
     if (!this.ended) this.#extend();
   }
 
   async #extend(): Promise<void> {
-    const { settings: { ttlMs }, client: { wheel: { clock } } } = this.#lock;
-    const startMs = clock.monotonicMs();
+    const { settings: { ttlMs }, client: { wheel: { continuous } } } = this.#lock;
+    const startMs = continuous.nowMs();
     this.#extending = true;
     const extended = await tryExtend(this.#lock, ttlMs);
     this.#extending = false;
     this.#nextMs = extended
       ? startMs + ttlMs * EXTEND_AFTER_FACTOR
-      : clock.monotonicMs() + retryDelayMs(ttlMs);
+      : continuous.nowMs() + retryDelayMs(ttlMs);
     this.#lock.schedule();
   }
 }
@@ -192,11 +192,10 @@ function retryDelayMs(ttlMs: number): number {
 }
 
 function report(lock: ExtendableLock, round: Round, extended: boolean): void {
-  const { settings: { onEvent }, resources, client, extensions } = lock;
+  const { settings: { onEvent }, resources, extensions } = lock;
   if (!onEvent) return;
-  const { votes } = round;
-  const elapsed = elapsedMs(client.wheel.clock, round);
-  const times = { elapsedMs: elapsed, remainingMs: lock.remainingMs() };
+  const { votes, elapsedMs } = round;
+  const times = { elapsedMs, remainingMs: lock.remainingMs() };
   if (extended) emit(onEvent, { type: "extended", resources, votes, extensions, ...times });
   else emit(onEvent, { type: "extend-failed", resources, votes, ...times });
 }

@@ -4,7 +4,6 @@
  * @module
  */
 import { offAbort, onAbort } from "../time/abort_listeners.ts";
-import type { Instant } from "../time/clock.ts";
 import { answerDueMs } from "./answer_due.ts";
 import type { LockNode, LockRequest } from "./lock_node.ts";
 import type { QueuePosition, QueueTicket } from "./queue_ticket.ts";
@@ -78,8 +77,7 @@ const OUTCOMES = [undefined, "granted", "denied", "failed", "timed-out", "quaran
  * One request to all nodes. It is its own request, deadline and starting time, so that an uncontended lock allocates one
  * object and one promise for it.
  */
-export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry
-  implements LockRequest, Instant {
+export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implements LockRequest {
   readonly keys: readonly string[];
   readonly value: string;
   ttlMs: number;
@@ -100,8 +98,8 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry
   missingOn = 0;
   /** The monotonic clock when the round began, before the first byte was sent. */
   readonly monotonicMs: number;
-  /** The wall clock at the same moment. */
-  readonly wallMs: number;
+  /** The continuous clock at the same moment. */
+  readonly startMs: number;
   /** How many nodes granted. */
   granted = 0;
   /** How many denied. */
@@ -144,9 +142,14 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry
     this.guardMs = origin?.guardMs ?? 0;
     this.#origin = origin;
     this.#answers = new Array(nodeSet.nodes.length).fill(PENDING);
-    const { clock } = nodeSet.wheel;
-    this.monotonicMs = clock.monotonicMs();
-    this.wallMs = clock.wallMs();
+    const { continuous } = nodeSet.wheel;
+    this.monotonicMs = continuous.look();
+    this.startMs = this.monotonicMs + continuous.steppedMs;
+  }
+
+  /** How much time may have passed since it began, in milliseconds. */
+  get elapsedMs(): number {
+    return this.nodeSet.wheel.continuous.nowMs() - this.startMs;
   }
 
   /** A round about the lock that this one won. */

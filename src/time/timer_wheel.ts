@@ -11,6 +11,7 @@
  * @module
  */
 import { type Clock, systemClock, type TimerHandle } from "./clock.ts";
+import { ContinuousClock } from "./continuous_clock.ts";
 import { IdleTimer } from "./idle_timer.ts";
 import { type Random, systemRandom } from "./random.ts";
 
@@ -19,12 +20,10 @@ const SLOTS = 256;
 /** Milliseconds of one slot. */
 const SLOT_MS = 8;
 /**
- * Longest sleep of the one timer, in milliseconds, while there is any entry. It bounds how late a wheel notices that
- * the machine was suspended or that the wall clock was stepped ahead.
+ * Longest sleep of the one timer, in milliseconds, while there is any entry. Each wake-up looks at the clocks, so this
+ * bounds how late a wheel notices that the machine was suspended or that the wall clock was stepped.
  */
 const HEARTBEAT_MS = 250;
-/** A lead of the wall clock over the monotonic one, in milliseconds, after which every entry is called. */
-const JUMP_MS = 2;
 /**
  * Turns of the event loop between the time of a deadline and its call. A runtime may run timers before it reads its
  * sockets, and after the loop was busy every reply may be in a socket already. With the loop blocked for 150 ms after
@@ -58,8 +57,8 @@ export abstract class TimerEntry {
   }
 
   /**
-   * Called once when it is due. Also called if the clocks disagree about how much time has passed: then it may be
-   * early, and schedules itself again. An exception reaches the runtime as one of any timer does.
+   * Called once when it is due. Also called after a step of {@linkcode TimerWheel.continuous}: then it may be early, and
+   * schedules itself again. An exception reaches the runtime as one of any timer does.
    */
   abstract onDue(): void;
 
@@ -102,8 +101,10 @@ class DeadlineEntry extends CallbackEntry {
 
 /** The wheel. It also carries the clock, the randomness and the timer for idleness, which the same parts need. */
 export class TimerWheel {
-  /** The clock. */
+  /** The clock. Entries are due by its monotonic milliseconds. */
   readonly clock: Clock;
+  /** The clock by which a lock's validity passes. */
+  readonly continuous: ContinuousClock;
   /** For what may come late, and must not wake the process often. */
   readonly idle: IdleTimer;
   /** The source of randomness. */
@@ -119,10 +120,11 @@ export class TimerWheel {
   #waking = false;
   #wakeMs = 0;
   #visitedTick = 0;
-  #leadMs = 0;
+  #steppedMs = 0;
 
   constructor(clock: Clock = systemClock, random: Random = systemRandom) {
     this.clock = clock;
+    this.continuous = new ContinuousClock(clock);
     this.random = random;
     this.idle = new IdleTimer(clock);
   }
@@ -235,8 +237,6 @@ export class TimerWheel {
       // mutation: late-timer-set-again
       if (this.#wakeMs <= nowMs) return; // late already: another timer would not come before it
       this.clock.clearTimer(this.#timer);
-    } else if (!this.#waking) {
-      this.#leadMs = this.clock.wallMs() - nowMs;
     }
     this.#wakeMs = Math.min(dueMs, nowMs + HEARTBEAT_MS);
     this.#timer = this.clock.setTimer(this.#wake, Math.max(Math.ceil(this.#wakeMs - nowMs), 0));
@@ -246,16 +246,14 @@ export class TimerWheel {
 
   readonly #wake = (): void => {
     this.#armed = false;
-    const nowMs = this.clock.monotonicMs();
-    const leadMs = this.clock.wallMs() - nowMs;
-    // mutation: jumps-unnoticed
-    const jumped = leadMs - this.#leadMs > JUMP_MS;
-    // A slow lead adds up until it counts; a wall clock that falls back only starts the count again.
-    // mutation: slow-lead-forgotten
-    if (jumped || leadMs < this.#leadMs) this.#leadMs = leadMs;
+    const nowMs = this.continuous.look();
+    const { steppedMs } = this.continuous;
+    // mutation: steps-unnoticed
+    const stepped = steppedMs > this.#steppedMs;
+    this.#steppedMs = steppedMs;
     this.#waking = true;
     this.#moveLate();
-    this.#collectDue(nowMs, jumped);
+    this.#collectDue(nowMs, stepped);
     try {
       for (let entry = this.#lists[DUE]; entry; entry = this.#lists[DUE]) {
         this.#unlink(entry);
@@ -279,20 +277,20 @@ export class TimerWheel {
   }
 
   /**
-   * Moves what is due at `nowMs`, or everything after a jump of the wall clock, to the list of what has to be called:
+   * Moves what is due at `nowMs`, or everything after a step of the clocks, to the list of what has to be called:
    * the latest first, so that the earliest ends up at its head. Deadlines go to the last list instead. The monotonic clock
    * runs backwards when a test's fake timers begin or end, and what was linked meanwhile is in slots that come later.
    * An entry that was linked before keeps the time at which it was due.
    */
-  #collectDue(nowMs: number, jumped: boolean): void {
+  #collectDue(nowMs: number, everything: boolean): void {
     const tick = Math.floor(nowMs / SLOT_MS);
-    jumped ||= tick < this.#visitedTick;
-    const first = jumped ? tick - SLOTS + 1 : Math.max(this.#visitedTick, tick - SLOTS + 1);
+    everything ||= tick < this.#visitedTick;
+    const first = everything ? tick - SLOTS + 1 : Math.max(this.#visitedTick, tick - SLOTS + 1);
     for (let visited = tick; visited >= first; visited--) {
       let entry = this.#lists[visited & (SLOTS - 1)];
       while (entry) {
         const next: TimerEntry | undefined = entry.next;
-        if (jumped || entry.dueMs <= nowMs) {
+        if (everything || entry.dueMs <= nowMs) {
           this.#unlink(entry);
           // mutation: late-deadline-judged-at-once
           this.#link(entry, entry.isDeadline ? LATE : DUE);

@@ -55,6 +55,8 @@ const KINDS: Readonly<Record<string, (plan: Plan) => boolean>> = {
   "a listener of the signal": hasOp(({ listener }) => listener?.on === "abort"),
   "a blocked event loop": hasOp(({ blockMs }) => (blockMs ?? 0) > 0),
   "a caller that asks its signal": hasOp(({ asksSignal }) => asksSignal === true),
+  "a wall clock that is set back before a sleep": setsBackAround(-1_500, 0),
+  "a wall clock that is set back after a sleep": setsBackAround(0, 1_500),
   "stalls between two statements": ({ process }) => process.stallChance > 0,
   "clocks of clients that are minutes apart": ({ clients }) => isApart(clients),
   "clocks of nodes that are minutes apart": ({ nodes }) => isApart(nodes),
@@ -73,6 +75,20 @@ function refuses(faults: readonly Fault[], command: string): boolean {
 
 function hasOp(is: (op: Op) => boolean): (plan: Plan) => boolean {
   return ({ clients }) => clients.some(({ ops }) => ops.some(is));
+}
+
+/** A wall clock is set back in a span of time, in milliseconds before its machine's sleep or after it. */
+function setsBackAround(fromMs: number, toMs: number): (plan: Plan) => boolean {
+  return ({ faults }) =>
+    faults.some((sleep) =>
+      sleep.kind === "suspend" && faults.some((step) => {
+        if (
+          step.kind !== "wall-step" || step.client !== sleep.client || step.stepMs > 0
+        ) return false;
+        const apartMs = step.atMs - sleep.atMs - (fromMs < 0 ? 0 : sleep.forMs);
+        return apartMs >= fromMs && apartMs <= toMs;
+      })
+    );
 }
 
 function isApart(machines: readonly { readonly wallOffsetMs: number }[]): boolean {

@@ -4,13 +4,8 @@
  * @module
  */
 import type { Lock } from "../../../mod.ts";
-import {
-  elapsedMs,
-  type Instant,
-  instantOf,
-  systemClock,
-  type TimerHandle,
-} from "../../time/clock.ts";
+import { systemClock, type TimerHandle } from "../../time/clock.ts";
+import { ContinuousClock } from "../../time/continuous_clock.ts";
 import type { RunningCommand } from "./running_command.ts";
 
 /** How often a guard looks whether processes are gone, in milliseconds. */
@@ -29,8 +24,8 @@ export class LockGuard {
   readonly #graceMs: number;
   readonly #report: (message: string) => void;
   #timer: TimerHandle = undefined;
-  #validMs = 0;
-  #validFrom: Instant = instantOf(systemClock);
+  readonly #clock = new ContinuousClock(systemClock);
+  #validUntilMs = 0;
   #isEnding = false;
   #isKilled = false;
   #isStopped = false;
@@ -65,8 +60,7 @@ export class LockGuard {
   extended(): void {
     const remainingMs = this.#lock.remainingMs();
     if (this.#isStopped || this.#isEnding || remainingMs === 0) return;
-    this.#validMs = remainingMs;
-    this.#validFrom = instantOf(systemClock);
+    this.#validUntilMs = this.#clock.nowMs() + remainingMs;
     this.#command.validFor(remainingMs);
     this.#wait(remainingMs - this.#graceMs, () => {
       const left = `${Math.ceil(this.#lock.remainingMs())} ms`;
@@ -98,7 +92,7 @@ export class LockGuard {
     this.#isEnding = true;
     this.#report(`${why}; the command is stopped`);
     this.#command.signal("SIGTERM");
-    const leftMs = this.#validMs - elapsedMs(systemClock, this.#validFrom);
+    const leftMs = this.#validUntilMs - this.#clock.nowMs();
     this.#wait(Math.min(this.#graceMs, leftMs), () => {
       this.#isKilled = true;
       this.#command.signal("SIGKILL");

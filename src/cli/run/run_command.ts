@@ -5,7 +5,7 @@
  */
 import process from "node:process";
 import { type Lock, LockHeldError, type Redlock } from "../../../mod.ts";
-import { elapsedMs, instantOf, systemClock } from "../../time/clock.ts";
+import { systemClock } from "../../time/clock.ts";
 import { pause } from "../../time/pause.ts";
 import { systemRandom } from "../../time/random.ts";
 import { TimerWheel } from "../../time/timer_wheel.ts";
@@ -115,7 +115,7 @@ async function runLocked(
   extensions: Extensions,
 ): Promise<number> {
   const { foreground = false, grace, atLeast } = options;
-  const start = instantOf(systemClock);
+  const startMs = systemClock.monotonicMs();
   let running: RunningCommand;
   try {
     signals.waiting.throwIfAborted();
@@ -137,7 +137,7 @@ async function runLocked(
   const byWatcher = await running.close();
   const heldToItsEnd = lock.held;
   if (heldToItsEnd && !guard.isEnding) {
-    const leftMs = atLeast - elapsedMs(systemClock, start);
+    const leftMs = atLeast - (systemClock.monotonicMs() - startMs);
     if (leftMs > 0) {
       await pause(new TimerWheel(), leftMs, AbortSignal.any([toEnd.signal, lock.signal]));
     }

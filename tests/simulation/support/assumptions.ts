@@ -14,9 +14,9 @@ const HINT_TOLERANCE_MS = 61_000;
 
 /** What has happened to a client's clocks. */
 interface ClockHistory {
-  steppedBack: boolean;
   steppedAhead: boolean;
   suspended: boolean;
+  hidSleep: boolean;
   tooSlow: boolean;
 }
 
@@ -35,9 +35,9 @@ export class Assumptions {
     this.#plan = plan;
     this.guardMs = Math.min(...plan.clients.map(({ restartGuardMs }) => restartGuardMs ?? 0));
     this.#clocks = plan.clients.map(() => ({
-      steppedBack: false,
       steppedAhead: false,
       suspended: false,
+      hidSleep: false,
       tooSlow: false,
     }));
   }
@@ -67,13 +67,13 @@ export class Assumptions {
   }
 
   /**
-   * Clocks run at about the same speed, on the client's side: at least one of its two clocks counts all the time that
-   * passes, within half of the drift factor. The wall clock may step back, and the monotonic one stand still while the
-   * machine is suspended, but not both.
+   * Clocks run at about the same speed, on the client's side: between two looks at least one of its two clocks counts all
+   * the time that passes, within half of the drift factor. The wall clock may step back, and the monotonic one stand
+   * still while the machine is suspended, but not both between the same two looks.
    */
   clientClockKeepsSpeed(client: number): boolean {
-    const { suspended, steppedBack, tooSlow } = this.#clocks[client];
-    return !tooSlow && !(suspended && steppedBack);
+    const { hidSleep, tooSlow } = this.#clocks[client];
+    return !tooSlow && !hidSleep;
   }
 
   /** Clocks run at about the same speed, on the nodes' side: none is faster than half of the drift factor allows. */
@@ -95,11 +95,6 @@ export class Assumptions {
   /** No node loses anything, whether or not it is kept out for it: `inspect()` knows no restart guard. */
   get nodesLoseNothing(): boolean {
     return !this.#lostData;
-  }
-
-  /** A client's wall clock is not set back: one that is may show a lock that was over as held, for a moment. */
-  clientClockIsNotSetBack(client: number): boolean {
-    return !this.#clocks[client].steppedBack;
   }
 
   /** A client's two clocks show the same time to pass: a leap is noticed only when the one timer wakes up next. */

@@ -179,9 +179,7 @@ export class Checkers {
         this.#world.failOnce(held, true, "held-after-end", text);
       }
       if (held.endedAtMs !== undefined) {
-        if (this.#world.assumptions.clientClockIsNotSetBack(client.index)) {
-          this.#world.fail("held-after-end", `${nameOf(held)} is held again`);
-        }
+        this.#world.fail("held-after-end", `${nameOf(held)} is held again`);
         held.endedAtMs = undefined;
       }
       const span = held.spans.at(-1);

@@ -196,19 +196,18 @@ function causeOnClient(
       process.stop();
       return () => process.resume();
     case "suspend":
-      world.assumptions.noteClock(fault.client, { suspended: true });
       process.stop();
       process.changeClock({ suspended: true });
+      world.assumptions.noteClock(fault.client, { suspended: true, hidSleep: process.hidSleep });
       return () => {
         process.changeClock({ suspended: false });
         process.resume();
       };
     case "wall-step":
-      world.assumptions.noteClock(
-        fault.client,
-        fault.stepMs < 0 ? { steppedBack: true } : { steppedAhead: true },
-      );
-      return process.changeClock({ wallStepMs: fault.stepMs });
+      process.changeClock({ wallStepMs: fault.stepMs });
+      if (fault.stepMs > 0) world.assumptions.noteClock(fault.client, { steppedAhead: true });
+      else world.assumptions.noteClock(fault.client, { hidSleep: process.hidSleep });
+      return;
     case "client-rate": {
       const { monotonicRate, wallRate } = world.plan.clients[fault.client];
       if (fault.rate < 1 - world.plan.driftFactor / 2) {

@@ -4,7 +4,7 @@
  * @module
  */
 
-export type { Clock, Instant } from "../../../src/time/clock.ts";
+export type { Clock } from "../../../src/time/clock.ts";
 export { LockHeldError, LockLostError, QuorumError, RedlockError } from "../../../src/errors.ts";
 export type { RedlockEvent } from "../../../src/events.ts";
 export type { Lock } from "../../../src/lock/lock.ts";

@@ -96,7 +96,7 @@ export function inPart(index: number, operator: Operator): Operator {
   return (marked, file, all) => operator(partOf(valueOf(marked), index), file, all);
 }
 
-/** Puts a reading of the clocks at that very moment in place of the value, which is an earlier one. */
+/** Puts a reading of the clock at that very moment in place of the value, which is an earlier one. */
 export const now: Operator = (marked, file) => replace(valueOf(marked), `${MUTANT}.now()`, file);
 
 /** Evaluates the value only once in each process, and keeps it. */

@@ -49,10 +49,19 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
     "a node that does not answer counts as free in inspect()",
   ],
   // Clocks.
-  "elapsed-by-wall-clock-alone": [without(0), "elapsed is what the wall clock says"],
-  "elapsed-by-monotonic-clock-alone": [without(1), "elapsed is what the monotonic clock says"],
-  "jumps-unnoticed": [never, "jumps of the wall clock go unnoticed"],
-  "slow-lead-forgotten": [always, "a slow lead of the wall clock is forgotten each time"],
+  "elapsed-by-wall-clock-alone": [always, "elapsed is what the wall clock says"],
+  "elapsed-by-monotonic-clock-alone": [never, "elapsed is what the monotonic clock says"],
+  "loss-gives-time-back": [
+    becomes("gainMs > NOISE_MS || (gainMs = Math.max(gainMs, -this.steppedMs)) < 0"),
+    "elapsed is the greater of what the two clocks say",
+  ],
+  "loss-hides-a-sleep": [part(0), "a wall clock that is set back hides the next sleep"],
+  "small-gains-forgotten": [always, "small gains of the wall clock are forgotten each time"],
+  "steps-unnoticed": [never, "the wheel does not notice steps of the wall clock"],
+  "extended-by-monotonic-clock-alone": [
+    becomes("this.#nextMs + this.#lock.client.wheel.continuous.steppedMs"),
+    "extensions are due by the monotonic clock alone",
+  ],
   // The end of a lock.
   "end-aborts-nothing": [drop, "the end of the validity aborts nothing"],
   "no-expiry-margin": [becomes("0"), "the signal aborts at the last moment"],
@@ -72,7 +81,7 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
   "held-after-release": [drop, "a lock stays held after its release"],
   // Extending.
   "extended-validity-from-the-answers-on": [
-    inPart(0, now),
+    now,
     "an extension's validity counts from the answers on",
   ],
   "extended-after-its-end": [without(1), "an extension is counted after the validity has ended"],

@@ -4,6 +4,7 @@
  * @module
  */
 import { all, expectHeldMs, expectLocks, expectSoon, heldMs, scenario } from "./scenario.ts";
+import type { Fault } from "./plan.ts";
 import type { Scenario } from "./scenario.ts";
 
 const SECOND = { ttlMs: 1_000, holdMs: 3_000 };
@@ -55,6 +56,7 @@ export const PROCESS_SCENARIOS: readonly Scenario[] = [
     clocks: { monotonicRate: 0.998, wallRate: 1.004 },
     healAtMs: 30_000,
     missing: expectHeldMs(0, 19_600, 19_750),
+    catches: ["small-gains-forgotten"],
   }),
   scenario("P6", "a process that dies in the middle of acquiring blocks others until the TTL", {
     clients: [[{ ttlMs: 2_000 }], [{ atMs: 50 }]],
@@ -113,18 +115,51 @@ export const PROCESS_SCENARIOS: readonly Scenario[] = [
     faults: [{ kind: "suspend", client: 0, atMs: 1_500, forMs: 5_000 }],
     missing: all(expectHeldMs(0, 2_900, 3_010), expectLocks(1, 1)),
   }),
-  scenario(
-    "P7",
-    "a machine that sleeps while its wall clock is stepped back believes in its lock",
-    {
-      clients: [[{ ttlMs: 3_000, holdMs: 8_000 }], [{ atMs: 1_000, holdMs: 3_000 }]],
+  scenario("P7", "a wall clock that was set back before a sleep does not hide it", {
+    clients: [[{ ttlMs: 3_000, holdMs: 8_000 }], [{ atMs: 1_000, holdMs: 3_000 }]],
+    faults: [
+      { kind: "wall-step", client: 0, stepMs: -60_000, atMs: 1_400 },
+      { kind: "suspend", client: 0, atMs: 1_500, forMs: 5_000 },
+    ],
+    missing: all(expectHeldMs(0, 2_900, 3_010), expectLocks(1, 1)),
+    catches: ["loss-hides-a-sleep", "loss-gives-time-back"],
+  }),
+  scenario("P7", "a wall clock that is set back after a sleep gives nothing back", {
+    clients: [[{ ttlMs: 3_000, holdMs: 8_000 }], [{ atMs: 1_000, holdMs: 3_000 }]],
+    faults: [
+      { kind: "suspend", client: 0, atMs: 300, forMs: 2_000 },
+      { kind: "wall-step", client: 0, stepMs: -1_500, atMs: 2_400 },
+    ],
+    missing: all(expectHeldMs(0, 2_900, 3_010), expectLocks(1, 1)),
+    catches: ["loss-gives-time-back"],
+  }),
+  ...[
+    { when: "", losses: [] },
+    { when: ", also with its wall clock set back before", losses: [-200] },
+    { when: ", also with its wall clock set back after", losses: [2_001] },
+  ].map(({ when, losses }) =>
+    scenario("P7", `a lock is extended after a sleep of two thirds of its TTL${when}`, {
+      clients: [[{ ttlMs: 3_000, holdMs: 6_000, autoExtend: true }], [{ atMs: 1_000 }]],
       faults: [
-        { kind: "wall-step", client: 0, stepMs: -60_000, atMs: 1_400 },
-        { kind: "suspend", client: 0, atMs: 1_500, forMs: 5_000 },
+        { kind: "suspend", client: 0, atMs: 500, forMs: 2_000 },
+        ...losses.map((atMs): Fault => (
+          { kind: "wall-step", client: 0, stepMs: -60_000, atMs: 500 + atMs }
+        )),
       ],
-      outside: "mutual-exclusion",
-    },
+      missing: all(expectHeldMs(0, 7_990, 8_010), expectLocks(1, 1)),
+      catches: ["extended-by-monotonic-clock-alone"],
+    })
   ),
+  scenario("P7", "a sleep and a loss of the wall clock between two looks hide each other", {
+    clients: [[{ kind: "tryAcquire", ttlMs: 1_000, holdMs: 3_000 }], [
+      { atMs: 1_100, holdMs: 3_000 },
+    ]],
+    faults: [
+      { kind: "wall-step", client: 0, stepMs: -60_000, atMs: 1.6 },
+      { kind: "suspend", client: 0, atMs: 1.7, forMs: 2_000 },
+    ],
+    outside: "mutual-exclusion",
+  }),
   scenario("P7", "a machine whose clocks run at half the speed believes in its lock", {
     clients: [[{ ttlMs: 3_000, holdMs: 6_000 }], [{ atMs: 1_000, holdMs: 3_000 }]],
     faults: [{ kind: "client-rate", client: 0, rate: 0.5, atMs: 0, forMs: 9_000 }],

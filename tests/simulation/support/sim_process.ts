@@ -56,6 +56,12 @@ export class SimProcess implements Clock, Turn {
   #busyUntilMs = 0;
   #stoppedAtMs = 0;
   #stoppedMs = 0;
+  #suspended = false;
+  /** Whether it slept, and whether its wall clock was set back, since code looked at its clocks last. */
+  #sleptUnseen = false;
+  #setBackUnseen = false;
+  /** Whether both were so once: then neither clock showed the sleep. */
+  hidSleep = false;
 
   constructor(
     name: string,
@@ -122,6 +128,8 @@ export class SimProcess implements Clock, Turn {
 
   wallMs(): number {
     this.#stall();
+    this.#sleptUnseen = this.#suspended;
+    this.#setBackUnseen = false;
     return Math.floor(this.#clock.wallAt(this.trueMs));
   }
 
@@ -187,6 +195,10 @@ export class SimProcess implements Clock, Turn {
   /** Changes its clocks. */
   changeClock(change: ClockChange): void {
     this.#clock.change(change, this.#loop.nowMs);
+    this.#suspended = change.suspended ?? this.#suspended;
+    this.#sleptUnseen ||= this.#suspended;
+    this.#setBackUnseen ||= (change.wallStepMs ?? 0) < 0;
+    this.hidSleep ||= this.#sleptUnseen && this.#setBackUnseen;
     for (const timer of this.#timers) {
       if (!timer.event) continue;
       timer.event.action = undefined;

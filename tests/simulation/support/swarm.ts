@@ -13,7 +13,13 @@ import {
   type Plan,
 } from "./plan.ts";
 import { SeededRandom } from "./seeded_random.ts";
-import { lostExtensions, withBusyCallers, withCooldown, withListeners } from "./swarm_callers.ts";
+import {
+  lostExtensions,
+  sleepsAndLosses,
+  withBusyCallers,
+  withCooldown,
+  withListeners,
+} from "./swarm_callers.ts";
 
 /** Every kind of fault that swarms choose from. */
 export const FAULT_KINDS = [
@@ -113,6 +119,7 @@ export function swarmPlan(seed: string | number, { kinds = FAULT_KINDS }: SwarmO
       ),
       ...(kinds === FAULT_KINDS ? waiting.faults : []),
       ...(kinds === FAULT_KINDS ? lostExtensions(seed, nodes, clients.length, healAtMs) : []),
+      ...(kinds === FAULT_KINDS ? sleepsAndLosses(seed, clients.length, healAtMs) : []),
     ],
     messages: waiting.messages,
     driftFactor,
@@ -266,13 +273,11 @@ export function faultPlans(
   size: Size,
 ): Fault[] {
   const faults: Fault[] = [];
-  // A client whose wall clock is stepped back has no honest clock left when its machine sleeps.
-  const sleepers = new Set<number>();
   for (const kind of FAULT_KINDS) {
     if (!kinds.has(kind)) continue;
     const count = random.integer(1, random.pick([1, 3, 8]));
     for (let index = 0; index < count; index++) {
-      const fault = faultPlan(random, kind, size, sleepers);
+      const fault = faultPlan(random, kind, size);
       if (fault) faults.push(fault);
     }
   }
@@ -283,7 +288,6 @@ function faultPlan(
   random: SeededRandom,
   kind: FaultKind,
   size: Size,
-  sleepers: Set<number>,
 ): Fault | undefined {
   const atMs = random.integer(0, size.healAtMs - 1);
   const forMs = Math.min(
@@ -325,7 +329,7 @@ function faultPlan(
       return { kind, node, mood: random.pick(["refused", "blackholed"]), atMs, forMs };
     default:
       return kind.startsWith("wall-step") || ["pause", "suspend", "die"].includes(kind)
-        ? clientFault(random, kind, { atMs, forMs, client, sleepers })
+        ? clientFault(random, kind, { atMs, forMs, client })
         : nodeFault(random, kind, { atMs, forMs, node });
   }
 }
@@ -367,23 +371,15 @@ function nodeFault(
 function clientFault(
   random: SeededRandom,
   kind: FaultKind,
-  { atMs, forMs, client, sleepers }: {
-    atMs: number;
-    forMs: number;
-    client: number;
-    sleepers: Set<number>;
-  },
+  { atMs, forMs, client }: { atMs: number; forMs: number; client: number },
 ): Fault | undefined {
   switch (kind) {
     case "pause":
-      return { kind, client, atMs, forMs };
     case "suspend":
-      sleepers.add(client);
       return { kind, client, atMs, forMs };
     case "wall-step-ahead":
       return { kind: "wall-step", client, stepMs: random.pick([1, 30, 1_000, 60_000]), atMs };
     case "wall-step-back":
-      if (sleepers.has(client)) return undefined;
       return { kind: "wall-step", client, stepMs: -random.pick([1, 30, 1_000, 60_000]), atMs };
     case "die":
       return { kind, client, silent: random.chance(0.3), atMs };

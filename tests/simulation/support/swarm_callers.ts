@@ -1,5 +1,5 @@
 /**
- * Swarms: what callers do in listeners, and what becomes of their extensions.
+ * Swarms: what callers do in listeners, and what becomes of their extensions and their clocks.
  *
  * @module
  */
@@ -60,4 +60,24 @@ export function lostExtensions(
     atMs,
     forMs: Math.min(random.pick([500, 3_000]), healAtMs - atMs),
   }));
+}
+
+/** In some runs machines sleep and have their wall clocks set back before or after it; of a randomness of its own. */
+export function sleepsAndLosses(seed: string | number, clients: number, healAtMs: number): Fault[] {
+  const random = new SeededRandom(`${seed} sleeps and losses`);
+  if (!random.chance(0.3)) return [];
+  return Array.from({ length: random.integer(1, 6) }, (): Fault[] => {
+    const client = random.integer(0, clients - 1);
+    const atMs = random.integer(0, healAtMs - 1);
+    const lengthMs = random.pick([300, 3_000, 20_000]) * random.between(0.1, 1);
+    const forMs = Math.min(lengthMs, healAtMs - atMs);
+    const apartMs = random.pick([1, 300, 1_500]);
+    const stepAtMs = random.chance(0.5) ? atMs - apartMs : atMs + forMs + apartMs;
+    const stepMs = -random.pick([Math.ceil(forMs / 2), Math.ceil(forMs), 60_000]);
+    if (stepAtMs < 0 || stepAtMs >= healAtMs) return [];
+    return [
+      { kind: "suspend", client, atMs, forMs },
+      { kind: "wall-step", client, stepMs, atMs: stepAtMs },
+    ];
+  }).flat();
 }

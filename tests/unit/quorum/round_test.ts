@@ -260,9 +260,11 @@ Deno.test("Round.ask() settles if its signal aborts while the nodes are asked", 
 
 Deno.test("Round begins when it is made, by both clocks", async () => {
   const bench = setUp(1);
+  bench.clock.stepWall(500);
   const round = newRound(bench);
   assertEquals(round.monotonicMs, bench.clock.monotonicMs());
-  assertEquals(round.wallMs, bench.clock.wallMs());
+  assertEquals([round.startMs, round.elapsedMs], [bench.wheel.continuous.nowMs(), 0]);
+  assertEquals(round.startMs, round.monotonicMs + 500);
   bench.clock.block(10);
   await round.ask((_, request, nodeIndex) => request.grant(nodeIndex), TIMEOUT_MS);
   assertEquals(round.votes[0].elapsedMs, 10);

@@ -265,7 +265,7 @@ class Counter extends TimerEntry {
   }
 }
 
-Deno.test("TimerWheel calls every entry within 250 ms after the wall clock jumped ahead, but no callback before its time", () => {
+Deno.test("TimerWheel calls every entry within 250 ms after the wall clock stepped ahead, but no callback before its time", () => {
   const { clock, wheel, after, calls } = setUp();
   clock.stepWall(60_000); // no jump: nothing waits
   const counters = [10, 700, 5_000, 100_000].map((delayMs) => {
