@@ -53,13 +53,13 @@
  *    the wheel needs one wake-up to notice, and wakes up four times a second while a lock is held.
  *
  * **Tests.** `tests/simulation` checks the claim on every run (`mutual-exclusion`, `handle-truth`), and
- * `tests/simulation/support/mutations.ts` breaks the steps one by one to show that the checkers notice. In `tests/unit`:
- * step 1 in `quorum/round_test.ts` ("begins when it is made, by both clocks"), step 2 in `quorum/round_test.ts` and
- * `lock/acquire_test.ts` (every combination of answers), step 3 in `lock/acquire_test.ts` ("by grants that are concluded
- * after"), `time/continuous_clock_test.ts` and `time/validity_test.ts`, step 4 in `quorum/round_test.ts` (`quorumSize`), step 5 in
- * `lock/undo_test.ts` and `lock/acquire_test.ts` ("undoes each attempt"), step 6 in `lock/fill_in_test.ts` and
- * `lock/held_lock_test.ts`, step 7 in `lock/renewal_test.ts` and `lock/lock_extend_test.ts`, step 8 in
- * `lock/held_lock_test.ts`.
+ * `tests/simulation/support/mutations.ts` breaks the steps one by one to show that the checkers notice. In
+ * `tests/unit`: step 1 in `quorum/round_test.ts` ("begins when it is made, by both clocks"), step 2 in
+ * `quorum/round_test.ts` and `lock/acquire_test.ts` (every combination of answers), step 3 in `lock/acquire_test.ts`
+ * ("by grants that are concluded after"), `time/continuous_clock_test.ts` and `time/validity_test.ts`, step 4 in
+ * `quorum/decision_test.ts` (`quorumSize`), step 5 in `lock/undo_test.ts` and `lock/acquire_test.ts` ("undoes each
+ * attempt"), step 6 in `lock/fill_in_test.ts` and `lock/held_lock_test.ts`, step 7 in `lock/renewal_test.ts` and
+ * `lock/lock_extend_test.ts`, step 8 in `lock/held_lock_test.ts`.
  *
  * @module
  */

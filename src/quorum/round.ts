@@ -5,6 +5,7 @@
  */
 import { offAbort, onAbort } from "../time/abort_listeners.ts";
 import { answerDueMs } from "./answer_due.ts";
+import { decide, type Decision, quorumSize } from "./decision.ts";
 import type { LockNode, LockRequest } from "./lock_node.ts";
 import type { QueuePosition, QueueTicket } from "./queue_ticket.ts";
 import type { Vote } from "../vote.ts";
@@ -19,22 +20,6 @@ export interface NodeSet {
   readonly quorum: number;
   /** The timer wheel of the deadlines. */
   readonly wheel: TimerWheel;
-}
-
-/** The smallest number of nodes of which any two sets share one: ⌊N/2⌋ + 1. */
-export function quorumSize(nodeCount: number): number {
-  // mutation: quorum-one-too-small
-  return Math.floor(nodeCount / 2) + 1;
-}
-
-/** The state of a vote that may not be complete. */
-export type Decision = "open" | "granted" | "refused";
-
-/** Decides a vote: granted once a quorum granted, refused once no quorum can be reached any more, also if N is even. */
-export function decide(granted: number, pending: number, quorum: number): Decision {
-  if (granted >= quorum) return "granted";
-  // mutation: settled-by-grants-alone
-  return granted + pending < quorum ? "refused" : "open";
 }
 
 /** The nodes of a client, with the quorum of their number. */

@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertGreater, assertLess, assertLessOrEqual } from "@std/assert";
 import type { RedlockOptions } from "../../../src/options.ts";
-import { quorumSize } from "../../../src/quorum/round.ts";
+import { quorumSize } from "../../../src/quorum/decision.ts";
 import { blocked, Callers } from "../../support/callers.ts";
 import { OTHER_VALUE } from "../../support/cluster.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";

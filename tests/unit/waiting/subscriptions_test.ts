@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertGreater, assertLessOrEqual } from "@std/assert";
-import { quorumSize } from "../../../src/quorum/round.ts";
+import { quorumSize } from "../../../src/quorum/decision.ts";
 import { createNodeSet } from "../../../src/quorum/round.ts";
 import { bitCount, ReleaseNotifications } from "../../../src/waiting/release_notifications.ts";
 import { blocked, Callers, held } from "../../support/callers.ts";
