@@ -12,7 +12,8 @@ import type { TimerWheel } from "./time/timer_wheel.ts";
 const UNREACHABLE_MS = 60_000;
 
 /** How each warning ends. */
-const ADVICE = "Shown once; 'onEvent' receives every event, and 'quiet: true' hides this.";
+const ADVICE =
+  "Shown once; 'onEvent' receives every event, and a listener that does nothing hides this.";
 
 /** A client, or its timer wheel. */
 interface Owner {

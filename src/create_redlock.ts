@@ -97,9 +97,8 @@ export function createRedlock<Fencing extends boolean = boolean>(
     replyBytesMax: REPLY_BYTES_MAX,
     replyElementsMax: REPLY_ELEMENTS_MAX,
   };
-  const { onEvent, quiet } = lockOptions;
   const wheel = new TimerWheel();
-  const listener = onEvent ?? (quiet ? undefined : watchNodes(wheel, parsed.length));
+  const listener = lockOptions.onEvent ?? watchNodes(wheel, parsed.length);
   const nodes = parsed.map((address) =>
     new RedisNode(redisServer(address, connection, wheel), listener)
   );

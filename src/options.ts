@@ -134,18 +134,12 @@ export interface RedlockOptions {
   cooldownMs?: number;
   /**
    * Called for every event. Contention is reported as an event, never as an error. An exception thrown by the listener is
-   * ignored.
+   * ignored. Without a listener, a client warns by `console.warn` when a node has been unreachable for a minute, and when
+   * a lock was lost: once each.
    *
    * @default {no listener}
    */
   onEvent?: EventListener;
-  /**
-   * Whether nothing is written on the console. Without `onEvent`, a client warns by `console.warn` when a node has been
-   * unreachable for a minute, and when a lock was lost: once each.
-   *
-   * @default {false}
-   */
-  quiet?: boolean;
 }
 
 /** The options with defaults, checked, and what follows from them. */
@@ -165,7 +159,6 @@ export interface Settings {
   readonly restartGuardMs: number;
   readonly cooldownMs: number;
   readonly onEvent: EventListener | undefined;
-  readonly quiet: boolean;
   /** TTL less drift, in milliseconds. */
   readonly validityMs: number;
 }
@@ -192,7 +185,6 @@ const DEFAULTS: CompleteOptions = {
   restartGuardMs: 0,
   cooldownMs: 0,
   onEvent: undefined,
-  quiet: false,
 };
 
 /** The names of all options of the lock. */
@@ -248,7 +240,6 @@ export function resolveOptions(
   checkGuard(attempt, ttlMs, restartGuardMs);
   checkFiniteMs(attempt, "cooldownMs", complete.cooldownMs);
   checkType(attempt, "onEvent", complete.onEvent, "function");
-  checkType(attempt, "quiet", complete.quiet, "boolean");
   checkSignal(attempt, complete.signal);
   return Object.assign(complete, {
     nodeTimeoutMs,

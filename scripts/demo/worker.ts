@@ -72,7 +72,7 @@ async function withLock(increments: number): Promise<void> {
     waitMs: WAIT_MS,
     retryDelayMs: RETRY_DELAY_MS,
     retryDelayMaxMs: RETRY_DELAY_MAX_MS,
-    quiet: true,
+    onEvent: () => {}, // no warnings on the console
   });
   for (let done = 0; done < increments;) {
     report("waiting");

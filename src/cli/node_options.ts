@@ -52,8 +52,8 @@ export async function openClient(
 ): Promise<Redlock> {
   const { addresses, tls } = await findNodes(options);
   const { keyPrefix, nodeTimeout: nodeTimeoutMs } = options;
-  const quiet = true; // the commands report by themselves
-  return createRedlock(addresses, { quiet, ...redlockOptions, tls, keyPrefix, nodeTimeoutMs });
+  const onEvent = () => {}; // the commands report by themselves
+  return createRedlock(addresses, { onEvent, ...redlockOptions, tls, keyPrefix, nodeTimeoutMs });
 }
 
 async function readOptional(path: string | undefined): Promise<string | undefined> {

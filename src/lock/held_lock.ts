@@ -261,10 +261,10 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
   }
 
   #emitLost(cause: Error): void {
-    const { client, resources, settings: { onEvent, quiet } } = this;
+    const { client, resources, settings: { onEvent } } = this;
     const heldMs = this.round.elapsedMs;
     const event = { type: "lost", resources, cause, heldMs } as const;
     if (onEvent) emit(onEvent, event);
-    else if (!quiet) warnOfLoss(client, event);
+    else warnOfLoss(client, event);
   }
 }

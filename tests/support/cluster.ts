@@ -71,7 +71,7 @@ export class Cluster {
   /** Another client of the same servers. */
   peer(options: RedlockOptions = {}): Redlock {
     const nodes = this.nodes.map((node) => node.peer());
-    return redlockOn(this.newWheel(), nodes, { ttlMs: TTL_MS, quiet: true, ...options });
+    return redlockOn(this.newWheel(), nodes, { ttlMs: TTL_MS, onEvent: () => {}, ...options });
   }
 
   // Nodes

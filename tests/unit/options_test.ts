@@ -24,7 +24,6 @@ const DEFAULTS = {
   restartGuardMs: 0,
   cooldownMs: 0,
   onEvent: undefined,
-  quiet: false,
   validityMs: 29_698,
 } as const;
 
@@ -60,7 +59,6 @@ const GIVEN = {
   restartGuardMs: 8_000,
   cooldownMs: 70,
   onEvent: () => {},
-  quiet: true,
 } satisfies RedlockOptions;
 const RESOLVED = { ...GIVEN, validityMs: 4_998 };
 
@@ -170,7 +168,6 @@ for (
   const [name, values, kind] of [
     ["autoExtend", [1, null], "boolean"],
     ["fencing", [1, "true", null], "boolean"],
-    ["quiet", [0, null], "boolean"],
     ["keyPrefix", [5], "string"],
     ["onEvent", [{}], "function"],
   ] as const

@@ -72,7 +72,7 @@ class Run {
       waitMs: WAIT_MS,
       nodeTimeoutMs: NODE_TIMEOUT_MS,
       signal: this.#signal,
-      quiet: true,
+      onEvent: () => {}, // no warnings on the console
     });
     for (let done = 0; done < INCREMENTS; done++) {
       this.#signal.throwIfAborted();

@@ -20,7 +20,7 @@ interface Job {
 
 const job: Job = JSON.parse(Deno.args[0]!);
 await using redlock = createRedlock(job.urls, {
-  quiet: true, // locks are lost on purpose, and standard error must stay empty
+  onEvent: () => {}, // locks are lost on purpose, and standard error must stay empty
   ttlMs: job.ttlMs,
   waitMs: 20_000,
   retryDelayMs: 5,

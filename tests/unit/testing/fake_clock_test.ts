@@ -56,7 +56,7 @@ Deno.test("FakeClock.tickUntil() waits for code that waits for real time, and mo
 Deno.test("startFakeClock() and FakeTime move their own time only", async () => {
   using time = new FakeTime();
   const server = new MemoryRedis();
-  const options = { connect: server.connect, ttlMs: 60_000, quiet: true };
+  const options = { connect: server.connect, ttlMs: 60_000, onEvent: () => {} };
   await using redlock = createRedlock(["redis://a"], options);
   using clock = startFakeClock();
   const lock = await redlock.acquire("a");
