@@ -7,7 +7,6 @@
  * @module
  */
 import { readFileSync, writeFileSync } from "node:fs";
-import { availableParallelism } from "node:os";
 import process from "node:process";
 import { parseArgs } from "node:util";
 import { describeFault } from "../tests/simulation/support/faults.ts";
@@ -18,6 +17,7 @@ import { SCENARIOS } from "../tests/simulation/support/scenarios.ts";
 import { shrink } from "../tests/simulation/support/shrink.ts";
 import { FAULT_KINDS, type FaultKind, swarmPlan } from "../tests/simulation/support/swarm.ts";
 import { timelineHtml } from "../tests/simulation/support/timeline.ts";
+import { limitMs, type Limits, seedRange, SEEDS, threadCount } from "./sim/limits.ts";
 import type { SeedTask } from "./sim/seed_thread.ts";
 import { runInThreads } from "./sim/seed_threads.ts";
 
@@ -26,7 +26,6 @@ const HOUR_MS = 3_600_000;
 const PROGRESS_MS = 5_000;
 /** How many failing seeds are shown before the run ends. */
 const FAILURES_MAX = 5;
-const SEEDS = 1_000;
 /** How many seeds each mutation is tried on, and for how long, in milliseconds. */
 const MUTATION_SEEDS = 300;
 /** How many of them have to notice before the next mutation is tried. */
@@ -51,11 +50,8 @@ const HELP = `Usage: deno task sim [options]
 Kinds of faults: ${FAULT_KINDS.join(", ")}`;
 
 /** What the command line asks for. */
-interface Choice {
+interface Choice extends Limits {
   readonly seed?: string;
-  readonly seeds?: string;
-  readonly hours?: string;
-  readonly threads?: string;
   readonly kinds?: readonly FaultKind[];
   readonly scenario?: string;
   readonly scenarios?: boolean;
@@ -147,7 +143,7 @@ interface Totals {
 
 /** Runs seeds until there are enough of them, or of failures. */
 async function runSeeds(choice: Choice): Promise<number> {
-  const limitMs = choice.hours === undefined ? Infinity : Number(choice.hours) * HOUR_MS;
+  const untilMs = limitMs(choice);
   const totals: Totals = { seeds: 0, simulatedMs: 0, locks: 0, faults: 0, excused: 0, failed: [] };
   const startMs = performance.now();
   let printedMs = startMs;
@@ -165,7 +161,7 @@ async function runSeeds(choice: Choice): Promise<number> {
       printedMs = performance.now();
       printTotals(totals, printedMs - startMs);
     }
-    return totals.failed.length < FAILURES_MAX && totals.simulatedMs < limitMs;
+    return totals.failed.length < FAILURES_MAX && totals.simulatedMs < untilMs;
   });
   printTotals(totals, performance.now() - startMs);
   totals.failed.sort((one, other) => one - other);
@@ -179,20 +175,6 @@ async function runSeeds(choice: Choice): Promise<number> {
 function* tasksOf(choice: Choice): Generator<SeedTask> {
   const { from, to } = seedRange(choice);
   for (let seed = from; seed < to; seed++) yield { seed, kinds: choice.kinds };
-}
-
-/** How many threads run seeds: as many as there are cores, if nothing else is asked for. */
-function threadCount({ threads = String(availableParallelism()) }: Choice): number {
-  const count = Number(threads);
-  if (Number.isSafeInteger(count) && count > 0) return count;
-  throw new TypeError(`--threads must be a positive integer: current value is "${threads}"`);
-}
-
-function seedRange({ seeds, hours }: Choice): { from: number; to: number } {
-  const [first, last] = (seeds ?? (hours === undefined ? String(SEEDS) : "Infinity")).split("..");
-  return last === undefined
-    ? { from: 0, to: Number(first) }
-    : { from: Number(first), to: Number(last) };
 }
 
 function printTotals(totals: Totals, tookMs: number): void {

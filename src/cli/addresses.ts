@@ -1,5 +1,6 @@
 /**
- * Where the addresses of the nodes come from. They may contain passwords, so no message shows what was read.
+ * Where the addresses of the nodes come from. They may contain passwords, so no message shows what was read; a path that
+ * is an address by mistake is masked when it is printed.
  *
  * @module
  */
@@ -58,9 +59,9 @@ function unreadable(path: string, error: { code?: unknown; message?: unknown }):
   return new UsageError(`Cannot read the addresses of the nodes from ${path}: ${error.message}`);
 }
 
-/** The addresses in a text: separated by white space or commas; a line that begins with `#` is a comment. */
+/** The addresses in a text: separated by white space or commas; `#` at the start of a word begins a comment. */
 function addressesIn(text: string, place: string): string[] {
-  const addresses = text.replaceAll(/^\s*#.*$/gmu, "").split(/[\s,]+/u)
+  const addresses = text.replaceAll(/(?<!\S)#.*$/gmu, "").split(/[\s,]+/u)
     .filter((address) => address !== "");
   if (addresses.length > 0) return addresses;
   throw new UsageError(`Cannot find the addresses of the nodes: ${place} contains no address`);

@@ -34,7 +34,7 @@ export async function check(options: CheckOptions): Promise<number> {
   await using redlock = await openClient(options);
   const { ttl: ttlMs, fencing, restartGuard: restartGuardMs, failOn } = options;
   const report = await redlock.check({ ttlMs, fencing, restartGuardMs });
-  if (options.json) printJson(report);
+  if (options.json) printJson(report, 2);
   else for (const line of colourReport(formatHealthReport(report), paintOutput())) print(line);
   const failed = report.findings.some(({ severity }) => FAILURES[failOn].includes(severity));
   return failed ? PROBLEM_FOUND : SUCCESS;

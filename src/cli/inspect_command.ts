@@ -34,7 +34,7 @@ export async function inspect(
   const inspected = await inspectAll(redlock, resources);
   const errors = inspected.map(({ state }) => state).filter((it) => it instanceof RedlockError);
   if (options.json) {
-    printJson(inspected.map(toJson));
+    printJson(inspected.map(toJson), 2);
   } else {
     for (const line of formatInspected(inspected, paintOutput())) print(line);
     for (const error of errors) printError(messageOf(error));

@@ -56,8 +56,9 @@ export async function openClient(
   return createRedlock(addresses, { onEvent, ...redlockOptions, tls, keyPrefix, nodeTimeoutMs });
 }
 
+/** Reads a file if a path is given; an empty one, as in `HASP_CA_FILE=`, counts as missing. */
 async function readOptional(path: string | undefined): Promise<string | undefined> {
-  if (path === undefined) return undefined;
+  if (!path) return undefined;
   return await readFile(path, "utf8").catch((error) => {
     throw new UsageError(`Cannot read ${path}: ${error.message}`);
   });

@@ -9,6 +9,7 @@ import { parseDuration, parseLimit } from "./duration.ts";
 import { UsageError } from "./exit_codes.ts";
 import type { InspectOptions } from "./inspect_command.ts";
 import type { RunOptions } from "./run/run_command.ts";
+import { writeError, writeOut } from "./terminal.ts";
 import { VERSION } from "./version.ts";
 import type { WatchOptions } from "./watch_command.ts";
 
@@ -41,6 +42,8 @@ export function createProgram(onExitCode: OnExitCode): Command {
     .configureOutput({
       getOutHelpWidth: () => HELP_COLUMNS,
       getErrHelpWidth: () => HELP_COLUMNS,
+      writeOut,
+      writeErr: writeError,
       outputError: (text, write) => write(text.replace(/^error: /u, "hasp: ")),
     })
     .addHelpText("after", NODES_HELP + EXIT_CODES_HELP);
@@ -163,6 +166,7 @@ function addWatch(program: Command, onExitCode: OnExitCode): void {
         "On a terminal it redraws a table; into a pipe or file it prints a line for each change.",
     )
     .argument("<resource...>", "the resources")
+    .option("--json", "print a line of JSON for each change")
     .addOption(
       durationOption("-i, --interval <duration>", "time between two looks; at least 100ms")
         .default(1_000, "1s"),

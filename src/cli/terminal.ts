@@ -1,9 +1,13 @@
 /**
- * What the command line prints, and in which colours.
+ * What the command line prints, and in which colours: the only module of it that writes to a stream.
+ *
+ * Credentials of addresses are masked here, wherever they come from. An address that stands in the place of an option, a
+ * file or a duration may be in any message.
  *
  * @module
  */
 import process from "node:process";
+import { stripVTControlCharacters } from "node:util";
 
 /** SGR codes of what is painted. */
 const STYLES = {
@@ -30,23 +34,76 @@ export const paintColours: Paint = (style, text) =>
 /** Leaves a text as it is. */
 export const paintNothing: Paint = (_, text) => text;
 
-/** Paints for the standard output: not if that is no terminal, or `NO_COLOR` is set. */
+/** Whether the standard output is a terminal that understands escape sequences. */
+export function canDraw(): boolean {
+  return process.stdout.isTTY && process.env.TERM !== "dumb";
+}
+
+/** Paints for the standard output: not if that cannot show colours, or `NO_COLOR` is set. */
 export function paintOutput(): Paint {
-  const wanted = process.stdout.isTTY && !process.env.NO_COLOR && process.env.TERM !== "dumb";
-  return wanted ? paintColours : paintNothing;
+  return canDraw() && !process.env.NO_COLOR ? paintColours : paintNothing;
+}
+
+/** From `://` to the last `@` of a word, or of several words if a quotation mark follows: a password may have spaces. */
+const CREDENTIALS = /:\/\/(?:[^'\n]*@(?=[^'@\n]*')|\S*@)/gu;
+
+/** Replaces the user and the password of every address in a text. */
+export function masked(text: string): string {
+  return text.replaceAll(CREDENTIALS, "://***@");
+}
+
+/** Writes text on the standard output. */
+export function writeOut(text: string): void {
+  process.stdout.write(masked(text));
+}
+
+/** Writes text on the standard error. */
+export function writeError(text: string): void {
+  process.stderr.write(masked(text));
 }
 
 /** Prints a line on the standard output. */
 export function print(line: string): void {
-  process.stdout.write(`${line}\n`);
+  writeOut(`${line}\n`);
 }
 
 /** Prints a line on the standard error. */
 export function printError(line: string): void {
-  process.stderr.write(`${line}\n`);
+  writeError(`${line}\n`);
 }
 
-/** Prints a value as JSON on the standard output. */
-export function printJson(value: unknown): void {
-  print(JSON.stringify(value, undefined, 2));
+/** Prints a value as JSON on the standard output: on one line, unless `indent` is given. */
+export function printJson(value: unknown, indent?: number): void {
+  const mask = (_name: string, part: unknown) => typeof part === "string" ? masked(part) : part;
+  process.stdout.write(`${JSON.stringify(value, mask, indent)}\n`); // masked as a whole, it might be no JSON any more
+}
+
+/** Rows and columns of a terminal that does not say how large it is. */
+const ROWS = 24, COLUMNS = 80;
+
+/**
+ * Returns a function that draws lines on the terminal in the place of those before. The cursor stays visible, so nothing
+ * has to be put right if the process is killed.
+ */
+export async function openScreen(): Promise<(lines: readonly string[]) => void> {
+  const { createLogUpdate } = await import("log-update"); // it reads the environment when it is loaded
+  const draw = createLogUpdate(process.stdout, { showCursor: true });
+  return (lines) => {
+    const { rows, columns } = process.stdout;
+    draw(masked(fittingLines(lines, rows || ROWS, columns || COLUMNS).join("\n")));
+  };
+}
+
+/** As many of the lines as fit on a terminal, and a line about the rest if there is any. */
+export function fittingLines(lines: readonly string[], rows: number, columns: number): string[] {
+  const heightOf = (line: string) =>
+    Math.max(1, Math.ceil(stripVTControlCharacters(line).length / columns));
+  const fitting = (height: number) => {
+    const end = lines.findIndex((line) => (height -= heightOf(line)) < 0);
+    return end === -1 ? lines.length : end;
+  };
+  const height = rows - 1; // the cursor stands below the last line
+  if (fitting(height) === lines.length) return [...lines];
+  const shown = fitting(height - 1);
+  return [...lines.slice(0, shown), `… ${lines.length - shown} more: the terminal is too small`];
 }

@@ -3,23 +3,24 @@
  *
  * @module
  */
-import process from "node:process";
 import { type Inspection, RedlockError } from "../../mod.ts";
 import { printable } from "../printable.ts";
 import { systemClock } from "../time/clock.ts";
 import { pause } from "../time/pause.ts";
 import { TimerWheel } from "../time/timer_wheel.ts";
 import { formatDuration } from "./duration.ts";
-import { cellsOf, HEADINGS, inspectAll, UNKNOWN } from "./inspect_command.ts";
+import { cellsOf, HEADINGS, inspectAll, toJson, UNKNOWN } from "./inspect_command.ts";
 import { type NodeOptions, openClient } from "./node_options.ts";
 import { type Interrupted, Signals } from "./run/signals.ts";
 import { type Cell, formatTable } from "./table.ts";
-import { paintOutput, print } from "./terminal.ts";
+import { canDraw, openScreen, paintOutput, print, printJson } from "./terminal.ts";
 
 /** The options of `watch`. */
 export interface WatchOptions extends NodeOptions {
   /** Time between two looks, in milliseconds. */
   readonly interval: number;
+  /** Whether a program reads the output. */
+  readonly json?: boolean;
 }
 
 type State = Inspection | RedlockError;
@@ -93,22 +94,19 @@ export async function watch(resources: readonly string[], options: WatchOptions)
   try {
     await using redlock = await openClient(options);
     const watched = resources.map((resource) => new WatchedResource(resource));
-    // The cursor stays visible, so nothing has to be put right if the process is killed.
-    const { createLogUpdate } = await import("log-update"); // it reads the environment when it is loaded
-    const draw = createLogUpdate(process.stdout, { showCursor: true });
+    const draw = canDraw() && !options.json ? await openScreen() : undefined;
     const paint = paintOutput();
     while (!signals.waiting.aborted) {
       const inspected = await inspectAll(redlock, resources);
       const nowMs = systemClock.monotonicMs();
-      const changes = watched.map((it, index) => it.look(inspected[index].state, nowMs));
-      if (process.stdout.isTTY) {
-        draw(
-          formatTable([WATCH_HEADINGS, ...watched.map((it) => it.row(nowMs))], paint).join("\n"),
-        );
-      } else {
-        const time = TIME_FORMAT.format(systemClock.wallMs());
-        for (const change of changes) if (change !== undefined) print(`${time}  ${change}`);
-      }
+      const wallMs = systemClock.wallMs();
+      watched.forEach((it, index) => {
+        const change = it.look(inspected[index].state, nowMs);
+        if (change === undefined || draw) return;
+        if (!options.json) return print(`${TIME_FORMAT.format(wallMs)}  ${change}`);
+        printJson({ timeMs: wallMs, ...toJson(inspected[index]) });
+      });
+      draw?.(formatTable([WATCH_HEADINGS, ...watched.map((it) => it.row(nowMs))], paint));
       await pause(wheel, options.interval, signals.waiting);
     }
     return (signals.waiting.reason as Interrupted).exitCode;

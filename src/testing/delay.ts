@@ -3,13 +3,19 @@
  *
  * @module
  */
-import { rangeError } from "../validate.ts";
+import { checkNumber, rangeError } from "../validate.ts";
 
 /** The longest delay in milliseconds: runtimes fire a timer with a longer one at once. */
 export const DELAY_MS_MAX = 2 ** 31 - 1;
 
-/** @throws {RangeError} If `delayMs` is not a delay. */
+/**
+ * Checks a delay.
+ *
+ * @throws {TypeError} If it is not a number.
+ * @throws {RangeError} If it is out of range.
+ */
 export function checkDelayMs(attempt: string, delayMs: number): void {
+  checkNumber(attempt, "delayMs", delayMs);
   if (delayMs >= 0 && delayMs <= DELAY_MS_MAX) return;
   throw rangeError(attempt, "delayMs", `must be a number from 0 to ${DELAY_MS_MAX}`, delayMs);
 }

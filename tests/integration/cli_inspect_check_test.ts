@@ -130,6 +130,39 @@ Deno.test("hasp ends with 125 and prints no password if the addresses are wrong"
   }
 });
 
+Deno.test("hasp prints no password of an address that stands in the wrong place", async () => {
+  const address = "redis://user:p4ss@127.0.0.1:1";
+  const wrong = [
+    ["check", `--nodes=${address}`],
+    ["check", "--nodes-file", address],
+    ["check", "--node-timeout", address],
+    ["check", address],
+    [address],
+    ["run", "-r", "job", "--wait", address, "--", "true"],
+    ["run", "-r", "job", "--on-held", address, "--", "true"],
+    ["run", "-r", "job", "--node", "redis://127.0.0.1:1", "--wait", "0", "--", address],
+    ["inspect", address, "--node", "redis://127.0.0.1:1"],
+    ["inspect", address, "--node", "redis://127.0.0.1:1", "--json"],
+  ];
+  const runs = wrong.map((args) => ({ args, env: {} as Record<string, string> }));
+  for (const name of ["HASP_NODES_FILE", "HASP_CA_FILE", "CREDENTIALS_DIRECTORY"]) {
+    const nodes: Record<string, string> = name === "HASP_CA_FILE" ? { HASP_NODES: address } : {};
+    runs.push({ args: ["check"], env: { ...nodes, [name]: address } });
+  }
+  for (const { args, env } of runs) {
+    const { code, stdout, stderr } = await hasp(args, { env });
+    assert(code >= 120, `${args}: ${code}`);
+    assert(stdout + stderr !== "" && !/p4ss/.test(stdout + stderr), `${args}: ${stdout}${stderr}`);
+  }
+});
+
+Deno.test("hasp takes an empty variable for one that is not set", async () => {
+  await using servers = shared.lend();
+  const env = { HASP_CA_FILE: "", HASP_CERT_FILE: "", HASP_KEY_FILE: "", HASP_KEY_PREFIX: "" };
+  const { code, stderr } = await hasp(["check"], { urls: servers.urls, env });
+  assertEquals([code, stderr], [0, ""]);
+});
+
 Deno.test("hasp prints its help and its version, and ends with 125 for what it does not know", async () => {
   const help = await hasp(["--help"]);
   assertEquals([help.code, help.stderr], [0, ""]);

@@ -34,21 +34,72 @@ Deno.test("hasp watch prints a line for each change, without the lock's value, u
   assert(!stdout.includes("\x1b"));
 });
 
+Deno.test("hasp watch --json prints a line of JSON for each change", async () => {
+  await using servers = shared.lend();
+  await using redlock = createRedlock(servers.urls);
+  await using program = startHasp([...ARGS, "--json"], { urls: servers.urls });
+  await program.line(/"held":false/);
+  await using _lock = await redlock.acquire("job");
+  const { holder } = await redlock.inspect("job");
+  await program.line(/"held":true/);
+  program.signal("SIGTERM");
+  const { code, stdout } = await program.end(END_WITHIN_MS);
+  assertEquals(code, 143);
+  const [free, held] = stdout.trim().split("\n").map((line) => JSON.parse(line));
+  assertEquals([free.resource, free.held, free.holder, free.error], ["job", false, null, null]);
+  assertEquals([held.held, held.holder, held.votes.length], [true, holder, 3]);
+  assert(free.timeMs < held.timeMs);
+});
+
+/** Whether there is script(1), which gives a program a terminal. */
+const canScript = await plainCommand("script", { args: ["--version"] }).output()
+  .then(() => true, () => false);
+
+/** Starts `hasp watch` on a terminal of so many rows. */
+function watchOnTerminal(urls: readonly string[], resources: string[], rows = 24, TERM = "xterm") {
+  const words = [...SOURCE_EDITION, ...ARGS, ...resources].map((word) => `'${word}'`).join(" ");
+  const child = plainCommand("script", {
+    args: ["-qefc", `stty rows ${rows} cols 100; exec ${words}`, "/dev/null"],
+    env: { HASP_NODES: urls.join(" "), TERM },
+    stdin: "piped",
+    stdout: "piped",
+    stderr: "piped",
+  }).spawn();
+  return new Program("script", child);
+}
+
+Deno.test({
+  name: "hasp watch says how many resources do not fit on a low terminal",
+  ignore: !canScript,
+  async fn() {
+    await using servers = shared.lend();
+    await using program = watchOnTerminal(servers.urls, ["b", "c", "d", "e"], 5);
+    await program.line(/… 3 more: the terminal is too small/);
+    await program.write("\x03"); // Ctrl-C
+    assertEquals((await program.end(END_WITHIN_MS)).code, 130);
+  },
+});
+
+Deno.test({
+  name: "hasp watch prints a line for each change on a terminal that understands no escapes",
+  ignore: !canScript,
+  async fn() {
+    await using servers = shared.lend();
+    await using program = watchOnTerminal(servers.urls, [], 24, "dumb");
+    await program.line(/job {2}free/);
+    await program.write("\x03"); // Ctrl-C
+    const { code, stdout } = await program.end(END_WITHIN_MS);
+    assertEquals([code, stdout.includes("\x1b")], [130, false]);
+  },
+});
+
 Deno.test({
   name: "hasp watch redraws a table in place on a terminal",
-  ignore: !await plainCommand("script", { args: ["--version"] }).output().catch(() => undefined),
+  ignore: !canScript,
   async fn() {
     await using servers = shared.lend();
     await using redlock = createRedlock(servers.urls);
-    const words = [...SOURCE_EDITION, ...ARGS].map((word) => `'${word}'`).join(" ");
-    const child = plainCommand("script", {
-      args: ["-qefc", `stty rows 24 cols 100; exec ${words}`, "/dev/null"],
-      env: { HASP_NODES: servers.urls.join(" "), TERM: "xterm" },
-      stdin: "piped",
-      stdout: "piped",
-      stderr: "piped",
-    }).spawn();
-    await using program = new Program("script", child);
+    await using program = watchOnTerminal(servers.urls, []);
     await program.line(/job.*free/);
     await using lock = await redlock.acquire("job");
     const { holder } = await redlock.inspect("job");

@@ -216,6 +216,26 @@ Deno.test("FaultProxy.delay() and slow() refuse what is out of range", async () 
   }
 });
 
+Deno.test("FaultProxy.delay(), slow() and hang() refuse what is of another type", async () => {
+  await using proxy = await startProxy("redis://127.0.0.1");
+  const text = "5" as unknown as number;
+  assertEquals(
+    assertThrows(() => proxy.delay(text), TypeError).message,
+    "Cannot delay data as 'delayMs' must be a number: current type is 'string'",
+  );
+  assertEquals(
+    assertThrows(() => proxy.slow(text), TypeError).message,
+    "Cannot slow data as 'bytesPerSecond' must be a number: current type is 'string'",
+  );
+  const direction = "request" as "requests";
+  for (const disturb of [() => proxy.delay(5, direction), () => proxy.hang(direction)]) {
+    assertEquals(
+      assertThrows(disturb, TypeError).message,
+      "Cannot disturb proxy as 'direction' must be one of requests, replies",
+    );
+  }
+});
+
 Deno.test("a lock keeps its majority while one node is half-open behind a proxy", async () => {
   await using nodes = await startNodes(3);
   await using proxy = await startProxy(nodes.addresses[0]);

@@ -7,7 +7,7 @@ import { parseAddress, type RedisAddress } from "../../redis/address.ts";
 import { connect } from "../../transport/default.ts";
 import type { Listener } from "../../transport/node_listener.ts";
 import type { ConnectTarget } from "../../transport/transport.ts";
-import { rangeError } from "../../validate.ts";
+import { checkNumber, rangeError } from "../../validate.ts";
 import { checkDelayMs } from "../delay.ts";
 import { onRandomPort } from "../ports.ts";
 import type { Listen } from "../server/tcp_node.ts";
@@ -46,6 +46,7 @@ export interface FaultProxy extends AsyncDisposable {
    *
    * @param delayMs The delay in milliseconds, from 0 (no delay) to 2^31 − 1.
    * @param direction What is delayed; requests and replies by default, so that a round trip takes twice the delay.
+   * @throws {TypeError} If `delayMs` is not a number, or `direction` is unknown.
    * @throws {RangeError} If `delayMs` is out of range.
    */
   delay(delayMs: number, direction?: ProxyDirection): void;
@@ -55,6 +56,7 @@ export interface FaultProxy extends AsyncDisposable {
    *
    * @param bytesPerSecond The bandwidth in bytes per second, greater than 0; `Infinity` for no limit.
    * @param direction What is limited; requests and replies, each by itself, by default.
+   * @throws {TypeError} If `bytesPerSecond` is not a number, or `direction` is unknown.
    * @throws {RangeError} If `bytesPerSecond` is out of range.
    */
   slow(bytesPerSecond: number, direction?: ProxyDirection): void;
@@ -65,6 +67,7 @@ export interface FaultProxy extends AsyncDisposable {
    * `"replies"` they take effect, and the client does not learn of it.
    *
    * @param direction What is held back; requests and replies by default.
+   * @throws {TypeError} If `direction` is unknown.
    */
   hang(direction?: ProxyDirection): void;
 
@@ -199,6 +202,7 @@ class TcpProxy implements FaultProxy {
   }
 
   slow(bytesPerSecond: number, direction?: ProxyDirection): void {
+    checkNumber("slow data", "bytesPerSecond", bytesPerSecond);
     if (!(bytesPerSecond > 0)) {
       throw rangeError("slow data", "bytesPerSecond", "must be greater than 0", bytesPerSecond);
     }
@@ -263,6 +267,11 @@ class TcpProxy implements FaultProxy {
   }
 
   #set(faults: Partial<DirectionFaults>, direction?: ProxyDirection): void {
+    if (direction !== undefined && !DIRECTIONS.includes(direction)) {
+      throw new TypeError(
+        `Cannot disturb proxy as 'direction' must be one of ${DIRECTIONS.join(", ")}`,
+      );
+    }
     for (const each of direction ? [direction] : DIRECTIONS) {
       Object.assign(this.#faults[each], faults);
     }

@@ -3,7 +3,8 @@ import { findAddresses, type ReadFile } from "../../../src/cli/addresses.ts";
 import { UsageError } from "../../../src/cli/exit_codes.ts";
 
 const FILES: Record<string, string> = {
-  "/etc/nodes": "# three nodes\nredis://:s3cret@a\nredis://b  \n\n  # the last\r\nredis://c\r\n",
+  "/etc/nodes":
+    "# three nodes\nredis://:s3cret@a # rack 1, redis://z\nredis://b  \n\n  # the last\r\nredis://c #\r\n",
   "/etc/others": "redis://d",
   "/run/credentials/hasp-nodes": "redis://e,redis://f\n",
   "/etc/empty": "# nothing here\n\n",
