@@ -11,10 +11,36 @@ import type { TimerWheel } from "./time/timer_wheel.ts";
 import type { Contention } from "./waiting/contention.ts";
 import { LocalQueues } from "./waiting/local_queues.ts";
 
+/** The calls of one client that may still send something. */
+export class OpenCalls {
+  #count = 0;
+  #onEnded: (() => void) | undefined = undefined;
+
+  /** A call begins: before its first byte. */
+  begin(): void {
+    this.#count++;
+  }
+
+  /** A call has its lock, or has sent everything that undoes what it sent. */
+  end(): void {
+    if (--this.#count === 0) this.#onEnded?.();
+  }
+
+  /** Resolves when none is open; in another microtask at the earliest. */
+  ended(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#count === 0) resolve();
+      else this.#onEnded = resolve;
+    });
+  }
+}
+
 /** What all calls of one client share. */
 export interface ClientState extends NodeSet {
   /** The calls and locks of this client, by their keys. */
   readonly localQueues: LocalQueues;
+  /** The calls that have begun and not ended. */
+  readonly openCalls: OpenCalls;
   /** Gets the events that belong to no call. */
   readonly onEvent: EventListener | undefined;
   /** How its calls wait, once one has waited. */
@@ -40,6 +66,7 @@ export function createClientState(
   return {
     ...createNodeSet(wheel, nodes),
     localQueues: new LocalQueues(),
+    openCalls: new OpenCalls(),
     onEvent,
     contention: undefined,
     cooldowns: undefined,

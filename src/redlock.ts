@@ -28,8 +28,8 @@ import { settledWithin } from "./time/settled_within.ts";
 import { TimerWheel } from "./time/timer_wheel.ts";
 import { checkOptions } from "./validate.ts";
 
-/** Longest wait for a node's own `close`, in milliseconds; connections of ours take half a second at the most. */
-const NODE_CLOSE_TIMEOUT_MS = 2_000;
+/** Longest wait for calls to end, and for a node's own `close`, in milliseconds; those of ours take half a second. */
+const CLOSE_TIMEOUT_MS = 2_000;
 
 /** A function that runs while a lock is held, for {@linkcode Redlock.using}. */
 export type Routine<T, L extends Lock = Lock> = (lock: L) => Promise<T> | T;
@@ -268,17 +268,17 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
   }
 
   async #close(): Promise<void> {
-    const { nodes, wheel, contention } = this.#client;
+    const { nodes, wheel, contention, openCalls } = this.#client;
     this.#client.closed = true;
     contention?.close();
     wheel.ref();
-    // One turn of the event loop lets every call that was stopped send its clean-up before the nodes close.
-    if (wheel.announceClose()) {
-      await new Promise<void>((resolve) => void wheel.after(0, resolve));
-    }
+    wheel.announceClose();
+    // Every call ends now, and sends what undoes its requests before the nodes close.
+    // mutation: nodes-closed-before-calls-end
+    await settledWithin(wheel, openCalls.ended(), CLOSE_TIMEOUT_MS);
     await Promise.all(nodes.map((node) => {
       const close = async () => await node.close?.();
-      return settledWithin(wheel, close(), NODE_CLOSE_TIMEOUT_MS);
+      return settledWithin(wheel, close(), CLOSE_TIMEOUT_MS);
     }));
     wheel.unref();
     wheel.close();

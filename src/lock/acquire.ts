@@ -82,8 +82,8 @@ export interface AcquireCall {
   accepts(round: Round): boolean;
   /** Reports an attempt that is over. */
   report(result: HeldLock | Round): void;
-  /** Throws if the call's signal was aborted or the client was closed; a lock that was won is given back then. */
-  throwIfEnded(result?: HeldLock | Round): void;
+  /** Throws if the call's signal was aborted or the client was closed. */
+  throwIfEnded(): void;
   /** Resolves when the next attempt is due; rejects with the call's error if no attempt follows. */
   wait(denied: Round): Promise<void>;
 }
@@ -111,7 +111,6 @@ export async function attempt(call: AcquireCall): Promise<HeldLock | Round> {
   // mutation: failed-attempt-stays
   if (!granted) undo(round, true); // step 5
   call.report(result);
-  call.throwIfEnded(result); // also by a listener of the report: then the lock is given back
   return result;
 }
 

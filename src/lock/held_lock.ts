@@ -151,6 +151,11 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
     this.client.localQueues.leave(queueKey(this.round.keys), this);
   }
 
+  /** Releases the lock for a caller that gave up before it got it. */
+  giveBack(): void {
+    if (this.active) this.release().catch(() => {}); // an event reports the failure
+  }
+
   /** Ends the lock and deletes its keys. A second call returns the result of the first. */
   release(): Promise<boolean> {
     return this.#released ??= this.#release();
@@ -162,9 +167,8 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
     this.schedule();
   }
 
-  override onClosed(): boolean {
+  override onClosed(): void {
     this.lose(new Error("the lock client was closed"));
-    return true;
   }
 
   /**

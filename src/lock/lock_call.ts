@@ -82,7 +82,8 @@ export class LockCall implements AcquireCall, WaitingCall {
     this.#startMs ??= round.startMs;
     round.ticket = this.waiter?.nextTicket();
     round.guardMs = restartGuardMs;
-    round.connectingMs = this.waitMs > 0 ? Math.max(this.leftMs(), 0) : Infinity;
+    const waitedMs = round.startMs - this.#startMs;
+    round.connectingMs = this.waitMs > 0 ? Math.max(this.waitMs - waitedMs, 0) : Infinity;
     return fencing
       ? askFenced(round, this.settings, this.client)
       : round.ask(askToAcquire, Math.min(nodeTimeoutMs, validityMs), signal);
@@ -116,7 +117,7 @@ export class LockCall implements AcquireCall, WaitingCall {
 
   throwIfEnded(result?: HeldLock | Round): void {
     if (!this.#ended) return;
-    if (result instanceof HeldLock) result.lose(new Error("the call was ended"));
+    if (result instanceof HeldLock) result.giveBack();
     this.settings.signal?.throwIfAborted();
     const votes = result instanceof HeldLock ? result.round.votes : result?.votes;
     throw closedError(`acquire ${lockName(this.resources)}`, this.resources, votes);
@@ -139,20 +140,25 @@ export async function acquireInTurn<T>(
   use: (held: HeldLock) => T | Promise<T>,
 ): Promise<T> {
   const { client, name } = call;
-  const { localQueues } = client;
+  const { localQueues, openCalls } = client;
   const first = localQueues.enter(name, call);
   if (!first) localQueues.join(name, call);
   let held: HeldLock;
+  openCalls.begin();
   try {
     if (!first) await waitForTurn(call);
     if (client.cooldowns && call.cooldownMs > 0) await coolDown(call);
     const linedUp = client.contention && lineUp(call, client.contention);
     if (linedUp) await linedUp;
     held = await acquire(call);
+    call.throwIfEnded(held); // in the tick in which it is handed out
   } catch (error) {
     // mutation: failed-call-blocks-its-client
     localQueues.leave(name, call);
     throw error;
+  } finally {
+    // mutation: open-calls-not-counted
+    openCalls.end();
   }
   localQueues.promote(name, call, held);
   if (!held.active) localQueues.leave(name, held); // lost while it was reported
@@ -192,9 +198,16 @@ async function attemptOnce<T>(
   use: (held: HeldLock) => T | Promise<T>,
   refuse: (call: LockCall, denied: Round | undefined) => T | Promise<T>,
 ): Promise<T> {
-  const { client: { localQueues }, name } = call;
-  call.throwIfEnded();
-  const result = call.cooldownMs > 0 ? undefined : await attempt(call);
+  const { client: { localQueues, openCalls }, name } = call;
+  let result: HeldLock | Round | undefined;
+  openCalls.begin();
+  try {
+    call.throwIfEnded();
+    if (call.cooldownMs === 0) result = await attempt(call);
+    call.throwIfEnded(result); // in the tick in which it is handed out
+  } finally {
+    openCalls.end();
+  }
   if (!(result instanceof HeldLock)) return refuse(call, result);
   if (result.active) localQueues.enter(name, result);
   if (call.autoExtend) result.renew(new Renewal(result));

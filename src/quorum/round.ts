@@ -20,6 +20,8 @@ export interface NodeSet {
   readonly quorum: number;
   /** The timer wheel of the deadlines. */
   readonly wheel: TimerWheel;
+  /** Whether the client of these nodes was closed; missing: it is open. */
+  readonly closed?: boolean;
 }
 
 /** The nodes of a client, with the quorum of their number. */
@@ -161,7 +163,7 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
         this.#askOne(question, nodes[nodeIndex], nodeIndex);
       }
       this.shared = undefined; // the encoded command is sent, and must not live as long as the lock
-      if (this.settled || signal?.aborted) return resolve();
+      if (this.settled || signal?.aborted || this.nodeSet.closed) return resolve();
       this.#settle = signal ? stopOnAbort(this, signal, resolve) : resolve;
       // mutation: no-deadline
       wheel.schedule(this, this.monotonicMs + timeoutMs);
@@ -336,9 +338,8 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
     if (this.#settle) wheel.schedule(this, nextMs);
   }
 
-  override onClosed(): boolean {
+  override onClosed(): void {
     this.stop();
-    return true;
   }
 
   #askOne(question: Question, node: LockNode, nodeIndex: number): void {

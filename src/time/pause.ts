@@ -58,8 +58,7 @@ export class Pause extends TimerEntry {
     else this.end();
   }
 
-  override onClosed(): boolean {
+  override onClosed(): void {
     this.end();
-    return true;
   }
 }

@@ -62,10 +62,8 @@ export abstract class TimerEntry {
    */
   abstract onDue(): void;
 
-  /** Called when the lock client closes; returns whether a caller waited for this entry. */
-  onClosed(): boolean {
-    return false;
-  }
+  /** Called when the lock client closes. */
+  onClosed(): void {}
 }
 
 /** A callback as an entry, for waits that have no object of their own. */
@@ -86,9 +84,8 @@ class CallbackEntry extends TimerEntry {
     else this.#callback();
   }
 
-  override onClosed(): boolean {
+  override onClosed(): void {
     this.#closed?.();
-    return this.#closed !== undefined;
   }
 }
 
@@ -174,13 +171,11 @@ export class TimerWheel {
     if (--this.#refs === 0 && this.#armed) this.clock.keepAlive(this.#timer, false);
   }
 
-  /** Calls `onClosed` of every entry; returns whether a caller waited for one of them. */
-  announceClose(): boolean {
-    let waited = false;
+  /** Calls `onClosed` of every entry. */
+  announceClose(): void {
     for (const entry of this.#entries()) {
-      if (entry.scheduled) waited = entry.onClosed() || waited; // the one before may have cancelled it
+      if (entry.scheduled) entry.onClosed(); // the one before may have cancelled it
     }
-    return waited;
   }
 
   /** Removes every entry, calls its `onClosed`, and clears the timer. */

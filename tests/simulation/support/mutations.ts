@@ -85,6 +85,7 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
     "an extension's validity counts from the answers on",
   ],
   "extended-after-its-end": [without(1), "an extension is counted after the validity has ended"],
+  "nodes-closed-before-calls-end": [drop, "nodes are closed while calls have yet to undo"],
   "doubtful-extension-stays": [drop, "an extension in doubt is left behind"],
   "filled-in-key-forgotten": [drop, "a key that was filled in is forgotten"],
   "filled-in-node-counts": [callsFirst, "a node that is filled in counts at once"],

@@ -28,7 +28,7 @@ export interface Op {
   readonly end: "release" | "twice" | "abandon";
   /** What a listener does when the lock's signal aborts, or when an event of the call says so. */
   readonly listener?: {
-    readonly on: "abort" | "attempt" | "extended" | "extend-failed" | "lost";
+    readonly on: "abort" | "attempt" | "acquired" | "extended" | "extend-failed" | "lost";
     readonly does: "close" | "release";
   };
   /** For how long it computes without a break each time before it looks at the lock: its event loop is blocked. */

@@ -93,6 +93,18 @@ export const PROCESS_SCENARIOS: readonly Scenario[] = [
       },
     },
   ),
+  scenario("P8", "a client that a listener closes while other calls are decided leaves no key", {
+    clients: [
+      [
+        { kind: "tryAcquire", resources: ["theirs"], listener: { on: "attempt", does: "close" } },
+        ...["b", "c", "d"].map((name) => ({ resources: [name], ttlMs: 60_000, holdMs: 8_000 })),
+      ],
+      ["b", "c", "d"].map((name) => ({ atMs: 20, resources: [name] })),
+    ],
+    faults: [{ kind: "foreign", nodes: [0, 1, 2], resource: "theirs", ttlMs: 60_000, atMs: 0 }],
+    missing: all(expectLocks(0, 0), expectLocks(1, 3), expectSoon(1, 20, 100)),
+    catches: ["nodes-closed-before-calls-end"],
+  }),
   scenario("P9", "replies that came while the event loop was blocked are read before a deadline", {
     clients: [[{ kind: "tryAcquire", ttlMs: 30_000 }]],
     nodeTimeoutMs: 200,

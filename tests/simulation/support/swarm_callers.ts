@@ -6,12 +6,18 @@
 import type { ClientPlan, Fault } from "./plan.ts";
 import { SeededRandom } from "./seeded_random.ts";
 
+/** What listeners wait for: the signal's abort most often. */
+const LISTENED = [
+  ...["abort", "abort", "attempt", "acquired"] as const,
+  ...["extended", "extend-failed", "lost"] as const,
+];
+
 /** In some runs listeners of some locks close the client or release the lock; of a randomness of its own. */
 export function withListeners(seed: string | number, clients: ClientPlan[]): ClientPlan[] {
   const random = new SeededRandom(`${seed} listeners`);
   if (!random.chance(0.3)) return clients;
   const listener = () => ({
-    on: random.pick(["abort", "abort", "attempt", "extended", "extend-failed", "lost"] as const),
+    on: random.pick(LISTENED),
     does: random.pick(["close", "release", "release"] as const),
   });
   return clients.map((client) => ({

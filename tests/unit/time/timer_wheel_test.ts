@@ -130,9 +130,8 @@ class BenchEntry extends TimerEntry {
     this.#bench.onCalled(this.#index);
   }
 
-  override onClosed(): boolean {
+  override onClosed(): void {
     this.#bench.onClosed(this.#index);
-    return true;
   }
 }
 
@@ -355,12 +354,13 @@ Deno.test("TimerWheel.ref() after close() sets no timer", () => {
   assertEquals(clock.timers, 0);
 });
 
-Deno.test("TimerWheel.announceClose() calls every entry once, and returns whether a caller waits for one", () => {
+Deno.test("TimerWheel.announceClose() calls every entry once", () => {
   const { wheel, after } = setUp();
   const closed: string[] = [];
   after(10);
-  assertEquals(wheel.announceClose(), false);
+  wheel.announceClose();
   wheel.after(10, () => {}, () => closed.push("after"));
   wheel.deadline(10_000, () => {}, () => closed.push("deadline"));
-  assertEquals([wheel.announceClose(), closed.sort()], [true, ["after", "deadline"]]);
+  wheel.announceClose();
+  assertEquals(closed.sort(), ["after", "deadline"]);
 });

@@ -1,0 +1,149 @@
+/** Calls that end while others are decided: `close()` and aborts from listeners, nodes and microtasks leave no key. */
+
+import { assert, assertEquals, assertInstanceOf } from "@std/assert";
+import { LockLostError, RedlockError } from "../../src/errors.ts";
+import type { RedlockEvent } from "../../src/events.ts";
+import { Cluster, REASON } from "../support/cluster.ts";
+import { runMicrotasks } from "../support/fake_clock.ts";
+
+const RESOURCES = ["a", "b", "c", "d"];
+
+/** What is left of the locks of this client. */
+function left(cluster: Cluster): string[] {
+  return RESOURCES.filter((name) => cluster.holders(name).some((holder) => holder !== undefined));
+}
+
+/** Expects that the client ends, with nothing left but what `cluster` shows for keys of others. */
+async function expectEnd(
+  cluster: Cluster,
+  calls: Promise<unknown>[],
+  closing: () => Promise<void>,
+) {
+  const settled = await cluster.settle(Promise.allSettled(calls));
+  await cluster.settle(closing());
+  await runMicrotasks();
+  assertEquals(left(cluster), []);
+  assertEquals([cluster.clock.timers, cluster.wheel.size], [0, 0]);
+  return settled;
+}
+
+/** What a listener closes the client at, and whether somebody else holds the first resource then. */
+const EVENTS = [
+  ["attempt", false],
+  ["attempt", true],
+  ["acquired", false],
+  ["denied", true],
+  ["released", false],
+  ["lost", false],
+  ["extended", false],
+  ["extend-failed", false],
+] as const;
+
+for (const method of ["acquire", "tryAcquire", "using"] as const) {
+  for (const [type, occupied] of EVENTS) {
+    Deno.test(`close() by a listener of ${type} undoes every ${method}() that was decided in the same read${occupied ? " as a denial" : ""}`, async () => {
+      let closing: Promise<void> | undefined;
+      const onEvent = (event: RedlockEvent) => {
+        if (armed && event.type === type) closing ??= cluster.redlock.close();
+      };
+      let armed = false;
+      const cluster: Cluster = new Cluster(3);
+      const { redlock } = cluster;
+      const before = await cluster.lock({ onEvent }, "before");
+      if (occupied) cluster.occupy("occupied");
+      if (type === "lost" || type === "extend-failed") cluster.forget();
+      cluster.set("hang");
+      armed = true;
+      let ran = 0;
+      const first: Promise<unknown> = occupied
+        ? redlock.tryAcquire("occupied", { onEvent })
+        : type === "released"
+        ? before.release()
+        : before.extend();
+      first.catch(() => {});
+      const calls = RESOURCES.map((name) =>
+        method === "using"
+          ? redlock.using(name, { onEvent }, () => void ran++)
+          : redlock[method](name, { onEvent })
+      );
+      await runMicrotasks();
+      cluster.resume(); // every answer, and nothing between them
+      const settled = await cluster.settle(Promise.allSettled(calls));
+      const codes = settled.map((each) => each.status === "rejected" && each.reason.code);
+      assertEquals([codes, ran], [Array(4).fill("CLOSED"), 0]);
+      await expectEnd(cluster, [first], () => closing!);
+      assertEquals(cluster.holders("before"), Array(3).fill(undefined));
+    });
+  }
+}
+
+const OPERATIONS = ["acquire", "extend", "release", "raiseCounters", "inspect"] as const;
+
+for (const operation of OPERATIONS) {
+  for (const number of [0, 1, 2]) {
+    Deno.test(`close() by node ${number} while it is asked to ${operation} leaves no key on any node`, async () => {
+      const cluster = new Cluster(3, { fencing: true });
+      const { redlock, nodes } = cluster;
+      cluster.nodes[2].count("a", 2 ** 52); // the counters do not agree at first
+      let closing: Promise<void> | undefined;
+      const node = nodes[number] as unknown as Record<string, (...args: unknown[]) => unknown>;
+      const asked = node[operation];
+      node[operation] = (...args) => {
+        const answer = asked.apply(node, args);
+        closing ??= redlock.close();
+        return answer;
+      };
+      const ask = async () => {
+        const lock = await redlock.acquire("a");
+        await lock.extend();
+        await redlock.inspect("a");
+        await lock.release();
+      };
+      const calls = [ask(), redlock.acquire("b"), redlock.tryAcquire("c")];
+      await expectEnd(cluster, calls, () => closing!);
+    });
+  }
+}
+
+for (const how of ["abort", "close"] as const) {
+  for (let microtasks = 0; microtasks <= 8; microtasks++) {
+    Deno.test(`${how} ${microtasks} microtasks after acquired runs no routine with a signal that has aborted`, async () => {
+      for (const method of ["using", "acquire", "tryAcquire"] as const) {
+        const controller = new AbortController();
+        const events: string[] = [];
+        const act = async () => {
+          for (let count = 0; count < microtasks; count++) await Promise.resolve();
+          if (how === "abort") controller.abort(REASON);
+          else cluster.redlock.close();
+        };
+        const onEvent = ({ type }: RedlockEvent) => {
+          events.push(type);
+          if (type === "acquired") act();
+        };
+        const cluster: Cluster = new Cluster(3, {
+          onEvent,
+          waitMs: method === "using" ? 10_000 : 0,
+        });
+        const { signal } = controller;
+        let aborted: boolean | undefined;
+        const call: Promise<unknown> = method === "using"
+          ? cluster.redlock.using("a", { signal }, (lock) => {
+            aborted = lock.signal.aborted;
+          })
+          : cluster.redlock[method]("a", { signal });
+        const result = await cluster.settle(call.catch((error: Error) => error));
+        assert(aborted !== true);
+        await runMicrotasks();
+        if (result instanceof LockLostError) {
+          assertEquals([left(cluster), how, aborted], [[], "close", false]); // the routine ran already
+        } else if (result instanceof Error) {
+          assertEquals([left(cluster), aborted], [[], undefined]);
+          if (how === "close") assertInstanceOf(result, RedlockError);
+          else assertEquals([result, events], [REASON, ["attempt", "acquired", "released"]]);
+        }
+        await cluster.close();
+        assertEquals(left(cluster), []);
+      }
+    });
+  }
+}
