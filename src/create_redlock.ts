@@ -3,12 +3,7 @@
  *
  * @module
  */
-import {
-  completeOptions,
-  LOCK_OPTION_NAMES,
-  type RedlockOptions,
-  resolveOptions,
-} from "./options.ts";
+import { LOCK_OPTION_NAMES, LockOptions, pickLockOptions, type RedlockOptions } from "./options.ts";
 import { parseAddress, type RedisAddress } from "./redis/address.ts";
 import {
   type ClientOptions,
@@ -86,9 +81,9 @@ export function createRedlock<Fencing extends boolean = boolean>(
   options: CreateRedlockOptions & { fencing?: Fencing } = {},
 ): Redlock<Fencing> {
   checkOptions("create lock client", options, [...LOCK_OPTION_NAMES, ...CONNECT_OPTION_NAMES]);
-  const lockOptions = completeOptions(options);
+  const lockOptions = new LockOptions("create lock client", pickLockOptions(options));
   const parsed = parseAddresses(addresses);
-  const { nodeTimeoutMs } = resolveOptions("create lock client", undefined, lockOptions);
+  const { nodeTimeoutMs, onEvent } = lockOptions.defaults;
   const stallTimeoutMs = Math.max(STALL_TIMEOUT_MS_MIN, 2 * nodeTimeoutMs);
   const connection = {
     ...resolveConnectOptions(options, parsed),
@@ -98,7 +93,7 @@ export function createRedlock<Fencing extends boolean = boolean>(
     replyElementsMax: REPLY_ELEMENTS_MAX,
   };
   const wheel = new TimerWheel();
-  const listener = lockOptions.onEvent ?? watchNodes(wheel, parsed.length);
+  const listener = onEvent ?? watchNodes(wheel, parsed.length);
   const nodes = parsed.map((address) =>
     new RedisNode(redisServer(address, connection, wheel), listener)
   );

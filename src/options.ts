@@ -4,13 +4,16 @@
  * @module
  */
 import {
+  checkBoolean,
+  checkCount,
   checkFiniteMs,
+  checkFunction,
   checkNotNegative,
   checkNumber,
   checkOptions,
   checkPositiveMs,
   checkSignal,
-  checkType,
+  checkString,
   rangeError,
 } from "./validate.ts";
 import type { EventListener } from "./events.ts";
@@ -163,7 +166,10 @@ export interface Settings {
   readonly validityMs: number;
 }
 
-/** Options with their defaults, not checked. */
+/** Checks one option, which is not `undefined`. */
+type OptionCheck = (attempt: string, name: string, value: never) => void;
+
+/** Options with their defaults. */
 export type CompleteOptions = Omit<Settings, "nodeTimeoutMs" | "validityMs"> & {
   readonly nodeTimeoutMs: number | undefined;
 };
@@ -190,61 +196,122 @@ const DEFAULTS: CompleteOptions = {
 /** The names of all options of the lock. */
 export const LOCK_OPTION_NAMES: readonly string[] = /* @__PURE__ */ Object.keys(DEFAULTS);
 
-/**
- * A copy of options with the others of `base`. Own and inherited properties are read alike, each once, so that an
- * instance of a class or an object with getters means the same here as in a call, and what it becomes later changes
- * nothing.
- */
-export function completeOptions(options: RedlockOptions, base = DEFAULTS): CompleteOptions {
-  const complete: Record<string, unknown> = { ...base };
-  for (const name of LOCK_OPTION_NAMES) {
-    const value = options[name as keyof RedlockOptions];
-    if (value !== undefined) complete[name] = value;
-  }
-  return complete as unknown as CompleteOptions;
-}
+/** The check of each option by itself; how some of them go together is checked in {@linkcode settingsOf}. */
+const CHECKS: Readonly<Record<keyof CompleteOptions, OptionCheck>> = {
+  ttlMs: checkNumber,
+  waitMs: checkNotNegative,
+  signal: checkSignal,
+  nodeTimeoutMs: checkPositiveMs,
+  driftFactor: checkNumber,
+  retryDelayMs: checkFiniteMs,
+  retryDelayMaxMs: checkFiniteMs,
+  notify: checkBoolean,
+  fencing: checkBoolean,
+  autoExtend: checkBoolean,
+  extensionsMax: checkCount,
+  keyPrefix: checkString,
+  restartGuardMs: checkFiniteMs,
+  cooldownMs: checkFiniteMs,
+  onEvent: checkFunction,
+};
 
 /**
- * Fills in the options that a call leaves out, and checks all of them.
- *
- * @param attempt The call that fails otherwise, for messages: `acquire lock`.
- * @param options The options of the call.
- * @param base The options of the client, complete.
- * @returns The settings of one call.
- * @throws {TypeError} If an option is unknown or of the wrong type.
- * @throws {RangeError} If an option is out of range.
+ * The options of a client, and the settings of its calls: those of the last call are kept, because most programs call
+ * with the same options again and again, and locks with the same settings share one object.
  */
-export function resolveOptions(
-  attempt: string,
-  options: RedlockOptions | undefined,
-  base: CompleteOptions = DEFAULTS,
-): Settings {
-  if (options !== undefined) checkOptions(attempt, options, LOCK_OPTION_NAMES);
-  const complete = completeOptions(options ?? {}, base);
-  const { ttlMs, driftFactor, extensionsMax, restartGuardMs } = complete;
-  checkTtlMs(attempt, ttlMs, driftFactor);
-  const { nodeTimeoutMs = defaultNodeTimeoutMs(ttlMs) } = complete;
-  checkNotNegative(attempt, "waitMs", complete.waitMs);
-  checkPositiveMs(attempt, "nodeTimeoutMs", nodeTimeoutMs);
-  checkFiniteMs(attempt, "retryDelayMs", complete.retryDelayMs);
-  checkFiniteMs(attempt, "retryDelayMaxMs", complete.retryDelayMaxMs);
-  checkType(attempt, "notify", complete.notify, "boolean");
-  checkType(attempt, "fencing", complete.fencing, "boolean");
-  checkType(attempt, "autoExtend", complete.autoExtend, "boolean");
-  checkNotNegative(attempt, "extensionsMax", extensionsMax);
-  if (extensionsMax !== Infinity && !Number.isSafeInteger(extensionsMax)) {
-    throw rangeError(attempt, "extensionsMax", "must be a safe integer or Infinity", extensionsMax);
+export class LockOptions {
+  /** The settings of calls without options. */
+  readonly defaults: Settings;
+  readonly #options: CompleteOptions;
+  /** The last call's: options, how many of them differ from the client's own, and settings. */
+  #lastOptions: CompleteOptions;
+  #lastChanges = 0;
+  #lastSettings: Settings;
+
+  /**
+   * @param attempt The call that fails otherwise, for messages: `create lock client`.
+   * @param options The options of the client.
+   * @throws {TypeError} If an option is unknown or of the wrong type.
+   * @throws {RangeError} If an option is out of range.
+   */
+  constructor(attempt: string, options: RedlockOptions) {
+    checkOptions(attempt, options, LOCK_OPTION_NAMES);
+    const complete = { ...DEFAULTS };
+    applyOptions(attempt, copyOptions(options), complete);
+    this.#options = this.#lastOptions = complete;
+    this.defaults = this.#lastSettings = settingsOf(attempt, complete);
   }
-  checkType(attempt, "keyPrefix", complete.keyPrefix, "string");
-  checkFiniteMs(attempt, "restartGuardMs", restartGuardMs);
+
+  /**
+   * Checks the options of a call.
+   *
+   * @param attempt The call that fails otherwise, for messages: `acquire lock`.
+   * @param options The options of the call. Each is read once, so that what the object becomes later changes nothing.
+   * @returns The settings of the call.
+   * @throws {TypeError} If an option is unknown or of the wrong type.
+   * @throws {RangeError} If an option is out of range.
+   */
+  resolve(attempt: string, options: RedlockOptions | undefined): Settings {
+    if (options === undefined) return this.defaults;
+    checkOptions(attempt, options, LOCK_OPTION_NAMES);
+    const given = copyOptions(options);
+    if (this.#isLast(given)) return this.#lastSettings;
+    const complete = { ...this.#options };
+    const changes = applyOptions(attempt, given, complete);
+    const settings = settingsOf(attempt, complete);
+    [this.#lastOptions, this.#lastChanges, this.#lastSettings] = [complete, changes, settings];
+    return settings;
+  }
+
+  #isLast(given: RedlockOptions): boolean {
+    let changes = 0;
+    for (const name in given) {
+      const key = name as keyof RedlockOptions;
+      const value = given[key];
+      if (value === undefined || value === this.#options[key]) continue;
+      if (value !== this.#lastOptions[key]) return false;
+      changes++;
+    }
+    return changes === this.#lastChanges;
+  }
+}
+
+/** The options of the lock among others, each read once: those that an instance of a class inherits, too. */
+export function pickLockOptions(options: RedlockOptions): RedlockOptions {
+  const names = LOCK_OPTION_NAMES as readonly (keyof RedlockOptions)[];
+  return Object.fromEntries(names.map((name) => [name, options[name]]));
+}
+
+function copyOptions(options: RedlockOptions): RedlockOptions {
+  const isPlain = Object.getPrototypeOf(options) === Object.prototype;
+  return isPlain ? { ...options } : pickLockOptions(options);
+}
+
+/** Checks options and writes them into `complete`; returns how many change it. */
+function applyOptions(
+  attempt: string,
+  options: RedlockOptions,
+  complete: CompleteOptions,
+): number {
+  let changes = 0;
+  for (const name in options) {
+    const key = name as keyof RedlockOptions;
+    const value: unknown = options[key];
+    if (value === undefined || value === complete[key]) continue;
+    CHECKS[key](attempt, name, value as never);
+    (complete as Record<string, unknown>)[name] = value;
+    changes++;
+  }
+  return changes;
+}
+
+/** The settings by complete options, if these go together. */
+function settingsOf(attempt: string, options: CompleteOptions): Settings {
+  const { ttlMs, driftFactor, restartGuardMs } = options;
+  checkTtlMs(attempt, ttlMs, driftFactor);
   checkGuard(attempt, ttlMs, restartGuardMs);
-  checkFiniteMs(attempt, "cooldownMs", complete.cooldownMs);
-  checkType(attempt, "onEvent", complete.onEvent, "function");
-  checkSignal(attempt, complete.signal);
-  return Object.assign(complete, {
-    nodeTimeoutMs,
-    validityMs: validityMs(ttlMs, driftFactor),
-  });
+  const { nodeTimeoutMs = defaultNodeTimeoutMs(ttlMs) } = options;
+  return { ...options, nodeTimeoutMs, validityMs: validityMs(ttlMs, driftFactor) };
 }
 
 /**

@@ -12,21 +12,13 @@ import type { HeldLock } from "./lock/held_lock.ts";
 import { inspect, type Inspection } from "./lock/inspection.ts";
 import { type FencedLock, Lock, type LockOf, toLock } from "./lock/lock.ts";
 import type { LockNode } from "./quorum/lock_node.ts";
-import {
-  type CompleteOptions,
-  completeOptions,
-  LOCK_OPTION_NAMES,
-  type RedlockOptions,
-  resolveOptions,
-  type Settings,
-} from "./options.ts";
+import { LockOptions, type RedlockOptions } from "./options.ts";
 import { checkResources } from "./resources.ts";
 import { checkFencing, checkNodes, takeNodes } from "./client_nodes.ts";
 import { type ClientState, createClientState } from "./client_state.ts";
 import { offAbort, onAbort } from "./time/abort_listeners.ts";
 import { settledWithin } from "./time/settled_within.ts";
 import { TimerWheel } from "./time/timer_wheel.ts";
-import { checkOptions } from "./validate.ts";
 
 /** Longest wait for calls to end, and for a node's own `close`, in milliseconds; those of ours take half a second. */
 const CLOSE_TIMEOUT_MS = 2_000;
@@ -57,10 +49,7 @@ export type Routine<T, L extends Lock = Lock> = (lock: L) => Promise<T> | T;
  */
 export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposable {
   readonly #client: ClientState;
-  readonly #options: CompleteOptions;
-  readonly #defaults: Settings;
-  /** Settings of the last call, so that locks of calls with the same options share one object. */
-  #lastSettings: Settings;
+  readonly #options: LockOptions;
   #closing: Promise<void> | undefined = undefined;
 
   // A field and not a static block: bundlers leave out the class where nobody uses it.
@@ -84,16 +73,16 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    * @throws {RangeError} If `nodes` has more than 31 elements, or an option is out of range.
    */
   constructor(nodes: readonly LockNode[], options?: RedlockOptions & { fencing?: Fencing });
-  constructor(nodes: readonly LockNode[], options: RedlockOptions = {}, wheel = new TimerWheel()) {
+  constructor(
+    nodes: readonly LockNode[],
+    options: RedlockOptions | LockOptions = {},
+    wheel = new TimerWheel(),
+  ) {
     checkNodes(nodes);
-    checkOptions("create lock client", options, LOCK_OPTION_NAMES);
-    this.#options = completeOptions(options);
-    this.#defaults = this.#lastSettings = resolveOptions(
-      "create lock client",
-      undefined,
-      this.#options,
-    );
-    this.#client = createClientState(wheel, takeNodes(nodes), this.#defaults.onEvent);
+    this.#options = options instanceof LockOptions
+      ? options
+      : new LockOptions("create lock client", options);
+    this.#client = createClientState(wheel, takeNodes(nodes), this.#options.defaults.onEvent);
   }
 
   /**
@@ -207,7 +196,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    * @throws {RangeError} If an option is out of range, or the key would begin with `hasp:`.
    */
   async inspect(resource: string, options?: RedlockOptions): Promise<Inspection> {
-    const settings = this.#settings("inspect lock", options);
+    const settings = this.#options.resolve("inspect lock", options);
     if (typeof resource !== "string" || resource === "") {
       throw new TypeError("Cannot inspect lock as 'resource' must be a non-empty string");
     }
@@ -248,7 +237,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    * @throws {RangeError} If an option is out of range.
    */
   async check(options?: RedlockOptions): Promise<HealthReport> {
-    const settings = this.#settings("check nodes", options);
+    const settings = this.#options.resolve("check nodes", options);
     return await check(this.#client, settings);
   }
 
@@ -307,17 +296,10 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     autoExtend: boolean,
     trying: boolean,
   ): LockCall {
-    const settings = this.#settings("acquire lock", options);
+    const settings = this.#options.resolve("acquire lock", options);
     const resources = checkResources("acquire lock", resource, settings.keyPrefix);
     if (settings.fencing) checkFencing(this.#client.nodes);
     return new LockCall(this.#client, settings, resources, autoExtend, trying);
-  }
-
-  #settings(attempt: string, options: RedlockOptions | undefined): Settings {
-    if (options === undefined) return this.#defaults;
-    const settings = resolveOptions(attempt, options, this.#options);
-    if (!sameSettings(settings, this.#lastSettings)) this.#lastSettings = settings;
-    return this.#lastSettings;
   }
 }
 
@@ -325,21 +307,14 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
 export function redlockOn(
   wheel: TimerWheel,
   nodes: readonly LockNode[],
-  options: RedlockOptions,
+  options: RedlockOptions | LockOptions,
 ): Redlock {
   const Constructor = Redlock as new (
     nodes: readonly LockNode[],
-    options: RedlockOptions,
+    options: RedlockOptions | LockOptions,
     wheel: TimerWheel,
   ) => Redlock;
   return new Constructor(nodes, options, wheel);
-}
-
-function sameSettings(one: Settings, other: Settings): boolean {
-  for (const name in one) {
-    if (one[name as keyof Settings] !== other[name as keyof Settings]) return false;
-  }
-  return true;
 }
 
 /** Runs `routine` with the lock, then releases the lock, even if the routine throws. */

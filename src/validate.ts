@@ -47,16 +47,47 @@ export function checkType(attempt: string, name: string, value: unknown, type: s
   );
 }
 
+/** As {@linkcode checkType}, for a boolean. */
+export function checkBoolean(attempt: string, name: string, value: unknown): void {
+  checkType(attempt, name, value, "boolean");
+}
+
+/** As {@linkcode checkType}, for a string. */
+export function checkString(attempt: string, name: string, value: unknown): void {
+  checkType(attempt, name, value, "string");
+}
+
+/** As {@linkcode checkType}, for a function. */
+export function checkFunction(attempt: string, name: string, value: unknown): void {
+  checkType(attempt, name, value, "function");
+}
+
 /**
  * Checks that an option is an `AbortSignal` or `undefined`.
  *
  * @param attempt The call that fails otherwise.
- * @param signal The value of the option `signal`.
+ * @param name The option.
+ * @param value Its value.
  * @throws {TypeError} If it is something else.
  */
-export function checkSignal(attempt: string, signal: AbortSignal | undefined): void {
-  if (signal === undefined || typeof signal?.addEventListener === "function") return;
-  throw new TypeError(`Cannot ${attempt} as 'signal' must be an AbortSignal`);
+export function checkSignal(attempt: string, name: string, value: AbortSignal | undefined): void {
+  if (value === undefined || typeof value?.addEventListener === "function") return;
+  throw new TypeError(`Cannot ${attempt} as '${name}' must be an AbortSignal`);
+}
+
+/**
+ * Checks that a number counts something, or sets no limit.
+ *
+ * @param attempt The call that fails otherwise.
+ * @param name The option.
+ * @param value Its value.
+ * @throws {TypeError} If it is not a number.
+ * @throws {RangeError} If it is negative, or neither a safe integer nor `Infinity`.
+ */
+export function checkCount(attempt: string, name: string, value: number): void {
+  checkNotNegative(attempt, name, value);
+  if (value === Infinity || Number.isSafeInteger(value)) return;
+  throw rangeError(attempt, name, "must be a safe integer or Infinity", value);
 }
 
 /**

@@ -143,7 +143,7 @@ export class Lock implements AsyncDisposable {
     const { settings } = this.#lock;
     checkOptions("extend lock", options, EXTEND_OPTION_NAMES);
     const { ttlMs = settings.ttlMs, signal } = options;
-    checkSignal("extend lock", signal);
+    checkSignal("extend lock", "signal", signal);
     checkTtlMs("extend lock", ttlMs, settings.driftFactor);
     checkGuard("extend lock", ttlMs, settings.restartGuardMs);
     await extend(this.#lock, ttlMs, signal);

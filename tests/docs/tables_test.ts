@@ -4,7 +4,7 @@ import { assert, assertEquals, assertThrows } from "@std/assert";
 import * as hasp from "../../mod.ts";
 import { createRedlock } from "../../mod.ts";
 import { resolveClientOptions } from "../../src/redis/client.ts";
-import { type RedlockOptions, resolveOptions } from "../../src/options.ts";
+import { LockOptions, type RedlockOptions } from "../../src/options.ts";
 import { listFiles } from "../support/source_code.ts";
 import { PAGES, REPOSITORY_URL, ROOT, type Table, tablesOf } from "./pages.ts";
 import { membersOf, stringsOf, typesOf } from "./source.ts";
@@ -39,7 +39,7 @@ const allOptions = tablesOf("option").filter(({ heading }) => heading === "All o
 Deno.test("docs: the tables of options name every option once", () => {
   const [ofCalls, ofClient] = allOptions.map(({ rows }) => rows.map(([name]) => codes(name)[0]));
   assertEquals(ofCalls.toSorted(), membersOf("RedlockOptions").toSorted());
-  const own = membersOf("ClientOptions").filter(isOptionOfCreateRedlock);
+  const own = membersOf("LockOptions").filter(isOptionOfCreateRedlock);
   assertEquals(ofClient.toSorted(), own.toSorted());
 });
 
@@ -54,7 +54,7 @@ function isOptionOfCreateRedlock(name: string): boolean {
 
 Deno.test("docs: the table of the client's own options has all of them, with their defaults", () => {
   const { rows } = tableUnder("The client by itself", "option");
-  assertEquals(rows.map(([name]) => codes(name)[0]), membersOf("ClientOptions"));
+  assertEquals(rows.map(([name]) => codes(name)[0]), membersOf("LockOptions"));
   const resolved = { ...resolveClientOptions() } as unknown as Options;
   for (const [name, value] of rows) {
     const option = codes(name)[0];
@@ -91,7 +91,7 @@ Deno.test("docs: connectTimeoutMs has the default and the range of the table", (
 });
 
 function resolved(options: Options): Options {
-  return { ...resolveOptions("test", options as RedlockOptions) };
+  return { ...new LockOptions("test", options as RedlockOptions).defaults };
 }
 
 function checkDefault(option: string, cell: string): void {

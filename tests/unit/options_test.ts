@@ -1,9 +1,8 @@
-import { assertEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
 import {
   checkTtlMs,
-  completeOptions,
+  LockOptions,
   type RedlockOptions,
-  resolveOptions,
   TTL_MS_MAX,
   TTL_MS_MIN,
 } from "../../src/options.ts";
@@ -32,7 +31,7 @@ const KNOWN = Object.keys(DEFAULTS).filter((name) => !/^(validity|margin)Ms$/u.t
 const UNDEFINED = Object.fromEntries(KNOWN.map((name) => [name, undefined]));
 
 function resolve(options?: object, client: RedlockOptions = {}) {
-  return resolveOptions("acquire lock", options as RedlockOptions, completeOptions(client));
+  return new LockOptions("create lock client", client).resolve("acquire lock", options);
 }
 
 /** Asserts that options are refused for a reason. */
@@ -62,21 +61,21 @@ const GIVEN = {
 } satisfies RedlockOptions;
 const RESOLVED = { ...GIVEN, validityMs: 4_998 };
 
-Deno.test("resolveOptions() has a default for every option, also for one that is undefined", () => {
+Deno.test("LockOptions has a default for every option, also for one that is undefined", () => {
   for (const options of [undefined, {}, UNDEFINED]) {
     assertEquals(resolve(options), DEFAULTS);
     assertEquals(resolve(options, UNDEFINED), DEFAULTS);
   }
 });
 
-Deno.test("resolveOptions() takes the call's options, falsy values too, before the client's own", () => {
+Deno.test("LockOptions takes the call's options, falsy values too, before the client's own", () => {
   assertEquals(resolve(GIVEN), RESOLVED);
   for (const options of [undefined, {}, UNDEFINED]) assertEquals(resolve(options, GIVEN), RESOLVED);
   const settings = resolve({ ttlMs: 1_000, keyPrefix: "" }, GIVEN);
   assertEquals([settings.ttlMs, settings.keyPrefix, settings.waitMs], [1_000, "", 0]);
 });
 
-Deno.test("resolveOptions() derives nodeTimeoutMs from the TTL, within its bounds", () => {
+Deno.test("LockOptions derives nodeTimeoutMs from the TTL, within its bounds", () => {
   for (
     const [ttlMs, nodeTimeoutMs] of [
       [10, 50],
@@ -118,13 +117,13 @@ const RANGES: Record<string, [within: number[], ...rules: [rule: string, outside
 };
 
 for (const [name, [within, ...rules]] of Object.entries(RANGES)) {
-  Deno.test(`resolveOptions() takes a number within range as ${name}, and nothing else`, () => {
+  Deno.test(`LockOptions takes a number within range as ${name}, and nothing else`, () => {
     for (const value of within) assertEquals(Reflect.get(resolve({ [name]: value }), name), value);
     for (const [rule, outside] of rules) {
       for (const value of outside) {
         const reason = `'${name}' ${rule}: current value is ${value}`;
         assertRefused({ [name]: value }, RangeError, reason);
-        const message = `Cannot acquire lock as ${reason}`;
+        const message = `Cannot create lock client as ${reason}`;
         assertEquals(
           assertThrows(() => resolve({}, { [name]: value }), RangeError).message,
           message,
@@ -138,14 +137,14 @@ for (const [name, [within, ...rules]] of Object.entries(RANGES)) {
   });
 }
 
-Deno.test("resolveOptions() refuses a TTL that its own drift allowance eats up", () => {
+Deno.test("LockOptions refuses a TTL that its own drift allowance eats up", () => {
   for (const [ttlMs, driftFactor] of [[10, 0.8], [1_000, 0.998], [10, 0.99]]) {
     const reason = "'ttlMs' must be greater than its own drift allowance: current value is";
     assertRefused({ ttlMs, driftFactor }, RangeError, `${reason} ${ttlMs}`);
   }
 });
 
-Deno.test("resolveOptions() takes a guard that is 0 or at least as long as the TTL, and refuses a shorter one", () => {
+Deno.test("LockOptions takes a guard that is 0 or at least as long as the TTL, and refuses a shorter one", () => {
   for (const restartGuardMs of [0, 1_000, 60_000]) {
     assertEquals(resolve({ ttlMs: 1_000, restartGuardMs }).restartGuardMs, restartGuardMs);
   }
@@ -172,7 +171,7 @@ for (
     ["onEvent", [{}], "function"],
   ] as const
 ) {
-  Deno.test(`resolveOptions() refuses ${name} if it is no ${kind}`, () => {
+  Deno.test(`LockOptions refuses ${name} if it is no ${kind}`, () => {
     for (const value of values) {
       const reason = `'${name}' must be a ${kind}: current type is '${typeof value}'`;
       assertRefused({ [name]: value }, TypeError, reason);
@@ -180,7 +179,7 @@ for (
   });
 }
 
-Deno.test("resolveOptions() refuses what is no signal, unknown options, and options that are no object", () => {
+Deno.test("LockOptions refuses what is no signal, unknown options, and options that are no object", () => {
   for (const signal of [{}, null, new AbortController()]) {
     assertRefused({ signal }, TypeError, "'signal' must be an AbortSignal");
   }
@@ -203,4 +202,19 @@ Deno.test("checkTtlMs() says what cannot be done", () => {
     assertThrows(() => checkTtlMs("extend lock", 1.5, 0.01), RangeError).message,
     "Cannot extend lock as 'ttlMs' must be a positive safe integer: current value is 1.5",
   );
+});
+
+Deno.test("LockOptions gives calls with equal options one object, and others their own", () => {
+  const options = new LockOptions("create lock client", { ttlMs: 20_000 });
+  const settingsOf = (given: RedlockOptions) => options.resolve("acquire lock", given);
+  const settings = settingsOf({ ttlMs: 5_000 });
+  assert(settingsOf({ ttlMs: 5_000, waitMs: undefined, notify: true }) === settings);
+  assert(settingsOf(Object.create({ ttlMs: 5_000 })) === settings);
+  assertEquals(settingsOf({ waitMs: 10_000 }), options.defaults);
+  assertEquals(settingsOf({ nodeTimeoutMs: 250 }).ttlMs, 20_000);
+  const derived = settingsOf({ ttlMs: 5_000 });
+  assertEquals([derived.nodeTimeoutMs, settingsOf({ nodeTimeoutMs: 250 }).ttlMs], [250, 20_000]);
+  const { signal } = new AbortController();
+  assertEquals(settingsOf({ ttlMs: 5_000, signal }).signal, signal);
+  assertEquals(settingsOf({ ttlMs: 5_000 }).signal, undefined);
 });

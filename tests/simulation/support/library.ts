@@ -9,7 +9,7 @@ export { LockHeldError, LockLostError, QuorumError, RedlockError } from "../../.
 export type { RedlockEvent } from "../../../src/events.ts";
 export type { Lock } from "../../../src/lock/lock.ts";
 export type { RedlockOptions } from "../../../src/options.ts";
-export { resolveOptions } from "../../../src/options.ts";
+export { LockOptions } from "../../../src/options.ts";
 export { parseAddress } from "../../../src/redis/address.ts";
 export { resolveClientOptions } from "../../../src/redis/client.ts";
 export { RedisNode } from "../../../src/redis_node/redis_node.ts";

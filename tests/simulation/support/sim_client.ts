@@ -5,6 +5,7 @@
  */
 import {
   type Lock,
+  LockOptions,
   parseAddress,
   RedisNode,
   redisServer,
@@ -12,7 +13,6 @@ import {
   type RedlockEvent,
   redlockOn,
   resolveClientOptions,
-  resolveOptions,
   TimerWheel,
 } from "./library.ts";
 import { type ClientPlan, listOf, type Op, type Plan } from "./plan.ts";
@@ -92,7 +92,7 @@ export class SimClient {
     const delays = { nodeTimeoutMs, retryDelayMs, retryDelayMaxMs };
     const options = { driftFactor, ...delays, notify, fencing, cooldownMs };
     this.nodeTimeoutMs = (ttlMs) =>
-      resolveOptions("acquire lock", { ...options, ttlMs }).nodeTimeoutMs;
+      new LockOptions("acquire lock", { ...options, ttlMs }).defaults.nodeTimeoutMs;
     // The guard must not be shorter than the client's own TTL, which every op replaces by another.
     const guard = restartGuardMs === undefined ? {} : { restartGuardMs, ttlMs: restartGuardMs };
     const connection = resolveClientOptions({

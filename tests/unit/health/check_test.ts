@@ -9,7 +9,7 @@ import { check } from "../../../src/health/check.ts";
 import { RedlockError } from "../../../src/errors.ts";
 import type { HealthReport } from "../../../src/health/report.ts";
 import type { NodeDiagnosis } from "../../../src/quorum/node_diagnosis.ts";
-import { type RedlockOptions, resolveOptions } from "../../../src/options.ts";
+import { LockOptions, type RedlockOptions } from "../../../src/options.ts";
 import { createClientState } from "../../../src/client_state.ts";
 import { Cluster } from "../../support/cluster.ts";
 
@@ -32,7 +32,7 @@ function clusterOf(...diagnoses: (Diagnose | undefined)[]): Cluster {
 function checkAll(cluster: Cluster, options: RedlockOptions = OPTIONS): Promise<HealthReport> {
   const { nodes, wheel } = cluster;
   const client = createClientState(wheel, nodes);
-  return cluster.settle(check(client, resolveOptions("check nodes", options)));
+  return cluster.settle(check(client, new LockOptions("check nodes", options).defaults));
 }
 
 function codes({ findings }: HealthReport): string[] {
@@ -190,7 +190,9 @@ Deno.test("Redlock.check() of a client that is closed rejects", async () => {
 Deno.test("check() rejects where the client is closed meanwhile", async () => {
   const cluster = clusterOf(answer, hang, hang);
   const client = createClientState(cluster.wheel, cluster.nodes);
-  const rejected = cluster.rejection(check(client, resolveOptions("check nodes", OPTIONS)));
+  const rejected = cluster.rejection(
+    check(client, new LockOptions("check nodes", OPTIONS).defaults),
+  );
   client.closed = true;
   cluster.wheel.announceClose();
   const error = await rejected;

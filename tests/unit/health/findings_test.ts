@@ -1,11 +1,11 @@
 import { assertEquals } from "@std/assert";
 import { findingsOf } from "../../../src/health/findings.ts";
 import type { Finding, NodeHealth } from "../../../src/health/report.ts";
-import { type RedlockOptions, resolveOptions } from "../../../src/options.ts";
+import { LockOptions, type RedlockOptions } from "../../../src/options.ts";
 
 type Changes = Readonly<Record<string, Partial<NodeHealth>>>;
 
-const SETTINGS = resolveOptions("check nodes", {}); // a TTL of 30 s, and so 302 ms of drift
+const SETTINGS = new LockOptions("check nodes", {}).defaults; // a TTL of 30 s, and so 302 ms of drift
 
 /** The nodes with these one-letter names, healthy but for `changes`. */
 function nodesOf(names: string, changes: Changes): NodeHealth[] {
@@ -256,7 +256,7 @@ for (const [names, changes, ...expected] of CASES) {
 Deno.test("findingsOf() goes by the TTL and the drift factor of the call", () => {
   const nodes = nodesOf("abc", { a: { uptimeMs: 5_000, clockOffsetMs: 100, aofEnabled: false } });
   const codes = (ttlMs: number, driftFactor?: number) => {
-    const settings = resolveOptions("check nodes", { ttlMs, driftFactor });
+    const settings = new LockOptions("check nodes", { ttlMs, driftFactor }).defaults;
     return findingsOf(nodes, 2, settings).map(({ code }) => code);
   };
   assertEquals(codes(60_000), ["RESTARTED"]);
@@ -268,7 +268,7 @@ Deno.test("findingsOf() goes by what the settings ask of the nodes", () => {
   const refused = { INCR: "NOPERM", INFO: "NOPERM" };
   const nodes = nodesOf("abc", { a: { aofEnabled: false }, b: { refused } });
   const codes = (options: RedlockOptions) => {
-    const settings = resolveOptions("check nodes", options);
+    const settings = new LockOptions("check nodes", options).defaults;
     return findingsOf(nodes, 2, settings).map(({ code }) => code);
   };
   assertEquals(codes({}), ["NOT_PERSISTENT", "INFO_REFUSED"]);
@@ -284,7 +284,7 @@ for (
   ]
 ) {
   Deno.test(`findingsOf() advises what to do about SET that is refused with ${reply}`, () => {
-    const settings = resolveOptions("check nodes", { keyPrefix: "app:" });
+    const settings = new LockOptions("check nodes", { keyPrefix: "app:" }).defaults;
     const nodes = nodesOf("abc", { a: { refused: { SET: reply } } });
     assertEquals(findingsOf(nodes, 2, settings)[0].advice, advice);
   });
