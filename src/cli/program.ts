@@ -84,10 +84,10 @@ The lock is extended while the command runs, and released when the command ends,
 is over. Signals, input and output are passed through. The command gets two variables: HASP_RESOURCE,
 and HASP_FENCING_TOKEN, a number greater than that of every earlier lock on the resource.
 
-If the lock cannot be extended, the command gets SIGTERM when the rest of the lock is as long as the
-grace period, and SIGKILL before the lock can belong to somebody else. The command also gets SIGKILL
-if hasp is killed or stopped. Both signals go to all processes that the command has started, unless
-they have left its process group; with --foreground they go to the command alone.
+If the lock cannot be extended, the command gets SIGTERM, and after the grace period SIGKILL, before
+the lock can belong to somebody else. The command also gets SIGKILL if hasp is killed or stopped.
+Both signals go to all processes that the command has started, unless they have left its session;
+with --foreground they go to the command alone.
 
 Examples:
   hasp run --resource nightly-backup --wait 0 --on-held skip --at-least 1m -- ./backup.sh

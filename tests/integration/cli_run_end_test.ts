@@ -1,13 +1,7 @@
 /** `hasp run`: signals, a lock that is lost, and the death of `hasp` itself. */
 
 import { assert, assertEquals, assertGreater, assertLess, assertMatch } from "@std/assert";
-import {
-  childrenOf,
-  isRunning,
-  makeFolder,
-  processGone,
-  startHasp,
-} from "../support/command_line.ts";
+import { isRunning, makeFolder, processGone, startHasp } from "../support/command_line.ts";
 import { eventually } from "../support/eventually.ts";
 import { startServers } from "../support/servers.ts";
 import { gone, holdByAnother, onAll, shareServers } from "../support/shared_servers.ts";
@@ -220,18 +214,6 @@ async function processesGoneBefore(pids: number[], over: () => Promise<boolean>)
     return false;
   });
 }
-
-Deno.test("the watcher of a command ends with hasp, and is not ended by signals to all", async () => {
-  await using servers = shared.lend();
-  await using family = await startFamily([], servers.urls);
-  const [watcher] = childrenOf(family.program.pid, "hasp-watcher");
-  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT"] as const) {
-    Deno.kill(watcher, signal);
-  }
-  family.program.signal("SIGTERM");
-  await family.program.end(END_WITHIN_MS);
-  await processGone(watcher);
-});
 
 Deno.test("hasp run --foreground leaves the command in its own process group", async () => {
   await using servers = shared.lend();

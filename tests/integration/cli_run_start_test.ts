@@ -1,8 +1,11 @@
 /** `hasp run`: what is left if a command cannot be started. */
 
 import { assertEquals, assertRejects } from "@std/assert";
-import { startCommand } from "../../src/cli/run/running_command.ts";
-import { GATE, WATCHER } from "../../src/cli/run/shell_scripts.ts";
+import type { Lock } from "../../mod.ts";
+import { runLocked, type RunOptions } from "../../src/cli/run/run_command.ts";
+import { startCommand, type StartOptions } from "../../src/cli/run/running_command.ts";
+import { gate, WATCHER } from "../../src/cli/run/shell_scripts.ts";
+import { Signals } from "../../src/cli/run/signals.ts";
 import { childrenOf, makeFolder } from "../support/command_line.ts";
 import { eventually } from "../support/eventually.ts";
 
@@ -11,30 +14,66 @@ const LONG_ENOUGH_MS = 500;
 
 /** The shells that `startCommand` has started here: other files of tests have children in this process too. */
 function shells(): number[] {
-  return [WATCHER, GATE].flatMap((script) => childrenOf(Deno.pid, script));
+  return [WATCHER, gate(3)].flatMap((script) => childrenOf(Deno.pid, script));
+}
+
+function optionsOf(limitMs: number): StartOptions {
+  return { env: {}, foreground: false, limitMs: () => limitMs, beforeBegin: () => {} };
 }
 
 Deno.test("a command does not start before its watcher watches over it", async () => {
   await using folder = await makeFolder();
-  const options = { env: {}, foreground: false, remainingMs: 60_000 };
-  const starting = startCommand(["/bin/sh", "-c", `echo ran >"${folder.path}/ran"`], options);
+  const command = ["/bin/sh", "-c", `echo ran >"${folder.path}/ran"`];
+  const starting = startCommand(command, optionsOf(60_000));
   const [watcher] = shells();
   Deno.kill(watcher, "SIGSTOP");
   await new Promise((resolve) => setTimeout(resolve, LONG_ENOUGH_MS));
   assertEquals([...Deno.readDirSync(folder.path)], []);
   Deno.kill(watcher, "SIGCONT");
-  const command = await starting;
-  assertEquals(await command.ended, [0, null]);
+  const running = await starting;
+  assertEquals(await running.ended, [0, null]);
   assertEquals(folder.lines("ran"), ["ran"]);
-  assertEquals(await command.close(), false);
+  assertEquals(await running.close(0), undefined);
 });
 
 Deno.test("a command whose watcher is killed at once is not started, and leaves no process", async () => {
-  const options = { env: {}, foreground: false, remainingMs: 10_000 };
-  const starting = startCommand(["sleep", "60"], options);
+  const starting = startCommand(["sleep", "60"], optionsOf(10_000));
   const [watcher, ...others] = shells();
   assertEquals(others, []);
   Deno.kill(watcher, "SIGKILL");
   await assertRejects(() => starting, Error);
   await eventually(() => shells().length === 0);
+});
+
+Deno.test("a command whose watcher does not answer is not started, and leaves no process", async () => {
+  const starting = startCommand(["sleep", "60"], optionsOf(200));
+  const [watcher] = shells();
+  Deno.kill(watcher, "SIGSTOP");
+  const message = "The process that watches over the command does not answer";
+  await assertRejects(() => starting, Error, message);
+  await eventually(() => shells().length === 0);
+});
+
+Deno.test("a command whose lock is lost before it begins does not begin", async () => {
+  await using folder = await makeFolder();
+  const lost = new Error("lost");
+  const lock = {
+    signal: AbortSignal.abort(lost),
+    remainingMs: () => 10_000,
+    release: () => Promise.resolve(false),
+    resources: ["a"],
+  };
+  const options = { grace: 0, ttl: 30_000, atLeast: 0 };
+  const signals = new Signals();
+  const running = runLocked(
+    ["/bin/sh", "-c", `echo ran >"${folder.path}/ran"`],
+    lock as unknown as Lock,
+    options as RunOptions,
+    signals,
+    {},
+  );
+  assertEquals(await assertRejects(() => running, Error), lost);
+  signals.stop();
+  await eventually(() => shells().length === 0);
+  assertEquals([...Deno.readDirSync(folder.path)], []);
 });

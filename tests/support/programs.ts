@@ -133,29 +133,35 @@ export class Program implements AsyncDisposable {
 
   /** Resolves once the process has ended. @throws {Error} If it does not within `limitMs`: it is killed. */
   async end(limitMs: number): Promise<ProgramResult> {
-    let late = false;
-    const timer = setTimeout(() => {
-      late = true;
-      this.#child.kill("SIGKILL");
-    }, limitMs);
-    await this.#ended;
-    clearTimeout(timer);
-    if (late) throw new Error(`${this.#name} ran for longer than ${limitMs} ms: ${this.#said()}`);
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<boolean>((resolve) => {
+      timer = setTimeout(() => resolve(true), limitMs);
+    });
+    try {
+      if (await Promise.race([this.#ended, late])) {
+        this.#kill();
+        throw new Error(`${this.#name} ran for longer than ${limitMs} ms: ${this.#said()}`);
+      }
+    } finally {
+      clearTimeout(timer);
+    }
     const { code } = await this.#child.status;
     return { code, stdout: this.#stdout, stderr: this.#stderr };
   }
 
   /** Kills the process if it still runs. */
   async [Symbol.asyncDispose](): Promise<void> {
-    if (!this.#isOver) {
-      try {
-        this.#child.kill("SIGKILL");
-      } catch {
-        // It ended by itself in this very moment.
-      }
-    }
+    this.#kill();
     await this.#ended;
     await this.#stdin.abort().catch(() => {});
+  }
+
+  #kill(): void {
+    try {
+      this.#child.kill("SIGKILL");
+    } catch {
+      // It has ended. What it has started may still hold its output.
+    }
   }
 
   #said(): string {

@@ -7,79 +7,72 @@ import type { Lock } from "../../../mod.ts";
 import { systemClock, type TimerHandle } from "../../time/clock.ts";
 import { ContinuousClock } from "../../time/continuous_clock.ts";
 import type { RunningCommand } from "./running_command.ts";
+import { LEFT } from "./shell_scripts.ts";
 
-/** How often a guard looks whether processes are gone, in milliseconds. */
-const LOOK_EVERY_MS = 20;
-/** Most looks after a SIGKILL, because a killed process stays visible until its parent has read its exit status. */
-const LOOKS_AFTER_KILL_MAX = 50;
+/** What a {@linkcode LockGuard} needs to know. */
+export interface LockGuardOptions {
+  /** How long the command has between SIGTERM and SIGKILL, in milliseconds. */
+  readonly graceMs: number;
+  /** Returns for how long the command may run from this moment on, in milliseconds; negative if that is over. */
+  readonly limitMs: () => number;
+  /** Called with a message when the guard ends the command, or cannot. */
+  readonly report: (message: string) => void;
+}
 
 /**
- * Watches over a command and its lock. If the validity of the lock falls to the grace period, because extensions fail,
- * or if the lock is lost, the command gets a SIGTERM, and what is left of it when the grace period or the validity is
- * over gets a SIGKILL.
+ * Watches over a command and its lock. The command gets a SIGTERM if its lock is lost, if extensions fail until only the
+ * grace period is left, or if its watcher has ended. What is left of it after the grace period, or when the time of the
+ * lock is over, gets a SIGKILL, by the watcher too.
  */
 export class LockGuard {
   readonly #lock: Lock;
   readonly #command: RunningCommand;
-  readonly #graceMs: number;
-  readonly #report: (message: string) => void;
+  readonly #options: LockGuardOptions;
   #timer: TimerHandle = undefined;
   readonly #clock = new ContinuousClock(systemClock);
-  #validUntilMs = 0;
+  #killAtMs = 0;
   #isEnding = false;
-  #isKilled = false;
   #isStopped = false;
 
   /**
    * @param lock The lock; {@linkcode extended} must be called after each extension.
    * @param command The command.
-   * @param graceMs How long the command has between the two signals, in milliseconds.
-   * @param report Called with a message when the guard ends the command.
+   * @param options How and when it ends the command.
    */
-  constructor(
-    lock: Lock,
-    command: RunningCommand,
-    graceMs: number,
-    report: (message: string) => void,
-  ) {
+  constructor(lock: Lock, command: RunningCommand, options: LockGuardOptions) {
     this.#lock = lock;
     this.#command = command;
-    this.#graceMs = graceMs;
-    this.#report = report;
+    this.#options = options;
     lock.signal.addEventListener("abort", this.#onLost);
+    command.onWatcherEnd(this.#onWatcherEnd);
     this.extended();
-    if (lock.signal.aborted) this.#onLost();
   }
 
-  /** Whether the command was ended because of its lock. */
+  /** Whether the command was asked to end because of its lock, and in time. */
   get isEnding(): boolean {
     return this.#isEnding;
   }
 
+  /** How long what is left of the command may still run, in milliseconds; negative if that is over. */
+  get leftMs(): number {
+    return this.#killAtMs - this.#clock.nowMs();
+  }
+
   /** Counts the new validity of the lock from now on, unless the guard was stopped. */
   extended(): void {
-    const remainingMs = this.#lock.remainingMs();
-    if (this.#isStopped || this.#isEnding || remainingMs === 0) return;
-    this.#validUntilMs = this.#clock.nowMs() + remainingMs;
-    this.#command.validFor(remainingMs);
-    this.#wait(remainingMs - this.#graceMs, () => {
+    if (this.#isStopped || this.#isEnding) return;
+    if (this.#lock.signal.aborted) return this.#onLost();
+    this.#killAfter(this.#options.limitMs());
+    this.#wait(this.leftMs - this.#options.graceMs, () => {
       const left = `${Math.ceil(this.#lock.remainingMs())} ms`;
       this.#end(`Cannot extend the lock, which is certain for another ${left}`);
     });
   }
 
-  /**
-   * Stops watching, when the command itself has ended. If it was made to end, so is everything that it has started,
-   * before this resolves.
-   */
-  async stop(): Promise<void> {
+  /** Stops watching, when the command itself has ended. */
+  stop(): void {
     this.#isStopped = true;
     this.#lock.signal.removeEventListener("abort", this.#onLost);
-    let looks = 0;
-    while (this.#isEnding && this.#command.isRunning && looks < LOOKS_AFTER_KILL_MAX) {
-      await pause(LOOK_EVERY_MS);
-      if (this.#isKilled) looks++;
-    }
     systemClock.clearTimer(this.#timer);
   }
 
@@ -87,27 +80,35 @@ export class LockGuard {
     this.#end((this.#lock.signal.reason as Error).message);
   };
 
+  readonly #onWatcherEnd = (word: string | undefined): void => {
+    if (word === undefined) this.#end("The process that watches over the command has ended");
+    if (word === LEFT) {
+      this.#options.report("Processes of the command run on: hasp may not end them");
+    }
+  };
+
   #end(why: string): void {
-    if (this.#isEnding) return;
+    if (this.#isStopped || this.#isEnding) return;
+    if (this.leftMs <= 0) return this.#kill(); // the watcher has killed it, and says if it had ended before
     this.#isEnding = true;
-    this.#report(`${why}; the command is stopped`);
-    this.#command.signal("SIGTERM");
-    const leftMs = this.#validUntilMs - this.#clock.nowMs();
-    this.#wait(Math.min(this.#graceMs, leftMs), () => {
-      this.#isKilled = true;
-      this.#command.signal("SIGKILL");
-    });
+    const isAllowed = this.#command.signal("SIGTERM");
+    const then = isAllowed ? "is stopped" : "cannot be stopped, because it runs as another user";
+    this.#options.report(`${why}; the command ${then}`);
+    this.#killAfter(Math.min(this.#options.graceMs, this.leftMs));
+    this.#wait(this.leftMs, () => this.#kill());
+  }
+
+  #kill(): void {
+    this.#command.signal("SIGKILL");
+  }
+
+  #killAfter(limitMs: number): void {
+    this.#killAtMs = this.#clock.nowMs() + limitMs;
+    this.#command.killAfter(limitMs);
   }
 
   #wait(delayMs: number, callback: () => void): void {
     systemClock.clearTimer(this.#timer);
     this.#timer = systemClock.setTimer(callback, Math.max(delayMs, 0));
   }
-}
-
-/** Waits, and keeps the process alive meanwhile. */
-function pause(delayMs: number): Promise<void> {
-  return new Promise((resolve) => {
-    systemClock.keepAlive(systemClock.setTimer(resolve, delayMs), true);
-  });
 }

@@ -14,6 +14,7 @@ import { type NodeOptions, openClient } from "../node_options.ts";
 import { printError } from "../terminal.ts";
 import { LockGuard } from "./lock_guard.ts";
 import { type Ending, type RunningCommand, startCommand } from "./running_command.ts";
+import { OVER } from "./shell_scripts.ts";
 import { Interrupted, signalExitCode, Signals } from "./signals.ts";
 
 /** How often the lock is tried for if others deny it though nobody holds it. */
@@ -24,6 +25,10 @@ const TRIES_MAX = 5;
  */
 const RETRY_MS_MIN = 150;
 const RETRY_MS_MAX = 300;
+
+/** A command is killed before the end of the validity by this share of the TTL, and at least this many milliseconds. */
+const MARGIN_DIVISOR = 20;
+const MARGIN_MS_MIN = 100;
 
 /** The options of `run`. */
 export interface RunOptions extends NodeOptions {
@@ -107,25 +112,44 @@ export async function acquire(
   }
 }
 
-async function runLocked(
+/**
+ * By how much a command is killed before the end of its lock's validity, in milliseconds: on a busy machine, a process
+ * needs some to start its timer, and more to be killed.
+ */
+export function marginMs(ttlMs: number): number {
+  return Math.max(MARGIN_MS_MIN, ttlMs / MARGIN_DIVISOR);
+}
+
+/**
+ * Runs a command under a lock, and releases that.
+ *
+ * @returns The exit code of `hasp`.
+ * @throws If the command has not begun: why, which is the lock's own error if it was lost.
+ */
+export async function runLocked(
   command: readonly string[],
   lock: Lock,
   options: RunOptions,
   signals: Signals,
   extensions: Extensions,
 ): Promise<number> {
-  const { foreground = false, grace, atLeast } = options;
+  const { foreground = false, grace, atLeast, ttl } = options;
   const startMs = systemClock.monotonicMs();
+  const limitMs = () => lock.remainingMs() - marginMs(ttl);
+  const beforeBegin = () => {
+    signals.waiting.throwIfAborted();
+    lock.signal.throwIfAborted();
+  };
   let running: RunningCommand;
   try {
-    signals.waiting.throwIfAborted();
-    const remainingMs = lock.remainingMs();
-    running = await startCommand(command, { env: environmentOf(lock), foreground, remainingMs });
+    const env = environmentOf(lock);
+    running = await startCommand(command, { env, foreground, limitMs, beforeBegin });
   } catch (error) {
+    const { aborted, reason } = lock.signal;
     await lock.release().catch(() => {}); // the keys expire with their TTL
-    throw error;
+    throw aborted ? reason : error;
   }
-  const guard = new LockGuard(lock, running, grace, report);
+  const guard = new LockGuard(lock, running, { graceMs: grace, limitMs, report });
   extensions.onExtended = () => guard.extended();
   const toEnd = new AbortController();
   signals.passTo((signal) => {
@@ -133,9 +157,9 @@ async function runLocked(
     pass(signal, running, foreground);
   });
   const ending = await running.ended;
-  await guard.stop();
-  const byWatcher = await running.close();
   const heldToItsEnd = lock.held;
+  guard.stop();
+  const word = await running.close(guard.isEnding ? Math.max(guard.leftMs, 1) : 0);
   if (heldToItsEnd && !guard.isEnding) {
     const leftMs = atLeast - (systemClock.monotonicMs() - startMs);
     if (leftMs > 0) {
@@ -145,9 +169,10 @@ async function runLocked(
   const wasHeld = heldToItsEnd && (!lock.held || await release(lock));
   if (guard.isEnding) return LOCK_LOST;
   const code = exitCodeOfEnding(ending);
-  if (wasHeld && !byWatcher) return code;
+  // If the watcher's time was over while hasp was stopped, and it did not kill the command, this had ended in time.
+  if (word === OVER ? ending[1] !== "SIGKILL" : wasHeld) return code;
   report(
-    byWatcher
+    word === OVER
       ? "The command was killed, because hasp did not run in time to extend the lock"
       : `The lock was lost before the command ended, which it did with the code ${code}`,
   );
@@ -171,7 +196,9 @@ const USER_SIGNALS: readonly NodeJS.Signals[] = ["SIGUSR1", "SIGUSR2"];
 const TERMINAL_SIGNALS: readonly NodeJS.Signals[] = ["SIGINT", "SIGQUIT"];
 
 function pass(signal: NodeJS.Signals, running: RunningCommand, foreground: boolean): void {
-  if (!foreground || !TERMINAL_SIGNALS.includes(signal)) running.signal(signal);
+  if (foreground && TERMINAL_SIGNALS.includes(signal)) return;
+  if (running.signal(signal)) return;
+  report(`Cannot pass ${signal} on, because the command runs as another user`);
 }
 
 /** The environment of the command. A token of an outer `hasp run` is not its own. */

@@ -1,8 +1,8 @@
 /**
  * A command that must not outlive its lock: started, watched, signalled and ended.
  *
- * If there is a POSIX shell, the command is a process group of its own, so that signals reach what it has started too,
- * and a watcher kills that group if `hasp` is killed or stopped. On Windows, and on systems without a shell, the command
+ * If there is a POSIX shell, the command leads a session of its own, so that signals reach what it has started too, and
+ * a watcher kills that session if `hasp` is killed or stopped. On Windows, and on systems without a shell, the command
  * is started directly and nothing watches it.
  *
  * @module
@@ -13,8 +13,8 @@ import process from "node:process";
 import type { Writable } from "node:stream";
 import type { Environment } from "../addresses.ts";
 import { NOT_EXECUTABLE, NOT_FOUND } from "../exit_codes.ts";
-import { inputOf, SHELL, started } from "./processes.ts";
-import { GATE } from "./shell_scripts.ts";
+import { inputOf, sendSignal, SHELL, started } from "./processes.ts";
+import { gate } from "./shell_scripts.ts";
 import { startWatcher, type Watcher } from "./watcher.ts";
 
 /** How a command ended: its exit code, and the signal that killed it; one of them is `null`. */
@@ -26,8 +26,10 @@ export interface StartOptions {
   readonly env: Environment;
   /** Whether the command stays in the process group of `hasp`, as a program that uses the terminal must. */
   readonly foreground: boolean;
-  /** How long the lock is valid at this moment, in milliseconds. */
-  readonly remainingMs: number;
+  /** Returns for how long the command may run from this moment on, in milliseconds. */
+  readonly limitMs: () => number;
+  /** Called immediately before the command begins; throws if it must not. */
+  readonly beforeBegin: () => void;
 }
 
 /** A command that was started by {@linkcode startCommand}. {@linkcode close} it when it has ended. */
@@ -58,40 +60,41 @@ export class RunningCommand {
     this.#watcher = watcher;
   }
 
-  /** Has the watcher kill the command when the lock, which is valid for `remainingMs` from now on, is over. */
-  validFor(remainingMs: number): void {
-    this.#watcher?.validFor(remainingMs);
+  /** Has the watcher kill the command after `limitMs` milliseconds, which replaces the time before. */
+  killAfter(limitMs: number): void {
+    this.#watcher?.killAfter(limitMs);
   }
 
-  /** Sends a signal to the command and what it has started. */
-  signal(name: NodeJS.Signals): void {
-    this.#send(name);
-  }
-
-  /** Whether the command, or something that it has started, still runs. On Windows only the command is looked at. */
-  get isRunning(): boolean {
-    return this.#send(0);
+  /** Calls back when the watcher ends, with what it has printed about the end of the command, if it has. */
+  onWatcherEnd(callback: (word: string | undefined) => void): void {
+    this.#watcher?.ended.then(callback);
   }
 
   /**
-   * Ends the watcher. Processes that the command has left behind go on without it.
+   * Sends a signal to the command and what it has started.
    *
-   * @returns Whether the watcher has killed the command.
+   * @returns Whether that is allowed; it is not if the command runs as another user.
    */
-  async close(): Promise<boolean> {
-    this.#isClosed = true;
-    return await this.#watcher?.close() ?? false;
+  signal(name: NodeJS.Signals): boolean {
+    if (this.#isClosed || this.#target === undefined) return true;
+    this.#watcher?.signalOthers(name);
+    if (process.platform !== "win32") return sendSignal(this.#target, name);
+    this.#child.kill(name);
+    return true;
   }
 
-  /** Sends a signal; 0 sends none. Returns whether there was a process to send it to. */
-  #send(signal: NodeJS.Signals | 0): boolean {
-    if (this.#isClosed || this.#target === undefined) return false;
-    try {
-      if (process.platform === "win32") return this.#child.kill(signal);
-      return process.kill(this.#target, signal);
-    } catch {
-      return false; // there is no such process any more
-    }
+  /**
+   * Ends the watcher.
+   *
+   * @param drainMs If not 0, everything that the command has started is ended first: by the signals that it has received,
+   *   or by SIGKILL after this time, in milliseconds. If 0, what the command has left behind goes on without the watcher.
+   * @returns What the watcher has printed about the end of the command, if it has.
+   */
+  async close(drainMs: number): Promise<string | undefined> {
+    const word = await this.#watcher?.close(drainMs);
+    if (drainMs > 0 && word === undefined) this.signal("SIGKILL"); // nothing else does
+    this.#isClosed = true;
+    return word;
   }
 }
 
@@ -100,6 +103,7 @@ export class RunningCommand {
  *
  * @throws {Error} If no process can be started. A command that is missing or cannot be executed is no error: it ends with
  *   the code that shells have for that.
+ * @throws What `beforeBegin` throws.
  */
 export async function startCommand(
   command: readonly string[],
@@ -111,35 +115,48 @@ export async function startCommand(
 
 async function startWatched(
   command: readonly string[],
-  { env, foreground, remainingMs }: StartOptions,
+  { env, foreground, limitMs, beforeBegin }: StartOptions,
 ): Promise<RunningCommand> {
-  const watcher = await startWatcher();
+  const watcher = startWatcher();
   let child: ChildProcess | undefined;
   try {
-    child = spawn(SHELL, ["-c", GATE, "hasp", ...command], {
+    const freeFd = await watcher.start(limitMs());
+    child = spawn(SHELL, ["-c", gate(freeFd), "hasp", ...throughShell(command, env)], {
       detached: !foreground,
       env,
-      stdio: ["inherit", "inherit", "inherit", "pipe"],
+      // In Deno, the ignored ones are those of its parent.
+      stdio: ["inherit", "inherit", "inherit", ...new Array(freeFd - 3).fill("ignore"), "pipe"],
     });
     const ended = endOf(child);
     await started(child);
-    const gate = inputOf(child.stdio[3] as Writable);
-    const target = foreground ? child.pid! : -child.pid!;
-    await watcher.watch(target, remainingMs);
-    gate.end("go\n");
-    return new RunningCommand(child, target, ended, watcher);
+    const gateInput = inputOf((child.stdio as readonly unknown[])[freeFd] as Writable);
+    await watcher.watch(child.pid!, !foreground, limitMs());
+    beforeBegin();
+    gateInput.end("go\n");
+    return new RunningCommand(child, foreground ? child.pid! : -child.pid!, ended, watcher);
   } catch (error) {
-    child?.kill("SIGKILL"); // the gate, because the command has not begun
-    await watcher.close();
+    if (child?.kill("SIGKILL")) await endOf(child); // the gate, because the command has not begun
+    await watcher.kill();
     throw error;
   }
 }
 
+/** The names of variables that every shell passes on. */
+const SHELL_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/u;
+
+/** Adds what passes on the variables that some shells drop, such as `my-var`. */
+function throughShell(command: readonly string[], env: Environment): readonly string[] {
+  const dropped = Object.entries(env).filter(([name]) => !SHELL_NAME.test(name));
+  if (dropped.length === 0) return command;
+  return ["/usr/bin/env", "--", ...dropped.map((variable) => variable.join("=")), ...command];
+}
+
 async function startPlain(
   [name, ...args]: readonly string[],
-  { env, foreground }: StartOptions,
+  { env, foreground, beforeBegin }: StartOptions,
 ): Promise<RunningCommand> {
   const detached = !foreground && process.platform !== "win32";
+  beforeBegin();
   const child = spawn(name, args, { detached, env, stdio: "inherit" });
   const ended = endOf(child);
   const code = await started(child).then(() => undefined, codeOfStart);

@@ -5,45 +5,94 @@
  */
 
 /**
- * Becomes the command as soon as a line arrives on file descriptor 3, or ends if that closes: so the command does not
+ * Becomes the command as soon as a line arrives on a file descriptor, or ends if that closes: so the command does not
  * start before its watcher is ready, even if `hasp` is killed in between. A command that is missing or cannot be
  * executed ends with 127 or 126, as in every shell.
+ *
+ * @param fd The file descriptor, which the command does not get.
  */
-export const GATE = 'read -r go <&3 || exit 125; exec 3<&-; exec "$@"';
+export function gate(fd: number): string {
+  return `read -r go <&${fd} || exit 125; exec ${fd}<&-; exec "$@"`;
+}
 
-/** The line that ends a {@linkcode WATCHER} that is not needed any more. */
-export const WATCHER_END = "end";
+/** What a {@linkcode WATCHER} prints when it has killed the command, or found that it had ended. */
+export const OVER = "over";
+/** What it prints instead if processes of the command are left, because it may not end them. */
+export const LEFT = "left";
 
 /**
- * Kills the command if `hasp` cannot. Its first line of input is what to kill: a process, or a process group with a
- * minus before it. Each further line is the number of seconds after which it kills the command and prints a word, and
- * replaces the line before. When the first of them counts, it prints a word too: only now may the command start.
- * {@linkcode WATCHER_END} ends it. It kills at once if its input ends otherwise, because then `hasp` is gone.
+ * Kills the command if `hasp` cannot. It first prints a file descriptor that the command would not inherit. The first
+ * line of its input is the process id of the command, and a word if that leads a session of its own. Further lines are:
  *
- * It ignores the signals that a terminal or a service manager sends to all processes. Each line of seconds has a
- * `sleep` of its own, in a subshell that is ended together with it.
+ * - a number: the command may run for so many seconds from now on, whatever the lines before said;
+ * - the name of a signal: the signal goes to the process groups of the session other than the command's own, which gets
+ *   it from `hasp` at once;
+ * - `drain`: it ends as soon as no process of the session is left;
+ * - `end`: it is not needed any more.
+ *
+ * It prints a word when the first number counts: only now may the command start. If the time is over or its input
+ * ends, which shows that `hasp` is gone, it kills the session.
+ *
+ * One part reads the input, and has a `sleep` for each number; another part kills. The pipe between them puts what
+ * happens in order: the end of a `sleep`, for whatever reason, counts only if no later number came before it. So
+ * no `sleep` has to be stopped before the end, and every failure of a part ends the command. In the end, SIGVTALRM ends
+ * each `sleep`, and the shells wait for their children, because not every system has a process that does so for orphans.
+ *
+ * It ignores the signals that can be sent to all processes and be ignored. Sessions are looked up in `/proc`; without
+ * that, as on macOS, the process group of the command stands for its session.
  */
 export const WATCHER = `
-trap '' HUP INT QUIT TERM PIPE
-read -r target || exit 0
-timer=
-ready=
-stop() {
-  [ -z "$timer" ] || { kill -s USR1 "$timer"; wait "$timer"; }
-  timer=
+trap '' HUP INT QUIT ALRM TERM USR1 USR2 PIPE PROF XCPU XFSZ TSTP TTIN TTOU
+trap : VTALRM
+fd=3
+while [ $fd -lt 9 ] && { true <&$fd; } 2>/dev/null; do fd=$((fd + 1)); done
+echo $fd
+read -r command session || exit 0
+files=/proc/$command/stat alive="s/.*) [^XZ] .*/$command/p" id=pid leader=$command
+[ -z "$session" ] || {
+  files='/proc/[0-9]*/stat' alive="s/.*) [^XZ] [0-9]* \\([0-9]*\\) $command .*/-\\1/p"
+  id=pgid leader=-$command
 }
-while read -r seconds; do
-  stop
-  [ "$seconds" != ${WATCHER_END} ] || exit 0
-  (
-    trap 'kill -s KILL "$!"; exit' USR1
-    sleep "$seconds" >/dev/null &
-    wait "$!" && trap '' USR1 && kill -s KILL -- "$target" && echo killed
-  ) &
-  timer=$!
-  [ "$ready" ] || echo ready
-  ready=yes
-done
-stop
-kill -s KILL -- "$target"
+targets() {
+  if [ -e /proc/self/stat ]; then sed -n "$alive" $files
+  else ps -A -o $id= -o stat= | sed -n "s/^ *$command  *[^XZ].*/$leader/p"
+  fi | sort -u
+}
+{
+  trap 'until wait; do :; done; exit' VTALRM
+  limit=0
+  while read -r line; do
+    case $line in
+      drain) { trap exit VTALRM; while [ "$(targets)" ]; do sleep 0.05; done; echo kill; } & ;;
+      [0-9]*)
+        limit=$((limit + 1))
+        echo "limit $limit" || exit
+        { trap exit VTALRM; sleep "$line"; echo "over $limit"; } & ;;
+      *) echo "$line" || exit ;;
+    esac
+    jobs >/dev/null
+  done
+  echo kill
+} | {
+  trap : VTALRM
+  limit=
+  while read -r what which; do
+    case $what in
+      limit) [ "$limit" ] || echo ready; limit=$which ;;
+      over) [ "$which" != "$limit" ] || break ;;
+      kill) break ;;
+      end) kill -s VTALRM 0; exit ;;
+      *) for target in $(targets); do [ $target = $leader ] || kill -s $what -- $target; done ;;
+    esac
+  done
+  kill -s KILL -- $leader
+  looks=0
+  while left=$(targets) && [ "$left" ] && [ $looks -lt 50 ]; do
+    kill -s KILL -- $left
+    looks=$((looks + 1))
+    sleep 0.02
+  done
+  [ "$left" ] && echo ${LEFT} || echo ${OVER}
+  kill -s VTALRM 0
+}
 `;

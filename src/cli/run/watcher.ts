@@ -3,71 +3,117 @@
  *
  * @module
  */
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import process from "node:process";
 import type { Writable } from "node:stream";
 import { createInterface } from "node:readline";
-import { inputOf, SHELL, started } from "./processes.ts";
-import { WATCHER, WATCHER_END } from "./shell_scripts.ts";
+import { inputOf, sendSignal, SHELL, started, within } from "./processes.ts";
+import { WATCHER } from "./shell_scripts.ts";
 
-/** By how much the watcher kills before the end of the validity, in milliseconds: it needs some to start its timer. */
-const MARGIN_MS = 100;
+/**
+ * The name of the process. It does not contain `hasp`, so that a signal to all processes with that in their command
+ * line does not end `hasp` and its watcher together.
+ */
+const NAME = "command-watcher";
+
+/** How long the end of the shell is awaited, in milliseconds, because it may be stopped. It needs a few. */
+const END_WITHIN_MS = 5_000;
 
 /** A shell that runs {@linkcode WATCHER}. */
 export class Watcher {
+  /** Resolves when the shell has ended, to what it has printed about the end of the command, if it has. */
+  ended: Promise<string | undefined> = Promise.resolve(undefined);
+  readonly #child: ChildProcess;
+  readonly #closed: Promise<unknown>;
   readonly #input: Writable;
-  /** The lines that the shell prints: one when it is ready, and another if it has killed the command. */
   readonly #lines: AsyncIterator<string>;
 
   /**
-   * @param input The input of the shell.
-   * @param lines The lines that it prints.
+   * @param child The shell, which leads a process group.
    */
-  constructor(input: Writable, lines: AsyncIterator<string>) {
-    this.#input = input;
-    this.#lines = lines;
+  constructor(child: ChildProcess) {
+    this.#child = child;
+    this.#closed = new Promise((resolve) => child.once("close", resolve));
+    this.#input = inputOf(child.stdin!);
+    this.#lines = createInterface({ input: child.stdout! })[Symbol.asyncIterator]();
   }
 
   /**
-   * Has it watch over a process, or over a process group if `target` is negative. Resolves when the shell has answered
-   * that it does: that a line was written does not show that it was read, and Bun keeps lines back for a moment.
+   * Resolves when the shell has started, to a file descriptor that the children of `hasp` do not inherit.
    *
-   * @param target The id of the process.
-   * @param remainingMs How long the lock is valid at this moment, in milliseconds.
-   * @throws {Error} If the shell ends instead.
+   * @param limitMs How long its answer is awaited, in milliseconds.
+   * @throws {Error} If it cannot be started, or ends, or does not answer.
    */
-  async watch(target: number, remainingMs: number): Promise<void> {
-    this.#input.write(`${target}\n${secondsLine(remainingMs)}`);
-    const { done } = await this.#lines.next();
-    if (done) throw new Error("The process that watches over the command has ended");
+  async start(limitMs: number): Promise<number> {
+    await started(this.#child);
+    return Number(await this.#nextLine(limitMs));
   }
 
-  /** Has it kill the command when the lock, which is valid for `remainingMs` from now on, is over. */
-  validFor(remainingMs: number): void {
-    this.#input.write(secondsLine(remainingMs));
+  /**
+   * Has it watch over a process. Resolves when the shell has answered that it does: that a line was written does not
+   * show that it was read, and Bun keeps lines back for a moment.
+   *
+   * @param pid The id of the process.
+   * @param leadsSession Whether the process leads a session of its own, all of which is to be killed.
+   * @param limitMs How long the process may run, and the answer is awaited, in milliseconds.
+   * @throws {Error} If the shell ends, or does not answer.
+   */
+  async watch(pid: number, leadsSession: boolean, limitMs: number): Promise<void> {
+    this.#input.write(`${pid}${leadsSession ? " session" : ""}\n${secondsLine(limitMs)}`);
+    await this.#nextLine(limitMs);
+    this.ended = this.#lines.next().then(({ value }) => value);
   }
 
-  /** Ends it. Returns whether it has killed the command. */
-  async close(): Promise<boolean> {
-    this.#input.end(`${WATCHER_END}\n`);
-    const { done } = await this.#lines.next();
-    return !done;
+  /** Has it kill what it watches over after `limitMs` milliseconds, which replaces the time before. */
+  killAfter(limitMs: number): void {
+    this.#input.write(secondsLine(limitMs));
+  }
+
+  /** Has it send a signal to the process groups of the session other than the one of the process itself. */
+  signalOthers(signal: NodeJS.Signals): void {
+    this.#input.write(`${signal.replace("SIG", "")}\n`);
+  }
+
+  /**
+   * Ends it.
+   *
+   * @param drainMs If not 0, it first waits until nothing is left of the session, or kills what is left when its
+   *   time is over, which is in so many milliseconds.
+   * @returns What it has printed about the end of the command, if it has.
+   */
+  async close(drainMs = 0): Promise<string | undefined> {
+    this.#input.write(drainMs > 0 ? "drain\n" : "end\n");
+    const end = await within(drainMs + END_WITHIN_MS, this.ended.then((word) => ({ word })));
+    if (!end) await this.kill(); // it is stopped
+    this.#input.end();
+    return end?.word;
+  }
+
+  /** Kills it, with all its parts. */
+  async kill(): Promise<void> {
+    if (this.#child.pid === undefined) return;
+    sendSignal(-this.#child.pid, "SIGKILL");
+    await this.#closed;
+  }
+
+  async #nextLine(limitMs: number): Promise<string> {
+    const next = await within(limitMs, this.#lines.next());
+    if (next && !next.done) return next.value;
+    const what = next ? "has ended" : "does not answer";
+    throw new Error(`The process that watches over the command ${what}`);
   }
 }
 
-/** Starts a watcher, which has nothing to watch yet. */
-export async function startWatcher(): Promise<Watcher> {
-  const child = spawn(SHELL, ["-c", WATCHER, "hasp-watcher"], {
+/** Begins to start a watcher, which has nothing to watch yet. */
+export function startWatcher(): Watcher {
+  return new Watcher(spawn(SHELL, ["-c", WATCHER, NAME], {
     cwd: "/",
     detached: true,
     env: { PATH: process.env.PATH }, // no credentials
     stdio: ["pipe", "pipe", "ignore"],
-  });
-  await started(child);
-  const lines = createInterface({ input: child.stdout! })[Symbol.asyncIterator]();
-  return new Watcher(inputOf(child.stdin!), lines);
+  }));
 }
 
-function secondsLine(remainingMs: number): string {
-  return `${(Math.max(remainingMs - MARGIN_MS, 0) / 1_000).toFixed(3)}\n`;
+function secondsLine(limitMs: number): string {
+  return `${(Math.max(limitMs, 0) / 1_000).toFixed(3)}\n`;
 }

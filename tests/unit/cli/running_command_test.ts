@@ -7,7 +7,7 @@ Deno.test("a command that could not be started does not run, and passes no signa
     throw new Error("no such process");
   };
   const command = notStarted({ kill: kills } as unknown as ChildProcess, 127);
-  assertEquals(command.isRunning, false);
+  assertEquals(command.signal("SIGTERM"), true);
   assertEquals(await command.ended, [127, null]);
-  assertEquals(await command.close(), false);
+  assertEquals(await command.close(1), undefined);
 });
