@@ -53,12 +53,15 @@ export interface AcquiredEvent extends VoteEvent {
   readonly remainingMs: number;
 }
 
-/** Emitted when a call ended without a lock. Not emitted if its signal aborted it or the client was closed. */
+/** Emitted when a call ended without a lock. Not emitted if the client was closed. */
 export interface DeniedEvent extends VoteEvent {
   /** Discriminates {@linkcode RedlockEvent}. */
   readonly type: "denied";
-  /** `held` if somebody else holds the lock or it is in its cooldown; `no-quorum` if too few nodes answered. */
-  readonly reason: "held" | "no-quorum";
+  /**
+   * `held` if somebody else holds the lock or it is in its cooldown; `no-quorum` if too few nodes answered; `aborted` if
+   * the call's signal ended it, and then without votes.
+   */
+  readonly reason: "held" | "no-quorum" | "aborted";
   /** The number of attempts of the call; 0 if it waited for other calls of this client only. */
   readonly attempts: number;
 }

@@ -6,6 +6,7 @@
  */
 import type { ClientState } from "../client_state.ts";
 import { closedError, type LockHeldError, lockName, type QuorumError } from "../errors.ts";
+import { emit } from "../events.ts";
 import { askFenced, takeToken } from "../fencing/fenced_attempt.ts";
 import type { Settings } from "../options.ts";
 import { askToAcquire, type Round } from "../quorum/round.ts";
@@ -31,6 +32,8 @@ export class LockCall implements AcquireCall, WaitingCall {
   readonly waitMs: number;
   attempts = 0;
   waiter: Waiter | undefined = undefined;
+  /** Whether it has won the lock, and reported that. */
+  #won = false;
   /** When the call began: with its first attempt, or when it began to wait for its turn. */
   #startMs: number | undefined = undefined;
 
@@ -97,7 +100,16 @@ export class LockCall implements AcquireCall, WaitingCall {
   }
 
   report(result: HeldLock | Round): void {
-    if (this.settings.onEvent) reportAttempt(this, result);
+    if (!this.settings.onEvent) return;
+    this.#won = result instanceof HeldLock;
+    reportAttempt(this, result);
+  }
+
+  /** Emits that the signal has ended the call without a lock, if that is what it failed with. */
+  reportAbort(error: unknown): void {
+    const { settings: { onEvent, signal }, resources, attempts, elapsedMs } = this;
+    if (!onEvent || this.#won || !signal?.aborted || error !== signal.reason) return;
+    emit(onEvent, { type: "denied", resources, reason: "aborted", votes: [], attempts, elapsedMs });
   }
 
   /** Waits for a notification, polls, or waits for the end of a cooldown. */
@@ -155,6 +167,7 @@ export async function acquireInTurn<T>(
   } catch (error) {
     // mutation: failed-call-blocks-its-client
     localQueues.leave(name, call);
+    call.reportAbort(error);
     throw error;
   } finally {
     // mutation: open-calls-not-counted
@@ -205,6 +218,9 @@ async function attemptOnce<T>(
     call.throwIfEnded();
     if (call.cooldownMs === 0) result = await attempt(call);
     call.throwIfEnded(result); // in the tick in which it is handed out
+  } catch (error) {
+    call.reportAbort(error);
+    throw error;
   } finally {
     openCalls.end();
   }
@@ -215,7 +231,12 @@ async function attemptOnce<T>(
 }
 
 async function refuse(call: LockCall, denied: Round | undefined): Promise<never> {
-  throw await call.refusal(denied);
+  try {
+    throw await call.refusal(denied);
+  } catch (error) {
+    call.reportAbort(error);
+    throw error;
+  }
 }
 
 function refuseUnanswered(call: LockCall, denied: Round | undefined): undefined {

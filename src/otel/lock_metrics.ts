@@ -11,7 +11,14 @@ import type {
   Meter,
   UpDownCounter,
 } from "@opentelemetry/api";
-import type { AttemptEvent, LockEvent, RedlockEvent } from "../events.ts";
+import type {
+  AttemptEvent,
+  LockEvent,
+  LostEvent,
+  RedlockEvent,
+  ReleasedEvent,
+  ReleaseFailedEvent,
+} from "../events.ts";
 
 /** Boundaries of the histogram of calls, in seconds: from a round trip in a data centre to a minute of waiting. */
 const ACQUIRE_S = [
@@ -20,6 +27,9 @@ const ACQUIRE_S = [
 ];
 /** Boundaries of the histogram of locks, in seconds: from a quick write to a leader that holds on for a day. */
 const HOLD_S = [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 1_800, 3_600, 21_600, 86_400];
+
+/** How a call or a lock fails. */
+const FAILURES = ["no-quorum", "lost", "release-failed"] as const;
 
 /** Makes metrics of events. */
 export class LockMetrics {
@@ -30,22 +40,29 @@ export class LockMetrics {
   readonly #attempts: Counter;
   readonly #handoffs: Counter;
   readonly #extensions: Counter;
-  readonly #lost: Counter;
+  readonly #failures: Counter;
   readonly #nodeConnected: Gauge;
   readonly #nodeFailures: Counter;
   /** The calls that were notified since their last attempt, by their resources. */
   readonly #woken: WeakSet<LockEvent["resources"]> = new WeakSet();
   /** The locks that have not ended, by their resources. */
   readonly #locks: WeakSet<LockEvent["resources"]> = new WeakSet();
+  /** The labels for which failures are counted. */
+  readonly #labels: Set<unknown> = new Set();
 
   /**
    * @param meter Makes the instruments.
    * @param labelOf The attributes that follow from the resources of a lock.
+   * @param labelled Whether locks have labels: else failures are counted from the first event on.
    */
-  constructor(meter: Meter, labelOf: (resources: LockEvent["resources"]) => Attributes) {
+  constructor(
+    meter: Meter,
+    labelOf: (resources: LockEvent["resources"]) => Attributes,
+    labelled: boolean,
+  ) {
     this.#labelOf = labelOf;
     this.#acquireDuration = meter.createHistogram("redlock.acquire.duration", {
-      description: "Duration of calls that acquired a lock or were refused.",
+      description: "Duration of calls, with or without success.",
       unit: "s",
       advice: { explicitBucketBoundaries: ACQUIRE_S },
     });
@@ -67,11 +84,28 @@ export class LockMetrics {
       "Locks that a waiting call acquired as soon as it was notified.",
     );
     this.#extensions = counter("redlock.extensions", "{try}", "Tries to extend a lock.");
-    this.#lost = counter("redlock.lost", "{lock}", "Locks that ended without a release.");
+    this.#failures = counter(
+      "redlock.failures",
+      "{failure}",
+      "Calls without a quorum, locks that were lost, and releases that failed.",
+    );
     this.#nodeConnected = meter.createGauge("redlock.node.connected", {
       description: "Whether the node is connected: 1 or 0.",
     });
     this.#nodeFailures = counter("redlock.node.failures", "{vote}", "Votes of nodes that failed.");
+    if (!labelled) this.#countFailures({});
+  }
+
+  /** Counts failures from 0 on: a rate shows the first one only if there was a 0 before it. */
+  #countFailures(label: Attributes): void {
+    const text = label["redlock.label"];
+    if (this.#labels.has(text)) return;
+    this.#labels.add(text);
+    for (const outcome of FAILURES) this.#fail(outcome, label, 0);
+  }
+
+  #fail(outcome: typeof FAILURES[number], label: Attributes, count = 1): void {
+    this.#failures.add(count, { ...label, "redlock.outcome": outcome });
   }
 
   /** Records an event. */
@@ -82,6 +116,7 @@ export class LockMetrics {
   }
 
   #onLockEvent(event: Extract<RedlockEvent, LockEvent>, label: Attributes): void {
+    this.#countFailures(label);
     switch (event.type) {
       case "attempt":
         return this.#onAttempt(event, label);
@@ -91,17 +126,15 @@ export class LockMetrics {
       case "acquired":
         this.#recordCall(event.elapsedMs, "acquired", label);
         this.#locks.add(event.resources);
-        this.#lost.add(0, label); // a rate shows the first loss only if there was a 0 before it
         return this.#held.add(1, label);
       case "denied":
+        if (event.reason === "no-quorum") this.#fail(event.reason, label);
         return this.#recordCall(event.elapsedMs, event.reason, label);
       case "extended":
         return this.#extensions.add(1, { ...label, "redlock.outcome": "extended" });
       case "extend-failed":
         return this.#extensions.add(1, { ...label, "redlock.outcome": "failed" });
       case "lost":
-        this.#lost.add(1, label);
-        return this.#endHold(event, label);
       case "released":
       case "release-failed":
         return this.#endHold(event, label);
@@ -123,10 +156,11 @@ export class LockMetrics {
 
   /** Records the end of a lock, unless it was recorded: a lost lock may still be released. */
   #endHold(
-    { type, resources, heldMs }: { readonly type: string; readonly heldMs: number } & LockEvent,
+    { type, resources, heldMs }: LostEvent | ReleasedEvent | ReleaseFailedEvent,
     label: Attributes,
   ): void {
     if (!this.#locks.delete(resources)) return;
+    if (type !== "released") this.#fail(type, label);
     this.#held.add(-1, label);
     this.#holdDuration.record(heldMs / 1_000, { ...label, "redlock.outcome": type });
   }

@@ -11,18 +11,20 @@
  * - `redlock.hold`: a lock, until it is released. Extensions are events of the span. A lost lock is an error
  *   (`LOCK_LOST`), and so is a release that too few nodes confirmed (`NO_QUORUM`).
  *
- * Both belong to the span that is active where `acquire`, `tryAcquire` or `using` is called. A call that its `signal`
- * or `close()` ends has no span, because it emits no event at its end.
+ * Both belong to the span that is active where `acquire`, `tryAcquire` or `using` is called. A call that `close()` ends
+ * has no span, because it emits no event at its end.
  *
  * Metrics, with their attributes:
  *
- * - `redlock.acquire.duration`: histogram of calls, in seconds. `redlock.outcome` is `acquired`, `held` or `no-quorum`.
+ * - `redlock.acquire.duration`: histogram of calls, in seconds. `redlock.outcome` is `acquired`, `held`, `no-quorum` or
+ *   `aborted`.
  * - `redlock.hold.duration`: histogram of locks, in seconds. `redlock.outcome` is `released`, `release-failed` or `lost`.
  * - `redlock.held`: how many locks are held.
  * - `redlock.attempts`: attempts to acquire a lock. `redlock.granted` is whether a quorum granted it.
  * - `redlock.handoffs`: locks that a waiting call acquired as soon as it was notified.
  * - `redlock.extensions`: tries to extend a lock. `redlock.outcome` is `extended` or `failed`.
- * - `redlock.lost`: locks that ended without a release.
+ * - `redlock.failures`: what needs attention. `redlock.outcome` is `no-quorum` for calls, `lost` or `release-failed` for
+ *   locks. The counters begin with 0 at the first event; with a label, at the first event of that label.
  * - `redlock.node.connected`: 1 if the node, `redlock.node`, is connected, else 0.
  * - `redlock.node.failures`: votes of nodes that failed. `redlock.outcome` is `failed`, `timed-out` or `quarantined`.
  *

@@ -74,7 +74,7 @@ export function otelListener(options: OtelOptions = {}): EventListener {
   const spans = new LockSpans(tracerProvider.getTracer(SCOPE) as Tracer, labelOf);
   let measured: LockMetrics | undefined; // made late, because a meter of no provider stays one
   return (event) => {
-    measured ??= new LockMetrics(meterProvider.getMeter(SCOPE) as Meter, labelOf);
+    measured ??= new LockMetrics(meterProvider.getMeter(SCOPE) as Meter, labelOf, !!label);
     measured.onEvent(event);
     spans.onEvent(event);
   };

@@ -112,6 +112,7 @@ function everyEvent(): RedlockEvent[] {
     { type: "lost", resources, heldMs: 1, cause: error },
     { type: "denied", ...round, reason: "held" },
     { type: "denied", ...round, reason: "no-quorum" },
+    { type: "denied", ...round, reason: "aborted" },
   ];
 }
 
@@ -164,7 +165,7 @@ Deno.test("otelListener() names no resource in a metric, but for its label", asy
     new Set(withLabel.map(({ name }) => name.replace(/_(total|count|sum|bucket)$/u, ""))),
     new Set([
       ...["redlock_acquire_duration", "redlock_hold_duration", "redlock_held", "redlock_attempts"],
-      ...["redlock_handoffs", "redlock_extensions", "redlock_lost"],
+      ...["redlock_handoffs", "redlock_extensions", "redlock_failures"],
     ]),
   );
 });
@@ -218,6 +219,26 @@ for (const { title, targets } of panels) {
     }
   });
 }
+
+Deno.test("otelListener() counts failures from 0 on, before the first of them", async () => {
+  const { type, node } = { type: "node-connected", node: "redis://127.0.0.1:1" } as const;
+  const failuresOf = (samples: readonly Sample[]) =>
+    samples.filter(({ name }) => name === "redlock_failures_total").map(({ labels, value }) => {
+      return [labels.redlock_label, labels.redlock_outcome, value];
+    });
+  assertEquals(failuresOf(await pageOf([{ type, node }])), [
+    [undefined, "no-quorum", 0],
+    [undefined, "lost", 0],
+    [undefined, "release-failed", 0],
+  ]);
+  const labelled = await pageOf([{ type, node }, everyEvent()[2]], () => "invoice");
+  assertEquals(failuresOf(labelled), [
+    ["invoice", "no-quorum", 0],
+    ["invoice", "lost", 0],
+    ["invoice", "release-failed", 0],
+  ]);
+  assertEquals(failuresOf(await pageOf(everyEvent())).map(([, , value]) => value), [1, 1, 1]);
+});
 
 Deno.test("the manual's queries ask for metrics and labels that the exporter has", async () => {
   const samples = await pageOf(everyEvent());

@@ -212,9 +212,15 @@ Deno.test("otelListener() measures calls and locks", async () => {
   });
   const lock = await redlock.acquire("a");
   assertEquals(await points("redlock.held {lock}"), [[LABEL, 1]]);
-  assertEquals(await points("redlock.lost {lock}"), [[LABEL, 0]]);
+  assertEquals(await points("redlock.failures {failure}"), [
+    [labelled("no-quorum"), 0],
+    [labelled("lost"), 0],
+    [labelled("release-failed"), 0],
+  ]);
   await lock.extend();
   await assertRejects(() => redlock.acquire("a"), LockHeldError);
+  const signal = AbortSignal.timeout(10);
+  await assertRejects(() => redlock.acquire("a", { waitMs: 60_000, signal }));
   await lock.release();
   const lost = await redlock.acquire("b", { ttlMs: 2_000 });
   await eventually(() => assertEquals(lost.signal.aborted, true));
@@ -226,6 +232,7 @@ Deno.test("otelListener() measures calls and locks", async () => {
   assertEquals(await points("redlock.acquire.duration s"), [
     [labelled("acquired"), 3],
     [labelled("held"), 1],
+    [labelled("aborted"), 1],
     [labelled("no-quorum"), 1],
   ]);
   assertEquals(await points("redlock.hold.duration s"), [
@@ -234,7 +241,11 @@ Deno.test("otelListener() measures calls and locks", async () => {
     [labelled("release-failed"), 1],
   ]);
   assertEquals(await points("redlock.held {lock}"), [[LABEL, 0]]);
-  assertEquals(await points("redlock.lost {lock}"), [[LABEL, 1]]);
+  assertEquals(await points("redlock.failures {failure}"), [
+    [labelled("no-quorum"), 1],
+    [labelled("lost"), 1],
+    [labelled("release-failed"), 1],
+  ]);
   assertEquals(await points("redlock.extensions {try}"), [[labelled("extended"), 1]]);
   assertEquals(await points("redlock.handoffs {lock}"), []); // nobody waited
   assertEquals(await points("redlock.attempts {attempt}"), [

@@ -75,3 +75,49 @@ for (const [what, { hangs, held, call }] of Object.entries(WAITS)) {
     }
   });
 }
+
+// Events
+
+for (const [what, { hangs, held, call }] of Object.entries(WAITS)) {
+  const ends = what.includes("routine") ? ["acquired", "acquired"] : ["aborted", "aborted"];
+  Deno.test(`Redlock reports calls as ${ends[0]} whose signal aborts while they wait for ${what}`, async () => {
+    const cluster = new Cluster();
+    if (hangs) cluster.set("hang");
+    const resources = ["r0", "r1"];
+    if (held) { for (const key of [...resources, "all"]) cluster.occupy(key); }
+    const controller = new AbortController();
+    const calls = resources.map((resource) => call(cluster.redlock, resource, controller.signal));
+    const rejected = Promise.all(calls.map((each) => assertRejects(() => each)));
+    await runMicrotasks();
+    controller.abort(REASON);
+    await rejected;
+    const reported = cluster.events.flatMap((event) => {
+      return event.type === "denied" ? event.reason : event.type === "acquired" ? event.type : [];
+    });
+    assertEquals(reported, ends);
+    cluster.resume();
+    await cluster.advance(10);
+  });
+}
+
+Deno.test("Redlock reports a call of one attempt as aborted, also if the signal aborted before", async () => {
+  const cluster = new Cluster();
+  const signal = AbortSignal.abort(REASON);
+  const calls = [
+    () => cluster.redlock.acquire("a", { signal }),
+    () => cluster.redlock.acquire("a", { signal, waitMs: 0 }),
+    () => cluster.redlock.tryAcquire("a", { signal }),
+    () => cluster.redlock.using("a", { signal }, () => {}),
+  ];
+  for (const call of calls) assertEquals(await assertRejects(call), REASON);
+  const [event] = cluster.events;
+  assertEquals(event, {
+    type: "denied",
+    resources: ["a"],
+    reason: "aborted",
+    votes: [],
+    attempts: 0,
+    elapsedMs: 0,
+  });
+  assertEquals(cluster.eventTypes, Array(4).fill("denied"));
+});
