@@ -7,7 +7,7 @@
 import { findTool, succeed } from "./tools.ts";
 
 /** What a bundle is for. */
-export type Platform = "node" | "workers";
+export type Platform = "node" | "workers" | "edge" | "browser";
 
 /** How to bundle for a platform: what its own tools pass to esbuild. */
 const FLAGS: Record<Platform, readonly string[]> = {
@@ -16,6 +16,8 @@ const FLAGS: Record<Platform, readonly string[]> = {
     ...["--platform=browser", "--conditions=workerd,worker,browser", "--target=es2022"],
     ...["--external:cloudflare:*", "--external:node:*"],
   ],
+  edge: ["--platform=neutral", "--conditions=edge-light,import", "--target=es2022"],
+  browser: ["--platform=browser", "--target=es2022"],
 };
 
 /** Options of {@linkcode bundle}. */

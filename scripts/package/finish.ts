@@ -6,6 +6,7 @@
 
 import { join, posix } from "node:path";
 import { bundleCli } from "./cli.ts";
+import { addCommonJs } from "./commonjs.ts";
 import { CODE_FOLDER, type Config, NAMED_MODULES, packageJson, PEERS, TARGET } from "./manifest.ts";
 import { findTool, ROOT, succeed } from "./tools.ts";
 
@@ -35,6 +36,7 @@ export async function finish(config: Config, folder: string): Promise<void> {
   await pruneDeclarations(code, Object.values(config.exports));
   for (const path of await filesIn(code)) await mapImports(code, path);
   await joinModules(code, Object.values(config.exports).map(emittedPath));
+  await addCommonJs(config, folder);
   await bundleCli(folder);
   const manifest = JSON.stringify(packageJson(config), undefined, 2) + "\n";
   await Deno.writeTextFile(join(folder, "package.json"), manifest);

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { join } from "node:path";
+import { join, posix } from "node:path";
 import { ROOT } from "./tools.ts";
 
 /** Where the source is. */
@@ -73,13 +73,23 @@ export function npmTag(version: string): string {
   return /^[a-z]+/.exec(prerelease)?.[0] ?? "next";
 }
 
+/** The path of an entry point in the package, without its extension. */
+export function builtPath(source: string): string {
+  return posix.join(CODE_FOLDER, source.replace(/\.ts$/, ""));
+}
+
 /** Makes the whole `package.json`. */
 export function packageJson({ name, version, license, exports }: Config): Record<string, unknown> {
   const code = (path: string) => `./${CODE_FOLDER}/${path}`;
-  const entries = Object.entries(exports).map(([subPath, source]) => {
-    const built = code(source.replace(/^\.\//, "").replace(/\.ts$/, ""));
-    return [subPath, { types: `${built}.d.ts`, default: `${built}.js` }];
-  });
+  const built = Object.entries(exports).map(([subPath, source]) =>
+    [subPath, `./${builtPath(source)}`] as const
+  );
+  const entries = built.map(([subPath, path]) => [subPath, {
+    require: { types: `${path}.d.cts`, default: `${path}.cjs` },
+    types: `${path}.d.ts`,
+    default: `${path}.js`,
+  }]);
+  const [[, main], ...others] = built;
   return {
     name,
     version,
@@ -108,14 +118,28 @@ export function packageJson({ name, version, license, exports }: Config): Record
     ),
     bin: { hasp: PROGRAM },
     exports: { ...Object.fromEntries(entries), "./package.json": "./package.json" },
+    // For tools that know no `exports`, such as TypeScript with "module": "commonjs".
+    main: `${main}.cjs`,
+    types: `${main}.d.ts`,
+    typesVersions: {
+      "*": Object.fromEntries(
+        others.map(([subPath, path]) => [subPath.slice(2), [`${path}.d.ts`]]),
+      ),
+    },
+    // The first condition that a bundler sets decides. Vercel sets `edge-light`, Fastly and bundlers for pages `browser`.
     imports: {
       "#transport": {
         workerd: code("src/transport/workers.js"),
+        "edge-light": code("src/transport/none.js"),
         node: code("src/transport/node.js"),
+        browser: code("src/transport/none.js"),
         default: code(TRANSPORT_MODULE),
       },
       "#listener": {
         workerd: code("src/transport/workers.js"),
+        "edge-light": code("src/transport/none.js"),
+        node: code("src/transport/node_listener.js"),
+        browser: code("src/transport/none.js"),
         default: code("src/transport/node_listener.js"),
       },
     },

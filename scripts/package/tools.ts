@@ -46,6 +46,8 @@ const SETS = {
   ],
   cli: [commander, logUpdate].map(npmName),
   peers: ["redlock@5.0.0-beta.2", "ioredis@5.11.1"],
+  edge: ["@edge-runtime/vm@5.0.0"],
+  next: ["next@16.4.6", "react@19.3.1", "react-dom@19.3.1"],
   workerd: ["miniflare@4.20260730.0"],
   node20: ["node@20.20.2"],
   node22: ["node@22.23.3"],
@@ -55,6 +57,13 @@ const SETS = {
   bullmq: ["bullmq@6.7.0", "ioredis@5.11.1"],
   vitest: ["vitest@5.1.1"],
   jest: ["jest@30.5.2"],
+  tsJest: [
+    "jest@30.5.2",
+    "ts-jest@29.4.15",
+    "typescript@5.9.3",
+    "@types/jest@30.0.0",
+    "@types/node@20.19.43",
+  ],
   sinon: ["sinon@22.1.0"],
   site: [
     "vitepress@1.6.4",

@@ -40,11 +40,15 @@ export async function main(addresses: readonly (string | URL)[], signal: AbortSi
 `;
 
 /** The compilers: the oldest that is supported, and the newest. */
-const COMPILERS = ["typescript_oldest", "typescript_newest"];
+const NEWEST = "typescript_newest";
+const COMPILERS = ["typescript_oldest", NEWEST];
 
+/** How a project finds modules, and what its own are. TypeScript 7 has left out `node10`. */
 const RESOLUTIONS = [
-  { module: "node16", moduleResolution: "node16" },
-  { module: "esnext", moduleResolution: "bundler" },
+  { type: "module", module: "node16", moduleResolution: "node16" },
+  { type: "module", module: "esnext", moduleResolution: "bundler" },
+  { type: "commonjs", module: "node16", moduleResolution: "node16" },
+  { type: "commonjs", module: "commonjs", moduleResolution: "node10", newest: "bundler" },
 ];
 
 /** Where AsyncDisposable, AbortSignal and URL come from. */
@@ -67,7 +71,9 @@ export async function checkTypes(consumer: Consumer): Promise<string> {
   const compiled: string[] = [];
   for (const compiler of COMPILERS) {
     const tsc = join(tools, compiler, "bin", "tsc");
-    for (const resolution of RESOLUTIONS) {
+    for (const { type, newest, ...resolution } of RESOLUTIONS) {
+      if (compiler === NEWEST && newest) resolution.moduleResolution = newest;
+      await Deno.writeTextFile(join(folder, "package.json"), JSON.stringify({ type }));
       for (const [name, surroundings] of Object.entries(SURROUNDINGS)) {
         const tsconfig = {
           compilerOptions: {
@@ -84,7 +90,7 @@ export async function checkTypes(consumer: Consumer): Promise<string> {
         };
         await Deno.writeTextFile(join(folder, "tsconfig.json"), JSON.stringify(tsconfig));
         await succeed(tsc, ["-p", folder]);
-        compiled.push(`${compiler}, ${resolution.moduleResolution}, ${name}`);
+        compiled.push(`${compiler}, ${type}, ${resolution.moduleResolution}, ${name}`);
       }
     }
   }

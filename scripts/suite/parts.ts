@@ -87,6 +87,12 @@ export const PARTS: readonly Part[] = [
     onlyNamed: true,
   },
   {
+    ...testPart("next", "a route of Next's edge runtime, built and run", 120, ["-A", "tests/next"]),
+    needsRedis: true,
+    needsPackage: true,
+    onlyNamed: true,
+  },
+  {
     name: "runtime",
     description: "one suite on Deno, Node, Bun and workerd, and the examples",
     usualS: 35,

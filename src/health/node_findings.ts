@@ -118,7 +118,7 @@ function* ofRestarts(node: NodeHealth, { ttlMs, restartGuardMs }: Settings): Ite
 /** What a server's reply to `SET` asks for, by its first word. */
 const SET_ADVICE: ReadonlyMap<string, string> = new Map([
   ["OOM", "Raise maxmemory, or delete data, and keep locks on servers of their own"],
-  ["NOREPLICAS", `Set min-replicas-to-write 0. ${INDEPENDENT}`],
+  ["NOREPLICAS", "Set min-replicas-to-write 0, and run independent masters without replicas"],
   ["MISCONF", "Make room on the server's disk, and look into the server's log"],
   ["READONLY", INDEPENDENT],
 ]);

@@ -8,6 +8,12 @@
  */
 import type { Connect } from "./transport.ts";
 
+/** The globals by which runtimes are recognized. */
+interface Globals {
+  readonly navigator?: { readonly userAgent?: string };
+  readonly process?: { readonly versions?: { readonly node?: string } };
+}
+
 /** The transport itself, not its promise: a worker must not wait for a promise of another request. */
 let chosen: Connect | undefined;
 
@@ -18,12 +24,14 @@ export const connect: Connect = async (target, options) => {
 };
 
 async function load(): Promise<Connect> {
+  const { navigator, process } = globalThis as Globals;
   // A worker is recognized by its user agent, because it may emulate Node.
-  const { navigator } = globalThis as { navigator?: { userAgent?: string } };
   const module = navigator?.userAgent === "Cloudflare-Workers"
     ? await import("./workers.ts")
     : "Deno" in globalThis
     ? await import("./deno.ts")
-    : await import("./node.ts");
+    : process?.versions?.node
+    ? await import("./node.ts")
+    : await import("./none.ts");
   return module.connect;
 }

@@ -80,7 +80,7 @@ Deno.test("docs: the tests for Deno pass", async () => {
   await expectPasses(tests, Deno.execPath(), args, folder.path);
 });
 
-Deno.test("docs: the tests for the runners of Node and Bun, Vitest, Jest and Sinon pass with the npm package", async (t) => {
+Deno.test("docs: the tests for the runners of Node and Bun, Vitest, Jest, ts-jest and Sinon pass with the npm package", async (t) => {
   await using consumer = await startConsumer();
   const node = await findRuntime("node");
   await t.step("Node's runner", async () => {
@@ -103,6 +103,14 @@ Deno.test("docs: the tests for the runners of Node and Bun, Vitest, Jest and Sin
     const [, name, value] = marked("runner").code.match(/^(\w+)=(\S+) npx jest$/mu)!;
     const env = { [name]: value };
     await expectPasses(tests, node, ["../node_modules/jest/bin/jest.js"], folder.path, env);
+  });
+  await t.step("ts-jest in a CommonJS project", async () => {
+    await using folder = await testFolder("tsJest", consumer.folder);
+    const tests = await writeTests(folder.path, "ts-jest", ".test.ts");
+    await Deno.writeTextFile(`${folder.path}/jest.config.cjs`, marked("ts-jest-config").code);
+    const compilerOptions = { module: "commonjs", target: "es2022", strict: true, allowJs: true };
+    await Deno.writeTextFile(`${folder.path}/tsconfig.json`, JSON.stringify({ compilerOptions }));
+    await expectPasses(tests, node, ["../node_modules/jest/bin/jest.js"], folder.path);
   });
   await t.step("Sinon", async () => {
     await using folder = await testFolder("sinon", consumer.folder);

@@ -33,7 +33,7 @@ const WAYS: Record<string, readonly string[]> = {
   ts: ["", "node", "bun", "workerd", "file"],
   TypeScript: ["file", "peers", "tls", "deno-test", "node-test", "bun-test", "vitest"],
   js: ["node", "bun"],
-  JavaScript: ["file", "commonjs", "jest", "vitest", "sinon"],
+  JavaScript: ["file", "commonjs", "jest", "ts-jest-config", "vitest", "sinon"],
   lua: ["guarded-write"],
   sql: ["recipe"],
   sh: ["install", "tasks", "redis", "runner", "hasp", "cli-install", "certificates", "tls"],
