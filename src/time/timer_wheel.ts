@@ -228,11 +228,7 @@ export class TimerWheel {
 
   #arm(dueMs: number): void {
     const nowMs = this.clock.monotonicMs();
-    if (this.#armed) {
-      // mutation: late-timer-set-again
-      if (this.#wakeMs <= nowMs) return; // late already: another timer would not come before it
-      this.clock.clearTimer(this.#timer);
-    }
+    if (this.#armed) this.clock.clearTimer(this.#timer);
     this.#wakeMs = Math.min(dueMs, nowMs + HEARTBEAT_MS);
     this.#timer = this.clock.setTimer(this.#wake, Math.max(Math.ceil(this.#wakeMs - nowMs), 0));
     this.#armed = true;

@@ -69,7 +69,6 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
     without(1),
     "the signal of a lock of a few milliseconds aborts early by a share of them alone",
   ],
-  "late-timer-set-again": [never, "a timer is set again for an end that has come"],
   "signal-does-not-look-at-the-clock": [
     drop,
     "the signal waits for its timer, however late that is",

@@ -28,32 +28,6 @@ export const REGRESSION_SCENARIOS: readonly Scenario[] = [
       catches: ["short-lock-without-margin"],
     },
   ),
-  scenario("R3", "an end that has come while timers are late does not wait for another timer", {
-    // Each try at extending that fails plans the end again; some do while the timer of the end is late. By the wall
-    // clock the end is a moment before that for which the timer was set.
-    clients: Array.from({ length: 4 }, (_, client) =>
-      Array.from({ length: 20 }, (_, index) => ({
-        resources: [`r${client}`],
-        atMs: 150 * index,
-        ttlMs: 30 + index + client,
-        holdMs: 120,
-        autoExtend: true,
-        end: "abandon" as const,
-      }))),
-    clocks: { monotonicRate: 0.998, wallRate: 1.003 },
-    nodeTimeoutMs: 25,
-    network: { delayMs: 3 },
-    process: { timerLateMs: 15 },
-    faults: [0, 1].map((node) => ({
-      kind: "errors",
-      node,
-      text: "LOADING Redis is loading the dataset in memory",
-      commands: ["EVALSHA", "EVAL"],
-      atMs: 20,
-      forMs: 5_000,
-    })),
-    catches: ["late-timer-set-again"],
-  }),
   scenario("R4", "counters that cannot agree are not raised beyond the time of an answer", {
     options: { fencing: true },
     clients: [[{ ttlMs: 1_000, holdMs: 10 }, { kind: "tryAcquire", atMs: 2_000 }]],
