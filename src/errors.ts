@@ -84,7 +84,8 @@ export class LockHeldError extends RedlockError {
   readonly waiters: number | undefined;
   /**
    * How long the key lives unless its holder extends or releases it, in milliseconds: 0 or more, or `Infinity` if the
-   * key has no TTL. Measured on one node when the wait was over; `undefined` if the node did not answer.
+   * key has no TTL. As a node last reported it; `undefined` if no node did, because the call did not wait or because it
+   * polled, or if the key should have expired since.
    */
   readonly remainingMs: number | undefined;
 

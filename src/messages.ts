@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { LockHeldError, lockName, QuorumError, quoted } from "./errors.ts";
+import { LockHeldError, lockName, QuorumError } from "./errors.ts";
 import { printable } from "./printable.ts";
 import type { Vote } from "./vote.ts";
 
@@ -96,19 +96,9 @@ export function whyNoQuorum(
   }`;
 }
 
-/** The key that is in a lock's way, as far as a message describes it. */
-export interface BlockingKey {
-  /** The resource, if the call has several. */
-  readonly resource?: string | undefined;
-  /** How long the key lives, in milliseconds; `Infinity` if it has no TTL. */
-  readonly remainingMs: number;
-  /** The type of its value, if it is not a string. */
-  readonly type?: string | undefined;
-}
-
 /** What is wrong with a key that no lock library can have set; `undefined` if it looks like a lock's. */
 export function foreignKey(
-  { remainingMs, type }: Omit<BlockingKey, "resource">,
+  { remainingMs, type }: { readonly remainingMs: number; readonly type?: string | undefined },
 ): string | undefined {
   const found = [
     ...(type === undefined ? [] : [`holds a ${type}`]),
@@ -121,8 +111,8 @@ export function foreignKey(
 export interface Held extends Refused {
   /** How long the call waited, in milliseconds; `undefined` if it made one attempt only. */
   readonly waitedMs?: number | undefined;
-  /** The key that is in the way, if it is known. */
-  readonly key?: BlockingKey | undefined;
+  /** How long the key in the way lives, in milliseconds, if a node has reported it. */
+  readonly remainingMs?: number | undefined;
   /** For how long this client itself has held one of the resources, in milliseconds, if it does. */
   readonly ownHeldMs?: number | undefined;
   /** For how long the resource stays in its cooldown, in milliseconds, if it is in one. */
@@ -133,17 +123,25 @@ export interface Held extends Refused {
 
 /** The error of a call that did not get its lock because it is held, or in its cooldown. */
 export function lockHeldError(held: Held): LockHeldError {
-  const { resources, votes, nodeCount, quorum, waitedMs, key, cooldownLeftMs = 0, waiters } = held;
+  const {
+    resources,
+    votes,
+    nodeCount,
+    quorum,
+    waitedMs,
+    remainingMs,
+    cooldownLeftMs = 0,
+    waiters,
+  } = held;
   const cooling = cooldownLeftMs > 0;
   const parts = [
     holder(held),
     ...(waitedMs === undefined ? [] : [`waited ${Math.round(waitedMs)} ms`]),
-    ...(key && !cooling ? [keyText(key)] : []),
+    ...(remainingMs !== undefined && !cooling ? [keyText(held, remainingMs)] : []),
     ...(votes.length > 0 && !cooling ? [voteCount(votes, nodeCount, quorum)] : []),
   ];
   const message = `Cannot acquire ${lockName(resources)}: ${parts.join("; ")}`;
   const cause = cooling ? cooldownError(cooldownLeftMs) : nodeErrors(votes);
-  const remainingMs = key?.remainingMs;
   return new LockHeldError(message, { resources, votes, cause, waiters, remainingMs });
 }
 
@@ -161,11 +159,11 @@ function holder({ votes, nodeCount, quorum, ownHeldMs, cooldownLeftMs = 0 }: Hel
   return denied > nodeCount - quorum ? "someone else holds it" : "others hold it or compete for it";
 }
 
-function keyText(key: BlockingKey): string {
-  const name = key.resource === undefined ? "its key" : `the key of ${quoted(key.resource)}`;
-  const foreign = foreignKey(key);
+function keyText({ resources }: Held, remainingMs: number): string {
+  const name = resources.length === 1 ? "its key" : "one of their keys";
+  const foreign = foreignKey({ remainingMs });
   if (foreign) return `${name} ${foreign}`;
-  return `${name} expires in ${Math.ceil(key.remainingMs)} ms unless it is extended`;
+  return `${name} expires in ${Math.ceil(remainingMs)} ms unless it is extended`;
 }
 
 function cooldownError(leftMs: number): Error {

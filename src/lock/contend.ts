@@ -35,7 +35,7 @@ export async function waitForTurn(call: WaitingCall): Promise<void> {
   call.startClock();
   if (await contentionOf(client).wait(name, call, waitMs, signal)) return;
   call.throwIfEnded();
-  throw await refusal(call, client.localQueues.get(name)?.latest);
+  throw refusal(call, client.localQueues.get(name)?.latest);
 }
 
 /** Has the nodes put the first attempt in their queues if others wait for the lock; the result must be awaited. */
@@ -57,7 +57,7 @@ export async function wait(call: WaitingCall, denied: Round): Promise<void> {
   const { nodes, quorum } = client;
   call.throwIfEnded(denied);
   const hopeless = call.isUnanswered(denied) && isHopeless(denied.votes, nodes.length, quorum);
-  if (hopeless || call.leftMs() <= 0) throw await refusal(call, denied);
+  if (hopeless || call.leftMs() <= 0) throw refusal(call, denied);
   const contention = contentionOf(client);
   const waiter = call.waiter ??= contention.waiter(name, keys, settings);
   contention.recordDenial(name, denied);
@@ -83,7 +83,7 @@ export async function coolDown(call: WaitingCall, denied?: Round): Promise<void>
   call.waiter = undefined;
   for (let cooldownMs; (cooldownMs = call.cooldownMs) > 0;) {
     const leftMs = call.leftMs();
-    if (leftMs <= 0) throw await refusal(call, denied);
+    if (leftMs <= 0) throw refusal(call, denied);
     await pause(client.wheel, Math.min(cooldownMs, leftMs), signal);
     call.throwIfEnded();
   }

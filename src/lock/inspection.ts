@@ -6,15 +6,10 @@
 import { askNode } from "../quorum/ask_node.ts";
 import { foreignKey, quorumError } from "../messages.ts";
 import type { KeyState, LockNode } from "../quorum/lock_node.ts";
-import type { NodeSet, Round } from "../quorum/round.ts";
-import { Pause } from "../time/pause.ts";
+import type { NodeSet } from "../quorum/round.ts";
 import type { Vote } from "../vote.ts";
 import type { ClientState } from "../client_state.ts";
 
-/** Longest time that a refused call spends on finding out what is in its way, in milliseconds. */
-const EXPLANATION_MS_MAX = 100;
-/** Most keys that are looked at for that. */
-const EXPLAINED_KEYS_MAX = 8;
 /** The two numbers of FNV-1a with 32 bits. */
 const FNV_OFFSET = 0x811c9dc5;
 const FNV_PRIME = 0x01000193;
@@ -105,44 +100,6 @@ function shortHash(text: string): string {
     hash = Math.imul(hash ^ text.charCodeAt(index), FNV_PRIME);
   }
   return (hash >>> 0).toString(16).padStart(8, "0");
-}
-
-/**
- * Asks one node that denied a lock which key is in its way.
- *
- * @param client The client.
- * @param denied The attempt that was denied.
- * @param keys Its keys.
- * @param timeoutMs How long the node may take, in milliseconds; at most {@linkcode EXPLANATION_MS_MAX}.
- * @param signal Ends the waiting early.
- * @returns The key that is likely to stay longest, and its index; `undefined` if no node that has answered has one.
- */
-export async function blockingKey(
-  client: NodeSet,
-  denied: Round,
-  keys: readonly string[],
-  timeoutMs: number,
-  signal: AbortSignal | undefined,
-): Promise<KeyState & { index: number } | undefined> {
-  const node = client.nodes.find((_, nodeIndex) => denied.deniedBy(nodeIndex));
-  if (!node) return undefined;
-  const limitMs = Math.min(timeoutMs, EXPLANATION_MS_MAX);
-  const asked = Promise.all(
-    keys.slice(0, EXPLAINED_KEYS_MAX).map((key) => ask(client, node, key, limitMs)),
-  );
-  const aborted = new Pause(client.wheel, Infinity, signal);
-  const answers = await Promise.race([asked, aborted.over]) ?? [];
-  aborted.end();
-  let blocking: KeyState & { index: number } | undefined;
-  answers.forEach(({ state }, index) => {
-    if (state && (!blocking || rank(state) > rank(blocking))) blocking = { ...state, index };
-  });
-  return blocking;
-}
-
-/** How surely a key stays: one that no lock library set comes before all others. */
-function rank({ remainingMs, type }: KeyState): number {
-  return type === undefined ? remainingMs : Infinity;
 }
 
 function longestQueue(answers: readonly Answer[]): number | undefined {

@@ -5,7 +5,7 @@
  * @module
  */
 import type { ClientState } from "../client_state.ts";
-import { closedError, type LockHeldError, lockName, type QuorumError } from "../errors.ts";
+import { closedError, lockName } from "../errors.ts";
 import { emit } from "../events.ts";
 import { askFenced, takeToken } from "../fencing/fenced_attempt.ts";
 import type { Settings } from "../options.ts";
@@ -16,7 +16,7 @@ import { acquire, type AcquireCall, attempt } from "./acquire.ts";
 import { reportAttempt } from "./attempt_events.ts";
 import { coolDown, lineUp, wait, waitForTurn, type WaitingCall } from "./contend.ts";
 import { HeldLock } from "./held_lock.ts";
-import { refusal, refusalNow } from "./refusal.ts";
+import { refusal, reportRefusal } from "./refusal.ts";
 import { Renewal } from "./renewal.ts";
 
 /** A call for a lock. */
@@ -122,11 +122,6 @@ export class LockCall implements AcquireCall, WaitingCall {
       (denied.unanswered || denied.decision === "granted");
   }
 
-  /** The error of a call that makes no further attempt. */
-  refusal(denied: Round | undefined): Promise<LockHeldError | QuorumError> {
-    return refusal(this, denied);
-  }
-
   throwIfEnded(result?: HeldLock | Round): void {
     if (!this.#ended) return;
     if (result instanceof HeldLock) result.giveBack();
@@ -230,18 +225,12 @@ async function attemptOnce<T>(
   return use(result);
 }
 
-async function refuse(call: LockCall, denied: Round | undefined): Promise<never> {
-  try {
-    throw await call.refusal(denied);
-  } catch (error) {
-    call.reportAbort(error);
-    throw error;
-  }
+function refuse(call: LockCall, denied: Round | undefined): never {
+  throw refusal(call, denied);
 }
 
 function refuseUnanswered(call: LockCall, denied: Round | undefined): undefined {
-  const unanswered = call.isUnanswered(denied);
-  if (!unanswered && !call.settings.onEvent) return undefined;
-  const error = refusalNow(call, denied);
-  if (unanswered) throw error;
+  if (call.isUnanswered(denied)) throw refusal(call, denied);
+  reportRefusal(call, denied);
+  return undefined;
 }

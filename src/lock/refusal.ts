@@ -7,10 +7,9 @@ import type { ClientState } from "../client_state.ts";
 import type { LockHeldError, QuorumError } from "../errors.ts";
 import { emit } from "../events.ts";
 import { agreeOnToken } from "../fencing/token.ts";
-import { type BlockingKey, lockHeldError, quorumError } from "../messages.ts";
+import { lockHeldError, quorumError } from "../messages.ts";
 import type { Settings } from "../options.ts";
 import type { Round } from "../quorum/round.ts";
-import { blockingKey } from "./inspection.ts";
 
 /** A call that may end without a lock. */
 export interface RefusedCall {
@@ -32,61 +31,43 @@ export interface RefusedCall {
   throwIfEnded(denied?: Round): void;
 }
 
-/**
- * The error of a call that ends without a lock. A node that denied it is asked first what it has under the key, because
- * the message describes that.
- *
- * @param denied The last attempt; `undefined` if no node was asked.
- * @throws The reason of the call's signal, or a {@linkcode RedlockError} if the client is closed meanwhile.
- */
-export async function refusal(
+/** The error of a call that ends without a lock; emits the event of the refusal. */
+export function refusal(
   call: RefusedCall,
   denied: Round | undefined,
-): Promise<LockHeldError | QuorumError> {
-  const { client, keys, resources, settings: { nodeTimeoutMs, signal } } = call;
-  const waitedMs = call.elapsedMs;
-  const ownHeldMs = ownHoldMs(call);
-  let key: BlockingKey | undefined;
-  if (denied && !call.isUnanswered(denied) && call.cooldownMs === 0 && ownHeldMs === undefined) {
-    const found = await blockingKey(client, denied, keys, nodeTimeoutMs, signal);
-    const resource = keys.length > 1 ? resources[found?.index ?? 0] : undefined;
-    key = found && { ...found, resource };
-    call.throwIfEnded(denied);
-  }
-  return refusalNow(call, denied, { waitedMs, ownHeldMs, key });
-}
-
-/** What only a call that waited needs to know about its refusal. */
-interface Explanation {
-  readonly waitedMs?: number;
-  readonly ownHeldMs?: number | undefined;
-  readonly key?: BlockingKey | undefined;
-}
-
-/** The same without asking a node. Emits the event of the refusal. */
-export function refusalNow(
-  call: RefusedCall,
-  denied: Round | undefined,
-  { waitedMs, ownHeldMs, key }: Explanation = {},
 ): LockHeldError | QuorumError {
-  const { client, resources, attempts, settings: { onEvent, waitMs } } = call;
+  const { client, resources, settings: { waitMs } } = call;
   const { nodes: { length: nodeCount }, quorum, localQueues } = client;
-  const votes = denied?.votes ?? [];
-  const unanswered = call.isUnanswered(denied);
-  const reason = unanswered ? "no-quorum" : "held";
-  const refused = { resources, votes, nodeCount, quorum };
-  if (onEvent) {
-    const { elapsedMs } = call;
-    emit(onEvent, { type: "denied", resources, reason, votes, attempts, elapsedMs });
+  const { elapsedMs: waitedMs, cooldownMs: cooldownLeftMs } = call;
+  const refused = { resources, votes: denied?.votes ?? [], nodeCount, quorum };
+  reportRefusal(call, denied);
+  if (call.isUnanswered(denied)) {
+    return quorumError("acquire", { ...refused, note: note(denied!, quorum) });
   }
-  if (unanswered) return quorumError("acquire", { ...refused, note: note(denied!, quorum) });
+  const waiter = localQueues.get(call.name)?.waiter;
+  const ownHeldMs = ownHoldMs(call);
   return lockHeldError({
     ...refused,
     waitedMs: waitMs === 0 ? undefined : waitedMs,
-    key,
+    remainingMs: denied && ownHeldMs === undefined ? waiter?.remainingMs : undefined,
     ownHeldMs,
-    cooldownLeftMs: call.cooldownMs,
-    waiters: localQueues.get(call.name)?.waiter?.queueLength,
+    cooldownLeftMs,
+    waiters: waiter?.queueLength,
+  });
+}
+
+/** Emits the event of a refusal. */
+export function reportRefusal(call: RefusedCall, denied: Round | undefined): void {
+  const { resources, attempts, elapsedMs, settings: { onEvent } } = call;
+  if (!onEvent) return;
+  const reason = call.isUnanswered(denied) ? "no-quorum" : "held";
+  emit(onEvent, {
+    type: "denied",
+    resources,
+    reason,
+    votes: denied?.votes ?? [],
+    attempts,
+    elapsedMs,
   });
 }
 

@@ -63,6 +63,8 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
   readonly #resource: ContendedResource;
   /** Where the ticket stands, node by node, as far as is known. */
   readonly #positions: (QueuePosition | undefined)[] = [];
+  /** When a node last answered where it stands, by the monotonic clock. */
+  #positionsMs = 0;
   /** One bit a node: those that have the ticket in their queues and can notify it. */
   #queuedOn = 0;
   /** One bit a node: those that could notify the ticket when it last asked. */
@@ -109,6 +111,13 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
   get queueLength(): number | undefined {
     const lengths = this.#positions.flatMap((position) => position ? [position.length] : []);
     return lengths.length > 0 ? Math.max(...lengths) : undefined;
+  }
+
+  /** How long the keys live that are in the way, in milliseconds, as the last answers said; `undefined` if they did not. */
+  get remainingMs(): number | undefined {
+    const lives = this.#positions.flatMap((position) => position ? [position.remainingMs] : []);
+    const remainingMs = Math.max(...lives) - (this.#nowMs - this.#positionsMs);
+    return remainingMs > 0 ? remainingMs : undefined;
   }
 
   nextTicket(): QueueTicket | undefined {
@@ -159,6 +168,7 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
     if (timeMs !== undefined) clock.read(nodeIndex, { timeMs, sentMs, receivedMs });
     this.#queuedOn |= subscribed & 1 << nodeIndex;
     this.#positions[nodeIndex] = position;
+    this.#positionsMs = receivedMs;
     this.#planAgain?.();
   }
 

@@ -39,7 +39,7 @@ Deno.test("acquire() on two nodes settles where the vote splits 1-1", async () =
   // The other node's grant may come before or after the decision.
   assertMatch(
     error.message,
-    /^Cannot acquire lock "split": someone else holds it; waited \d+ ms; its key expires in \d+ ms unless it is extended; [01] of 2 nodes granted it, 1 denied, 2 are needed$/,
+    /^Cannot acquire lock "split": someone else holds it; waited \d+ ms; (?:its key expires in \d+ ms unless it is extended; )?[01] of 2 nodes granted it, 1 denied, 2 are needed$/,
   );
   assertEquals(error.code, "LOCK_HELD");
 });
@@ -54,7 +54,7 @@ Deno.test("acquire() on four nodes settles where the vote splits 2-2", async () 
   );
   assertMatch(
     error.message,
-    /^Cannot acquire lock "split": someone else holds it; waited \d+ ms; its key expires in \d+ ms unless it is extended; [012] of 4 nodes granted it, 2 denied(, 1 failed)?, 3 are needed$/,
+    /^Cannot acquire lock "split": someone else holds it; waited \d+ ms; (?:its key expires in \d+ ms unless it is extended; )?[012] of 4 nodes granted it, 2 denied(, 1 failed)?, 3 are needed$/,
   );
 });
 
@@ -69,7 +69,7 @@ Deno.test("acquire() on three nodes settles where one is locked by another and o
   );
   assertMatch(
     error.message,
-    /^Cannot acquire lock "halved": others hold it or compete for it; waited \d+ ms; its key expires in \d+ ms unless it is extended; 1 of 3 nodes granted it, 1 denied, 1 timed out, 2 are needed$/,
+    /^Cannot acquire lock "halved": others hold it or compete for it; waited \d+ ms; (?:its key expires in \d+ ms unless it is extended; )?1 of 3 nodes granted it, 1 denied, 1 timed out, 2 are needed$/,
   );
 });
 
@@ -205,7 +205,7 @@ Deno.test("acquire() makes one attempt where waitMs is 0", async () => {
   assertEquals(attempts, 1);
   assertMatch(
     error.message,
-    /^Cannot acquire lock "held": someone else holds it; its key expires in \d+ ms unless it is extended; 0 of 3 nodes granted it, [23] denied, 2 are needed$/,
+    /^Cannot acquire lock "held": someone else holds it; 0 of 3 nodes granted it, [23] denied, 2 are needed$/,
   );
 });
 
@@ -214,7 +214,7 @@ Deno.test("acquire() says that a key without a TTL is in its way, and inspect() 
   await using redlock = createRedlock(servers.urls);
   await onAll(servers, "SET", "for ever", "not a lock's");
   const error = await assertRejects(
-    () => redlock.acquire("for ever", { waitMs: 100 }),
+    () => redlock.acquire("for ever", { waitMs: 1_000 }),
     LockHeldError,
   );
   assertMatch(error.message, /; its key has no TTL, so no lock library set it; /);

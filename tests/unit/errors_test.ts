@@ -150,12 +150,12 @@ for (
   const [held, why] of [
     [{ waitedMs: 99.7 }, `someone else holds it; waited 100 ms; ${DENIED_TWICE}`],
     [
-      { key: { remainingMs: 20.2 } },
+      { remainingMs: 20.2 },
       `someone else holds it; its key expires in 21 ms unless it is extended; ${DENIED_TWICE}`,
     ],
     [
-      { key: { remainingMs: 5, type: "list", resource: "b" } },
-      `someone else holds it; the key of "b" holds a list, so no lock library set it; ${DENIED_TWICE}`,
+      { remainingMs: Infinity },
+      `someone else holds it; its key has no TTL, so no lock library set it; ${DENIED_TWICE}`,
     ],
     [
       { votes: [VOTES[0], DENIED[0]], waitedMs: 5 },
@@ -179,7 +179,7 @@ for (
 }
 
 Deno.test("lockHeldError() carries what is known of the key and of those who wait", () => {
-  const error = lockHeldError({ ...HELD, key: { remainingMs: 20.5 }, waiters: 3 });
+  const error = lockHeldError({ ...HELD, remainingMs: 20.5, waiters: 3 });
   assertEquals([error.remainingMs, error.waiters, error.cause], [20.5, 3, undefined]);
   assertEquals(error.votes, DENIED);
   assertEquals([lockHeldError(HELD).remainingMs, lockHeldError(HELD).waiters], [

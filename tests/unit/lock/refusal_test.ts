@@ -1,45 +1,29 @@
-import { assertEquals, assertInstanceOf, assertRejects, assertStrictEquals } from "@std/assert";
+import { assertEquals, assertInstanceOf } from "@std/assert";
 import { LockHeldError, QuorumError } from "../../../src/errors.ts";
-import type { KeyState } from "../../../src/quorum/lock_node.ts";
-import { Cluster, REASON } from "../../support/cluster.ts";
+import { Cluster } from "../../support/cluster.ts";
 
 const DENIED = "0 of 3 nodes granted it, 3 denied, 2 are needed";
 
-/** Nodes on which somebody else holds "a", and which answer this when they are asked about a key. */
-function blocked(inspect?: (key: string) => KeyState | undefined): Cluster {
-  const cluster = new Cluster();
-  cluster.occupy();
-  for (const node of cluster.nodes) {
-    if (inspect) node.inspect = (key) => Promise.resolve(inspect(key));
-  }
-  return cluster;
-}
-
-// What stands in the way
+// What is in the way
 
 for (
-  const [state, waitMs, what] of [
-    [{ remainingMs: 700 }, 0, "; its key expires in 700 ms unless it is extended"],
-    [{ remainingMs: 500 }, 200, "; its key expires in 500 ms unless it is extended"],
-    [{ remainingMs: Infinity }, 0, "; its key has no TTL, so no lock library set it"],
-    [
-      { remainingMs: Infinity, type: "list" },
-      200,
-      "; its key holds a list and has no TTL, so no lock library set it",
-    ],
-    [undefined, 0, ""], // gone by the end of the wait
+  const [ttlMs, what, remainingMs] of [
+    [700, "; its key expires in 501 ms unless it is extended", 501],
+    [Infinity, "; its key has no TTL, so no lock library set it", Infinity],
   ] as const
 ) {
-  Deno.test(`acquire() with a waitMs of ${waitMs} says what stood in its way: ${what.slice(2) || "nothing by now"}`, async () => {
-    const cluster = blocked(() => state && { value: "other", ...state });
-    const error = await cluster.refusal({ waitMs, notify: false });
+  Deno.test(`acquire() that has waited says what the last answers to its ticket said: ${what.slice(2)}`, async () => {
+    const cluster = new Cluster();
+    cluster.occupy("a", ttlMs);
+    const error = await cluster.refusal({ waitMs: 200 });
     assertInstanceOf(error, LockHeldError);
-    const waited = waitMs > 0 ? "; waited 200 ms" : "";
+    const { message } = error;
     assertEquals(
-      error.message,
-      `Cannot acquire lock "a": someone else holds it${waited}${what}; ${DENIED}`,
+      message,
+      `Cannot acquire lock "a": someone else holds it; waited 200 ms${what}; ${DENIED}`,
     );
-    assertEquals(error.remainingMs, state?.remainingMs);
+    assertEquals(error.remainingMs, remainingMs);
+    assertEquals(cluster.asked("inspect"), [0, 0, 0]);
     assertEquals(error.votes.map(({ node, outcome }) => [node, outcome]), [
       ["node0", "denied"],
       ["node1", "denied"],
@@ -48,45 +32,38 @@ for (
   });
 }
 
-Deno.test("acquire() of several resources names the one whose key stays longest", async () => {
-  const states: Record<string, KeyState> = {
-    "app:a": { value: "other", remainingMs: 100 },
-    "app:b": { value: "", remainingMs: Infinity, type: "hash" },
-    "app:c": { value: "other", remainingMs: 900 },
-  };
-  const cluster = blocked((key) => states[key]);
-  cluster.occupy("app:a");
-  const error = await cluster.refusal({ waitMs: 0, keyPrefix: "app:" }, ["a", "b", "c"]);
-  assertEquals(
-    error.message,
-    `Cannot acquire locks "a", "b", "c": someone else holds it; the key of "b" holds a hash and has no TTL, so no lock library set it; ${DENIED}`,
-  );
+for (
+  const [way, options] of [["has not waited", { waitMs: 0 }], ["polled", {
+    waitMs: 200,
+    notify: false,
+  }]] as const
+) {
+  Deno.test(`acquire() that ${way} asks no node what is in its way`, async () => {
+    const cluster = new Cluster();
+    cluster.occupy();
+    const error = await cluster.refusal(options);
+    assertInstanceOf(error, LockHeldError);
+    const waited = options.waitMs > 0 ? "; waited 200 ms" : "";
+    assertEquals(
+      error.message,
+      `Cannot acquire lock "a": someone else holds it${waited}; ${DENIED}`,
+    );
+    assertEquals([error.remainingMs, cluster.asked("inspect")], [undefined, [0, 0, 0]]);
+  });
+}
+
+Deno.test("acquire() with a waitMs of 0 sends nothing beyond its attempt and its undo", async () => {
+  const cluster = new Cluster();
+  for (const node of cluster.nodes.slice(0, 2)) node.set("a", "other", 500);
+  assertInstanceOf(await cluster.refusal({ waitMs: 0 }), LockHeldError);
+  assertEquals(cluster.steps, ["acquire", "acquire", "acquire release"]);
 });
 
-Deno.test("acquire() asks one node that denied what stands in its way, for 100 ms at most", async () => {
-  const cluster = blocked();
-  cluster.set("fail", 0);
-  for (const node of cluster.nodes) node.modes.inspect = "hang";
-  const startMs = cluster.nowMs;
-  assertInstanceOf(await cluster.refusal({ waitMs: 0, nodeTimeoutMs: 500 }), LockHeldError);
-  assertEquals([cluster.nowMs - startMs, cluster.asked("inspect")], [100, [0, 1, 0]]);
-});
-
-Deno.test("acquire() ends at once if its signal aborts while it asks what stands in its way", async () => {
-  const cluster = blocked();
-  for (const node of cluster.nodes) node.modes.inspect = "hang";
-  const controller = new AbortController();
-  const { signal } = controller;
-  const rejected = assertRejects(() => cluster.redlock.acquire("a", { waitMs: 0, signal }));
-  await cluster.advance(10);
-  controller.abort(REASON);
-  assertStrictEquals(await rejected, REASON); // without any time passing
-});
-
-Deno.test("tryAcquire() does not ask what stands in its way", async () => {
-  const cluster = blocked();
+Deno.test("tryAcquire() does not ask what is in its way", async () => {
+  const cluster = new Cluster();
+  cluster.occupy();
   assertEquals(await cluster.try(), undefined);
-  assertEquals(cluster.asked("inspect"), [0, 0, 0]);
+  assertEquals(cluster.steps, ["acquire", "acquire", "acquire"]);
 });
 
 // Locks of one's own
