@@ -8,12 +8,12 @@ import {
   checkCount,
   checkFiniteMs,
   checkFunction,
+  checkKeyText,
   checkNotNegative,
   checkNumber,
   checkOptions,
   checkPositiveMs,
   checkSignal,
-  checkString,
   rangeError,
 } from "./validate.ts";
 import type { EventListener } from "./events.ts";
@@ -209,7 +209,7 @@ const CHECKS: Readonly<Record<keyof CompleteOptions, OptionCheck>> = {
   fencing: checkBoolean,
   autoExtend: checkBoolean,
   extensionsMax: checkCount,
-  keyPrefix: checkString,
+  keyPrefix: checkKeyText,
   restartGuardMs: checkFiniteMs,
   cooldownMs: checkFiniteMs,
   onEvent: checkFunction,

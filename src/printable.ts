@@ -6,26 +6,26 @@
 
 /** Longest text of a server that enters a message by default, in UTF-16 code units; the rest is cut off. */
 export const PRINTABLE_LENGTH_MAX = 512;
-/** What stands in place of a password. */
+/** What stands in place of a secret. */
 const MASK = "***";
 /** What could forge a line, an escape sequence or the direction of the text around it; and halves of characters. */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
 /**
- * Makes a server's text safe to show: the password is replaced, everything that is no visible character is escaped
+ * Makes a server's text safe to show: secrets are replaced, everything that is no visible character is escaped
  * (`\u{1b}`), and what is longer than `lengthMax` is cut off.
  *
  * @param text What the server sent.
- * @param password Our own password; replaced wherever it occurs.
+ * @param secrets Our own password and user name, the longer one first; replaced wherever they occur.
  * @param lengthMax How much of the text to keep at most, in UTF-16 code units.
  */
 export function printable(
   text: string,
-  password = "",
+  secrets: readonly string[] = [],
   lengthMax: number = PRINTABLE_LENGTH_MAX,
 ): string {
-  // The password goes first: escaping or cutting might leave a part of it that is not found any more.
-  const masked = password === "" ? text : text.replaceAll(password, MASK);
+  // They go first: escaping or cutting might leave a part of one that is not found any more.
+  const masked = secrets.reduce((shown, secret) => shown.replaceAll(secret, MASK), text);
   const cut = masked.length > lengthMax ? `${masked.slice(0, lengthMax)}…` : masked;
   return cut.replace(UNPRINTABLE, (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`);
 }

@@ -4,7 +4,7 @@
  * @module
  */
 import { quoted } from "./errors.ts";
-import { rangeError } from "./validate.ts";
+import { checkKeyText, rangeError } from "./validate.ts";
 
 /** Most resources of one lock: each is a key of one script, and a script blocks its node while it runs. */
 export const RESOURCES_MAX = 1_000;
@@ -44,11 +44,7 @@ export function checkResources(
         `Cannot ${attempt} as 'resource' must be a non-empty string or an array of non-empty strings`,
       );
     }
-    if (!isWellFormed(name)) {
-      throw new TypeError(
-        `Cannot ${attempt} as 'resource' must be well-formed Unicode, without lone surrogates`,
-      );
-    }
+    checkKeyText(attempt, "resource", name);
     if (isReserved(keyPrefix, name)) {
       const key = quoted(keyPrefix + name);
       throw new RangeError(
@@ -67,11 +63,4 @@ export function checkResources(
 function isReserved(keyPrefix: string, name: string): boolean {
   const start = keyPrefix.length < RESERVED_PREFIX.length ? keyPrefix + name : keyPrefix;
   return start.startsWith(RESERVED_PREFIX);
-}
-
-/** UTF-8 cannot encode a lone surrogate, so two strings that differ in one would be the same key. */
-const LONE_SURROGATE = /[\ud800-\udfff]/u;
-
-function isWellFormed(text: string): boolean {
-  return !LONE_SURROGATE.test(text);
 }

@@ -52,14 +52,28 @@ export function checkBoolean(attempt: string, name: string, value: unknown): voi
   checkType(attempt, name, value, "boolean");
 }
 
-/** As {@linkcode checkType}, for a string. */
-export function checkString(attempt: string, name: string, value: unknown): void {
-  checkType(attempt, name, value, "string");
-}
-
 /** As {@linkcode checkType}, for a function. */
 export function checkFunction(attempt: string, name: string, value: unknown): void {
   checkType(attempt, name, value, "function");
+}
+
+/** UTF-8 cannot encode a lone surrogate, so two strings that differ in one would be the same key. */
+const LONE_SURROGATE = /[\ud800-\udfff]/u;
+
+/**
+ * Checks a text that becomes a part of a key: a string without lone surrogates. `undefined` passes.
+ *
+ * @param attempt The call that fails otherwise.
+ * @param name The option.
+ * @param text Its value.
+ * @throws {TypeError} If it is something else.
+ */
+export function checkKeyText(attempt: string, name: string, text: unknown): void {
+  checkType(attempt, name, text, "string");
+  if (text === undefined || !LONE_SURROGATE.test(text as string)) return;
+  throw new TypeError(
+    `Cannot ${attempt} as '${name}' must be well-formed Unicode, without lone surrogates`,
+  );
 }
 
 /**

@@ -48,5 +48,5 @@ export function exitCodeOf(error: unknown): number {
 /** What is printed about an error: one line, safe for a terminal. */
 export function messageOf(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
-  return `hasp: ${printable(text, "", MESSAGE_LENGTH_MAX)}`;
+  return `hasp: ${printable(text, [], MESSAGE_LENGTH_MAX)}`;
 }

@@ -114,7 +114,7 @@ export function formatHealthReport(report: HealthReport): string {
   if (findings.length === 0) lines.push("no problems found");
   for (const { severity, code, message, advice } of findings) {
     lines.push(
-      printable(`${severity} ${code}: ${message}`, "", MESSAGE_LENGTH_MAX),
+      printable(`${severity} ${code}: ${message}`, [], MESSAGE_LENGTH_MAX),
       `  ${printable(advice)}`,
     );
   }

@@ -44,6 +44,8 @@ export interface RedisAddress {
   readonly username: string | undefined;
   /** The password; `undefined` if the address has none. */
   readonly password: string | undefined;
+  /** User name and password, as far as there are any, the longer one first: what no message may show. */
+  readonly secrets: readonly string[];
   /** The database number. */
   readonly database: number;
   /** The address without credentials, for messages and events. */
@@ -152,10 +154,15 @@ function unixAddress(url: URL): RedisAddress {
   };
 }
 
-function credentials(url: URL): Pick<RedisAddress, "username" | "password"> {
-  const username = url.username === "" ? undefined : decode(url.username, "user");
-  if (url.password === "") return { username, password: username === undefined ? undefined : "" };
-  return { username, password: decode(url.password, "password") };
+function credentials(url: URL): Pick<RedisAddress, "username" | "password" | "secrets"> {
+  const [username, password] = [decode(url.username, "user"), decode(url.password, "password")];
+  const secrets = [username, password].filter((secret) => secret !== "");
+  secrets.sort((one, other) => other.length - one.length);
+  return {
+    username: username || undefined,
+    password: password || (username ? "" : undefined),
+    secrets,
+  };
 }
 
 function databaseNumber(text: string): number {

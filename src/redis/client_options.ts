@@ -94,20 +94,19 @@ export function resolveConnectOptions(
   const { connectTimeoutMs = CONNECT_TIMEOUT_MS, tls, clientName, connect = connectDefault } =
     options;
   checkPositiveMs(ATTEMPT, "connectTimeoutMs", connectTimeoutMs);
-  if (tls !== undefined) checkTls(tls, addresses);
+  const ownTls = tls === undefined ? {} : checkTls(tls, addresses);
   if (typeof connect !== "function") throw invalid("'connect' must be a function");
   // The server refuses such a name too, but only once it is connected to.
   if (clientName !== undefined && !/^[!-~]+$/u.test(clientName)) {
     throw invalid("'clientName' must be printable ASCII without spaces");
   }
-  // One copy for all connections, because transports cache what they derive from it.
-  const ownTls = tls?.caCerts ? { ...tls, caCerts: [...tls.caCerts] } : { ...tls };
   return { connectTimeoutMs, tls: ownTls, clientName, connect };
 }
 
 const TLS_NAMES: readonly (keyof TlsOptions)[] = ["caCerts", "cert", "key", "serverName"];
 
-function checkTls(tls: TlsOptions, addresses: readonly RedisAddress[]): void {
+/** Returns one copy for all connections, because transports cache what they derive from it; of inherited settings too. */
+function checkTls(tls: TlsOptions, addresses: readonly RedisAddress[]): TlsOptions {
   if (typeof tls !== "object" || tls === null) throw invalid("'tls' must be an object");
   for (const name in tls) {
     if ((TLS_NAMES as readonly string[]).includes(name)) continue;
@@ -129,6 +128,7 @@ function checkTls(tls: TlsOptions, addresses: readonly RedisAddress[]): void {
   if (!addresses.some(({ kind }) => kind === "tls")) {
     throw invalid("'tls' needs an address that begins with 'rediss://' or 'valkeys://'");
   }
+  return { caCerts: caCerts && [...caCerts], cert, key, serverName };
 }
 
 function isStrings(value: unknown): boolean {

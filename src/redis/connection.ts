@@ -41,7 +41,7 @@ const RECONNECT_DELAY_MAX_MS = 2_000;
 const CLOSE_GRACE_MS = 250;
 
 /** How a connection is opened, and the callbacks of its owner. */
-export interface ConnectionOptions extends ReplyLimits, Omit<DecoderOptions, "password"> {
+export interface ConnectionOptions extends ReplyLimits, Omit<DecoderOptions, "secrets"> {
   /** Opens the stream. */
   readonly connect: Connect;
   /** Timeout for opening the stream and logging in, in milliseconds. */
@@ -240,7 +240,7 @@ export class Connection implements WireOwner, ReplyReceiver, IdleConnection {
 
   /** Logs in before anything else is sent: a lock must not be set in another database, or by another user. */
   #greet(transport: Transport): void {
-    const { username, password, database } = this.#address;
+    const { username, password, secrets, database } = this.#address;
     const { clientName, replyBytesMax, replyElementsMax } = this.#options;
     const commands: string[][] = [];
     if (username !== undefined) commands.push(["AUTH", username, password ?? ""]);
@@ -250,7 +250,7 @@ export class Connection implements WireOwner, ReplyReceiver, IdleConnection {
     for (const command of commands) {
       this.#greeting.push(encodeCommand(command), this, this.#greeting, 0);
     }
-    const limits = { replyBytesMax, replyElementsMax, password };
+    const limits = { replyBytesMax, replyElementsMax, secrets };
     const wire = this.#wire = new Wire(transport, this, this.#greeting, limits);
     wire.begin();
     if (this.#wire !== wire) return; // it is lost already
@@ -382,9 +382,9 @@ export class Connection implements WireOwner, ReplyReceiver, IdleConnection {
     cause?: unknown,
     outcome: "not-sent" | "unknown" = "not-sent",
   ): ConnectionError {
-    const { name: address, password } = this.#address;
+    const { name: address, secrets } = this.#address;
     // The names in a certificate are text of the server too.
-    const why = cause === undefined ? "" : `: ${printable(messageOf(cause), password)}`;
+    const why = cause === undefined ? "" : `: ${printable(messageOf(cause), secrets)}`;
     return new ConnectionError(`Connection to ${address} ${what}${why}`, {
       address,
       outcome,

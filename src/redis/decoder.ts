@@ -57,8 +57,8 @@ export interface DecoderOptions {
    * @default {1048576}
    */
   readonly replyElementsMax?: number;
-  /** The password that errors must not contain. */
-  readonly password?: string;
+  /** What errors must not contain: see {@linkcode RedisAddress.secrets}. */
+  readonly secrets?: readonly string[];
 }
 
 /** An incremental decoder of the replies on one connection. */
@@ -68,7 +68,7 @@ export class RespDecoder {
   readonly #onReply: (reply: RawReply) => void;
   readonly #bytesMax: number;
   readonly #elementsMax: number;
-  readonly #password: string | undefined;
+  readonly #secrets: readonly string[] | undefined;
   readonly #text = new TextDecoder("utf-8", { ignoreBOM: true });
   /** The beginning of an incomplete line. */
   #line: Uint8Array = new Uint8Array(64);
@@ -92,7 +92,7 @@ export class RespDecoder {
     this.#onReply = onReply;
     this.#bytesMax = options.replyBytesMax ?? REPLY_BYTES_MAX;
     this.#elementsMax = options.replyElementsMax ?? REPLY_ELEMENTS_MAX;
-    this.#password = options.password;
+    this.#secrets = options.secrets;
   }
 
   /**
@@ -167,7 +167,7 @@ export class RespDecoder {
         return this.#openBulk(this.#length(bytes, start + 1, last, this.#bytesMax));
       case MINUS: {
         const text = this.#lineText(bytes, start + 1, last);
-        return this.#complete(stacklessReplyError(text, this.#password));
+        return this.#complete(stacklessReplyError(text, this.#secrets));
       }
       case ASTERISK:
         return this.#openArray(this.#length(bytes, start + 1, last, this.#elementsMax));

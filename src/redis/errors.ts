@@ -31,7 +31,7 @@ export abstract class RedisError extends Error {
 
 /** Redis repeats the arguments of an unknown command. They may contain secrets, so they are removed. */
 const ECHOED_ARGUMENTS = /,? with args beginning with:.*$/su;
-/** Prefixes that decide what the client does next. They are kept even if they contain the password. */
+/** Prefixes that decide what the client does next. They are kept even if they contain a secret. */
 const ACTED_ON = /^(?:BUSY|DENIED|ERR|LOADING|NOAUTH|NOPERM|NOSCRIPT|WRONGPASS|WRONGTYPE)(?= |$)/u;
 
 /** Thrown if the server replied with an error, such as `NOAUTH Authentication required.` */
@@ -42,27 +42,28 @@ export class ReplyError extends RedisError {
   override readonly code = "REPLY";
   /** The first word of the server's error, such as `NOAUTH`, `WRONGTYPE` or `ERR`. */
   readonly prefix: string;
+  /** Whether the server does not know the command, or does not allow this user to use it. */
+  readonly commandRefused: boolean;
+  readonly #loginRefused: boolean;
 
   /**
    * Creates the error. Its message is the server's text, with control characters escaped and cut off if it is long.
    *
    * @param text The server's error without the leading `-`.
-   * @param password A password that the message must not show.
+   * @param secrets What the message must not show: user name and password, the longer one first.
    */
-  constructor(text: string, password?: string) {
+  constructor(text: string, secrets?: readonly string[]) {
     const [kept = ""] = ACTED_ON.exec(text) ?? [];
-    super(kept + printable(text.slice(kept.length).replace(ECHOED_ARGUMENTS, ""), password));
+    super(kept + printable(text.slice(kept.length).replace(ECHOED_ARGUMENTS, ""), secrets));
     this.prefix = this.message.split(" ", 1)[0];
-  }
-
-  /** Whether the server does not know the command, or does not allow this user to use it. */
-  get commandRefused(): boolean {
-    return COMMAND_REFUSED.test(this.message);
+    // By the text, because a user may have the name of a word that decides.
+    this.commandRefused = COMMAND_REFUSED.test(text);
+    this.#loginRefused = LOGIN_REFUSED.test(text);
   }
 
   /** Whether the server refuses the user, the password, the database or the command itself. */
   override get permanent(): boolean {
-    return this.commandRefused || LOGIN_REFUSED.test(this.message);
+    return this.commandRefused || this.#loginRefused;
   }
 }
 
@@ -70,12 +71,15 @@ export class ReplyError extends RedisError {
  * Creates a {@linkcode ReplyError} without a stack trace. Recording one takes microseconds and hundreds of bytes, a server
  * can cause that with three bytes, and the trace would show nothing but the decoder.
  */
-export function stacklessReplyError(text: string, password: string | undefined): ReplyError {
+export function stacklessReplyError(
+  text: string,
+  secrets: readonly string[] | undefined,
+): ReplyError {
   const limit: unknown = Reflect.get(Error, "stackTraceLimit");
-  if (typeof limit !== "number") return new ReplyError(text, password);
+  if (typeof limit !== "number") return new ReplyError(text, secrets);
   Reflect.set(Error, "stackTraceLimit", 0); // does not throw if Error is frozen
   try {
-    return new ReplyError(text, password);
+    return new ReplyError(text, secrets);
   } finally {
     Reflect.set(Error, "stackTraceLimit", limit);
   }

@@ -272,7 +272,8 @@ function otherRunIds(
 function plainData(diagnosis: NodeDiagnosis, password: string | undefined): NodeDiagnosis {
   return JSON.parse(
     JSON.stringify(diagnosis),
-    (_name, value) => typeof value === "string" ? printable(value, password) : value,
+    (_name, value) =>
+      typeof value === "string" ? printable(value, password ? [password] : []) : value,
   );
 }
 

@@ -5,7 +5,7 @@
  *
  * @module
  */
-import type { Socket } from "node:net";
+import type { LookupFunction, Socket } from "node:net";
 import type { ConnectionOptions, SecureContext } from "node:tls";
 import type { Connect, ConnectTarget, TlsOptions, Transport } from "./transport.ts";
 
@@ -131,25 +131,27 @@ type Opener = (callback: (count: number, buffer: Uint8Array) => boolean) => Sock
  */
 async function opener(target: ConnectTarget): Promise<Opener> {
   if (target.kind === "tls") return await tlsOpener(target);
-  const { connect } = await import("node:net");
+  const [{ connect }, lookup] = await Promise.all([import("node:net"), sharedLookup()]);
   return (callback) => {
     const onread = { buffer: new Uint8Array(READ_BUFFER_BYTES), callback };
     return target.kind === "unix"
       ? connect({ path: target.path, onread })
-      : tuned(connect({ host: target.hostname, port: target.port, onread }));
+      : tuned(connect({ host: target.hostname, port: target.port, lookup, onread }));
   };
 }
 
 async function tlsOpener({ hostname, port, tls }: TlsTarget): Promise<Opener> {
-  const [{ connect, checkServerIdentity }, { isIP }, secureContext] = await Promise.all([
+  const [{ connect, checkServerIdentity }, { isIP }, lookup, secureContext] = await Promise.all([
     import("node:tls"),
     import("node:net"),
+    sharedLookup(),
     secureContextOf(tls),
   ]);
   const name = tls.serverName ?? hostname;
   const options: ConnectionOptions = {
     host: hostname,
     port,
+    lookup,
     secureContext,
     rejectUnauthorized: true,
     // Node sends no name by default. An IP address must not be sent (RFC 6066, section 3).
@@ -159,30 +161,79 @@ async function tlsOpener({ hostname, port, tls }: TlsTarget): Promise<Opener> {
   return () => tuned(connect(options));
 }
 
+/** The function that looks up host names, for all clients. */
+let lookup: Promise<LookupFunction> | undefined;
+
+function sharedLookup(): Promise<LookupFunction> {
+  return lookup ??= import("node:dns").then(({ lookup }) => shareLookups(lookup as LookupFunction));
+}
+
+/**
+ * Shares the look-ups of host names that are under way. The system's cannot be cancelled, and each takes a thread: while
+ * no name server answers, every further attempt to connect would leave one more behind.
+ *
+ * @param lookup Looks up a host name.
+ * @returns The same, but with one look-up of a host at a time.
+ */
+export function shareLookups(lookup: LookupFunction): LookupFunction {
+  const waiting = new Map<string, Parameters<LookupFunction>[2][]>();
+  return (hostname, options, callback) => {
+    const key = JSON.stringify([hostname, options]);
+    const others = waiting.get(key);
+    if (others) return void others.push(callback);
+    const callbacks = [callback];
+    waiting.set(key, callbacks);
+    lookup(hostname, options, (...answer) => {
+      waiting.delete(key);
+      for (const each of callbacks) each(...answer);
+    });
+  };
+}
+
 /** Node remembers both settings until the socket is connected. */
 function tuned(socket: Socket): Socket {
   return socket.setNoDelay(true).setKeepAlive(true, KEEP_ALIVE_DELAY_MS);
 }
 
 /** The contexts of all clients by their settings: parsing the certificates of all authorities takes tens of milliseconds. */
-const secureContexts = /* @__PURE__ */ new WeakMap<TlsOptions, SecureContext>();
+const secureContexts = /* @__PURE__ */ new WeakMap<TlsOptions, Promise<SecureContext>>();
 
-async function secureContextOf(tls: TlsOptions): Promise<SecureContext> {
-  const nodeTls = await import("node:tls");
-  const known = secureContexts.get(tls);
-  if (known) return known;
-  const { caCerts, cert, key } = tls;
-  const ca = caCerts && [...rootsOf(nodeTls), ...caCerts];
-  const context = nodeTls.createSecureContext({ ca, cert, key });
-  secureContexts.set(tls, context);
-  return context;
+function secureContextOf(tls: TlsOptions): Promise<SecureContext> {
+  const known = secureContexts.get(tls) ?? newSecureContext(tls);
+  secureContexts.set(tls, known);
+  return known;
 }
 
-/** The authorities that the runtime has; not those of `NODE_EXTRA_CA_CERTS`. Deno shows them with `--allow-sys=ca` alone: `caCerts` replaces them then. */
-function rootsOf(nodeTls: { readonly rootCertificates: readonly string[] }): readonly string[] {
+async function newSecureContext({ caCerts, cert, key }: TlsOptions): Promise<SecureContext> {
+  const nodeTls = await import("node:tls");
+  const ca = caCerts && [...await rootsOf(nodeTls), ...caCerts];
+  return nodeTls.createSecureContext({ ca, cert, key });
+}
+
+/** The part of `node:tls` that shows authorities. */
+interface Authorities {
+  readonly rootCertificates: readonly string[];
+  /** Since Node 22.15 and 23.10: all that are trusted by default, with those of `NODE_EXTRA_CA_CERTS`. */
+  getCACertificates?(): string[];
+}
+
+/** The authorities that the runtime trusts. Deno shows them with `--allow-sys=ca` alone: `caCerts` replaces them then. */
+async function rootsOf(nodeTls: Authorities): Promise<readonly string[]> {
   try {
-    return [...nodeTls.rootCertificates];
+    if (nodeTls.getCACertificates) return nodeTls.getCACertificates();
+    return [...nodeTls.rootCertificates, ...await extraAuthorities()];
   } catch {
     return [];
   }
+}
+
+/** The file that `NODE_EXTRA_CA_CERTS` names. Node trusts it, and ignores one that it cannot read. */
+async function extraAuthorities(): Promise<readonly string[]> {
+  const [{ env, versions }, { readFile }] = await Promise.all([
+    import("node:process"),
+    import("node:fs/promises"),
+  ]);
+  if (versions.deno !== undefined) return []; // it would have to ask for permissions
+  const path = env.NODE_EXTRA_CA_CERTS;
+  return path ? await readFile(path, "utf8").then((text) => [text], () => []) : [];
 }

@@ -1,9 +1,12 @@
 import { assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
 import { createRedlock } from "../../mod.ts";
+import { bundle } from "../../scripts/package/bundle.ts";
 import { connect, RedisClient, type TlsOptions } from "../../src/redis/mod.ts";
 import { connect as connectDeno } from "../../src/transport/deno.ts";
 import { connect as connectNode } from "../../src/transport/node.ts";
 import { type Certificates, makeCertificates } from "../support/certificates.ts";
+import { plainCommand } from "../support/plain_command.ts";
+import { findRuntimes } from "../support/programs.ts";
 import { startServer } from "../support/servers.ts";
 import { startSniServer } from "../support/sni_server.ts";
 
@@ -127,6 +130,43 @@ Deno.test("the transport of Node reads the authorities once, however often it co
   }
   assertEquals(reads, 1);
 });
+
+for (
+  const { name, path, missing } of (await findRuntimes()).filter(({ name }) => name !== "deno")
+) {
+  Deno.test({
+    name: `the transport of ${name} trusts the authorities of NODE_EXTRA_CA_CERTS beside 'caCerts'`,
+    ignore: missing !== undefined,
+    async fn() {
+      await using other = await makeCertificates();
+      await using server = await startServer({ tls: certificates.server });
+      const folder = await Deno.makeTempDir({ prefix: "hasp-" });
+      try {
+        const [extra, transport] = [`${folder}/extra.pem`, `${folder}/transport.mjs`];
+        await Deno.writeTextFile(extra, certificates.authority.cert);
+        await bundle("src/transport/node.ts", transport, { platform: "node" });
+        const tls: TlsOptions = { caCerts: [other.authority.cert] };
+        const target = { kind: "tls", hostname: "127.0.0.1", port: server.tlsPort, tls };
+        const program = `${folder}/program.mjs`;
+        await Deno.writeTextFile(
+          program,
+          `import { connect } from "./transport.mjs";
+          const { signal } = new AbortController();
+          const stream = await connect(${JSON.stringify(target)}, { signal });
+          stream.close();
+          console.log("connected");`,
+        );
+        const connecting = (env: Record<string, string>) =>
+          plainCommand(path!, { args: [program], env }).output();
+        const trusting = await connecting({ NODE_EXTRA_CA_CERTS: extra });
+        assertEquals(new TextDecoder().decode(trusting.stdout), "connected\n");
+        assertEquals((await connecting({ NODE_EXTRA_CA_CERTS: "" })).success, false);
+      } finally {
+        await Deno.remove(folder, { recursive: true });
+      }
+    },
+  });
+}
 
 Deno.test("RedisClient hands the same TLS settings to every connection, whatever its caller does with them", async () => {
   await using server = await startServer({ tls: certificates.server, rights: ["+blpop"] });

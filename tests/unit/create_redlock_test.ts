@@ -150,6 +150,31 @@ Deno.test("createRedlock() takes undefined options as left out", async () => {
   await redlock.close();
 });
 
+Deno.test("createRedlock() takes TLS settings that an object inherits, or that are getters of its class", async () => {
+  class Settings {
+    readonly caCerts = ["ca"];
+    get cert() {
+      return "cert";
+    }
+    get key() {
+      return "key";
+    }
+  }
+  const settings = Object.create(
+    { serverName: "s" },
+    Object.getOwnPropertyDescriptors(new Settings()),
+  );
+  Object.setPrototypeOf(Object.getPrototypeOf(settings), Settings.prototype);
+  const { redlock, network } = create(["rediss://h"], { tls: settings });
+  const trying = redlock.tryAcquire("a").catch(() => {});
+  await runMicrotasks();
+  const [target] = network.targets as unknown as [{ tls: unknown }];
+  assertEquals(target.tls, { caCerts: ["ca"], cert: "cert", key: "key", serverName: "s" });
+  network.last.end();
+  await trying;
+  await redlock.close();
+});
+
 Deno.test("createRedlock() has its options reach the lock and the connection", async () => {
   const { redlock, network } = create(["rediss://user:pw@h/2"], {
     ttlMs: 5_000,
@@ -160,7 +185,12 @@ Deno.test("createRedlock() has its options reach the lock and the connection", a
   const trying = redlock.tryAcquire("a");
   await runMicrotasks();
   assertEquals(network.targets, [
-    { kind: "tls", hostname: "h", port: 6379, tls: { serverName: "s" } },
+    {
+      kind: "tls",
+      hostname: "h",
+      port: 6379,
+      tls: { caCerts: undefined, cert: undefined, key: undefined, serverName: "s" },
+    },
   ]);
   assertEquals(
     network.last.writes,

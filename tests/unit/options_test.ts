@@ -218,3 +218,12 @@ Deno.test("LockOptions gives calls with equal options one object, and others the
   assertEquals(settingsOf({ ttlMs: 5_000, signal }).signal, signal);
   assertEquals(settingsOf({ ttlMs: 5_000 }).signal, undefined);
 });
+
+Deno.test("LockOptions refuses a prefix of keys with a lone surrogate", () => {
+  const reason = "'keyPrefix' must be well-formed Unicode, without lone surrogates";
+  for (const keyPrefix of ["\ud800", "app\udc00:", "\udc00\ud800"]) {
+    assertRefused({ keyPrefix }, TypeError, reason);
+  }
+  const { keyPrefix } = new LockOptions("create lock client", { keyPrefix: "🔒" }).defaults;
+  assertEquals(keyPrefix, "🔒");
+});

@@ -12,6 +12,7 @@ import {
   WAKE_CHANNEL,
 } from "../../redis_node/scripts/queue.ts";
 import type { CommandContext } from "../commands/command.ts";
+import { parseScore } from "../commands/sorted_set_commands.ts";
 import type { Keyspace } from "../server/keyspace.ts";
 import { array, CommandError, integer } from "../server/replies.ts";
 import type { SortedSet } from "../server/sorted_set.ts";
@@ -117,7 +118,7 @@ function join(
   const [, , ticket, , since] = args;
   const nowUs = Math.floor(server.clock.wallMs() * 1_000);
   const queues = names.map((key) => keys.sortedSet(queueOf(key)));
-  const score = allowedScore(queues, ticket, Number(since), nowUs + LEAD_US);
+  const score = allowedScore(queues, ticket, parseScore(since), nowUs + LEAD_US);
   let [held, ahead, length, foreign] = [-2, 0, 0, 0];
   names.forEach((key, index) => {
     const queue = keys.sortedSet(queueOf(key), true);
@@ -197,9 +198,11 @@ function tryGet(keys: Keyspace, key: string): { found?: string; error?: CommandE
 /** A ticket that won the key but not the lock goes back into the queue. */
 function putBack(keys: Keyspace, key: string, ticket: string, score: string): void {
   const name = queueOf(key);
+  const scoreUs = Number(score);
+  if (Number.isNaN(scoreUs)) return; // `redis.pcall`
   if (keys.has(name) && !queueIfAny(keys, key)) return;
   const queue = keys.sortedSet(name, true);
-  if (queue.score(ticket) === undefined) queue.add(ticket, Number(score));
+  if (queue.score(ticket) === undefined) queue.add(ticket, scoreUs);
   keys.expireAt(name, keys.nowMs() + BigInt(QUEUE_TTL_MS));
 }
 

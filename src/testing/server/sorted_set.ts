@@ -19,8 +19,13 @@ export class SortedSet {
     return this.#scores.get(member);
   }
 
-  /** Adds `member` or changes its score; returns whether it is new. */
+  /**
+   * Adds `member` or changes its score; returns whether it is new.
+   *
+   * @throws {RangeError} If the score is NaN, which has no place in the order.
+   */
   add(member: string, score: number): boolean {
+    if (Number.isNaN(score)) throw new RangeError("Cannot add member as its score is NaN");
     const isNew = !this.remove(member);
     this.#scores.set(member, score);
     this.#members.splice(this.#place(member, score), 0, member);

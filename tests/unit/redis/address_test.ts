@@ -48,6 +48,7 @@ const GOOD: readonly (readonly [address: string, name: string, parts?: Partial<R
 
 for (const [address, name, parts] of GOOD) {
   Deno.test(`parseAddress() reads ${address}`, () => {
+    const { username = "", password = "" }: Partial<RedisAddress> = parts ?? {};
     const expected = {
       kind: "tcp",
       hostname: "10.0.0.1",
@@ -55,6 +56,7 @@ for (const [address, name, parts] of GOOD) {
       path: "",
       username: undefined,
       password: undefined,
+      secrets: [username, password].filter((secret) => secret).sort((a, b) => b.length - a.length),
       database: 0,
       name,
       server: name.replaceAll(/^\w+:\/\/|\/\d+$/gu, ""),

@@ -117,16 +117,16 @@ test("Connection says that it was lost, not refused, after a reply that is not a
   assertEquals(bench.replies.at(-1), [3, LOST, "not-sent"]);
 });
 
-test("Connection shows a server's error without our password and without control characters", async (bench) => {
-  bench.use({}, "redis://:hunter2@h");
+test("Connection shows a server's error without our user name, our password and without control characters", async (bench) => {
+  bench.use({}, "redis://locker:hunter2@h");
   await bench.submit(1);
-  await bench.feed("-ERR bad hunter2\x1b[2J\u2028node-2 is fine\r\n");
-  const text = "ERR bad ***\\u{1b}[2J\\u{2028}node-2 is fine";
+  await bench.feed("-ERR locker: bad hunter2\x1b[2J\u2028node-2 is fine\r\n");
+  const text = "ERR ***: bad ***\\u{1b}[2J\\u{2028}node-2 is fine";
   assertEquals(bench.replies[0][1], `Connection to ${NAME} was refused: ${text}`);
 });
 
 test("Connection shows why it could not be made without our password and without control characters, cut off", async (bench) => {
-  bench.use({}, "redis://:hunter2@h");
+  bench.use({}, "redis://hunter:hunter2@h");
   bench.network.mode = "refuse";
   bench.network.refusal = new Error(`altnames: DNS:hunter2\nnode-2: fine${"x".repeat(10_000)}`);
   await bench.submit(1);

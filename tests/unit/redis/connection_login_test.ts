@@ -36,7 +36,7 @@ for (
   ]
 ) {
   test(`Connection sends no command if ${step} fails, and says why`, async (bench) => {
-    bench.use({ clientName: "hasp" }, "redis://user:hunter2@h/3");
+    bench.use({ clientName: "hasp" }, "redis://locker:hunter2@h/3");
     await bench.submit(1, "SET", "k", "secret");
     const { transport } = bench;
     await bench.feed(`${replies}-${refusal}\r\n`);

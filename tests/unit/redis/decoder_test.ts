@@ -248,7 +248,7 @@ Deno.test("RespDecoder.push() reads errors if stacks cannot be switched off", ()
 Deno.test("RespDecoder.push() shows no password in errors, and no control characters", () => {
   const stream = bytes(`-ERR ${SECRET}\x1b[31m\r\n*1\r\n-${SECRET} no\r\n`);
   const expected = [{ error: "ERR ***\\u{1b}[31m", prefix: "ERR" }, [error("*** no")]];
-  assertEquals(decode([stream], { password: SECRET }).replies, expected);
+  assertEquals(decode([stream], { secrets: [SECRET] }).replies, expected);
 });
 
 // Chunks

@@ -40,7 +40,7 @@ for (
 }
 
 Deno.test("ReplyError keeps control characters and a password out of its message and its prefix", () => {
-  const error = new ReplyError("hunter2\x1b[31m wrong hunter2\nnode-2: fine", "hunter2");
+  const error = new ReplyError("hunter2\x1b[31m wrong hunter2\nnode-2: fine", ["hunter2"]);
   assertEquals(error.message, "***\\u{1b}[31m wrong ***\\u{a}node-2: fine");
   assertEquals(error.prefix, "***\\u{1b}[31m");
 });
@@ -52,10 +52,21 @@ Deno.test("ReplyError cuts a long text off", () => {
 
 for (const password of ["NO", "NOSCRIPT", "SCRIPT", "O"]) {
   Deno.test(`ReplyError keeps a prefix that programs act on, although the password is ${password}`, () => {
-    const { message, prefix } = new ReplyError("NOSCRIPT No matching script", password);
+    const { message, prefix } = new ReplyError("NOSCRIPT No matching script", [password]);
     assertEquals([prefix, message.slice(prefix.length).includes(password)], ["NOSCRIPT", false]);
   });
 }
+
+Deno.test("ReplyError shows no user name, and is as permanent as without one", () => {
+  const denied = new ReplyError("NOPERM User bob has no permissions to run 'get'", [
+    "hunter2",
+    "bob",
+  ]);
+  assertEquals(denied.message, "NOPERM User *** has no permissions to run 'get'");
+  const unknown = new ReplyError("ERR unknown command 'EVAL'", ["command"]);
+  assertEquals(unknown.message, "ERR unknown *** 'EVAL'");
+  for (const error of [denied, unknown]) assert(error.commandRefused && error.permanent);
+});
 
 const PERMANENT = [
   "NOAUTH Authentication required.",

@@ -1,6 +1,6 @@
 import { assertEquals, assertMatch } from "@std/assert";
 import { ACQUIRE_OR_WAIT } from "../../../src/redis_node/scripts/acquire.ts";
-import { QUEUE_LEAD_MS, queueOf } from "../../../src/redis_node/scripts/queue.ts";
+import { QUEUE_LEAD_MS, queueOf, RELEASE_QUEUED } from "../../../src/redis_node/scripts/queue.ts";
 import { MemoryBench as Bench, SCORE, WRONGTYPE } from "../../support/memory_bench.ts";
 
 const LEAD_US = QUEUE_LEAD_MS * 1_000;
@@ -304,4 +304,17 @@ Deno.test("LEAVE refuses a queue's key that holds something else", () => {
   const bench = new Bench();
   bench.ask("SET", queueOf("k"), "theirs");
   assertMatch(bench.leave("k", "x:1"), new RegExp(WRONGTYPE));
+});
+
+Deno.test("the scripts of queues refuse a score that is no number, and go on", () => {
+  const bench = new Bench();
+  bench.ask("SET", "k", "w");
+  for (const score of ["nan", "NaN", "", "abc"]) {
+    assertMatch(bench.call(ACQUIRE_OR_WAIT, "k", "v", 1_000, "x:1", 0, score), /^-ERR/);
+    assertEquals(bench.existing(queueOf("k")), []);
+    bench.join("k", "y:1", SCORE);
+    bench.call(RELEASE_QUEUED, "k", "w", "x:1", score);
+    bench.ask("SET", "k", "w");
+    bench.ask("DEL", queueOf("k"));
+  }
 });
