@@ -23,6 +23,8 @@ export {
   LockHeldError,
   type LockHeldErrorDetails,
   LockLostError,
+  type LockLostErrorDetails,
+  type LockLostReason,
   QuorumError,
   RedlockError,
   type RedlockErrorCode,

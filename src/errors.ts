@@ -117,8 +117,33 @@ export class QuorumError extends RedlockError {
 }
 
 /**
+ * Why a lock ended before its holder released it:
+ *
+ * - `expired`: its validity was over, and no extension was tried or was due in time. The holder took too long without
+ *   `autoExtend`, or the process or the machine stood still.
+ * - `extend-failed`: its validity was over before a quorum of nodes had extended it.
+ * - `extensions-max`: it was extended `extensionsMax` times.
+ * - `gone`: a majority of the nodes no longer holds its keys.
+ * - `closed`: the lock client was closed.
+ * - `released`: only from {@linkcode Lock.extend}: it was released before.
+ */
+export type LockLostReason =
+  | "expired"
+  | "extend-failed"
+  | "extensions-max"
+  | "gone"
+  | "closed"
+  | "released";
+
+/** Details of a {@linkcode LockLostError}, for its constructor. */
+export interface LockLostErrorDetails extends RedlockErrorDetails {
+  /** Why the lock ended. */
+  reason: LockLostReason;
+}
+
+/**
  * Thrown if a lock was lost before it was released: its validity ended, a majority of the nodes no longer holds its
- * key, or the client was closed. Also the reason of `lock.signal`. `cause` explains the loss.
+ * key, or the client was closed. Also the reason of `lock.signal`. `reason` says which of these it was, and `cause` the details.
  */
 export class LockLostError extends RedlockError {
   /** The name of the class. */
@@ -127,6 +152,19 @@ export class LockLostError extends RedlockError {
   override readonly code = "LOCK_LOST";
   /** Link to the section of the manual about this kind of error, and what to do about it. */
   override readonly help: string = `${HELP_PAGE}#lock_lost`;
+  /** Why the lock ended. */
+  readonly reason: LockLostReason;
+
+  /**
+   * Creates the error.
+   *
+   * @param message What failed, for which resource, and why.
+   * @param details The resources, the votes, the reason and the cause.
+   */
+  constructor(message: string, details: LockLostErrorDetails) {
+    super(message, details);
+    this.reason = details.reason;
+  }
 }
 
 /** A resource in quotes, for messages: escaped, and cut if it is long. */

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { LockLostReason } from "./errors.ts";
 import type { Vote } from "./vote.ts";
 
 /** Fields of every event about a lock. */
@@ -88,7 +89,9 @@ export interface ExtendFailedEvent extends VoteEvent {
 export interface LostEvent extends LockEvent {
   /** Discriminates {@linkcode RedlockEvent}. */
   readonly type: "lost";
-  /** Why the lock was lost. */
+  /** Why the lock was lost, for programs. */
+  readonly reason: LockLostReason;
+  /** The same in detail, for people. */
   readonly cause: Error;
   /** How long the lock was held, in milliseconds. */
   readonly heldMs: number;

@@ -11,7 +11,7 @@
  *
  * @module
  */
-import { LockLostError, lockName, type QuorumError } from "../errors.ts";
+import { LockLostError, type LockLostReason, lockName, type QuorumError } from "../errors.ts";
 import { emit } from "../events.ts";
 import { quorumError } from "../messages.ts";
 import { queueKey } from "../waiting/local_queues.ts";
@@ -134,19 +134,19 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
   }
 
   /** Ends the lock as lost: `held` is false from here on, the keys are taken back (step 5), and the signal aborts. */
-  lose(cause: Error, ranOut = false): void {
+  lose(reason: LockLostReason, cause: Error): void {
     if (this.#end) return;
     const message = `Cannot keep ${lockName(this.resources)}: ${cause.message}`;
     const { votes } = this.#failing?.round ?? this.round;
-    const details = { resources: this.resources, votes, cause };
+    const details = { resources: this.resources, votes, reason, cause };
     const error = this.#end = new LockLostError(message, details);
     this.client.wheel.cancel(this);
     this.#coolDown();
-    if (ranOut) this.#undoLater();
-    else undo(this.round);
+    if (reason === "gone" || reason === "closed") undo(this.round);
+    else this.#undoLater();
     this.round.ticket = undefined; // it is the next caller's now
     this.#controller?.abort(error);
-    this.#emitLost(cause);
+    this.#emitLost(reason, cause);
     // mutation: lost-lock-blocks-its-client
     this.client.localQueues.leave(queueKey(this.round.keys), this);
   }
@@ -168,7 +168,7 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
   }
 
   override onClosed(): void {
-    this.lose(new Error("the lock client was closed"));
+    this.lose("closed", new Error("the lock client was closed"));
   }
 
   /**
@@ -186,9 +186,11 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
   }
 
   #runOut(): void {
-    const cause = this.#renewal?.ended ?? this.#failing?.whyRanOut();
+    const exhausted = this.#renewal?.ended;
+    const reason = exhausted ? "extensions-max" : this.#failing ? "extend-failed" : "expired";
+    const cause = exhausted ?? this.#failing?.whyRanOut() ?? new Error("its validity has ended");
     // mutation: end-aborts-nothing
-    this.lose(cause ?? new Error("its validity has ended"), true);
+    this.lose(reason, cause);
   }
 
   /** Waits in the timer wheel for the end of the validity or the next extension. */
@@ -264,10 +266,10 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
     return error;
   }
 
-  #emitLost(cause: Error): void {
+  #emitLost(reason: LockLostReason, cause: Error): void {
     const { client, resources, settings: { onEvent } } = this;
     const heldMs = this.round.elapsedMs;
-    const event = { type: "lost", resources, cause, heldMs } as const;
+    const event = { type: "lost", resources, reason, cause, heldMs } as const;
     if (onEvent) emit(onEvent, event);
     else warnOfLoss(client, event);
   }

@@ -5,7 +5,7 @@
  * @module
  */
 import type { ClientState } from "../client_state.ts";
-import { LockLostError, lockName } from "../errors.ts";
+import { LockLostError, type LockLostReason, lockName } from "../errors.ts";
 import { emit } from "../events.ts";
 import { nodeErrors, whyNoQuorum } from "../messages.ts";
 import type { Settings } from "../options.ts";
@@ -46,7 +46,7 @@ export interface ExtendableLock {
   /** Waits in the timer wheel for the next extension or its end. */
   schedule(): void;
   /** Ends it. */
-  lose(cause: Error): void;
+  lose(reason: LockLostReason, cause: Error): void;
 }
 
 /** An extension that has not succeeded. */
@@ -106,7 +106,9 @@ async function tryExtend(
     });
   }
   report(lock, round, extended);
-  if (round.deniedByMajority) lock.lose(new Error("a majority of the nodes no longer holds it"));
+  if (round.deniedByMajority) {
+    lock.lose("gone", new Error("a majority of the nodes no longer holds it"));
+  }
   return extended;
 }
 
@@ -166,11 +168,12 @@ export async function extend(
   const { client: { wheel }, resources } = lock;
   for (;;) {
     signal?.throwIfAborted();
-    const cause = lock.lostError ?? (lock.held ? exhausted(lock) : new Error("it was released"));
-    if (cause instanceof LockLostError) throw cause;
+    if (lock.lostError) throw lock.lostError;
+    const cause = lock.active ? exhausted(lock) : new Error("it was released");
     if (cause) {
       const message = `Cannot extend ${lockName(resources)}: ${cause.message}`;
-      throw new LockLostError(message, { resources, votes: lock.round.votes, cause });
+      const reason = lock.active ? "extensions-max" : "released";
+      throw new LockLostError(message, { resources, votes: lock.round.votes, reason, cause });
     }
     if (await tryExtend(lock, ttlMs, signal)) return;
     if (lock.held) {

@@ -155,14 +155,13 @@ export class LockMetrics {
   }
 
   /** Records the end of a lock, unless it was recorded: a lost lock may still be released. */
-  #endHold(
-    { type, resources, heldMs }: LostEvent | ReleasedEvent | ReleaseFailedEvent,
-    label: Attributes,
-  ): void {
+  #endHold(event: LostEvent | ReleasedEvent | ReleaseFailedEvent, label: Attributes): void {
+    const { type, resources, heldMs } = event;
     if (!this.#locks.delete(resources)) return;
     if (type !== "released") this.#fail(type, label);
     this.#held.add(-1, label);
-    this.#holdDuration.record(heldMs / 1_000, { ...label, "redlock.outcome": type });
+    const reason = type === "lost" ? { "redlock.reason": event.reason } : {};
+    this.#holdDuration.record(heldMs / 1_000, { ...label, "redlock.outcome": type, ...reason });
   }
 
   #connected(node: string, connected: 0 | 1): void {

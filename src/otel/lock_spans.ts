@@ -75,6 +75,7 @@ export class LockSpans {
       case "release-failed":
         return this.#endHold(event, "NO_QUORUM", event.error);
       case "lost":
+        this.#holds.get(event.resources)?.setAttribute("redlock.reason", event.reason);
         return this.#endHold(event, "LOCK_LOST", event.cause);
     }
   }

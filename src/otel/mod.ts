@@ -18,7 +18,8 @@
  *
  * - `redlock.acquire.duration`: histogram of calls, in seconds. `redlock.outcome` is `acquired`, `held`, `no-quorum` or
  *   `aborted`.
- * - `redlock.hold.duration`: histogram of locks, in seconds. `redlock.outcome` is `released`, `release-failed` or `lost`.
+ * - `redlock.hold.duration`: histogram of locks, in seconds. `redlock.outcome` is `released`, `release-failed` or `lost`;
+ *   `redlock.reason` says why it was lost.
  * - `redlock.held`: how many locks are held.
  * - `redlock.attempts`: attempts to acquire a lock. `redlock.granted` is whether a quorum granted it.
  * - `redlock.handoffs`: locks that a waiting call acquired as soon as it was notified.

@@ -101,7 +101,7 @@ Deno.test("docs: the warnings that are shown are what a client without a listene
   const cause = new Error("its validity has ended");
   assertEquals(fence.code.trimEnd().split("\n"), [
     unreachableText({ node, error, left: 2, nodeCount: 3 }),
-    lostText({ type: "lost", resources: ["report"], cause, heldMs: 31_204 }),
+    lostText({ type: "lost", resources: ["report"], reason: "expired", cause, heldMs: 31_204 }),
   ]);
 });
 

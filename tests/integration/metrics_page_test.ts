@@ -109,7 +109,7 @@ function everyEvent(): RedlockEvent[] {
     acquired,
     { type: "release-failed", ...round, error },
     acquired,
-    { type: "lost", resources, heldMs: 1, cause: error },
+    { type: "lost", resources, heldMs: 1, reason: "expired", cause: error },
     { type: "denied", ...round, reason: "held" },
     { type: "denied", ...round, reason: "no-quorum" },
     { type: "denied", ...round, reason: "aborted" },

@@ -149,6 +149,7 @@ Deno.test("otelListener() marks a call as an error if too few nodes answer, and 
   assertEquals(refused.attributes["error.type"], "NO_QUORUM");
   assertEquals(refused.status, { code: SpanStatusCode.ERROR, message: "too few nodes answered" });
   assertEquals([held.name, held.attributes["error.type"]], ["redlock.hold", "LOCK_LOST"]);
+  assertEquals(held.attributes["redlock.reason"], "extend-failed");
   assertEquals(held.status, {
     code: SpanStatusCode.ERROR,
     message: ((lock.signal.reason as Error).cause as Error).message,
@@ -237,7 +238,7 @@ Deno.test("otelListener() measures calls and locks", async () => {
   ]);
   assertEquals(await points("redlock.hold.duration s"), [
     [labelled("released"), 1],
-    [labelled("lost"), 1],
+    [{ ...labelled("lost"), "redlock.reason": "expired" }, 1],
     [labelled("release-failed"), 1],
   ]);
   assertEquals(await points("redlock.held {lock}"), [[LABEL, 0]]);

@@ -34,7 +34,7 @@ for (
   Deno.test(`${name} carries a name, the code ${code}, resources, votes and the cause`, () => {
     const cause = new Error("why");
     const resources = ["a"];
-    const error = new Class("Cannot", { resources, votes: VOTES, cause });
+    const error = new Class("Cannot", { resources, votes: VOTES, reason: "gone", cause });
     assertInstanceOf(error, RedlockError);
     assertInstanceOf(error, Error);
     assertEquals([error.name, error.code, error.message], [name, code, "Cannot"]);
