@@ -66,9 +66,9 @@ export async function listen(
   const close = async () => {
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     const gone = [...sockets.values()];
-    // Node does not close a socket that is reset while its end is being sent.
+    // Deno 2.5 and 2.6 cannot reset a socket. Node does not close one that is reset while its end is being sent.
     for (const socket of sockets.keys()) {
-      if (socket.writableEnded) socket.destroy();
+      if (socket.writableEnded || !socket.resetAndDestroy) socket.destroy();
       else socket.resetAndDestroy();
     }
     await Promise.all([closed, ...gone]);
