@@ -10,7 +10,8 @@
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { findRedisServer } from "./find_redis.ts";
-import { PACKED_VARIABLE, packNpm } from "./package/consumer.ts";
+import { packNpm } from "./build_npm.ts";
+import { PACKED_VARIABLE } from "./package/consumer.ts";
 import { CACHE, ROOT } from "./package/tools.ts";
 import { tidyCache } from "./suite/cache.ts";
 import { isDenoTest, isInWholeRun, type Part, PARTS } from "./suite/parts.ts";
@@ -141,7 +142,8 @@ async function runParts({ parts, testArgs }: Choice, folder: string): Promise<Ou
       return true;
     });
   }
-  if (parts.filter((part) => part.needsPackage).length > 1) {
+  const packs = parts.filter((part) => part.needsPackage).length > 1;
+  if (packs && Deno.env.get(PACKED_VARIABLE) === undefined) {
     await timed("package", async () => { // if it fails, each of them builds its own, and says why that fails
       const packed = join(folder, "package");
       await packNpm(packed);

@@ -36,7 +36,7 @@ export async function bundle(
   outfile: string,
   options: BundleOptions,
 ): Promise<void> {
-  const said = await succeed(await findTool("build", "esbuild"), [
+  const said = await succeed(await findTool("locked", "esbuild"), [
     entry,
     ...["--bundle", "--format=esm", "--log-level=warning", `--outfile=${outfile}`],
     ...FLAGS[options.platform],

@@ -24,9 +24,9 @@ const require = createRequireOfPackages(import.meta.url);`;
 
 /** Bundles the command line into the package in `folder`. */
 export async function bundleCli(folder: string): Promise<void> {
-  const [program, packages] = [join(folder, PROGRAM), await findTools("cli")];
+  const [program, packages] = [join(folder, PROGRAM), await findTools("locked")];
   const metafile = join(folder, "meta.json");
-  const said = await succeed(await findTool("build", "esbuild"), [
+  const said = await succeed(await findTool("locked", "esbuild"), [
     SOURCE,
     ...["--bundle", "--platform=node", "--format=esm", "--target=node20", "--log-level=warning"],
     ...["--minify-whitespace", "--minify-syntax", "--legal-comments=none"],

@@ -5,7 +5,7 @@
  */
 
 import { join } from "node:path";
-import { buildNpm } from "../build_npm.ts";
+import { BUILT, PACKED, packNpm } from "../build_npm.ts";
 import { makeWorkFolder, succeed } from "./tools.ts";
 
 /** One file of the tarball. */
@@ -37,31 +37,6 @@ export interface Consumer extends AsyncDisposable {
 
 /** Environment variable with the folder of {@linkcode packNpm}, so that a whole run builds the package once. */
 export const PACKED_VARIABLE = "HASP_PACKED";
-
-/** Where the package is built, below the folder that it is packed in, and what `npm pack` said of it. */
-const [BUILT, PACKED] = ["built", "packed.json"];
-
-/**
- * Builds and packs the package.
- *
- * @param folder Where to, for {@linkcode startConsumer}.
- * @throws {Error} If that fails.
- */
-export async function packNpm(folder: string): Promise<void> {
-  const built = join(folder, BUILT);
-  await buildNpm(undefined, built);
-  const packed = await succeed("npm", [
-    "pack",
-    "--json",
-    "--silent",
-    "--pack-destination",
-    folder,
-  ], {
-    cwd: built,
-  });
-  const tarballs = packed.slice(packed.indexOf("["), packed.lastIndexOf("]") + 1);
-  await Deno.writeTextFile(join(folder, PACKED), tarballs);
-}
 
 /**
  * Installs the package, which is built and packed first unless this run has done that.

@@ -108,7 +108,7 @@ function peerImports(): Record<string, string> {
 
 /** Emits through TypeScript into `folder`. */
 export async function emitThroughTsc(config: Config, folder: string): Promise<void> {
-  const [tsc, tools] = [await findTool("build", "tsc"), await findTools("build")];
+  const [tsc, tools] = [await findTool("locked", "tsc"), await findTools("locked")];
   const work = await makeWorkFolder("npm-source-");
   try {
     await copyMapped(work, "mod.ts");

@@ -68,7 +68,7 @@ async function joinModules(code: string, entryPoints: readonly string[]): Promis
     ...Object.values(NAMED_MODULES),
     ...Object.keys(PEERS),
   ];
-  await succeed(await findTool("build", "esbuild"), [
+  await succeed(await findTool("locked", "esbuild"), [
     ...entries,
     ...["--bundle", "--splitting", "--format=esm", "--platform=neutral", `--target=${TARGET}`],
     ...["--outbase=.", "--outdir=.", "--chunk-names=src/shared-[hash]", "--allow-overwrite"],

@@ -100,7 +100,7 @@ interface Input {
 
 async function minified(path: string): Promise<string> {
   const args = [path, "--minify", "--format=esm", "--target=node20"];
-  return await succeed(await findTool("build", "esbuild"), args);
+  return await succeed(await findTool("locked", "esbuild"), args);
 }
 
 function joinedSize(texts: Map<string, string>): number {

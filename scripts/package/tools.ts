@@ -26,17 +26,16 @@ export const TOOLS_FOLDER: string = join(CACHE, "npm-tools");
 /** How long one set may take to install, in milliseconds. */
 const INSTALL_WITHIN_MS = 180_000;
 
-/** The packages of the command line and of OpenTelemetry, at the versions that `deno.json` names. */
-const { commander, "log-update": logUpdate, "@opentelemetry/api": otelApi } =
-  JSON.parse(Deno.readTextFileSync(join(ROOT, "deno.json"))).imports;
+/**
+ * What the package is made with, and what it has in it, down to the last dependency: `package.json` and a lockfile. None of
+ * their install scripts is run.
+ */
+const LOCKED_FOLDER = join(ROOT, "scripts", "package", "tools");
+const LOCK_FILES = ["package.json", "package-lock.json"];
 
-function npmName(specifier: string): string {
-  return specifier.replace("npm:", "");
-}
-
-/** What is installed together, each at an exact version. */
+/** What is installed together, each at an exact version; `locked` by its lockfile. */
 const SETS = {
-  build: ["typescript@5.9.3", "@types/node@20.19.43", "esbuild@0.28.2", npmName(otelApi)],
+  locked: [Deno.readTextFileSync(join(LOCKED_FOLDER, "package-lock.json"))],
   check: [
     "publint@0.3.25",
     "@arethetypeswrong/cli@0.18.5",
@@ -44,7 +43,6 @@ const SETS = {
     "typescript_newest@npm:typescript@7.0.2",
     "@types/node@20.19.43",
   ],
-  cli: [commander, logUpdate].map(npmName),
   peers: ["redlock@5.0.0-beta.2", "ioredis@5.11.1"],
   edge: ["@edge-runtime/vm@5.0.0"],
   next: ["next@16.4.6", "react@19.3.1", "react-dom@19.3.1"],
@@ -120,11 +118,16 @@ async function isComplete(folder: string, set: ToolSet): Promise<boolean> {
 }
 
 async function install(folder: string, set: ToolSet): Promise<void> {
-  await Deno.writeTextFile(join(folder, "package.json"), '{"private":true}');
+  const locked = set === "locked";
+  if (locked) {
+    for (const name of LOCK_FILES) {
+      await Deno.copyFile(join(LOCKED_FOLDER, name), join(folder, name));
+    }
+  } else await Deno.writeTextFile(join(folder, "package.json"), '{"private":true}');
   const { success, stderr } = await new Deno.Command("npm", {
     args: [
-      ...["install", "--prefix", folder, "--silent", "--no-audit", "--no-fund", "--save-exact"],
-      ...["--fetch-retries=1", ...SETS[set]],
+      ...(locked ? ["ci", "--ignore-scripts"] : ["install", "--save-exact", ...SETS[set]]),
+      ...["--silent", "--no-audit", "--no-fund", "--fetch-retries=1"],
     ],
     cwd: folder,
     stdin: "null",
@@ -132,7 +135,7 @@ async function install(folder: string, set: ToolSet): Promise<void> {
   }).output();
   if (!success) {
     const said = new TextDecoder().decode(stderr).trim();
-    throw new Error(`npm could not install ${SETS[set].join(", ")}: ${said}`);
+    throw new Error(`npm could not install the set "${set}": ${said}`);
   }
   await removeUnused(folder);
   await Deno.writeTextFile(join(folder, STAMP), JSON.stringify(SETS[set]));

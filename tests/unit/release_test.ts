@@ -1,8 +1,15 @@
-import { assert, assertEquals, assertGreater } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertGreater,
+  assertMatch,
+  assertStringIncludes,
+} from "@std/assert";
 import { npmTag } from "../../scripts/package/manifest.ts";
 
-const read = (name: string) =>
-  Deno.readTextFileSync(new URL(`../../.github/workflows/${name}`, import.meta.url));
+const readText = (path: string) => Deno.readTextFileSync(new URL(`../../${path}`, import.meta.url));
+const read = (name: string) => readText(`.github/workflows/${name}`);
+const config = JSON.parse(readText("deno.json"));
 const WORKFLOWS = ["ci.yml", "pages.yml", "release.yml"].map((name) => ({
   name,
   text: read(name),
@@ -26,6 +33,38 @@ for (const { name, text } of WORKFLOWS) {
   });
 }
 
+Deno.test("release.yml makes the package with locked tools alone", () => {
+  const [, pack] = read("release.yml").match(/^ {2}pack:\n(.*?)\n\n {2}check:$/msu)!;
+  const commands = [...pack.matchAll(/^ +- run: (.*)$/gmu)].map(([, command]) => command);
+  assertEquals(commands.length, 2);
+  assertMatch(commands[0], /^npm ci --ignore-scripts --prefix scripts\/package\/deno$/u);
+  assertMatch(
+    commands[1],
+    /^scripts\/package\/deno\/\S+\/deno run -A scripts\/build_npm\.ts --pack dist$/u,
+  );
+});
+
+Deno.test("the locked tools are those of deno.json and of the tests, and each has a hash", () => {
+  const locked = (folder: string) =>
+    JSON.parse(readText(`scripts/package/${folder}/package-lock.json`)).packages;
+  const tools = locked("tools");
+  for (const name of ["commander", "log-update"]) {
+    assertEquals(`npm:${name}@${tools[`node_modules/${name}`].version}`, config.imports[name]);
+  }
+  const [deno] = Object.values(locked("deno")[""].devDependencies);
+  assertStringIncludes(readText(".ci/run"), `version=${deno}\n`);
+  for (const folder of ["tools", "deno"]) {
+    const { "": root, ...packages } = locked(folder);
+    assertEquals(
+      root.devDependencies,
+      JSON.parse(readText(`scripts/package/${folder}/package.json`)).devDependencies,
+    );
+    const loose = Object.entries<{ integrity?: string }>(packages)
+      .filter(([, { integrity }]) => !integrity?.startsWith("sha512-"));
+    assertEquals(loose, []);
+  }
+});
+
 for (const [name, publishing] of [["release.yml", ["jsr", "npm"]], ["pages.yml", ["publish"]]]) {
   Deno.test(`${name} runs nothing of the project where it may publish`, () => {
     const [, jobs] = read(String(name)).split(/^jobs:\n/mu);
@@ -34,7 +73,9 @@ for (const [name, publishing] of [["release.yml", ["jsr", "npm"]], ["pages.yml",
     );
     assertEquals(privileged.map((job) => job.split(":")[0]), publishing);
     for (const job of privileged) {
-      assert(!/scripts\/|\.ci\/|(?:deno|deno@\S+) task|npm (ci|install|run)/u.test(job));
+      const commands = job.replaceAll(/^ +- run: npm ci --ignore-scripts --prefix .*$/gmu, "")
+        .replaceAll("scripts/package/deno/node_modules/@deno/linux-x64-glibc/deno publish", "");
+      assert(!/scripts\/|\.ci\/|\bdeno\b|npx|npm (ci|install|run|exec)/u.test(commands), commands);
     }
   });
 }
