@@ -4,10 +4,11 @@
  * @module
  */
 import type { ReplyReceiver } from "../redis/command_queue.ts";
-import type { ReadCommand } from "./read_command.ts";
+import type { LockCommand } from "../redis_node/command_sender.ts";
 
 /** A command, and who receives its reply. */
-export interface SubmittedCommand extends ReadCommand {
+export interface SubmittedCommand {
+  readonly command: LockCommand;
   readonly receiver: ReplyReceiver;
   readonly context: unknown;
   readonly tag: number;
@@ -29,7 +30,7 @@ export class CommandGroup {
   }
 
   /** Whether a command belongs to this group: it is about the same keys, or about no key. */
-  takes({ keys }: ReadCommand): boolean {
+  takes({ keys }: LockCommand): boolean {
     return keys.length === 0 ||
       keys.length === this.keys.length && keys.every((key, index) => key === this.keys[index]);
   }

@@ -21,7 +21,6 @@ import {
   type SendPipeline,
 } from "./client_calls.ts";
 import { OrderedSender } from "./ordered_sender.ts";
-import { RepeatedRequest } from "./repeated_request.ts";
 
 /** The default of {@linkcode CommandNodeOptions.timeoutMs}. */
 const TIMEOUT_MS = 2_000;
@@ -140,6 +139,7 @@ export function commandNode(options: CommandNodeOptions): LockNode {
   const node = new RedisNode({
     name: client.name,
     wheel,
+    resends,
     open: (events = {}) => new OrderedSender(client, wheel, events),
     subscribe: (channel, owner) => new ChannelSubscription(channels, wheel, channel, owner),
   });
@@ -150,9 +150,7 @@ export function commandNode(options: CommandNodeOptions): LockNode {
   };
   return {
     name: client.name,
-    acquire(request, nodeIndex) {
-      node.acquire(resends ? new RepeatedRequest(request) : request, nodeIndex);
-    },
+    acquire: (request, nodeIndex) => node.acquire(request, nodeIndex),
     extend: (request, nodeIndex) => node.extend(request, nodeIndex),
     release: (request, nodeIndex) => node.release(request, nodeIndex),
     raiseCounters: (request, nodeIndex) => node.raiseCounters(request, nodeIndex),

@@ -13,15 +13,13 @@
 import { type CommandOutcome, ConnectionError } from "../redis/errors.ts";
 import type { ReplyReceiver } from "../redis/command_queue.ts";
 import type { RawReply } from "../redis/reply.ts";
-import type { CommandSender, SenderEvents } from "../redis_node/command_sender.ts";
-import { RELEASE_QUEUED } from "../redis_node/scripts/queue.ts";
-import { RELEASE } from "../redis_node/scripts/release.ts";
+import type { CommandSender, LockCommand, SenderEvents } from "../redis_node/command_sender.ts";
+import { releaseOperation } from "../redis_node/redis_node.ts";
 import { settledWithin } from "../time/settled_within.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import { type ClientCalls, connectionError, type Exchange, Exchanges } from "./client_calls.ts";
 import { CommandGroup, KeyOrder, type SubmittedCommand } from "./command_group.ts";
 import { LateAcquires } from "./late_acquires.ts";
-import { type ReadCommand, readCommand } from "./read_command.ts";
 
 /** Most commands that may wait for replies; those that undo others may exceed it. */
 const COMMANDS_MAX = 4_096;
@@ -76,7 +74,7 @@ export class OrderedSender implements CommandSender {
     this.#events = events;
     this.#exchanges = new Exchanges(client, wheel);
     this.#late = new LateAcquires(wheel, (keys, value, onAnswered) => {
-      this.#submit(readCommand(releaseOf(keys, value)), LATE_RELEASE, onAnswered, 0);
+      this.submit(releaseOf(keys, value), LATE_RELEASE, onAnswered, 0);
     });
   }
 
@@ -105,26 +103,7 @@ export class OrderedSender implements CommandSender {
     return this.#crowdedError ??= this.#error(`${COMMANDS_MAX} commands wait for replies`);
   }
 
-  submit(command: Uint8Array, receiver: ReplyReceiver, context: unknown, tag: number): void {
-    this.#submit(readCommand(command), receiver, context, tag);
-  }
-
-  async close(): Promise<void> {
-    this.#closed = true;
-    this.#late.close();
-    if (this.#probe) this.#wheel.cancel(this.#probe);
-    if (this.#waiting > 0) {
-      const drained = new Promise<void>((resolve) => this.#onDrained = resolve);
-      await settledWithin(this.#wheel, drained, CLOSE_GRACE_MS);
-    }
-    this.#exchanges.endAll(this.#error("the node was closed", "unknown"));
-  }
-
-  #noteRelease({ value, ttlMs }: ReadCommand): void {
-    if (value !== undefined && ttlMs === undefined) this.#late.onRelease(value);
-  }
-
-  #submit(command: ReadCommand, receiver: ReplyReceiver, context: unknown, tag: number): void {
+  submit(command: LockCommand, receiver: ReplyReceiver, context: unknown, tag: number): void {
     this.#noteRelease(command);
     if (!this.open || command.args[0] === "SUBSCRIBE") { // it would end all other commands of the same connection
       return receiver.onFailure(
@@ -140,8 +119,23 @@ export class OrderedSender implements CommandSender {
       this.#submitted.push(group);
       this.#order.append(group);
     }
-    group.commands.push({ ...command, receiver, context, tag });
+    group.commands.push({ command, receiver, context, tag });
     this.#flushLater();
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#late.close();
+    if (this.#probe) this.#wheel.cancel(this.#probe);
+    if (this.#waiting > 0) {
+      const drained = new Promise<void>((resolve) => this.#onDrained = resolve);
+      await settledWithin(this.#wheel, drained, CLOSE_GRACE_MS);
+    }
+    this.#exchanges.endAll(this.#error("the node was closed", "unknown"));
+  }
+
+  #noteRelease({ releases }: LockCommand): void {
+    if (releases !== undefined) this.#late.onRelease(releases);
   }
 
   /** Sends at the end of the tick, so that all its commands are in one piece. */
@@ -166,7 +160,7 @@ export class OrderedSender implements CommandSender {
   async #exchange(groups: CommandGroup[]): Promise<void> {
     const commands = groups.flatMap((group) => this.#takeCommands(group));
     if (commands.length === 0) return this.#finish(groups);
-    const exchange = await this.#exchanges.run(commands.map(({ args }) => args));
+    const exchange = await this.#exchanges.run(commands.map(({ command }) => command.args));
     const { answers, atMs } = exchange;
     if (!isAnswered(exchange)) return this.#onUnanswered(groups, commands, exchange);
     this.#onAnswered();
@@ -199,8 +193,8 @@ export class OrderedSender implements CommandSender {
 
   /** A command got no reply, and may have been executed, or may still be. */
   #lose(command: SubmittedCommand, error: ConnectionError, answered?: Promise<boolean>): void {
-    const { keys, value, ttlMs } = command;
-    if (ttlMs !== undefined) this.#late.add(value!, keys, ttlMs, answered);
+    const { keys, sets } = command.command;
+    if (sets) this.#late.add(sets.value, keys, sets.ttlMs, answered);
     this.#fail(command, error);
   }
 
@@ -210,7 +204,7 @@ export class OrderedSender implements CommandSender {
     receiver.onFailure(error, context, tag);
   }
 
-  #settle(command: SubmittedCommand): void {
+  #settle({ command }: SubmittedCommand): void {
     this.#noteRelease(command); // the acquisition before it may have failed only after the release was submitted
     if (--this.#waiting === 0) this.#onDrained?.();
   }
@@ -300,12 +294,12 @@ function isAnswered({ answers }: Exchange): boolean {
 }
 
 /** Whether a command could set a key that nobody waits for any more: its request was cancelled. */
-function isObsolete({ ttlMs, context }: SubmittedCommand): boolean {
-  return ttlMs !== undefined && (context as { wanted?: boolean } | undefined)?.wanted === false;
+function isObsolete({ command: { sets } }: SubmittedCommand): boolean {
+  return sets?.wanted === false;
 }
 
 /** Deletes the keys that hold a value, and notifies the next waiter; the whole script, so that one command is enough. */
-function releaseOf(keys: readonly string[], value: string): string[] {
-  const { source } = keys.length > 1 ? RELEASE_QUEUED : RELEASE;
-  return ["EVAL", source, String(keys.length), ...keys, value];
+function releaseOf(keys: readonly string[], value: string): LockCommand {
+  const release = { keys, value, ticket: undefined };
+  return { args: releaseOperation(release).args(release, "EVAL"), keys, releases: value };
 }

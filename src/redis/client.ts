@@ -11,9 +11,9 @@ import { parseAddress, type RedisAddress } from "./address.ts";
 import type { ReplyReceiver } from "./command_queue.ts";
 import { ATTEMPT, type ClientOptions, resolveConnectOptions } from "./client_options.ts";
 import { type CommandArgument, commandArguments } from "./command_arguments.ts";
+import type { Command } from "./encoder.ts";
 import { Connection, type ConnectionOptions } from "./connection.ts";
 import { REPLY_BYTES_MAX, REPLY_ELEMENTS_MAX } from "./decoder.ts";
-import { encodeCommand } from "./encoder.ts";
 import { ReplyError } from "./errors.ts";
 import type { RawReply, Reply } from "./reply.ts";
 import { textReply } from "./reply.ts";
@@ -173,19 +173,19 @@ export class RedisClient implements AsyncDisposable {
   async sendRaw(command: readonly CommandArgument[], options?: SendOptions): Promise<RawReply> {
     const signal = options?.signal;
     signal?.throwIfAborted();
-    const encoded = encodeCommand(commandArguments(command));
+    const args = commandArguments(command);
     this.#wheel.ref();
     try {
-      if (signal) return await this.#submitAbortably(encoded, signal);
+      if (signal) return await this.#submitAbortably(args, signal);
       return await new Promise<RawReply>((resolve, reject) => {
-        this.#submit(encoded, { resolve, reject });
+        this.#submit(args, { resolve, reject });
       });
     } finally {
       this.#wheel.unref();
     }
   }
 
-  async #submitAbortably(encoded: Uint8Array, signal: AbortSignal): Promise<RawReply> {
+  async #submitAbortably(args: Command["args"], signal: AbortSignal): Promise<RawReply> {
     let abandon = () => {};
     try {
       return await new Promise<RawReply>((resolve, reject) => {
@@ -195,7 +195,7 @@ export class RedisClient implements AsyncDisposable {
           reject(signal.reason);
         };
         onAbort(signal, abandon);
-        this.#submit(encoded, pending);
+        this.#submit(args, pending);
       });
     } finally {
       offAbort(signal, abandon);
@@ -212,9 +212,9 @@ export class RedisClient implements AsyncDisposable {
     }
   }
 
-  #submit(encoded: Uint8Array, pending: PendingSend): void {
+  #submit(args: Command["args"], pending: PendingSend): void {
     if (this.#connection.crowded) pending.reject(this.#connection.crowdedError());
-    else this.#connection.submit(encoded, receiver, pending, 0);
+    else this.#connection.submit({ args }, receiver, pending, 0);
   }
 
   /** Closes the connection. Commands without a reply after 250 ms reject with a {@linkcode ConnectionError}. Idempotent. */

@@ -22,7 +22,7 @@ import type { Connect, ConnectTarget, TlsOptions, Transport } from "../transport
 import type { RedisAddress } from "./address.ts";
 import { CommandQueue, type ReplyReceiver } from "./command_queue.ts";
 import type { DecoderOptions } from "./decoder.ts";
-import { encodeCommand } from "./encoder.ts";
+import { type Command, encodeCommand } from "./encoder.ts";
 import { ConnectionError, ReplyError } from "./errors.ts";
 import { type IdleConnection, IdleWatch } from "./idle_watch.ts";
 import { printable } from "../printable.ts";
@@ -70,7 +70,7 @@ export type State = "new" | "connecting" | "open" | "down" | "closing" | "closed
 
 /** The receiver of a command whose reply is not needed. */
 const IGNORE: ReplyReceiver = { onReply() {}, onFailure() {} };
-const PING = /* @__PURE__ */ encodeCommand(["PING"]);
+const PING: Command = { args: ["PING"] };
 
 /** A connection to one server, which reconnects by itself. */
 export class Connection implements WireOwner, ReplyReceiver, IdleConnection {
@@ -137,12 +137,12 @@ export class Connection implements WireOwner, ReplyReceiver, IdleConnection {
   /**
    * Queues one command. The receiver is called exactly once; before this returns if the command cannot be sent.
    *
-   * @param command An encoded command, as {@linkcode encodeCommand} returns it.
+   * @param command A command, which is encoded here if that has not been done.
    * @param receiver Receives the reply, or the error.
    * @param context A value for the receiver.
    * @param tag A number for the receiver.
    */
-  submit(command: Uint8Array, receiver: ReplyReceiver, context: unknown, tag: number): void {
+  submit(command: Command, receiver: ReplyReceiver, context: unknown, tag: number): void {
     if (this.#state === "new") this.#attempt = this.#connect();
     // A reply that arrives during `close` may need one more command, for a script that the server does not know.
     const open = this.#state === "open" || this.#state === "closing" && this.#delivering;
@@ -153,7 +153,7 @@ export class Connection implements WireOwner, ReplyReceiver, IdleConnection {
       return receiver.onFailure(this.crowdedError(), context, tag);
     }
     if (open) this.#flush(); // at the end of this tick
-    this.#queue.push(command, receiver, context, tag);
+    this.#queue.push(command.bytes ??= encodeCommand(command.args), receiver, context, tag);
   }
 
   /** Removes a command that is not written yet; returns whether it did. */

@@ -10,25 +10,24 @@
 
 /** Bytes of one slab; a longer command gets its own. */
 const SLAB_BYTES = 64 * 1024;
-/** Longest head of a bulk string or of an array, in bytes: `$`, ten digits, CR LF. */
-const HEAD_BYTES_MAX = 13;
+/** Longest line of a length, in bytes: `$`, ten digits, CR LF. */
+const LENGTH_BYTES_MAX = 13;
+/** Most bytes of UTF-8 for a UTF-16 code unit. */
+const UNIT_BYTES_MAX = 3;
 
 const CR = 13, LF = 10, ASTERISK = 42, DOLLAR = 36, ZERO = 48;
+
+/** A command that can be given to several connections, and is encoded once. */
+export interface Command {
+  /** Its name and its arguments. */
+  readonly args: readonly (string | Uint8Array)[];
+  /** Its bytes, once it has been encoded. */
+  bytes?: Uint8Array | undefined;
+}
 
 const encoder = new TextEncoder();
 let slab = new Uint8Array(SLAB_BYTES);
 let used = 0;
-
-/** Encodes a constant part of commands once. */
-export function encodeConstant(text: string): Uint8Array {
-  return encoder.encode(text);
-}
-
-/** Encodes the head of a command that has `length` arguments and begins with `words`. */
-export function encodeHead(length: number, ...words: string[]): Uint8Array {
-  const bulks = words.map((word) => `$${encoder.encode(word).length}\r\n${word}\r\n`);
-  return encodeConstant(`*${length}\r\n${bulks.join("")}`);
-}
 
 /**
  * Encodes one command.
@@ -37,89 +36,55 @@ export function encodeHead(length: number, ...words: string[]): Uint8Array {
  * @returns Its bytes, which must not be changed.
  */
 export function encodeCommand(args: readonly (string | Uint8Array)[]): Uint8Array {
-  const writer = new CommandWriter(args.reduce((total, argument) => total + bytesMax(argument), 0));
-  writer.length(ASTERISK, args.length);
+  let room = LENGTH_BYTES_MAX;
+  for (const { length } of args) room += UNIT_BYTES_MAX * length + LENGTH_BYTES_MAX + 2;
+  if (room > slab.length - used) {
+    slab = new Uint8Array(Math.max(SLAB_BYTES, room));
+    used = 0;
+  }
+  const start = used;
+  let at = writeLength(slab, start, ASTERISK, args.length);
   for (const argument of args) {
-    if (typeof argument === "string") writer.text(argument);
-    else writer.bytes(argument);
+    at = typeof argument === "string"
+      ? writeText(slab, at, argument)
+      : writeBytes(slab, at, argument);
   }
-  return writer.end();
+  used = at;
+  return slab.subarray(start, at);
 }
 
-/** Writes one command into a slab, part by part; the memory for all of it is reserved before. */
-export class CommandWriter {
-  readonly #slab: Uint8Array<ArrayBuffer>;
-  readonly #start: number;
-  #at: number;
-
-  /** @param bytesMax Most bytes that the command can have. */
-  constructor(bytesMax: number) {
-    const room = bytesMax + HEAD_BYTES_MAX;
-    if (room > slab.length - used) {
-      slab = new Uint8Array(Math.max(SLAB_BYTES, room));
-      used = 0;
-    }
-    this.#slab = slab;
-    this.#start = this.#at = used;
+/** Writes the line of a length, `$5` or `*3`, at an index; returns the index behind it. */
+function writeLength(bytes: Uint8Array, start: number, mark: number, length: number): number {
+  const end = start + digitCount(length);
+  bytes[start] = mark;
+  for (let at = end, rest = length; at > start; at--, rest = Math.floor(rest / 10)) {
+    bytes[at] = ZERO + rest % 10;
   }
-
-  /** Writes a part that was encoded before. */
-  constant(part: Uint8Array): this {
-    this.#slab.set(part, this.#at);
-    this.#at += part.length;
-    return this;
-  }
-
-  /** Writes the line of a length: `$5` or `*3`. */
-  length(mark: number, length: number): this {
-    const digits = digitCount(length);
-    this.#slab[this.#at] = mark;
-    for (let digit = digits, rest = length; digit > 0; digit--, rest = Math.floor(rest / 10)) {
-      this.#slab[this.#at + digit] = ZERO + rest % 10;
-    }
-    this.#at += 1 + digits;
-    return this.#endLine();
-  }
-
-  /** Writes a string as a bulk string. */
-  text(text: string): this {
-    const before = this.#at;
-    this.length(DOLLAR, text.length);
-    const slab = this.#slab;
-    let at = this.#at;
-    for (let index = 0; index < text.length; index++) {
-      const unit = text.charCodeAt(index);
-      if (unit > 0x7f) {
-        this.#at = before;
-        return this.bytes(encoder.encode(text));
-      }
-      slab[at++] = unit;
-    }
-    this.#at = at;
-    return this.#endLine();
-  }
-
-  /** Writes bytes as a bulk string. */
-  bytes(bytes: Uint8Array): this {
-    return this.length(DOLLAR, bytes.length).constant(bytes).#endLine();
-  }
-
-  /** Returns the whole command. */
-  end(): Uint8Array {
-    used = this.#at;
-    return this.#slab.subarray(this.#start, this.#at);
-  }
-
-  #endLine(): this {
-    this.#slab[this.#at++] = CR;
-    this.#slab[this.#at++] = LF;
-    return this;
-  }
+  return endLine(bytes, end + 1);
 }
 
-/** Most bytes that an argument can have as a bulk string, including its head and its end. */
-export function bytesMax(argument: string | Uint8Array): number {
-  return argument.length * (typeof argument === "string" ? 3 : 1) + HEAD_BYTES_MAX + 2;
+/** Writes a string as a bulk string. */
+function writeText(bytes: Uint8Array, start: number, text: string): number {
+  let at = writeLength(bytes, start, DOLLAR, text.length);
+  for (let index = 0; index < text.length; index++) {
+    const unit = text.charCodeAt(index);
+    if (unit > 0x7f) return writeBytes(bytes, start, encoder.encode(text));
+    bytes[at++] = unit;
+  }
+  return endLine(bytes, at);
+}
+
+/** Writes bytes as a bulk string. */
+function writeBytes(bytes: Uint8Array, start: number, argument: Uint8Array): number {
+  const at = writeLength(bytes, start, DOLLAR, argument.length);
+  bytes.set(argument, at);
+  return endLine(bytes, at + argument.length);
+}
+
+function endLine(bytes: Uint8Array, at: number): number {
+  bytes[at] = CR;
+  bytes[at + 1] = LF;
+  return at + 2;
 }
 
 /**

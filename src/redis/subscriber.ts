@@ -7,7 +7,7 @@ import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import type { RedisAddress } from "./address.ts";
 import type { ReplyReceiver } from "./command_queue.ts";
 import { Connection, type ConnectionOptions } from "./connection.ts";
-import { encodeCommand } from "./encoder.ts";
+import type { Command } from "./encoder.ts";
 import { type RedisError, ReplyError } from "./errors.ts";
 import { isMessage, type RawReply } from "./reply.ts";
 
@@ -33,7 +33,7 @@ export class Subscriber implements ReplyReceiver {
   readonly #connection: Connection;
   readonly #wheel: TimerWheel;
   readonly #owner: SubscriberOwner;
-  readonly #subscribe: Uint8Array;
+  readonly #subscribe: Command;
   #subscribed = false;
   #asked = true;
   /** The number of errors in a row. */
@@ -59,7 +59,7 @@ export class Subscriber implements ReplyReceiver {
   ) {
     this.#wheel = wheel;
     this.#owner = owner;
-    this.#subscribe = encodeCommand(["SUBSCRIBE", channel]);
+    this.#subscribe = { args: ["SUBSCRIBE", channel] };
     this.#connection = new Connection(address, {
       ...options,
       onConnected: () => {

@@ -3,10 +3,23 @@
  *
  * @module
  */
+import type { LockRequest } from "../quorum/lock_node.ts";
 import type { ReplyReceiver } from "../redis/command_queue.ts";
+import type { Command } from "../redis/encoder.ts";
 import type { ConnectionError } from "../redis/errors.ts";
 import type { SubscriberOwner } from "../redis/subscriber.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";
+
+/** A command, and what it means for locks. */
+export interface LockCommand extends Command {
+  readonly args: readonly string[];
+  /** The keys of locks that it names. */
+  readonly keys: readonly string[];
+  /** The request for which it sets the keys, if it does. */
+  readonly sets?: LockRequest | undefined;
+  /** The value for which it deletes the keys, if it does. */
+  readonly releases?: string | undefined;
+}
 
 /**
  * Sends commands to one server. Commands about one key take effect in the order of the calls, and so do the commands of
@@ -28,12 +41,12 @@ export interface CommandSender {
   /**
    * Sends one command. The receiver is called exactly once, perhaps before this returns.
    *
-   * @param command The command in RESP2, as {@linkcode encodeCommand} returns it.
+   * @param command The command.
    * @param receiver Receives the reply, or the error.
    * @param context A value for the receiver.
    * @param tag A number for the receiver.
    */
-  submit(command: Uint8Array, receiver: ReplyReceiver, context: unknown, tag: number): void;
+  submit(command: LockCommand, receiver: ReplyReceiver, context: unknown, tag: number): void;
   /** Closes for good, after a moment for replies that are due. Must settle in bounded time. */
   close(): Promise<void>;
 }
@@ -64,6 +77,11 @@ export interface ServerAccess {
   readonly password?: string | undefined;
   /** Where timers wait. */
   readonly wheel: TimerWheel;
+  /**
+   * Whether a client may send a command again by itself. Then a denial does not show that nothing was set: the server may
+   * deny the second copy of a command because the first one took the key. Missing: it never does.
+   */
+  readonly resends?: boolean;
   /** Makes a sender: the node's own, or one more for a diagnosis. */
   open(events?: SenderEvents): CommandSender;
   /** Subscribes to a channel, and again whenever the subscription is lost. */

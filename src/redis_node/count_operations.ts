@@ -4,14 +4,7 @@
  * @module
  */
 import type { RawReply } from "../redis/reply.ts";
-import {
-  type Call,
-  encodeCall,
-  encodeScriptHead,
-  type Operation,
-  type Outcome,
-  singleKey,
-} from "./operation.ts";
+import { type Call, callArgs, type Operation, type Outcome } from "./operation.ts";
 import { isQueuePosition, PRIORITIES } from "./queue_operations.ts";
 import type { LockRequest } from "../quorum/lock_node.ts";
 import { scriptError } from "./script_error.ts";
@@ -19,7 +12,6 @@ import { ACQUIRE_COUNTED, ACQUIRE_FENCED, RAISE } from "./scripts/fencing.ts";
 
 /** In place of a ticket and its score if the caller does not queue. */
 const NONE = "";
-const COUNTED_HEAD = /* @__PURE__ */ encodeScriptHead(ACQUIRE_COUNTED, 4);
 
 /** Sets a single key if it is missing, and counts. */
 export const COUNT_KEY: Operation = {
@@ -27,11 +19,8 @@ export const COUNT_KEY: Operation = {
   kind: "acquire",
   script: ACQUIRE_COUNTED,
   explain: scriptError,
-  encode({ keys, value, ttlMs, counterFloor }, call) {
-    const args = [value, String(ttlMs), String(counterFloor)] as const;
-    if (call === "EVAL") return encodeCall(call, ACQUIRE_COUNTED, keys, args);
-    return singleKey(keys[0], COUNTED_HEAD).text(args[0]).text(args[1]).text(args[2]).end();
-  },
+  args: ({ keys, value, ttlMs, counterFloor }, call) =>
+    callArgs(call, ACQUIRE_COUNTED, keys, value, String(ttlMs), String(counterFloor)),
   read: countOrDenial,
 };
 
@@ -41,7 +30,7 @@ export const COUNT_KEYS: Operation = {
   kind: "acquire",
   script: ACQUIRE_FENCED,
   explain: scriptError,
-  encode: (request, call) => encodeFenced(request, call, NONE, PRIORITIES.overdue, NONE),
+  args: (request, call) => fencedArgs(request, call, NONE, PRIORITIES.overdue, NONE),
   read: countOrDenial,
 };
 
@@ -52,9 +41,9 @@ export const COUNT_OR_QUEUE: Operation = {
   script: ACQUIRE_FENCED,
   explain: scriptError,
   queues: true,
-  encode(request, call) {
+  args(request, call) {
     const { ticketId, priority, score } = request.ticket!;
-    return encodeFenced(request, call, ticketId, PRIORITIES[priority], String(score));
+    return fencedArgs(request, call, ticketId, PRIORITIES[priority], String(score));
   },
   read: (reply) => isQueuePosition(reply) ? "queued" : counted(reply),
 };
@@ -65,18 +54,18 @@ export const RAISE_COUNTERS: Operation = {
   kind: "raise",
   script: RAISE,
   explain: scriptError,
-  encode: ({ keys, value, counterFloor }, call) =>
-    encodeCall(call, RAISE, keys, [value, String(counterFloor)]),
+  args: ({ keys, value, counterFloor }, call) =>
+    callArgs(call, RAISE, keys, value, String(counterFloor)),
   read: countOrDenial,
 };
 
-function encodeFenced(
+function fencedArgs(
   { keys, value, ttlMs, counterFloor }: LockRequest,
   call: Call,
   ...ticket: readonly string[]
-): Uint8Array {
+): string[] {
   const args = [value, String(ttlMs), ...ticket, String(counterFloor)];
-  return encodeCall(call, ACQUIRE_FENCED, keys, args);
+  return callArgs(call, ACQUIRE_FENCED, keys, ...args);
 }
 
 function countOrDenial(reply: RawReply): Outcome | undefined {

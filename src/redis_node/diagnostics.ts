@@ -10,7 +10,6 @@
  */
 import type { NodeDiagnosis } from "../quorum/node_diagnosis.ts";
 import type { ReplyReceiver } from "../redis/command_queue.ts";
-import { encodeCommand } from "../redis/encoder.ts";
 import { ReplyError } from "../redis/errors.ts";
 import { printable } from "../printable.ts";
 import { type Reply, textReply, timeReplyMs } from "../redis/reply.ts";
@@ -136,8 +135,8 @@ export class RedisDiagnostics {
         },
         onFailure: reject,
       };
-      commands.forEach((command, index) => {
-        connection.submit(encodeCommand(command), receiver, undefined, index);
+      commands.forEach((args, index) => {
+        connection.submit({ args, keys: [] }, receiver, undefined, index);
       });
     });
   }
@@ -184,8 +183,8 @@ export class RedisDiagnostics {
         // A server that has no room for one more connection sends an error before it closes the connection.
         onFailure: ({ cause }) => add(cause instanceof ReplyError ? cause : null),
       };
-      for (const command of commands) {
-        connection.submit(encodeCommand(command), receiver, undefined, 0);
+      for (const args of commands) {
+        connection.submit({ args, keys: [] }, receiver, undefined, 0);
       }
     });
   }

@@ -5,7 +5,6 @@
  */
 import type { KeyState } from "../quorum/lock_node.ts";
 import type { ReplyReceiver } from "../redis/command_queue.ts";
-import { encodeCommand } from "../redis/encoder.ts";
 import { ProtocolError, ReplyError } from "../redis/errors.ts";
 import { type RawReply, textReply } from "../redis/reply.ts";
 import type { CommandSender } from "./command_sender.ts";
@@ -44,8 +43,8 @@ export function inspectKey(
       },
       onFailure: reject,
     };
-    for (const command of commands) {
-      connection.submit(encodeCommand(command), receiver, undefined, 0);
+    for (const args of commands) {
+      connection.submit({ args, keys: [key] }, receiver, undefined, 0);
     }
   });
 }

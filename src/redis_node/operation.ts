@@ -1,19 +1,10 @@
 /**
- * What a node asks of its server: of each operation the script, the bytes of its command, and what its reply means.
- * Here are the two operations of a lock on one key.
- *
- * A single key, which is what most locks have, is written straight into the slab of the encoder.
+ * What a node asks of its server: of each operation the script, its command, and what its reply means. Here are the
+ * two operations of a lock on one key.
  *
  * @module
  */
 import type { LockRequest } from "../quorum/lock_node.ts";
-import {
-  bytesMax,
-  CommandWriter,
-  encodeCommand,
-  encodeConstant,
-  encodeHead,
-} from "../redis/encoder.ts";
 import type { ReplyError } from "../redis/errors.ts";
 import type { RawReply } from "../redis/reply.ts";
 import { RELEASE } from "./scripts/release.ts";
@@ -38,8 +29,8 @@ export interface Operation<Content = LockRequest> {
   readonly script: Script | undefined;
   /** Whether it puts the request's ticket in the queue if it denies. */
   readonly queues?: boolean;
-  /** Its command. */
-  encode(content: Content, call: Call): Uint8Array;
+  /** The name of its command, and the arguments. */
+  args(content: Content, call: Call): string[];
   /** What a reply that is no error means; `undefined` if the operation is never answered like this. */
   read(reply: RawReply): Outcome | undefined;
   /** The error to report for an error reply, if the reply's own text does not explain it. */
@@ -49,19 +40,12 @@ export interface Operation<Content = LockRequest> {
 /** What a release needs of a request. */
 export type Release = Pick<LockRequest, "keys" | "value" | "ticket" | "keepsTicket">;
 
-/** Room for the constant parts, the value and the TTL of any command about a single key. */
-const SINGLE_KEY_BYTES = 256;
-const SET_HEAD = /* @__PURE__ */ encodeHead(6, "SET");
-const SET_TAIL = /* @__PURE__ */ encodeConstant("$2\r\nNX\r\n$2\r\nPX\r\n");
-const RELEASE_HEAD = /* @__PURE__ */ encodeScriptHead(RELEASE, 2);
-
 /** Sets a single key if it is missing. */
 export const SET_KEY: Operation = {
   code: 0,
   kind: "acquire",
   script: undefined,
-  encode: ({ keys, value, ttlMs }) =>
-    singleKey(keys[0], SET_HEAD).text(value).constant(SET_TAIL).text(String(ttlMs)).end(),
+  args: ({ keys, value, ttlMs }) => ["SET", keys[0], value, "NX", "PX", String(ttlMs)],
   read: (reply) => reply === "OK" ? "granted" : reply === null ? "denied" : undefined,
 };
 
@@ -73,32 +57,20 @@ export const RELEASE_KEY: Operation<Release> = {
   code: 1,
   kind: "release",
   script: RELEASE,
-  encode: ({ keys, value }, call) =>
-    call === "EVAL"
-      ? encodeCall(call, RELEASE, keys, [value])
-      : singleKey(keys[0], RELEASE_HEAD).text(value).end(),
+  args: ({ keys, value }, call) => callArgs(call, RELEASE, keys, value),
   read: (reply) => outcomeOf(reply, RELEASE_OUTCOMES),
 };
 
-/** The constant head of a script's call with one key, up to that key. */
-export function encodeScriptHead({ sha1 }: Script, argumentCount: number): Uint8Array {
-  return encodeHead(3 + argumentCount, "EVALSHA", sha1, "1");
-}
-
-/** Begins a command about a single key, up to that key. */
-export function singleKey(key: string, head: Uint8Array): CommandWriter {
-  return new CommandWriter(bytesMax(key) + SINGLE_KEY_BYTES).constant(head).text(key);
-}
-
 /** A script's call. */
-export function encodeCall(
+export function callArgs(
   call: Call,
   { sha1, source }: Script,
   keys: readonly string[],
-  args: readonly string[],
-): Uint8Array {
+  ...args: readonly string[]
+): string[] {
   const script = call === "EVAL" ? source : sha1;
-  return encodeCommand([call, script, String(keys.length), ...keys, ...args]);
+  if (keys.length === 1) return [call, script, "1", keys[0], ...args];
+  return [call, script, String(keys.length), ...keys, ...args];
 }
 
 /** The outcome that an integer stands for. */

@@ -6,7 +6,7 @@
 import type { QueuePosition, QueuePriority } from "../quorum/queue_ticket.ts";
 import type { RawReply } from "../redis/reply.ts";
 import {
-  encodeCall,
+  callArgs,
   type Operation,
   outcomeOf,
   type Release,
@@ -37,8 +37,7 @@ export const SET_KEYS: Operation = {
   code: 2,
   kind: "acquire",
   script: ACQUIRE_ALL,
-  encode: ({ keys, value, ttlMs }, call) =>
-    encodeCall(call, ACQUIRE_ALL, keys, [value, String(ttlMs)]),
+  args: ({ keys, value, ttlMs }, call) => callArgs(call, ACQUIRE_ALL, keys, value, String(ttlMs)),
   read: (reply) => outcomeOf(reply, ACQUIRE_OUTCOMES),
 };
 
@@ -49,10 +48,10 @@ export const SET_OR_QUEUE: Operation = {
   script: ACQUIRE_OR_WAIT,
   explain: scriptError,
   queues: true,
-  encode: ({ keys, value, ttlMs, ticket }, call) => {
+  args: ({ keys, value, ttlMs, ticket }, call) => {
     const { ticketId, priority, score } = ticket!;
     const args = [value, String(ttlMs), ticketId, PRIORITIES[priority], String(score)];
-    return encodeCall(call, ACQUIRE_OR_WAIT, keys, args);
+    return callArgs(call, ACQUIRE_OR_WAIT, keys, ...args);
   },
   read: (reply) => isQueuePosition(reply) ? "queued" : reply === 1 ? "granted" : undefined,
 };
@@ -65,11 +64,11 @@ export const RELEASE_KEYS: Operation<Release> = {
   code: 4,
   kind: "release",
   script: RELEASE_QUEUED,
-  encode: ({ keys, value, ticket, keepsTicket }, call) => {
+  args: ({ keys, value, ticket, keepsTicket }, call) => {
     const args = [value];
     if (ticket) args.push(ticket.ticketId);
     if (ticket && keepsTicket) args.push(String(ticket.score));
-    return encodeCall(call, RELEASE_QUEUED, keys, args);
+    return callArgs(call, RELEASE_QUEUED, keys, ...args);
   },
   read: (reply) => outcomeOf(reply, RELEASE_OUTCOMES),
 };
@@ -79,7 +78,7 @@ export const LEAVE_QUEUE: Operation<QueueLeave> = {
   code: 5,
   kind: "leave",
   script: LEAVE,
-  encode: ({ keys, ticketId }, call) => encodeCall(call, LEAVE, keys, [ticketId]),
+  args: ({ keys, ticketId }, call) => callArgs(call, LEAVE, keys, ticketId),
   read: () => undefined,
 };
 

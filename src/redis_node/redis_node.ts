@@ -18,12 +18,12 @@ import {
   ReplyError,
 } from "../redis/errors.ts";
 import type { RawReply } from "../redis/reply.ts";
-import type { CommandSender, ServerAccess } from "./command_sender.ts";
+import type { CommandSender, LockCommand, ServerAccess } from "./command_sender.ts";
 import { COUNT_KEY, COUNT_KEYS, COUNT_OR_QUEUE, RAISE_COUNTERS } from "./count_operations.ts";
 import { RedisDiagnostics } from "./diagnostics.ts";
 import { EXTEND_KEYS } from "./extend_operation.ts";
 import { inspectKey } from "./inspect_key.ts";
-import { type Operation, type Release, RELEASE_KEY, SET_KEY } from "./operation.ts";
+import { type Call, type Operation, type Release, RELEASE_KEY, SET_KEY } from "./operation.ts";
 import { type PendingRelease, PendingReleases } from "./pending_releases.ts";
 import {
   LEAVE_QUEUE,
@@ -166,12 +166,12 @@ export class RedisNode implements LockNode, ReplyReceiver {
         return request.grant(nodeIndex, atMs, count);
       }
       case "denied":
-        if (kind === "acquire") request.maybeSet &= ~(1 << nodeIndex); // it has set nothing
+        if (kind === "acquire") this.#onNothingSet(request, nodeIndex);
         return request.deny(nodeIndex, atMs);
       case "missing":
         return request.missing ? request.missing(nodeIndex, atMs) : request.deny(nodeIndex, atMs);
       case "queued": {
-        request.maybeSet &= ~(1 << nodeIndex);
+        this.#onNothingSet(request, nodeIndex);
         return request.enqueued!(nodeIndex, queuePosition(reply as number[]), atMs);
       }
       default: {
@@ -198,6 +198,11 @@ export class RedisNode implements LockNode, ReplyReceiver {
       request.maybeSet &= ~bit;
     }
     request.fail(tag >> TAG_BITS, error);
+  }
+
+  /** The release that ends the attempt or the lock goes to this node too if something may be set all the same. */
+  #onNothingSet(request: LockRequest, nodeIndex: number): void {
+    if (!this.#server.resends) request.maybeSet &= ~(1 << nodeIndex);
   }
 
   /** Sends what a node in quarantine must not grant. */
@@ -235,8 +240,8 @@ export class RedisNode implements LockNode, ReplyReceiver {
     const shared = flags === 0 && !whole && kind !== "leave" &&
       (request.ticket === undefined || operation.queues || kind !== "acquire");
     const command = shared
-      ? request.shared ??= operation.encode(request, "EVALSHA")
-      : operation.encode(request, whole ? "EVAL" : "EVALSHA");
+      ? request.shared ??= commandOf(operation, request, "EVALSHA")
+      : commandOf(operation, request, whole ? "EVAL" : "EVALSHA");
     if (kind === "acquire" || kind === "extend") {
       // Only these are refused if there is no room: what undoes them always finds some.
       if (connection.crowded) return request.fail(nodeIndex, connection.crowdedError());
@@ -245,7 +250,7 @@ export class RedisNode implements LockNode, ReplyReceiver {
     this.#operations[code] = operation;
     if (whole) this.#scripts.set(script, false);
     const tag = nodeIndex << TAG_BITS | code | flags | (whole ? WHOLE : 0);
-    connection.submit(command as Uint8Array, this, content, tag);
+    connection.submit(command as LockCommand, this, content, tag);
   }
 
   #onErrorReply(
@@ -293,6 +298,22 @@ export class RedisNode implements LockNode, ReplyReceiver {
     else this.#ask(operation, request, nodeIndex, flags);
     return true;
   }
+}
+
+/** The command of an operation. */
+function commandOf(
+  operation: Operation<LockRequest & QueueLeave>,
+  request: LockRequest & QueueLeave,
+  call: Call,
+): LockCommand {
+  const { kind } = operation;
+  return {
+    args: operation.args(request, call),
+    keys: request.keys,
+    sets: kind === "acquire" ? request : undefined,
+    releases: kind === "release" ? request.value : undefined,
+    bytes: undefined,
+  };
 }
 
 /** Whether grants of this request are guarded. */

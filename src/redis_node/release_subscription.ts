@@ -5,7 +5,6 @@
  */
 import type { QueueNotice, ReleaseListener, TimeReading } from "../quorum/queue_ticket.ts";
 import type { ReplyReceiver } from "../redis/command_queue.ts";
-import { encodeCommand } from "../redis/encoder.ts";
 import { type RedisError, ReplyError } from "../redis/errors.ts";
 import { type RawReply, timeReplyMs } from "../redis/reply.ts";
 import type { SubscriberOwner } from "../redis/subscriber.ts";
@@ -177,7 +176,8 @@ export class ReleaseSubscription implements SubscriberOwner, ReplyReceiver {
     if (this.#probedMs !== undefined || !this.#subscribed) return;
     this.#probedMs = this.#server.wheel.clock.monotonicMs();
     const channel = WAKE_CHANNEL + this.#listener!.id;
-    this.#commands.submit(encodeCommand(["TIME"]), this, undefined, TIME);
-    this.#commands.submit(encodeCommand(["PUBLISH", channel, ""]), this, undefined, PUBLISH);
+    this.#commands.submit({ args: ["TIME"], keys: [] }, this, undefined, TIME);
+    const publish = { args: ["PUBLISH", channel, ""], keys: [] };
+    this.#commands.submit(publish, this, undefined, PUBLISH);
   }
 }

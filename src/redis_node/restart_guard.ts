@@ -9,10 +9,9 @@
  */
 import type { LockRequest } from "../quorum/lock_node.ts";
 import type { ReplyReceiver } from "../redis/command_queue.ts";
-import { encodeCommand, encodeHead } from "../redis/encoder.ts";
 import { ProtocolError, type RedisError, ReplyError } from "../redis/errors.ts";
 import { type RawReply, textReply, timeReplyMs } from "../redis/reply.ts";
-import type { CommandSender } from "./command_sender.ts";
+import type { CommandSender, LockCommand } from "./command_sender.ts";
 import {
   Causes,
   CREATED_KEY,
@@ -26,9 +25,9 @@ import {
 import { scriptError } from "./script_error.ts";
 import { CREATED } from "./scripts/creation.ts";
 
-const INFO_COMMAND = /* @__PURE__ */ encodeHead(2, "INFO", "server");
-const MARKER_COMMAND = /* @__PURE__ */ encodeHead(2, "GET", CREATED_KEY);
-const TIME_COMMAND = /* @__PURE__ */ encodeHead(1, "TIME");
+const INFO_COMMAND: LockCommand = { args: ["INFO", "server"], keys: [] };
+const MARKER_COMMAND: LockCommand = { args: ["GET", CREATED_KEY], keys: [] };
+const TIME_COMMAND: LockCommand = { args: ["TIME"], keys: [] };
 /** The commands, by their tags. */
 const INFO = 0, MARKER = 1, TIME = 2, SET_MARKER = 3;
 
@@ -200,8 +199,8 @@ export class RedisGuard implements ReplyReceiver {
 
   /** Has the server set its marker, with its own time. */
   #setMarker(): void {
-    const command = encodeCommand(["EVAL", CREATED.source, "1", CREATED_KEY]);
-    this.#connection.submit(command, this, undefined, SET_MARKER);
+    const args = ["EVAL", CREATED.source, "1", CREATED_KEY];
+    this.#connection.submit({ args, keys: [] }, this, undefined, SET_MARKER);
   }
 
   /** Whether no other reply about the marker is due: a command that was sent again needs a new one behind it. */

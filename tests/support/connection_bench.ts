@@ -6,7 +6,6 @@
 import { parseAddress } from "../../src/redis/address.ts";
 import type { ReplyReceiver } from "../../src/redis/command_queue.ts";
 import { Connection, type ConnectionOptions } from "../../src/redis/connection.ts";
-import { encodeCommand } from "../../src/redis/encoder.ts";
 import type { ConnectionError } from "../../src/redis/errors.ts";
 import type { RawReply } from "../../src/redis/reply.ts";
 import { runMicrotasks } from "./fake_clock.ts";
@@ -46,7 +45,7 @@ export class ConnectionBench extends StreamBench implements ReplyReceiver {
 
   /** Queues a command. */
   queue(context: unknown, ...words: string[]): void {
-    this.connection.submit(encodeCommand(words.length > 0 ? words : ["PING"]), this, context, 0);
+    this.connection.submit({ args: words.length > 0 ? words : ["PING"] }, this, context, 0);
   }
 
   /** Opens the connection, and forgets how. */

@@ -2,14 +2,7 @@ import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
 import { type CommandArgument, commandArguments } from "../../../src/redis/command_arguments.ts";
 import { RespDecoder } from "../../../src/redis/decoder.ts";
-import {
-  bytesMax,
-  CommandWriter,
-  encodeCommand,
-  encodeConstant,
-  encodeHead,
-  joinCommands,
-} from "../../../src/redis/encoder.ts";
+import { encodeCommand, joinCommands } from "../../../src/redis/encoder.ts";
 import type { RawReply } from "../../../src/redis/reply.ts";
 
 const SEED = 20_260;
@@ -109,22 +102,6 @@ for (
     assertEquals([message, name], [`Cannot encode command as ${reason}`, expected]);
   });
 }
-
-Deno.test("CommandWriter writes constant and variable parts one behind another, and bytesMax() is enough for any", () => {
-  assertEquals(encodeConstant("é\r\n"), new Uint8Array([0xc3, 0xa9, 13, 10]));
-  const head = encodeHead(3, "SET", "ké");
-  assertEquals(decoder.decode(head), "*3\r\n$3\r\nSET\r\n$3\r\nké\r\n");
-  fc.assert(
-    fc.property(fc.oneof(fc.string({ unit: "binary" }), fc.uint8Array()), (argument) => {
-      const writer = new CommandWriter(head.length + bytesMax(argument)).constant(head);
-      if (typeof argument === "string") writer.text(argument);
-      else writer.bytes(argument);
-      const words = ["SET", "ké", argument].map(argumentBytes);
-      assertEquals(decoded(writer.end().slice()), [words]);
-    }),
-    { seed: SEED },
-  );
-});
 
 Deno.test("joinCommands() gives one command back as it is", () => {
   const command = encodeCommand(["PING"]);

@@ -1,6 +1,7 @@
 import { assertEquals, assertStrictEquals } from "@std/assert";
 import type { LockRequest } from "../../../src/quorum/lock_node.ts";
 import { ACQUIRE_ALL, ACQUIRE_OR_WAIT } from "../../../src/redis_node/scripts/acquire.ts";
+import type { LockCommand } from "../../../src/redis_node/command_sender.ts";
 import { EXTEND } from "../../../src/redis_node/scripts/extend.ts";
 import { ACQUIRE_COUNTED, ACQUIRE_FENCED, RAISE } from "../../../src/redis_node/scripts/fencing.ts";
 import { LEAVE, RELEASE_QUEUED } from "../../../src/redis_node/scripts/queue.ts";
@@ -175,9 +176,11 @@ test.queueing("RedisNode encodes a command once for all nodes, and apart for tho
   const benches = [plain, bench, other, plain];
   const request = new FakeRequest("k", { ticket });
   for (const [index, { node }] of benches.entries()) node.acquire(request, index);
-  const { shared } = request;
+  const shared = request.shared as LockCommand;
+  const { bytes } = shared;
   bench.ask("acquire", request);
   assertStrictEquals(request.shared, shared);
+  assertStrictEquals(shared.bytes, bytes);
   await runMicrotasks();
   const join = callsOf(["k"]).find(({ queues }) => queues)!.digest;
   const set = wire("SET", "k", "v", "NX", "PX", "1000");
