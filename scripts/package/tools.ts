@@ -26,6 +26,9 @@ export const TOOLS_FOLDER: string = join(CACHE, "npm-tools");
 /** How long one set may take to install, in milliseconds. */
 const INSTALL_WITHIN_MS = 180_000;
 
+/** How long a program may run, in milliseconds. It ends only what hangs: beside other work, `tsc` may need minutes. */
+const RUN_WITHIN_MS = 600_000;
+
 /**
  * What the package is made with, and what it has in it, down to the last dependency: `package.json` and a lockfile. None of
  * their install scripts is run.
@@ -184,7 +187,7 @@ export async function run(
   args: readonly string[],
   options: { cwd?: string; env?: Record<string, string>; withinMs?: number } = {},
 ): Promise<Ran> {
-  const { withinMs = 60_000, ...rest } = options;
+  const { withinMs = RUN_WITHIN_MS, ...rest } = options;
   const { success, stdout, stderr } = await new Deno.Command(command, {
     args: [...args],
     ...rest,

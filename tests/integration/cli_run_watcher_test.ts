@@ -181,8 +181,8 @@ Deno.test("hasp run passes on open files in Deno", async () => {
   assertEquals([code, stdout], [7, "from file descriptor 3\n"]);
 });
 
-/** Runs a watcher over a process, in place of `hasp`. */
-async function watchOver(pid: number, options: { script?: string; as?: string[] }) {
+/** Runs a watcher, in place of `hasp`. */
+function startWatcher(options: { script?: string; as?: string[] } = {}): Program {
   const [path, ...args] = [...options.as ?? [], "/bin/sh", "-c", options.script ?? WATCHER];
   const command = plainCommand(path, {
     args,
@@ -191,7 +191,12 @@ async function watchOver(pid: number, options: { script?: string; as?: string[] 
     stdout: "piped",
     stderr: "piped",
   });
-  const watcher = new Program("watcher", command.spawn());
+  return new Program("watcher", command.spawn());
+}
+
+/** Runs a watcher over a process that leads a session. */
+async function watchOver(pid: number, options?: Parameters<typeof startWatcher>[0]) {
+  const watcher = startWatcher(options);
   await watcher.line("3");
   await watcher.write(`${pid} session\n60`);
   await watcher.line("ready");
@@ -220,6 +225,15 @@ Deno.test("a watcher sees that a command has ended where there is no /proc", asy
   await watcher.write("drain");
   await watcher.line(OVER);
   assertEquals((await leader.status).signal, null);
+});
+
+Deno.test("a watcher ends as soon as it is not needed, even if it has just received a limit", async () => {
+  await using leader = startLeader("600");
+  for (let round = 0; round < 30; round++) {
+    await using watcher = startWatcher();
+    await watcher.write(`${leader.pid} session\n60\n60\nend`);
+    assertEquals((await watcher.end(30_000)).stdout, "3\nready\n");
+  }
 });
 
 const isRoot = Deno.uid() === 0;

@@ -6,8 +6,8 @@ const PROCESSES = 6;
 const INCREMENTS = 25;
 const TTL_MS = 1_500;
 
-/** How long the processes may take altogether, in milliseconds; they need a few seconds. */
-const END_WITHIN_MS = 60_000;
+/** How long the processes may take altogether, in milliseconds; they need a few seconds where nothing else runs. */
+const END_WITHIN_MS = 600_000;
 
 /** Persistent without a gap: a node that is killed comes back with all that it has granted. */
 const PERSISTENT = ["appendonly yes", "appendfsync always"];
@@ -36,7 +36,7 @@ Deno.test("under the lock, they lose none while up to two of five nodes die, han
   const torment = async (faultsOf: readonly (() => Promise<void>)[]) => {
     for (let turn = 0; !over; turn++, faults++) await faultsOf[turn % faultsOf.length]!();
   };
-  await Promise.all([
+  const outcomes = await Promise.allSettled([
     running,
     torment([
       () => hang(servers[0], 300),
@@ -50,7 +50,8 @@ Deno.test("under the lock, they lose none while up to two of five nodes die, han
       () => dieAndForget(servers[3]),
       () => hang(servers[2], 100),
     ]),
-  ]);
+  ]); // all of them, because the servers must not be stopped before
+  for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
   assertEquals(await counter.read(), PROCESSES * 4 * INCREMENTS);
   assertGreater(faults, 3);
 });

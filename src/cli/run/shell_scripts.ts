@@ -27,8 +27,8 @@ export const LEFT = "left";
  * - a number: the command may run for so many seconds from now on, whatever the lines before said;
  * - the name of a signal: the signal goes to the process groups of the session other than the command's own, which gets
  *   it from `hasp` at once;
- * - `drain`: it ends as soon as no process of the session is left;
- * - `end`: it is not needed any more.
+ * - `drain`, which is the last: it ends when no process of the session is left;
+ * - `end`, which is the last: it is not needed any more.
  *
  * It prints a word when the first number counts: only now may the command start. If the time is over or its input
  * ends, which shows that `hasp` is gone, it kills the session.
@@ -36,7 +36,8 @@ export const LEFT = "left";
  * One part reads the input, and has a `sleep` for each number; another part kills. The pipe between them puts what
  * happens in order: the end of a `sleep`, for whatever reason, counts only if no later number came before it. So
  * no `sleep` has to be stopped before the end, and every failure of a part ends the command. In the end, SIGVTALRM ends
- * each `sleep`, and the shells wait for their children, because not every system has a process that does so for orphans.
+ * each `sleep`, once all of them have begun, and the shells wait for their children: a container may have no process
+ * that does so for orphans.
  *
  * It ignores the signals that can be sent to all processes and be ignored. Sessions are looked up in `/proc`; without
  * that, as on macOS, the process group of the command stands for its session.
@@ -58,33 +59,7 @@ targets() {
   else ps -A -o $id= -o stat= | sed -n "s/^ *$command  *[^XZ].*/$leader/p"
   fi | sort -u
 }
-{
-  trap 'until wait; do :; done; exit' VTALRM
-  limit=0
-  while read -r line; do
-    case $line in
-      drain) { trap exit VTALRM; while [ "$(targets)" ]; do sleep 0.05; done; echo kill; } & ;;
-      [0-9]*)
-        limit=$((limit + 1))
-        echo "limit $limit" || exit
-        { trap exit VTALRM; sleep "$line"; echo "over $limit"; } & ;;
-      *) echo "$line" || exit ;;
-    esac
-    jobs >/dev/null
-  done
-  echo kill
-} | {
-  trap : VTALRM
-  limit=
-  while read -r what which; do
-    case $what in
-      limit) [ "$limit" ] || echo ready; limit=$which ;;
-      over) [ "$which" != "$limit" ] || break ;;
-      kill) break ;;
-      end) kill -s VTALRM 0; exit ;;
-      *) for target in $(targets); do [ $target = $leader ] || kill -s $what -- $target; done ;;
-    esac
-  done
+finish() {
   kill -s KILL -- $leader
   looks=0
   while left=$(targets) && [ "$left" ] && [ $looks -lt 50 ]; do
@@ -93,6 +68,45 @@ targets() {
     sleep 0.02
   done
   [ "$left" ] && echo ${LEFT} || echo ${OVER}
+  ending=yes
+}
+{
+  trap 'until wait; do :; done; exit' VTALRM
+  limit=0
+  while read -r line; do
+    case $line in
+      drain) while [ "$(targets)" ]; do sleep 0.05; done; break ;;
+      [0-9]*)
+        limit=$((limit + 1))
+        echo "limit $limit" || exit
+        {
+          trap 'kill -s KILL $!; wait; exit' VTALRM
+          sleep "$line" &
+          echo begun
+          wait $!
+          echo "over $limit"
+        } & ;;
+      *) echo "$line" || exit ;;
+    esac
+    jobs >/dev/null
+  done
+  echo kill
+  until wait; do :; done
+} | {
+  trap : VTALRM
+  limit=0 begun=0 ending=
+  while read -r what which; do
+    case $what in
+      limit) limit=$which; [ $limit != 1 ] || echo ready ;;
+      begun) begun=$((begun + 1)) ;;
+      over) [ "$which" != $limit ] || finish ;;
+      kill) finish ;;
+      end) ending=yes ;;
+      *) for target in $(targets); do [ $target = $leader ] || kill -s $what -- $target; done ;;
+    esac
+    [ -z "$ending" ] || [ $begun != $limit ] || break
+  done
+  [ "$ending" ] || finish
   kill -s VTALRM 0
 }
 `;

@@ -82,10 +82,9 @@ export class Watcher {
    * @returns What it has printed about the end of the command, if it has.
    */
   async close(drainMs = 0): Promise<string | undefined> {
-    this.#input.write(drainMs > 0 ? "drain\n" : "end\n");
+    this.#input.end(drainMs > 0 ? "drain\n" : "end\n"); // Bun may keep a line back until then
     const end = await within(drainMs + END_WITHIN_MS, this.ended.then((word) => ({ word })));
     if (!end) await this.kill(); // it is stopped
-    this.#input.end();
     return end?.word;
   }
 
