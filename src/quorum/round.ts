@@ -345,10 +345,15 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
   #askOne(question: Question, node: LockNode, nodeIndex: number): void {
     try {
       const returned: unknown = question(node, this, nodeIndex);
-      if (returned !== undefined) onRejection(returned, (error) => this.fail(nodeIndex, error));
+      if (returned !== undefined) this.#onReturned(returned, nodeIndex);
     } catch (error) {
       this.fail(nodeIndex, toError(error));
     }
+  }
+
+  /** Apart, because a function with a closure in it allocates room for what that needs, whether or not it is made. */
+  #onReturned(returned: unknown, nodeIndex: number): void {
+    onRejection(returned, (error) => this.fail(nodeIndex, error));
   }
 
   /** Notes an answer; returns whether it counts. A late answer counts, and replaces the node's time-out. */
