@@ -31,7 +31,7 @@ const RUN_WITHIN_MS = 60_000;
 /** How a fence is tested, by its language and its marks; whatever is not in here is not tested. */
 const WAYS: Record<string, readonly string[]> = {
   ts: ["", "node", "bun", "workerd", "file"],
-  TypeScript: ["file", "peers", "tls", "deno-test", "node-test", "bun-test", "vitest"],
+  TypeScript: ["file", "peers", "tls", "deno-test", "node-test", "bun-test", "vitest", "ts-jest"],
   js: ["node", "bun"],
   JavaScript: ["file", "commonjs", "jest", "ts-jest-config", "vitest", "sinon"],
   lua: ["guarded-write"],

@@ -3,6 +3,7 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import * as hasp from "../../mod.ts";
 import { createRedlock } from "../../mod.ts";
+import * as redis from "../../src/redis/mod.ts";
 import { resolveClientOptions } from "../../src/redis/client.ts";
 import { LockOptions, type RedlockOptions } from "../../src/options.ts";
 import { listFiles } from "../support/source_code.ts";
@@ -39,7 +40,7 @@ const allOptions = tablesOf("option").filter(({ heading }) => heading === "All o
 Deno.test("docs: the tables of options name every option once", () => {
   const [ofCalls, ofClient] = allOptions.map(({ rows }) => rows.map(([name]) => codes(name)[0]));
   assertEquals(ofCalls.toSorted(), membersOf("RedlockOptions").toSorted());
-  const own = membersOf("LockOptions").filter(isOptionOfCreateRedlock);
+  const own = membersOf("ClientOptions").filter(isOptionOfCreateRedlock);
   assertEquals(ofClient.toSorted(), own.toSorted());
 });
 
@@ -54,7 +55,7 @@ function isOptionOfCreateRedlock(name: string): boolean {
 
 Deno.test("docs: the table of the client's own options has all of them, with their defaults", () => {
   const { rows } = tableUnder("The client by itself", "option");
-  assertEquals(rows.map(([name]) => codes(name)[0]), membersOf("LockOptions"));
+  assertEquals(rows.map(([name]) => codes(name)[0]), membersOf("ClientOptions"));
   const resolved = { ...resolveClientOptions() } as unknown as Options;
   for (const [name, value] of rows) {
     const option = codes(name)[0];
@@ -155,11 +156,11 @@ function codeOf(name: string): string {
 }
 
 function errorOf(name: string): { code: string; help: string } {
-  const Constructor = (hasp as unknown as Record<
+  const Constructor = ({ ...redis, ...hasp } as unknown as Record<
     string,
-    new (message: string, details: object) => { code: string; help: string }
+    new (message: string, details?: object) => { code: string; help: string }
   >)[name];
-  return new Constructor("", { resources: [], reason: "gone" });
+  return name === "ReplyError" ? new Constructor("") : new Constructor("", { resources: [] });
 }
 
 Deno.test("docs: the help of every error is a section of the page of errors", () => {
