@@ -94,21 +94,20 @@ async function timed(title: string, action: () => Promise<boolean>): Promise<boo
     console.log(error instanceof Error ? error.message : String(error));
   }
   const tookS = ((performance.now() - startMs) / 1000).toFixed(1);
-  console.log(`── ${title}: ${ok ? "ok" : "FAILED"} (${tookS} s)`);
+  const ended = ok ? "ok" : running.interrupted ? "interrupted" : "FAILED";
+  console.log(`── ${title}: ${ended} (${tookS} s)`);
   return ok;
 }
 
-/** Says what is about to run, how long that takes as a rule, and where downloads go. */
+/** Says what is about to run, and where downloads go. */
 async function announce(parts: readonly Part[]): Promise<void> {
   const cachedMB = Math.round(await tidyCache() / 1e6);
-  const usualS = parts.reduce((sum, part) => sum + part.usualS, 0);
-  const usual = usualS < 90 ? `${usualS} s` : `${Math.round(usualS / 60)} minutes`;
-  console.log(
-    `${
-      parts.map(({ name }) => name).join(", ")
-    }: about ${usual} on two cores, and more where tools are fetched first`,
-  );
+  console.log(`To run: ${namesOf(parts)}`);
   console.log(`Downloads are kept in ${CACHE} (${cachedMB} MB)`);
+}
+
+function namesOf(parts: readonly Part[]): string {
+  return parts.map(({ name }) => name).join(", ");
 }
 
 /** Whether the `@std` packages can be had from JSR, or were before and are cached. */
@@ -152,8 +151,11 @@ async function runParts({ parts, testArgs }: Choice, folder: string): Promise<Ou
     });
   }
   const stdArgs = parts.some((part) => part.usesStd) ? await chooseStd() : [];
-  for (const part of parts) {
+  for (const [index, part] of parts.entries()) {
     if (running.interrupted) break;
+    if (index > 0) {
+      console.log(`\n${index} of ${parts.length} parts done, left: ${namesOf(parts.slice(index))}`);
+    }
     if (part.needsRedis && env.REDIS_SERVER === undefined) {
       outcome.brokenOff++;
       outcome.failed.push(`${part.name}: there is no Redis server to run it on`);
@@ -215,7 +217,7 @@ async function runPart(
   const failed = results.filter((result) => result.outcome === "failed");
   outcome.results.push(...results);
   outcome.failed.push(...failed.map((test) => `${name}: ${test.place}  ${test.name}`));
-  if (success || failed.length > 0) return;
+  if (success || failed.length > 0 || running.interrupted) return;
   outcome.brokenOff++;
   outcome.failed.push(holdsTests ? `${name}: it ended before all tests were run` : name);
 }
@@ -232,6 +234,7 @@ function printOutcome({ results, failed, brokenOff }: Outcome): void {
     results.filter(({ outcome }) => outcome === wanted).length;
   const skipped = count("skipped");
   const skippedPart = skipped > 0 ? `, ${skipped} skipped` : "";
+  if (running.interrupted) console.log("\nInterrupted: not everything was run");
   console.log(`\n${count("passed")} passed, ${count("failed") + brokenOff} failed${skippedPart}`);
 }
 

@@ -12,8 +12,6 @@ import { ROOT } from "../package/tools.ts";
 export interface Part {
   readonly name: string;
   readonly description: string;
-  /** How long it takes as a rule, in seconds, on two cores with everything in the cache. */
-  readonly usualS: number;
   /** The arguments of `deno`. */
   readonly args: readonly string[];
   /** Variables of its environment. */
@@ -37,22 +35,20 @@ const WAITING_JOBS = String(Math.max(navigator.hardwareConcurrency, 5));
 
 /** Every part. */
 export const PARTS: readonly Part[] = [
-  { name: "fmt", description: "formatting", usualS: 1, args: ["fmt", "--check"] },
-  { name: "lint", description: "lint rules", usualS: 2, args: ["lint"] },
+  { name: "fmt", description: "formatting", args: ["fmt", "--check"] },
+  { name: "lint", description: "lint rules", args: ["lint"] },
   {
     name: "check",
     description: "types of all code",
-    usualS: 10,
     args: ["check", "mod.ts", "src", "tests", "scripts"],
     usesStd: true,
   },
   {
     name: "doc",
     description: "documentation of the public API",
-    usualS: 1,
     args: ["doc", "--lint", ...entryPoints()],
   },
-  testPart("examples", "code in doc comments and the manual", 10, [
+  testPart("examples", "code in doc comments and the manual", [
     "--doc",
     "--allow-net=127.0.0.1",
     "mod.ts",
@@ -60,9 +56,9 @@ export const PARTS: readonly Part[] = [
     "README.md",
     "docs",
   ]),
-  testPart("unit", "tests without permissions", 15, ["--allow-read=.", "tests/unit"]),
+  testPart("unit", "tests without permissions", ["--allow-read=.", "tests/unit"]),
   {
-    ...testPart("integration", "tests on real Redis servers", 150, ["-A", "tests/integration"]),
+    ...testPart("integration", "tests on real Redis servers", ["-A", "tests/integration"]),
     env: {
       DENO_JOBS: WAITING_JOBS,
       HASP_TEST_ACL: "1", // clients have the rights that the manual gives them, and no others
@@ -71,23 +67,23 @@ export const PARTS: readonly Part[] = [
     needsPackage: true,
   },
   {
-    ...testPart("docs", "README and docs/: examples, tables, links", 45, ["-A", "tests/docs"]),
+    ...testPart("docs", "README and docs/: examples, tables, links", ["-A", "tests/docs"]),
     needsRedis: true,
     needsPackage: true,
   },
   {
-    ...testPart("simulation", "seeded simulations", 35, ["-A", "tests/simulation"]),
+    ...testPart("simulation", "seeded simulations", ["-A", "tests/simulation"]),
     onlyWith: "tests/simulation",
   },
   {
-    ...testPart("site", "the site of the manual, built and looked at in a browser", 30, [
+    ...testPart("site", "the site of the manual, built and looked at in a browser", [
       "-A",
       "tests/site",
     ]),
     onlyNamed: true,
   },
   {
-    ...testPart("next", "a route of Next's edge runtime, built and run", 120, ["-A", "tests/next"]),
+    ...testPart("next", "a route of Next's edge runtime, built and run", ["-A", "tests/next"]),
     needsRedis: true,
     needsPackage: true,
     onlyNamed: true,
@@ -95,7 +91,6 @@ export const PARTS: readonly Part[] = [
   {
     name: "runtime",
     description: "one suite on Deno, Node, Bun and workerd, and the examples",
-    usualS: 35,
     args: ["run", "-A", "tests/runtime/main.ts"],
     holdsTests: true,
     needsRedis: true,
@@ -104,7 +99,6 @@ export const PARTS: readonly Part[] = [
   {
     name: "npm",
     description: "the npm package: built, packed, checked",
-    usualS: 25,
     args: ["run", "-A", "scripts/check_npm.ts"],
     holdsTests: true,
     needsRedis: true,
@@ -113,7 +107,6 @@ export const PARTS: readonly Part[] = [
   {
     name: "publish",
     description: "dry run of publishing",
-    usualS: 5,
     args: ["publish", "--dry-run", "--allow-dirty"],
   },
 ];
@@ -128,11 +121,10 @@ export function isDenoTest({ args }: Part): boolean {
   return args[0] === "test";
 }
 
-function testPart(name: string, description: string, usualS: number, args: string[]): Part {
+function testPart(name: string, description: string, args: string[]): Part {
   return {
     name,
     description,
-    usualS,
     args: [
       "test",
       "--parallel",

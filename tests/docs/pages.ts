@@ -44,6 +44,8 @@ export interface Page {
   readonly anchors: readonly string[];
   /** The targets of its links. */
   readonly links: readonly string[];
+  /** Text that was meant to be a link: it shows a path or brackets. */
+  readonly strayLinks: readonly string[];
   /** Lines that begin like a table's row and are none. */
   readonly strayRows: readonly number[];
 }
@@ -102,6 +104,7 @@ function readPage(path: string): Page {
     tables: tablesIn(path, tokens),
     anchors: anchorsIn(tokens),
     links: linksIn(tokens),
+    strayLinks: strayLinksIn(tokens),
     strayRows: strayRowsIn(text, tokens),
   };
 }
@@ -146,6 +149,12 @@ function linksIn(tokens: readonly Token[]): string[] {
   return tokens.flatMap(({ children }) => children ?? [])
     .filter(({ type }) => type === "link_open")
     .map((token) => String(token.attrGet("href")));
+}
+
+function strayLinksIn(tokens: readonly Token[]): string[] {
+  return tokens.flatMap(({ children }) => children ?? [])
+    .filter(({ type, content }) => type === "text" && /\]\[|\]\(|\.\.\/|\.md#/u.test(content))
+    .map(({ content }) => content);
 }
 
 function strayRowsIn(text: string, tokens: readonly Token[]): number[] {

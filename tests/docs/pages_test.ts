@@ -48,6 +48,7 @@ Deno.test("docs: the manual is in plain English", () => {
 for (const page of PAGES) {
   Deno.test(`docs: every link of ${page.path} leads to a file and a heading that exist`, () => {
     assertEquals(page.links.filter((link) => isBroken(page, link)), []);
+    assertEquals(page.strayLinks, []);
   });
 
   Deno.test(`docs: every row of a table in ${page.path} renders as one, with all of its cells`, () => {

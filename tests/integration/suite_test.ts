@@ -1,6 +1,6 @@
 /** The test command itself, where it is interrupted. */
 
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertStringIncludes } from "@std/assert";
 import { join } from "node:path";
 import { ROOT } from "../../scripts/package/tools.ts";
 import { eventually } from "../support/eventually.ts";
@@ -34,9 +34,26 @@ Deno.test("a run that is interrupted ends all that it has started, and leaves no
     await eventually(() => hasServer(folder), STARTED_WITHIN_MS);
     run.kill("SIGTERM"); // this process alone, unlike Ctrl-C in a terminal
     assertEquals((await run.status).code, 130);
-    await output;
+    assertStringIncludes(await output, "── integration: interrupted");
     assertEquals((await Array.fromAsync(Deno.readDir(folder))).map(({ name }) => name), []);
   } finally {
     await Deno.remove(folder, { recursive: true });
   }
+});
+
+Deno.test("a run that is interrupted in a part without tests reports that, and no failure", async () => {
+  const run = plainCommand(Deno.execPath(), {
+    args: ["run", "-A", join(ROOT, "scripts", "test.ts"), "check", "doc"],
+    stdout: "piped",
+    stderr: "null",
+  }).spawn();
+  let output = "";
+  for await (const text of run.stdout.pipeThrough(new TextDecoderStream())) {
+    output += text;
+    if (output.endsWith("── check\n")) run.kill("SIGINT");
+  }
+  assertEquals((await run.status).code, 130);
+  assertStringIncludes(output, "To run: check, doc\n");
+  const [, ended] = output.split(/ \(\d+\.\d s\)\n/u);
+  assertEquals(ended, "\nInterrupted: not everything was run\n\n0 passed, 0 failed\n");
 });
