@@ -3,14 +3,15 @@
  *
  * @module
  */
-import { acquireAtOnce, acquireInTurn, LockCall, tryOnce } from "./lock/lock_call.ts";
+import { acquire } from "./lock/acquire.ts";
+import { LockCall } from "./lock/lock_call.ts";
 import { defineConsoleView } from "./console_view.ts";
-import { closedError, lockName } from "./errors.ts";
+import { closedError, LockHeldError, lockName } from "./errors.ts";
 import { check } from "./health/check.ts";
 import type { HealthReport } from "./health/report.ts";
 import type { HeldLock } from "./lock/held_lock.ts";
 import { inspect, type Inspection } from "./lock/inspection.ts";
-import { type FencedLock, Lock, type LockOf, toLock } from "./lock/lock.ts";
+import { type FencedLock, Lock, type LockOf } from "./lock/lock.ts";
 import type { LockNode } from "./quorum/lock_node.ts";
 import { LockOptions, type RedlockOptions } from "./options.ts";
 import { checkResources } from "./resources.ts";
@@ -102,11 +103,12 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    *   `hasp:`.
    * @throws The reason of `signal`, if it aborts; whatever was set by then is released.
    */
-  acquire<F extends boolean = Fencing>(
+  async acquire<F extends boolean = Fencing>(
     resource: string | readonly string[],
     options?: RedlockOptions & { fencing?: F },
   ): Promise<LockOf<F>> {
-    return this.#acquire(resource, options, false, toLock) as Promise<LockOf<F>>;
+    const held = await acquire(this.#call(resource, options, false));
+    return new Lock(held.handOut()) as LockOf<F>;
   }
 
   /**
@@ -123,11 +125,18 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    *   `hasp:`.
    * @throws The reason of `signal`, if it aborts; whatever was set by then is released.
    */
-  tryAcquire<F extends boolean = Fencing>(
+  async tryAcquire<F extends boolean = Fencing>(
     resource: string | readonly string[],
     options?: RedlockOptions & { fencing?: F },
   ): Promise<LockOf<F> | undefined> {
-    return this.#acquire(resource, options, false, toLock, true) as Promise<LockOf<F> | undefined>;
+    const call = this.#call(resource, options, false, true);
+    try {
+      const held = await acquire(call);
+      return new Lock(held.handOut()) as LockOf<F>;
+    } catch (error) {
+      if (error instanceof LockHeldError) return undefined;
+      throw error;
+    }
   }
 
   /**
@@ -166,7 +175,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     resource: string | readonly string[],
     routine: Routine<T, LockOf<Fencing>>,
   ): Promise<T>;
-  using<T>(
+  async using<T>(
     resource: string | readonly string[],
     optionsOrRoutine: RedlockOptions | undefined | Routine<T, LockOf<Fencing>>,
     maybeRoutine?: Routine<T, FencedLock>,
@@ -175,12 +184,10 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     const routine = (short ? optionsOrRoutine : maybeRoutine) as Routine<T>;
     const options = short ? undefined : optionsOrRoutine;
     if (typeof routine !== "function") {
-      return Promise.reject(
-        new TypeError("Cannot acquire lock as 'routine' must be a function"),
-      );
+      throw new TypeError("Cannot acquire lock as 'routine' must be a function");
     }
-    const using = this.#acquire(resource, options, true, (held) => runUsing(held, routine));
-    return using as Promise<T>;
+    const call = this.#call(resource, options, true);
+    return await runUsing(await acquire(call), routine as Routine<T>);
   }
 
   /**
@@ -273,28 +280,12 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     wheel.close();
   }
 
-  /** Acquires a lock and hands it to `use`. Wrong arguments are a rejection, like everything that fails later. */
-  #acquire<T>(
-    resource: string | readonly string[],
-    options: RedlockOptions | undefined,
-    autoExtend: boolean,
-    use: (held: HeldLock) => T | Promise<T>,
-    trying = false,
-  ): Promise<T | undefined> {
-    try {
-      const call = this.#call(resource, options, autoExtend, trying);
-      if (trying) return tryOnce(call, use);
-      return call.waitMs > 0 ? acquireInTurn(call, use) : acquireAtOnce(call, use);
-    } catch (error) {
-      return Promise.reject(error);
-    }
-  }
-
+  /** Wrong arguments are a rejection, like everything that fails later. */
   #call(
     resource: string | readonly string[],
     options: RedlockOptions | undefined,
     autoExtend: boolean,
-    trying: boolean,
+    trying = false,
   ): LockCall {
     const settings = this.#options.resolve("acquire lock", options);
     const resources = checkResources("acquire lock", resource, settings.keyPrefix);
@@ -321,9 +312,9 @@ export function redlockOn(
 async function runUsing<T>(held: HeldLock, routine: Routine<T>): Promise<T> {
   const { settings: { signal }, client: { wheel } } = held;
   const abort = () => held.abort(signal!.reason);
+  held.handOut();
   wheel.ref(); // a routine may wait for nothing but the end of the lock
-  if (signal?.aborted) abort();
-  else if (signal) onAbort(signal, abort);
+  if (signal) onAbort(signal, abort);
   try {
     const result = await routine(new Lock(held));
     const lost = held.lostError;

@@ -19,7 +19,7 @@
  * hold the lock's keys. The restart guard keeps a node that forgot from voting. A process that is paused between a look
  * at `held` and the write that it protects is outside the claim: that is what the fencing token is for.
  *
- * **Argument.** The numbers of the steps are those in the code of {@linkcode attempt}, `held_lock.ts`, `renewal.ts` and
+ * **Argument.** The numbers of the steps are those in the code of {@linkcode acquire}, `held_lock.ts`, `renewal.ts` and
  * `undo.ts`.
  *
  * 1. *Start.* {@linkcode Round} reads the client's clocks before the first byte is sent. So every key of the attempt is
@@ -64,67 +64,95 @@
  * @module
  */
 import type { ClientState } from "../client_state.ts";
-import type { Settings } from "../options.ts";
-import { Round } from "../quorum/round.ts";
+import { askFenced, takeToken } from "../fencing/fenced_attempt.ts";
+import { askToAcquire, Round } from "../quorum/round.ts";
 import { expiryMarginMs } from "../time/validity.ts";
+import { reportAbort, reportAttempt } from "./attempt_events.ts";
+import { takeTurn, wait } from "./contend.ts";
 import { HeldLock } from "./held_lock.ts";
+import type { LockCall } from "./lock_call.ts";
+import { Renewal } from "./renewal.ts";
 import { undo } from "./undo.ts";
 
-/** A call for a lock, as the algorithm sees it. Everything else that a call can have stands behind these members. */
-export interface AcquireCall {
-  readonly client: ClientState;
-  readonly settings: Settings;
-  readonly resources: readonly string[];
-  readonly keys: readonly string[];
-  /** Gives the nodes the round and what else they need; resolves when the votes are decided, and never rejects. */
-  ask(round: Round): Promise<void>;
-  /** Whether the call takes a lock that a quorum granted in time. */
-  accepts(round: Round): boolean;
-  /** Reports an attempt that is over. */
-  report(result: HeldLock | Round): void;
-  /** Throws if the call's signal was aborted or the client was closed. */
-  throwIfEnded(): void;
-  /** Resolves when the next attempt is due; rejects with the call's error if no attempt follows. */
-  wait(denied: Round): Promise<void>;
-}
-
 /**
- * Makes one attempt: asks all nodes, counts, looks at the clocks, and accepts the lock or undoes the attempt.
- *
- * @param call The call, and what it adds to an attempt.
- * @returns The lock; or the round, if it is not one. Then nothing of it is left on the nodes, or will be soon.
- * @throws The reason of the call's signal, or a {@linkcode RedlockError} if the client is closed.
- */
-export async function attempt(call: AcquireCall): Promise<HeldLock | Round> {
-  call.throwIfEnded();
-  const { client, settings, keys, resources } = call;
-  const { ttlMs, validityMs } = settings;
-  // mutation: one-value-for-all-attempts
-  const value = client.wheel.random.value();
-  const round = new Round(client, keys, value, ttlMs); // step 1: it reads the clocks
-  await call.ask(round); // step 2: until the votes are decided
-  const remainingMs = validityMs - round.elapsedMs; // step 3
-  // mutation: granted-too-late
-  const inTime = remainingMs > expiryMarginMs(validityMs); // else its holder would be notified of the end at once
-  const granted = round.decision === "granted" && inTime && call.accepts(round);
-  const result = granted ? new HeldLock(round, settings, resources) : round;
-  // mutation: failed-attempt-stays
-  if (!granted) undo(round, true); // step 5
-  call.report(result);
-  return result;
-}
-
-/**
- * Makes attempts until one wins the lock or the wait is over.
+ * Makes attempts until one wins the lock or the wait is over. A call that may wait takes its turn: only the first call of
+ * this client for the same keys asks the nodes, and while the client holds the lock none does.
  *
  * @throws {LockHeldError} If others hold it when the wait is over.
  * @throws {QuorumError} If too few nodes answered the last attempt.
- * @throws Whatever {@linkcode attempt} throws.
+ * @throws The reason of the call's signal, or a {@linkcode RedlockError} if the client is closed.
  */
-export async function acquire(call: AcquireCall): Promise<HeldLock> {
-  for (;;) {
-    const result = await attempt(call);
-    if (result instanceof HeldLock) return result;
-    await call.wait(result);
+export async function acquire(call: LockCall): Promise<HeldLock> {
+  const { client: { localQueues, openCalls }, name } = call;
+  let held: HeldLock | undefined;
+  openCalls.begin();
+  try {
+    const turn = takeTurn(call);
+    if (turn) await turn;
+    for (;;) {
+      call.throwIfEnded();
+      const round = begin(call);
+      await ask(call, round); // step 2: until the votes are decided
+      held = conclude(call, round);
+      if (held) break;
+      await wait(call, round);
+    }
+  } catch (error) {
+    // mutation: failed-call-blocks-its-client
+    localQueues.leave(name, call);
+    if (!held) reportAbort(call, error);
+    throw error;
+  } finally {
+    // mutation: open-calls-not-counted
+    openCalls.end();
   }
+  if (call.waitMs > 0) localQueues.promote(name, call, held);
+  else localQueues.enter(name, held);
+  if (!held.active) localQueues.leave(name, held); // lost while it was reported
+  if (call.autoExtend) held.renew(new Renewal(held));
+  return held;
+}
+
+/** An attempt, before its first byte is sent. */
+function begin(call: LockCall): Round<ClientState> {
+  const { client, settings: { ttlMs, restartGuardMs }, keys, waitMs } = call;
+  // mutation: one-value-for-all-attempts
+  const value = client.wheel.random.value();
+  const round = new Round(client, keys, value, ttlMs); // step 1: it reads the clocks
+  call.attempts++;
+  call.startClock(round.startMs);
+  round.ticket = call.waiter?.nextTicket();
+  round.guardMs = restartGuardMs;
+  round.connectingMs = waitMs > 0 ? Math.max(call.leftMs(), 0) : Infinity;
+  return round;
+}
+
+/** Asks every node once; with fencing tokens, again until the counters of a quorum agree. */
+function ask({ client, settings }: LockCall, round: Round): Promise<void> {
+  const { nodeTimeoutMs, validityMs, signal, fencing } = settings;
+  return fencing
+    ? askFenced(round, settings, client)
+    : round.ask(askToAcquire, Math.min(nodeTimeoutMs, validityMs), signal);
+}
+
+/** Looks at the clocks, and accepts the lock or undoes the attempt. */
+function conclude(call: LockCall, round: Round<ClientState>): HeldLock | undefined {
+  const { settings, resources } = call;
+  const { validityMs } = settings;
+  const remainingMs = validityMs - round.elapsedMs; // step 3
+  // mutation: granted-too-late
+  const inTime = remainingMs > expiryMarginMs(validityMs); // else its holder would be notified of the end at once
+  const granted = round.decision === "granted" && inTime && accepts(call, round);
+  const held = granted ? new HeldLock(round, settings, resources) : undefined;
+  // mutation: failed-attempt-stays
+  if (!held) undo(round, true); // step 5
+  if (settings.onEvent) reportAttempt(call, round, held);
+  return held;
+}
+
+/** Accepts unless the call was ended, a cooldown began, or the counters do not agree on a fencing token. */
+function accepts(call: LockCall, round: Round): boolean {
+  // mutation: accepted-in-its-cooldown
+  if (call.ended || call.cooldownMs > 0) return false;
+  return !round.counts || takeToken(round, round.counts);
 }

@@ -3,24 +3,15 @@
  *
  * @module
  */
-import { emit } from "../events.ts";
+import { emit, type RedlockEvent } from "../events.ts";
 import type { Round } from "../quorum/round.ts";
-import type { AcquireCall } from "./acquire.ts";
-import { HeldLock } from "./held_lock.ts";
-
-/** A call whose attempts are reported. */
-interface ReportedCall extends Pick<AcquireCall, "client" | "settings" | "resources"> {
-  /** How many attempts were made. */
-  readonly attempts: number;
-  /** For how long the call has lasted, in milliseconds. */
-  readonly elapsedMs: number;
-}
+import type { Vote } from "../vote.ts";
+import type { HeldLock } from "./held_lock.ts";
+import type { LockCall } from "./lock_call.ts";
 
 /** Emits that an attempt is over, and that it won the lock if it did. */
-export function reportAttempt(call: ReportedCall, result: HeldLock | Round): void {
+export function reportAttempt(call: LockCall, round: Round, held: HeldLock | undefined): void {
   const { settings: { onEvent }, resources, attempts } = call;
-  const held = result instanceof HeldLock ? result : undefined;
-  const round = held?.round ?? result as Round;
   const { votes } = round;
   emit(onEvent!, {
     type: "attempt",
@@ -39,4 +30,20 @@ export function reportAttempt(call: ReportedCall, result: HeldLock | Round): voi
     elapsedMs: call.elapsedMs,
     remainingMs: held.remainingMs(),
   });
+}
+
+/** Emits that a call ends without a lock. */
+export function reportRefusal(
+  call: LockCall,
+  reason: Extract<RedlockEvent, { type: "denied" }>["reason"],
+  votes: readonly Vote[],
+): void {
+  const { resources, attempts, elapsedMs, settings: { onEvent } } = call;
+  if (onEvent) emit(onEvent, { type: "denied", resources, reason, votes, attempts, elapsedMs });
+}
+
+/** Emits that the signal has ended a call without a lock, if that is what it failed with. */
+export function reportAbort(call: LockCall, error: unknown): void {
+  const { signal } = call.settings;
+  if (signal?.aborted && error === signal.reason) reportRefusal(call, "aborted", []);
 }

@@ -10,37 +10,40 @@ import { isHopeless } from "../messages.ts";
 import type { Round } from "../quorum/round.ts";
 import { pause } from "../time/pause.ts";
 import { Contention } from "../waiting/contention.ts";
-import type { Waiter } from "../waiting/waiter.ts";
-import { refusal, type RefusedCall } from "./refusal.ts";
-
-/** A call that may have to wait. */
-export interface WaitingCall extends RefusedCall {
-  /** How it waits between two attempts, if it did. */
-  waiter: Waiter | undefined;
-  /** What is left of the wait, in milliseconds. */
-  leftMs(): number;
-  /** Begins the time of the call, if it waits before its first attempt. */
-  startClock(): void;
-}
+import type { LockCall } from "./lock_call.ts";
+import { refusal } from "./refusal.ts";
 
 /**
- * Waits until the earlier calls of this client for the same keys are done with the lock.
+ * Waits until the earlier calls of this client for the same keys are done with the lock, and until no cooldown is left.
+ * If others wait for the lock, has the nodes put the first attempt in their queues. A call that may not wait has no turn.
  *
+ * @returns What must be awaited, if anything.
  * @throws The refusal, if the wait is over before.
  * @throws The reason of the signal, or a {@linkcode RedlockError} if the client is closed.
  */
-export async function waitForTurn(call: WaitingCall): Promise<void> {
-  const { client, settings: { waitMs, signal }, name } = call;
-  call.throwIfEnded();
-  call.startClock();
-  if (await contentionOf(client).wait(name, call, waitMs, signal)) return;
-  call.throwIfEnded();
-  throw refusal(call, client.localQueues.get(name)?.latest);
+export function takeTurn(call: LockCall): Promise<void> | undefined {
+  const first = call.waitMs === 0 || call.client.localQueues.enter(call.name, call);
+  return first && call.cooldownMs === 0 ? lineUp(call) : waitForTurn(call, first);
 }
 
-/** Has the nodes put the first attempt in their queues if others wait for the lock; the result must be awaited. */
-export function lineUp(call: WaitingCall, contention: Contention): Promise<void> | undefined {
-  const { name, keys, settings } = call;
+async function waitForTurn(call: LockCall, first: boolean): Promise<void> {
+  const { client, settings: { signal }, waitMs, name } = call;
+  if (!first) {
+    client.localQueues.join(name, call);
+    call.throwIfEnded();
+    call.startClock();
+    if (!await contentionOf(client).wait(name, call, waitMs, signal)) {
+      call.throwIfEnded();
+      throw refusal(call, client.localQueues.get(name)?.latest);
+    }
+  }
+  await coolDown(call);
+  await lineUp(call);
+}
+
+function lineUp(call: LockCall): Promise<void> | undefined {
+  const { client: { contention }, waitMs, name, keys, settings } = call;
+  if (!contention || waitMs === 0) return undefined;
   call.waiter = contention.waiterIfContended(name, keys, settings);
   return call.waiter?.ready?.(call.leftMs(), settings.signal);
 }
@@ -50,12 +53,12 @@ export function lineUp(call: WaitingCall, contention: Contention): Promise<void>
  *
  * @param denied The last attempt.
  * @throws The refusal, if the wait is over, or if too many nodes refuse for good.
- * @throws What {@linkcode coolDown} throws.
+ * @throws What {@linkcode takeTurn} throws.
  */
-export async function wait(call: WaitingCall, denied: Round): Promise<void> {
+export async function wait(call: LockCall, denied: Round): Promise<void> {
   const { client, name, keys, settings } = call;
   const { nodes, quorum } = client;
-  call.throwIfEnded(denied);
+  call.throwIfEnded(denied.votes);
   const hopeless = call.isUnanswered(denied) && isHopeless(denied.votes, nodes.length, quorum);
   if (hopeless || call.leftMs() <= 0) throw refusal(call, denied);
   const contention = contentionOf(client);
@@ -65,27 +68,20 @@ export async function wait(call: WaitingCall, denied: Round): Promise<void> {
   const { onEvent } = settings;
   const { resources, elapsedMs } = call;
   if (onEvent && waiter.notified) emit(onEvent, { type: "woken", resources, elapsedMs });
-  if (call.cooldownMs > 0) await coolDown(call, denied);
+  await coolDown(call, denied);
 }
 
-/**
- * Waits until the cooldown of the resources is over, and leaves the queues meanwhile.
- *
- * @param denied The last attempt, if there was one.
- * @throws {LockHeldError} If the wait is over before the cooldown.
- * @throws The reason of the signal, or a {@linkcode RedlockError} if the client is closed.
- */
-export async function coolDown(call: WaitingCall, denied?: Round): Promise<void> {
+/** Waits until the cooldown of the resources is over, if they are in one, and leaves the queues meanwhile. */
+async function coolDown(call: LockCall, denied?: Round): Promise<void> {
   const { client, settings: { signal } } = call;
-  call.throwIfEnded();
-  call.startClock();
-  client.contention?.yield(call.name);
-  call.waiter = undefined;
   for (let cooldownMs; (cooldownMs = call.cooldownMs) > 0;) {
+    call.throwIfEnded();
+    call.startClock();
     const leftMs = call.leftMs();
     if (leftMs <= 0) throw refusal(call, denied);
+    client.contention?.yield(call.name);
+    call.waiter = undefined;
     await pause(client.wheel, Math.min(cooldownMs, leftMs), signal);
-    call.throwIfEnded();
   }
 }
 

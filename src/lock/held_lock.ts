@@ -11,9 +11,15 @@
  *
  * @module
  */
-import { LockLostError, type LockLostReason, lockName, type QuorumError } from "../errors.ts";
+import {
+  closedError,
+  LockLostError,
+  type LockLostReason,
+  lockName,
+  type QuorumError,
+} from "../errors.ts";
 import { emit } from "../events.ts";
-import { quorumError } from "../messages.ts";
+import { nodeErrors, quorumError, whyNoQuorum } from "../messages.ts";
 import { queueKey } from "../waiting/local_queues.ts";
 import type { Settings } from "../options.ts";
 import { askToRelease, type Round } from "../quorum/round.ts";
@@ -21,13 +27,22 @@ import type { ClientState } from "../client_state.ts";
 import { Cooldowns } from "./cooldowns.ts";
 import { undo } from "./undo.ts";
 import { clockedSignal } from "./lock_signal.ts";
-import type { ExtendableLock, FailingExtension, Renewal } from "./renewal.ts";
 import { TimerEntry } from "../time/timer_wheel.ts";
 import { warnOfLoss } from "../console_warnings.ts";
 import { driftMs, expiryMarginMs } from "../time/validity.ts";
 
+/** What extends a lock while it is held. */
+export interface Extender {
+  /** When the next try is due, by the continuous clock; `Infinity` while one is under way, and once none is left. */
+  readonly dueMs: number;
+  /** Why no further extension is tried, once that is so. */
+  readonly ended: Error | undefined;
+  /** Begins a try, if one is due. */
+  extendIfDue(): void;
+}
+
 /** One lock. It waits in the timer wheel for its next extension or the end of its validity, whichever is first. */
-export class HeldLock extends TimerEntry implements ExtendableLock {
+export class HeldLock extends TimerEntry {
   readonly settings: Settings;
   readonly resources: readonly string[];
   /** The round that won it. */
@@ -42,8 +57,8 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
   #sinceMs: number;
   #validityMs: number;
   /** The last extension, unless it has succeeded. */
-  #failing: FailingExtension | undefined = undefined;
-  #renewal: Renewal | undefined = undefined;
+  #failing: Round | undefined = undefined;
+  #renewal: Extender | undefined = undefined;
   #controller: AbortController | undefined = undefined;
   #released: Promise<boolean> | undefined = undefined;
 
@@ -113,19 +128,20 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
   }
 
   /** Begins to extend the lock, while it is held. */
-  renew(renewal: Renewal): void {
+  renew(renewal: Extender): void {
     this.#renewal = renewal;
     this.schedule();
   }
 
-  extensionStarted(extension: FailingExtension): void {
+  /** An extension is on its way. */
+  extensionStarted(extension: Round): void {
     this.#failing = extension;
   }
 
   /** Takes the validity of an extension that succeeded, unless the old one reaches further (step 7). */
   extended(extension: Round, validityMs: number): void {
     this.extensions++;
-    if (extension === this.#failing?.round) this.#failing = undefined;
+    if (extension === this.#failing) this.#failing = undefined;
     if (validityMs - extension.elapsedMs <= this.remainingMs()) return;
     // mutation: extended-validity-from-the-answers-on
     this.#sinceMs = extension.startMs;
@@ -137,7 +153,7 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
   lose(reason: LockLostReason, cause: Error): void {
     if (this.#end) return;
     const message = `Cannot keep ${lockName(this.resources)}: ${cause.message}`;
-    const { votes } = this.#failing?.round ?? this.round;
+    const { votes } = this.#failing ?? this.round;
     const details = { resources: this.resources, votes, reason, cause };
     const error = this.#end = new LockLostError(message, details);
     this.client.wheel.cancel(this);
@@ -151,9 +167,17 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
     this.client.localQueues.leave(queueKey(this.round.keys), this);
   }
 
-  /** Releases the lock for a caller that gave up before it got it. */
-  giveBack(): void {
+  /**
+   * Releases the lock if the call that has won it ended meanwhile; to be called in the tick in which the caller gets it.
+   *
+   * @throws The reason of the call's signal, or a {@linkcode RedlockError} if the client is closed.
+   */
+  handOut(): this {
+    const { client, settings: { signal }, resources, round } = this;
+    if (!client.closed && !signal?.aborted) return this;
     if (this.active) this.release().catch(() => {}); // an event reports the failure
+    signal?.throwIfAborted();
+    throw closedError(`acquire ${lockName(resources)}`, resources, round.votes);
   }
 
   /** Ends the lock and deletes its keys. A second call returns the result of the first. */
@@ -188,7 +212,7 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
   #runOut(): void {
     const exhausted = this.#renewal?.ended;
     const reason = exhausted ? "extensions-max" : this.#failing ? "extend-failed" : "expired";
-    const cause = exhausted ?? this.#failing?.whyRanOut() ?? new Error("its validity has ended");
+    const cause = exhausted ?? whyExpired(this.#failing);
     // mutation: end-aborts-nothing
     this.lose(reason, cause);
   }
@@ -219,14 +243,10 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
     round.ticket = this.round.ticket;
     await round.ask(askToRelease, settings.nodeTimeoutMs);
     client.localQueues.leave(queueKey(round.keys), this, round.hasWaiters);
-    // A round that the end of the client cut short shows nothing, like one that too few nodes answered.
-    const unknown = round.unanswered || !round.settled;
-    const failed = unknown && !ranOut;
-    const confirmed = round.decision === "granted" ||
-      !unknown && !round.deniedByMajority && !ranOut;
+    const confirmed = isConfirmed(round, ranOut);
     if (confirmed) client.cooldowns?.end(round.keys, round.value);
-    else if (this.#end === "released") this.#coolDown(failed ? leftMs : 0);
-    if (failed) throw this.#releaseFailed(round);
+    else if (this.#end === "released") this.#coolDown(confirmed === undefined ? leftMs : 0);
+    if (confirmed === undefined) throw this.#releaseFailed(round);
     if (settings.onEvent) {
       emit(settings.onEvent, {
         type: "released",
@@ -273,4 +293,23 @@ export class HeldLock extends TimerEntry implements ExtendableLock {
     if (onEvent) emit(onEvent, event);
     else warnOfLoss(client, event);
   }
+}
+
+/**
+ * Whether a round has released a lock: `true` if its keys are deleted, `false` if they were gone before, `undefined` if
+ * that is not known, because too few nodes answered, or because the end of the client cut the round short.
+ */
+function isConfirmed(round: Round, ranOut: boolean): boolean | undefined {
+  if (round.decision === "granted") return true;
+  if (round.unanswered || !round.settled) return ranOut ? false : undefined;
+  return !round.deniedByMajority && !ranOut;
+}
+
+/** Why the validity of a lock has ended, if nothing else ended it: the last extension failed, or nobody extended it. */
+function whyExpired(extension: Round | undefined): Error {
+  if (!extension) return new Error("its validity has ended");
+  const { votes, nodeSet: { nodes, quorum } } = extension;
+  const why = whyNoQuorum("extend", { votes, nodeCount: nodes.length, quorum });
+  const cause = nodeErrors(votes);
+  return new Error(`its validity has ended before an extension succeeded: ${why}`, { cause });
 }

@@ -169,11 +169,6 @@ export class Lock implements AsyncDisposable {
   }
 }
 
-/** The handle of a lock that is held. */
-export function toLock(held: HeldLock): Lock {
-  return new Lock(held);
-}
-
 /** A {@linkcode Lock} that certainly has a fencing token, because its call or its client has `fencing: true`. */
 export interface FencedLock extends Lock {
   /** The lock's fencing token; see {@linkcode Lock.fencingToken}. */

@@ -1,39 +1,32 @@
 /**
- * One call for a lock: its settings, how long it has lasted, its turn among the calls of this client, and everything that
- * stands around its attempts.
+ * One call for a lock: what it asks for, how long it has lasted, and whether it still matters.
  *
  * @module
  */
 import type { ClientState } from "../client_state.ts";
 import { closedError, lockName } from "../errors.ts";
-import { emit } from "../events.ts";
-import { askFenced, takeToken } from "../fencing/fenced_attempt.ts";
 import type { Settings } from "../options.ts";
-import { askToAcquire, type Round } from "../quorum/round.ts";
+import type { Round } from "../quorum/round.ts";
+import type { Vote } from "../vote.ts";
 import { queueKey } from "../waiting/local_queues.ts";
 import type { Waiter } from "../waiting/waiter.ts";
-import { acquire, type AcquireCall, attempt } from "./acquire.ts";
-import { reportAttempt } from "./attempt_events.ts";
-import { coolDown, lineUp, wait, waitForTurn, type WaitingCall } from "./contend.ts";
-import { HeldLock } from "./held_lock.ts";
-import { refusal, reportRefusal } from "./refusal.ts";
-import { Renewal } from "./renewal.ts";
 
 /** A call for a lock. */
-export class LockCall implements AcquireCall, WaitingCall {
+export class LockCall {
   readonly client: ClientState;
   readonly settings: Settings;
   readonly resources: readonly string[];
   readonly keys: readonly string[];
+  /** The name of its keys in this client's queues. */
   readonly name: string;
   /** Whether the lock is extended while it is held. */
   readonly autoExtend: boolean;
   /** How long it may wait, in milliseconds. */
   readonly waitMs: number;
+  /** How many attempts were made. */
   attempts = 0;
+  /** How it waits between two attempts, if it did. */
   waiter: Waiter | undefined = undefined;
-  /** Whether it has won the lock, and reported that. */
-  #won = false;
   /** When the call began: with its first attempt, or when it began to wait for its turn. */
   #startMs: number | undefined = undefined;
 
@@ -61,176 +54,42 @@ export class LockCall implements AcquireCall, WaitingCall {
     this.waitMs = trying ? 0 : settings.waitMs;
   }
 
+  /** For how long the call has lasted, in milliseconds. */
   get elapsedMs(): number {
     if (this.#startMs === undefined) return 0;
     return this.client.wheel.continuous.nowMs() - this.#startMs;
   }
 
+  /** What is left of the wait, in milliseconds. */
   leftMs(): number {
     return this.waitMs - this.elapsedMs;
   }
 
+  /** Begins the time of the call, unless it has begun. */
+  startClock(nowMs: number = this.client.wheel.continuous.nowMs()): void {
+    this.#startMs ??= nowMs;
+  }
+
+  /** How long the resources stay in their cooldown, in milliseconds; 0 if they are in none. */
   get cooldownMs(): number {
     return this.client.cooldowns?.leftMs(this.keys) ?? 0;
   }
 
-  startClock(): void {
-    this.#startMs ??= this.client.wheel.continuous.nowMs();
-  }
-
-  /** Asks every node once; with fencing tokens, again until the counters of a quorum agree. */
-  ask(round: Round): Promise<void> {
-    const { nodeTimeoutMs, validityMs, signal, fencing, restartGuardMs } = this.settings;
-    this.attempts++;
-    this.#startMs ??= round.startMs;
-    round.ticket = this.waiter?.nextTicket();
-    round.guardMs = restartGuardMs;
-    const waitedMs = round.startMs - this.#startMs;
-    round.connectingMs = this.waitMs > 0 ? Math.max(this.waitMs - waitedMs, 0) : Infinity;
-    return fencing
-      ? askFenced(round, this.settings, this.client)
-      : round.ask(askToAcquire, Math.min(nodeTimeoutMs, validityMs), signal);
-  }
-
-  /** Accepts unless the call was ended, a cooldown began, or the counters do not agree on a fencing token. */
-  accepts(round: Round): boolean {
-    // mutation: accepted-in-its-cooldown
-    if (this.#ended || this.cooldownMs > 0) return false;
-    return !round.counts || takeToken(round, round.counts);
-  }
-
-  report(result: HeldLock | Round): void {
-    if (!this.settings.onEvent) return;
-    this.#won = result instanceof HeldLock;
-    reportAttempt(this, result);
-  }
-
-  /** Emits that the signal has ended the call without a lock, if that is what it failed with. */
-  reportAbort(error: unknown): void {
-    const { settings: { onEvent, signal }, resources, attempts, elapsedMs } = this;
-    if (!onEvent || this.#won || !signal?.aborted || error !== signal.reason) return;
-    emit(onEvent, { type: "denied", resources, reason: "aborted", votes: [], attempts, elapsedMs });
-  }
-
-  /** Waits for a notification, polls, or waits for the end of a cooldown. */
-  wait(denied: Round): Promise<void> {
-    return wait(this, denied);
-  }
-
+  /** Whether an attempt failed because nodes did not answer, or not in time, and not because others hold the lock. */
   isUnanswered(denied: Round | undefined): boolean {
     return denied !== undefined && this.cooldownMs === 0 &&
       (denied.unanswered || denied.decision === "granted");
   }
 
-  throwIfEnded(result?: HeldLock | Round): void {
-    if (!this.#ended) return;
-    if (result instanceof HeldLock) result.giveBack();
-    this.settings.signal?.throwIfAborted();
-    const votes = result instanceof HeldLock ? result.round.votes : result?.votes;
-    throw closedError(`acquire ${lockName(this.resources)}`, this.resources, votes);
-  }
-
-  get #ended(): boolean {
+  /** Whether its signal was aborted or the client was closed. */
+  get ended(): boolean {
     return this.client.closed || this.settings.signal?.aborted === true;
   }
-}
 
-/**
- * Acquires the lock as soon as the earlier calls of this client for the same keys are done with it: only the first call
- * asks the nodes, and while the client holds the lock none does.
- *
- * @param use Makes the result of the call of the lock.
- * @throws What {@linkcode acquire} throws.
- */
-export async function acquireInTurn<T>(
-  call: LockCall,
-  use: (held: HeldLock) => T | Promise<T>,
-): Promise<T> {
-  const { client, name } = call;
-  const { localQueues, openCalls } = client;
-  const first = localQueues.enter(name, call);
-  if (!first) localQueues.join(name, call);
-  let held: HeldLock;
-  openCalls.begin();
-  try {
-    if (!first) await waitForTurn(call);
-    if (client.cooldowns && call.cooldownMs > 0) await coolDown(call);
-    const linedUp = client.contention && lineUp(call, client.contention);
-    if (linedUp) await linedUp;
-    held = await acquire(call);
-    call.throwIfEnded(held); // in the tick in which it is handed out
-  } catch (error) {
-    // mutation: failed-call-blocks-its-client
-    localQueues.leave(name, call);
-    call.reportAbort(error);
-    throw error;
-  } finally {
-    // mutation: open-calls-not-counted
-    openCalls.end();
+  /** Throws the reason of the signal, or a {@linkcode RedlockError} if the client is closed. */
+  throwIfEnded(votes?: readonly Vote[]): void {
+    if (!this.ended) return;
+    this.settings.signal?.throwIfAborted();
+    throw closedError(`acquire ${lockName(this.resources)}`, this.resources, votes);
   }
-  localQueues.promote(name, call, held);
-  if (!held.active) localQueues.leave(name, held); // lost while it was reported
-  if (call.autoExtend) held.renew(new Renewal(held));
-  return use(held);
-}
-
-/**
- * Makes one attempt, whichever other calls of this client wait for the lock.
- *
- * @param use Makes the result of the call of the lock.
- * @throws What {@linkcode attempt} throws, and the refusal.
- */
-export function acquireAtOnce<T>(
-  call: LockCall,
-  use: (held: HeldLock) => T | Promise<T>,
-): Promise<T> {
-  return attemptOnce(call, use, refuse);
-}
-
-/**
- * The same for a call that is `undefined` if somebody else holds the lock, or if the resources are in their cooldown.
- *
- * @param use Makes the result of the call of the lock.
- * @throws What {@linkcode attempt} throws.
- * @throws {QuorumError} If too few nodes answered.
- */
-export function tryOnce<T>(
-  call: LockCall,
-  use: (held: HeldLock) => T | Promise<T>,
-): Promise<T | undefined> {
-  return attemptOnce<T | undefined>(call, use, refuseUnanswered);
-}
-
-async function attemptOnce<T>(
-  call: LockCall,
-  use: (held: HeldLock) => T | Promise<T>,
-  refuse: (call: LockCall, denied: Round | undefined) => T | Promise<T>,
-): Promise<T> {
-  const { client: { localQueues, openCalls }, name } = call;
-  let result: HeldLock | Round | undefined;
-  openCalls.begin();
-  try {
-    call.throwIfEnded();
-    if (call.cooldownMs === 0) result = await attempt(call);
-    call.throwIfEnded(result); // in the tick in which it is handed out
-  } catch (error) {
-    call.reportAbort(error);
-    throw error;
-  } finally {
-    openCalls.end();
-  }
-  if (!(result instanceof HeldLock)) return refuse(call, result);
-  if (result.active) localQueues.enter(name, result);
-  if (call.autoExtend) result.renew(new Renewal(result));
-  return use(result);
-}
-
-function refuse(call: LockCall, denied: Round | undefined): never {
-  throw refusal(call, denied);
-}
-
-function refuseUnanswered(call: LockCall, denied: Round | undefined): undefined {
-  if (call.isUnanswered(denied)) throw refusal(call, denied);
-  reportRefusal(call, denied);
-  return undefined;
 }

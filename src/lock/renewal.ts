@@ -4,15 +4,13 @@
  *
  * @module
  */
-import type { ClientState } from "../client_state.ts";
-import { LockLostError, type LockLostReason, lockName } from "../errors.ts";
+import { LockLostError, lockName } from "../errors.ts";
 import { emit } from "../events.ts";
-import { nodeErrors, whyNoQuorum } from "../messages.ts";
-import type { Settings } from "../options.ts";
 import { askToExtend, type Round } from "../quorum/round.ts";
 import { pause } from "../time/pause.ts";
 import { expiryMarginMs, validityMs } from "../time/validity.ts";
 import { fillIn } from "./fill_in.ts";
+import type { Extender, HeldLock } from "./held_lock.ts";
 
 /** The share of the TTL after which a lock is extended. */
 const EXTEND_AFTER_FACTOR = 1 / 3;
@@ -20,53 +18,6 @@ const EXTEND_AFTER_FACTOR = 1 / 3;
 const RETRY_FACTOR = 1 / 15;
 /** The shortest such delay, in milliseconds, so that short TTLs don't spin. */
 const RETRY_MS_MIN = 2;
-
-/** A lock, as far as its extensions need it. */
-export interface ExtendableLock {
-  readonly client: ClientState;
-  readonly settings: Settings;
-  readonly resources: readonly string[];
-  /** The round that won it. */
-  readonly round: Round;
-  readonly fencingToken: number | undefined;
-  /** How often it was extended. */
-  readonly extensions: number;
-  /** Whether its validity is not over, by the clocks at this moment. */
-  readonly held: boolean;
-  /** Whether it was neither released nor lost. */
-  readonly active: boolean;
-  /** Why it was lost, if it was. */
-  readonly lostError: LockLostError | undefined;
-  /** What is left of its validity, in milliseconds. */
-  remainingMs(): number;
-  /** An extension is on its way. */
-  extensionStarted(extension: FailingExtension): void;
-  /** An extension succeeded. */
-  extended(extension: Round, validityMs: number): void;
-  /** Waits in the timer wheel for the next extension or its end. */
-  schedule(): void;
-  /** Ends it. */
-  lose(reason: LockLostReason, cause: Error): void;
-}
-
-/** An extension that has not succeeded. */
-export class FailingExtension {
-  /** Asks the nodes. */
-  readonly round: Round;
-
-  /** @param round Asks the nodes. */
-  constructor(round: Round) {
-    this.round = round;
-  }
-
-  /** Why the lock ended, if its validity was over before an extension succeeded. */
-  whyRanOut(): Error {
-    const { votes, nodeSet: { nodes, quorum } } = this.round;
-    const why = whyNoQuorum("extend", { votes, nodeCount: nodes.length, quorum });
-    const cause = nodeErrors(votes);
-    return new Error(`its validity has ended before an extension succeeded: ${why}`, { cause });
-  }
-}
 
 /**
  * One try at extending, bounded by `nodeTimeoutMs` and by what is left of the validity.
@@ -81,14 +32,14 @@ export class FailingExtension {
  * @returns Whether the lock has a new validity.
  */
 async function tryExtend(
-  lock: ExtendableLock,
+  lock: HeldLock,
   ttlMs: number,
   signal?: AbortSignal,
 ): Promise<boolean> {
   const { settings, round: won } = lock;
   const round = won.follow(ttlMs); // step 7: it reads the clocks
   if (won.counts) round.counterFloor = lock.fencingToken;
-  lock.extensionStarted(new FailingExtension(round));
+  lock.extensionStarted(round);
   won.ttlMs = Math.max(won.ttlMs, ttlMs); // keys may live for longer from here on
   const timeoutMs = Math.min(settings.nodeTimeoutMs, lock.remainingMs());
   await round.ask(askToExtend, timeoutMs, signal);
@@ -113,26 +64,23 @@ async function tryExtend(
 }
 
 /** Extends a lock by its own timer, while it is held. */
-export class Renewal {
-  readonly #lock: ExtendableLock;
+export class Renewal implements Extender {
+  readonly #lock: HeldLock;
   #extending = false;
   #nextMs: number;
-  /** Why no further extension is tried, once that is so. */
   ended: Error | undefined = undefined;
 
-  constructor(lock: ExtendableLock) {
+  constructor(lock: HeldLock) {
     this.#lock = lock;
     this.#nextMs = lock.round.startMs + lock.settings.ttlMs * EXTEND_AFTER_FACTOR;
   }
 
-  /** When the next try is due, by the continuous clock; Infinity while one is under way, and once none is left. */
   get dueMs(): number {
     if (this.#extending || this.ended) return Infinity;
     // mutation: extended-by-monotonic-clock-alone
     return this.#nextMs;
   }
 
-  /** Begins a try, if one is due. */
   extendIfDue(): void {
     if (this.dueMs > this.#lock.client.wheel.continuous.nowMs()) return;
     this.ended = exhausted(this.#lock);
@@ -161,7 +109,7 @@ export class Renewal {
  * @throws {LockLostError} If the lock is over before an extension succeeds, or may not be extended again.
  */
 export async function extend(
-  lock: ExtendableLock,
+  lock: HeldLock,
   ttlMs: number,
   signal?: AbortSignal,
 ): Promise<void> {
@@ -183,7 +131,7 @@ export async function extend(
 }
 
 /** Why no further extension is allowed, if none is. */
-function exhausted(lock: ExtendableLock): Error | undefined {
+function exhausted(lock: HeldLock): Error | undefined {
   const { extensions, settings: { extensionsMax } } = lock;
   if (extensions < extensionsMax) return undefined;
   const times = extensions === 1 ? "once" : `${extensions} times`;
@@ -194,7 +142,7 @@ function retryDelayMs(ttlMs: number): number {
   return Math.max(ttlMs * RETRY_FACTOR, RETRY_MS_MIN);
 }
 
-function report(lock: ExtendableLock, round: Round, extended: boolean): void {
+function report(lock: HeldLock, round: Round, extended: boolean): void {
   const { settings: { onEvent }, resources, extensions } = lock;
   if (!onEvent) return;
   const { votes, elapsedMs } = round;

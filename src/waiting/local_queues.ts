@@ -40,9 +40,9 @@ export class LocalQueues {
   #removed = 0;
   readonly #queues: Map<string, LocalQueue> = new Map();
 
-  /** The first calls, which ask for locks, and the locks that are held. */
-  get owners(): Iterable<Owner> {
-    return this.#owners.values();
+  /** The first call, which asks for the lock, or the lock if it is held. */
+  owner(name: string): Owner | undefined {
+    return this.#owners.get(name);
   }
 
   /** Makes `caller` the first call, unless another call is; returns whether it did. */

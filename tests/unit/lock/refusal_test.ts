@@ -69,22 +69,21 @@ Deno.test("tryAcquire() does not ask what is in its way", async () => {
 // Locks of one's own
 
 for (
-  const [waitMs, held, wanted, heldMs, waited] of [
-    [0, "a", "a", 300, `; ${DENIED}`],
-    [200, "a", "a", 500, "; waited 200 ms"],
-    [0, ["a", "b"], ["b", "c"], 300, `; ${DENIED}`],
+  const [waitMs, resources, name, heldMs, waited] of [
+    [0, "a", 'lock "a"', 300, `; ${DENIED}`],
+    [200, "a", 'lock "a"', 500, "; waited 200 ms"],
+    [0, ["a", "b"], 'locks "a", "b"', 300, `; ${DENIED}`],
   ] as const
 ) {
-  Deno.test(`acquire() of ${wanted} with a waitMs of ${waitMs} says that its own client holds ${held}, and for how long`, async () => {
+  Deno.test(`acquire() of ${name} with a waitMs of ${waitMs} says that its own client holds it, and for how long`, async () => {
     const cluster = new Cluster();
-    await cluster.lock({ ttlMs: 10_000 }, held);
+    await cluster.lock({ ttlMs: 10_000 }, resources);
     await cluster.advance(300);
-    const error = await cluster.refusal({ waitMs }, wanted);
+    const error = await cluster.refusal({ waitMs }, resources);
     assertInstanceOf(error, LockHeldError);
-    const names = wanted === "a" ? 'lock "a"' : 'locks "b", "c"';
     assertEquals(
       error.message,
-      `Cannot acquire ${names}: this client itself has held it for ${heldMs} ms, and locks are not reentrant${waited}`,
+      `Cannot acquire ${name}: this client itself has held it for ${heldMs} ms, and locks are not reentrant${waited}`,
     );
   });
 }
