@@ -4,6 +4,7 @@ import { assert, assertEquals } from "@std/assert";
 import { LEFT, OVER, WATCHER } from "../../src/cli/run/shell_scripts.ts";
 import {
   childrenOf,
+  isRunning,
   makeFolder,
   processGone,
   SOURCE_EDITION,
@@ -227,13 +228,15 @@ Deno.test("a watcher sees that a command has ended where there is no /proc", asy
   assertEquals((await leader.status).signal, null);
 });
 
-Deno.test("a watcher ends as soon as it is not needed, even if it has just received a limit", async () => {
+Deno.test("a watcher ends as soon as it is not needed and kills nothing, even if it has just received a limit", async () => {
   await using leader = startLeader("600");
   for (let round = 0; round < 30; round++) {
     await using watcher = startWatcher();
     await watcher.write(`${leader.pid} session\n60\n60\nend`);
+    await watcher.closeInput();
     assertEquals((await watcher.end(30_000)).stdout, "3\nready\n");
   }
+  assert(isRunning(leader.pid));
 });
 
 const isRoot = Deno.uid() === 0;

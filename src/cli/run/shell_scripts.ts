@@ -60,6 +60,7 @@ targets() {
   fi | sort -u
 }
 finish() {
+  [ -z "$ending" ] || return
   kill -s KILL -- $leader
   looks=0
   while left=$(targets) && [ "$left" ] && [ $looks -lt 50 ]; do
