@@ -46,7 +46,7 @@ Deno.test("pino example writes a line of JSON for what matters, at the level tha
     new Set([
       `redlock ${INFO} node-connected`,
       `redlock ${INFO} denied held`,
-      `redlock ${ERROR} lost`,
+      `redlock ${ERROR} lost expired`,
       `redlock ${WARN} node-disconnected`,
       `redlock ${ERROR} denied no-quorum`,
     ]),
