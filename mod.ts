@@ -2,6 +2,13 @@
  * Distributed locks for Deno, Node, Bun and edge workers: the Redlock algorithm over independent Redis or Valkey
  * servers. If a minority of the servers is down, slow or hangs, a lock is delayed by at most one `nodeTimeoutMs`.
  *
+ * - The algorithm is in `src/lock` (one lock, from its request to its end) and `src/quorum` (asking all nodes, counting).
+ * - Beside it are `src/waiting` (queues), `src/fencing` (tokens) and `src/health` (`check()`); none of them knows Redis.
+ * - `src/redis_node` is a node on Redis: it uses the client in `src/redis`, on the streams of `src/transport` and the
+ *   clocks and timers of `src/time`. Only `src/create_redlock.ts` puts the algorithm and Redis together.
+ * - The other entry points are `./nodes` (nodes on any client or store), `./redis` (the client and its errors), `./otel`
+ *   (traces and metrics), `./testing` (servers in memory) and `./cli` (the command `hasp`).
+ *
  * @example Lock, work, release
  * ```ts
  * import { createRedlock } from "@hasp/redlock";
@@ -30,25 +37,7 @@ export {
   type RedlockErrorCode,
   type RedlockErrorDetails,
 } from "./src/errors.ts";
-export type {
-  AcquiredEvent,
-  AttemptEvent,
-  DeniedEvent,
-  EventListener,
-  ExtendedEvent,
-  ExtendFailedEvent,
-  LockEvent,
-  LostEvent,
-  NodeConnectedEvent,
-  NodeDisconnectedEvent,
-  NodeQuarantinedEvent,
-  NotifyRefusedEvent,
-  RedlockEvent,
-  ReleasedEvent,
-  ReleaseFailedEvent,
-  VoteEvent,
-  WokenEvent,
-} from "./src/events.ts";
+export type { EventListener, LockEvent, RedlockEvent, VoteEvent } from "./src/events.ts";
 export {
   type Finding,
   type FindingCode,
@@ -59,26 +48,7 @@ export {
 } from "./src/health/report.ts";
 export type { Inspection } from "./src/lock/inspection.ts";
 export type { ExtendOptions, FencedLock, Lock, LockOf } from "./src/lock/lock.ts";
-export type { KeyState, LockNode, LockRequest } from "./src/quorum/lock_node.ts";
-export type { NodeDiagnosis } from "./src/quorum/node_diagnosis.ts";
-export type {
-  QueueNotice,
-  QueuePosition,
-  QueuePriority,
-  QueueTicket,
-  ReleaseListener,
-  TimeReading,
-} from "./src/quorum/queue_ticket.ts";
-export type { Vote } from "./src/vote.ts";
 export type { RedlockOptions } from "./src/options.ts";
-export {
-  type CommandOutcome,
-  ConnectionError,
-  ProtocolError,
-  RedisError,
-  type RedisErrorCode,
-  ReplyError,
-} from "./src/redis/errors.ts";
-export type { ClientOptions } from "./src/redis/client.ts";
 export { Redlock, type Routine } from "./src/redlock.ts";
 export type { Connect, ConnectTarget, TlsOptions, Transport } from "./src/transport/transport.ts";
+export type { Vote } from "./src/vote.ts";

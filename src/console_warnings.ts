@@ -4,7 +4,7 @@
  * @module
  */
 import { lockName } from "./errors.ts";
-import { callIsolated, type EventListener, type LostEvent } from "./events.ts";
+import { callIsolated, type EventListener, type RedlockEvent } from "./events.ts";
 import { printable } from "./printable.ts";
 import type { TimerWheel } from "./time/timer_wheel.ts";
 
@@ -14,6 +14,8 @@ const UNREACHABLE_MS = 60_000;
 /** How each warning ends. */
 const ADVICE =
   "Shown once; 'onEvent' receives every event, and a listener that does nothing hides this.";
+
+type LostEvent = Extract<RedlockEvent, { type: "lost" }>;
 
 /** A client, or its timer wheel. */
 interface Owner {

@@ -26,161 +26,125 @@ export interface VoteEvent extends LockEvent {
   readonly elapsedMs: number;
 }
 
-/** Emitted when one attempt to acquire a lock is over, whatever its result. */
-export interface AttemptEvent extends VoteEvent {
-  /** Discriminates {@linkcode RedlockEvent}. */
-  readonly type: "attempt";
-  /** The number of this attempt within its call, from 1. */
-  readonly attempt: number;
-  /** Whether a quorum granted the lock in time. */
-  readonly granted: boolean;
-}
-
-/** Emitted when a waiting call was notified that the lock may be free, before its next attempt. */
-export interface WokenEvent extends LockEvent {
-  /** Discriminates {@linkcode RedlockEvent}. */
-  readonly type: "woken";
-  /** How long the call has waited, in milliseconds. */
-  readonly elapsedMs: number;
-}
-
-/** Emitted when a lock was acquired. */
-export interface AcquiredEvent extends VoteEvent {
-  /** Discriminates {@linkcode RedlockEvent}. */
-  readonly type: "acquired";
-  /** The number of attempts of the call, from 1. */
-  readonly attempts: number;
-  /** The validity of the lock at that moment, in milliseconds. */
-  readonly remainingMs: number;
-}
-
-/** Emitted when a call ended without a lock. Not emitted if the client was closed. */
-export interface DeniedEvent extends VoteEvent {
-  /** Discriminates {@linkcode RedlockEvent}. */
-  readonly type: "denied";
-  /**
-   * `held` if somebody else holds the lock or it is in its cooldown; `no-quorum` if too few nodes answered; `aborted` if
-   * the call's signal ended it, and then without votes.
-   */
-  readonly reason: "held" | "no-quorum" | "aborted";
-  /** The number of attempts of the call; 0 if it waited for other calls of this client only. */
-  readonly attempts: number;
-}
-
-/** Emitted when a lock was extended, by `autoExtend` or by `extend()`. */
-export interface ExtendedEvent extends VoteEvent {
-  /** Discriminates {@linkcode RedlockEvent}. */
-  readonly type: "extended";
-  /** The number of extensions of this lock so far, from 1. */
-  readonly extensions: number;
-  /** The new validity at that moment, in milliseconds. */
-  readonly remainingMs: number;
-}
-
-/** Emitted when one try to extend a lock failed. The client tries again while the lock is valid. */
-export interface ExtendFailedEvent extends VoteEvent {
-  /** Discriminates {@linkcode RedlockEvent}. */
-  readonly type: "extend-failed";
-  /** What was left of the old validity, in milliseconds. */
-  readonly remainingMs: number;
-}
-
-/** Emitted when a lock was lost, that is, ended without a call of `release()`. */
-export interface LostEvent extends LockEvent {
-  /** Discriminates {@linkcode RedlockEvent}. */
-  readonly type: "lost";
-  /** Why the lock was lost, for programs. */
-  readonly reason: LockLostReason;
-  /** The same in detail, for people. */
-  readonly cause: Error;
-  /** How long the lock was held, in milliseconds. */
-  readonly heldMs: number;
-}
-
-/** Emitted when a call of `release()` is over and enough nodes answered it. */
-export interface ReleasedEvent extends VoteEvent {
-  /** Discriminates {@linkcode RedlockEvent}. */
-  readonly type: "released";
-  /** Whether the lock was still there and was deleted; `false` if it was already gone. */
-  readonly confirmed: boolean;
-  /** Time from acquiring the lock to the end of its release, in milliseconds. */
-  readonly heldMs: number;
-}
-
-/** Emitted when too few nodes answered a release to confirm it. The keys expire with their TTL. */
-export interface ReleaseFailedEvent extends VoteEvent {
-  /** Discriminates {@linkcode RedlockEvent}. */
-  readonly type: "release-failed";
-  /** The error that `release()` rejected with. */
-  readonly error: Error;
-  /** Time from acquiring the lock to the end of its release, in milliseconds. */
-  readonly heldMs: number;
-}
-
-/** Emitted when the connection to a node is ready for commands. */
-export interface NodeConnectedEvent {
-  /** Discriminates {@linkcode RedlockEvent}. */
-  readonly type: "node-connected";
-  /** The name of the node: its address without credentials. */
-  readonly node: string;
-}
-
 /**
- * Emitted when the connection to a node was lost, or the first one could not be opened. Not emitted again while
- * reconnecting fails.
+ * Any event of the lock client, discriminated by `type`: `Extract<RedlockEvent, { type: "acquired" }>` is one of them. No
+ * event contains a password or the value of a lock.
  */
-export interface NodeDisconnectedEvent {
-  /** Discriminates {@linkcode RedlockEvent}. */
-  readonly type: "node-disconnected";
-  /** The name of the node: its address without credentials. */
-  readonly node: string;
-  /** Why there is no connection. */
-  readonly error: Error;
-}
-
-/**
- * Emitted when a node granted a request but is quarantined, because it may have lost keys less than `restartGuardMs`
- * ago. Emitted once per restart or loss.
- */
-export interface NodeQuarantinedEvent {
-  /** Discriminates {@linkcode RedlockEvent}. */
-  readonly type: "node-quarantined";
-  /** The name of the node: its address without credentials. */
-  readonly node: string;
-  /** `restarted` if its uptime is too short; `emptied` if its creation marker is missing or too young. */
-  readonly reason: "restarted" | "emptied";
-  /** How much longer the node's grants do not count, in milliseconds. */
-  readonly remainingMs: number;
-}
-
-/**
- * Emitted when a node refused `SUBSCRIBE` or `PUBLISH`, and therefore sends no notifications. If fewer than a quorum of
- * nodes send them, waiting calls poll. Emitted once per node.
- */
-export interface NotifyRefusedEvent {
-  /** Discriminates {@linkcode RedlockEvent}. */
-  readonly type: "notify-refused";
-  /** The name of the node: its address without credentials. */
-  readonly node: string;
-  /** The error that the node replied with. */
-  readonly error: Error;
-}
-
-/** Any event of the lock client, discriminated by `type`. No event contains a password or the value of a lock. */
 export type RedlockEvent =
-  | AttemptEvent
-  | WokenEvent
-  | AcquiredEvent
-  | DeniedEvent
-  | ExtendedEvent
-  | ExtendFailedEvent
-  | LostEvent
-  | ReleasedEvent
-  | ReleaseFailedEvent
-  | NodeConnectedEvent
-  | NodeDisconnectedEvent
-  | NodeQuarantinedEvent
-  | NotifyRefusedEvent;
+  /** Emitted when one attempt to acquire a lock is over, whatever its result. */
+  | (VoteEvent & {
+    readonly type: "attempt";
+    /** The number of this attempt within its call, from 1. */
+    readonly attempt: number;
+    /** Whether a quorum granted the lock in time. */
+    readonly granted: boolean;
+  })
+  /** Emitted when a waiting call was notified that the lock may be free, before its next attempt. */
+  | (LockEvent & {
+    readonly type: "woken";
+    /** How long the call has waited, in milliseconds. */
+    readonly elapsedMs: number;
+  })
+  /** Emitted when a lock was acquired. */
+  | (VoteEvent & {
+    readonly type: "acquired";
+    /** The number of attempts of the call, from 1. */
+    readonly attempts: number;
+    /** The validity of the lock at that moment, in milliseconds. */
+    readonly remainingMs: number;
+  })
+  /** Emitted when a call ended without a lock. Not emitted if the client was closed. */
+  | (VoteEvent & {
+    readonly type: "denied";
+    /**
+     * `held` if somebody else holds the lock or it is in its cooldown; `no-quorum` if too few nodes answered; `aborted` if
+     * the call's signal ended it, and then without votes.
+     */
+    readonly reason: "held" | "no-quorum" | "aborted";
+    /** The number of attempts of the call; 0 if it waited for other calls of this client only. */
+    readonly attempts: number;
+  })
+  /** Emitted when a lock was extended, by `autoExtend` or by `extend()`. */
+  | (VoteEvent & {
+    readonly type: "extended";
+    /** The number of extensions of this lock so far, from 1. */
+    readonly extensions: number;
+    /** The new validity at that moment, in milliseconds. */
+    readonly remainingMs: number;
+  })
+  /** Emitted when one try to extend a lock failed. The client tries again while the lock is valid. */
+  | (VoteEvent & {
+    readonly type: "extend-failed";
+    /** What was left of the old validity, in milliseconds. */
+    readonly remainingMs: number;
+  })
+  /** Emitted when a lock was lost, that is, ended without a call of `release()`. */
+  | (LockEvent & {
+    readonly type: "lost";
+    /** Why the lock was lost, for programs. */
+    readonly reason: LockLostReason;
+    /** The same in detail, for people. */
+    readonly cause: Error;
+    /** How long the lock was held, in milliseconds. */
+    readonly heldMs: number;
+  })
+  /** Emitted when a call of `release()` is over and enough nodes answered it. */
+  | (VoteEvent & {
+    readonly type: "released";
+    /** Whether the lock was still there and was deleted; `false` if it was already gone. */
+    readonly confirmed: boolean;
+    /** Time from acquiring the lock to the end of its release, in milliseconds. */
+    readonly heldMs: number;
+  })
+  /** Emitted when too few nodes answered a release to confirm it. The keys expire with their TTL. */
+  | (VoteEvent & {
+    readonly type: "release-failed";
+    /** The error that `release()` rejected with. */
+    readonly error: Error;
+    /** Time from acquiring the lock to the end of its release, in milliseconds. */
+    readonly heldMs: number;
+  })
+  /** Emitted when the connection to a node is ready for commands. */
+  | ({
+    readonly type: "node-connected";
+    /** The name of the node: its address without credentials. */
+    readonly node: string;
+  })
+  /**
+   * Emitted when the connection to a node was lost, or the first one could not be opened. Not emitted again while
+   * reconnecting fails.
+   */
+  | ({
+    readonly type: "node-disconnected";
+    /** The name of the node: its address without credentials. */
+    readonly node: string;
+    /** Why there is no connection. */
+    readonly error: Error;
+  })
+  /**
+   * Emitted when a node granted a request but is quarantined, because it may have lost keys less than `restartGuardMs`
+   * ago. Emitted once per restart or loss.
+   */
+  | ({
+    readonly type: "node-quarantined";
+    /** The name of the node: its address without credentials. */
+    readonly node: string;
+    /** `restarted` if its uptime is too short; `emptied` if its creation marker is missing or too young. */
+    readonly reason: "restarted" | "emptied";
+    /** How much longer the node's grants do not count, in milliseconds. */
+    readonly remainingMs: number;
+  })
+  /**
+   * Emitted when a node refused `SUBSCRIBE` or `PUBLISH`, and therefore sends no notifications. If fewer than a quorum of
+   * nodes send them, waiting calls poll. Emitted once per node.
+   */
+  | ({
+    readonly type: "notify-refused";
+    /** The name of the node: its address without credentials. */
+    readonly node: string;
+    /** The error that the node replied with. */
+    readonly error: Error;
+  });
 
 /** A listener for events, called synchronously. An exception that it throws, or a rejection, is ignored. */
 export type EventListener = (event: RedlockEvent) => void;

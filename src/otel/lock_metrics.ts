@@ -11,14 +11,7 @@ import type {
   Meter,
   UpDownCounter,
 } from "@opentelemetry/api";
-import type {
-  AttemptEvent,
-  LockEvent,
-  LostEvent,
-  RedlockEvent,
-  ReleasedEvent,
-  ReleaseFailedEvent,
-} from "../events.ts";
+import type { LockEvent, RedlockEvent } from "../events.ts";
 
 /** Boundaries of the histogram of calls, in seconds: from a round trip in a data centre to a minute of waiting. */
 const ACQUIRE_S = [
@@ -27,6 +20,9 @@ const ACQUIRE_S = [
 ];
 /** Boundaries of the histogram of locks, in seconds: from a quick write to a leader that holds on for a day. */
 const HOLD_S = [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 1_800, 3_600, 21_600, 86_400];
+
+type AttemptEvent = Extract<RedlockEvent, { type: "attempt" }>;
+type EndEvent = Extract<RedlockEvent, { type: "lost" | "released" | "release-failed" }>;
 
 /** How a call or a lock fails. */
 const FAILURES = ["no-quorum", "lost", "release-failed"] as const;
@@ -155,7 +151,7 @@ export class LockMetrics {
   }
 
   /** Records the end of a lock, unless it was recorded: a lost lock may still be released. */
-  #endHold(event: LostEvent | ReleasedEvent | ReleaseFailedEvent, label: Attributes): void {
+  #endHold(event: EndEvent, label: Attributes): void {
     const { type, resources, heldMs } = event;
     if (!this.#locks.delete(resources)) return;
     if (type !== "released") this.#fail(type, label);

@@ -11,7 +11,7 @@ import {
   SpanStatusCode,
   type Tracer,
 } from "@opentelemetry/api";
-import type { AcquiredEvent, DeniedEvent, LockEvent, RedlockEvent } from "../events.ts";
+import type { LockEvent, RedlockEvent } from "../events.ts";
 import { systemClock } from "../time/clock.ts";
 import type { Vote } from "../vote.ts";
 
@@ -27,6 +27,7 @@ interface CallEvent {
 
 /** A lock's resources; every event of one call and of its lock has the same array. */
 type Resources = LockEvent["resources"];
+type EndOfCall = Extract<RedlockEvent, { type: "acquired" | "denied" }>;
 
 /** Makes spans of events. */
 export class LockSpans {
@@ -98,7 +99,7 @@ export class LockSpans {
   }
 
   /** Makes the whole span of a call, as a child of the span that is active now: events run in the call's context. */
-  #endCall({ resources, attempts, elapsedMs }: AcquiredEvent | DeniedEvent, outcome: string): void {
+  #endCall({ resources, attempts, elapsedMs }: EndOfCall, outcome: string): void {
     const endMs = systemClock.wallMs();
     const span = this.#start("redlock.acquire", resources, {
       startTime: hrTime(endMs - elapsedMs),

@@ -58,7 +58,7 @@ export interface LockNodeCase {
  *
  * @example A node on a store of your own
  * ```ts
- * import { type LockNode } from "@hasp/redlock";
+ * import { type LockNode } from "@hasp/redlock/nodes";
  * import { commandNode } from "@hasp/redlock/nodes";
  * import { connect } from "@hasp/redlock/redis";
  * import { startNodes, testLockNode } from "@hasp/redlock/testing";

@@ -26,7 +26,9 @@ interface Definition {
 }
 
 const symbols = new Map<string, Definition>(
-  (await Promise.all(["mod.ts", "src/testing/mod.ts"].map(documented))).flat(),
+  (await Promise.all(
+    ["mod.ts", "src/nodes/mod.ts", "src/redis/mod.ts", "src/testing/mod.ts"].map(documented),
+  )).flat(),
 );
 
 /** The names of the public properties and methods of an exported class or interface, inherited ones included. */
@@ -47,9 +49,20 @@ export function stringsOf(name: string, property?: string): string[] {
   return parts.map(({ value }) => (value as { string: string }).string);
 }
 
-/** The names of the types of an exported union. */
-export function typesOf(name: string): string[] {
-  return (symbols.get(name)!.tsType!.value as TypeNode[]).map(({ repr }) => repr!);
+/** An object of an exported union: its `type`, and its other fields. */
+interface UnionMember {
+  readonly type: string;
+  readonly fields: readonly string[];
+}
+
+/** The objects of an exported union, each of which adds fields to an interface. */
+export function objectsOf(name: string): UnionMember[] {
+  return (symbols.get(name)!.tsType!.value as TypeNode[]).map((part) => {
+    const [base, own] = (part.value as TypeNode).value as [TypeNode, TypeNode];
+    const { properties } = own.value as { properties: readonly Member[] };
+    const type = properties.find((member) => member.name === "type")!.tsType!.repr!;
+    return { type, fields: [...membersOf(base.repr!), ...properties.map((member) => member.name)] };
+  });
 }
 
 async function documented(path: string): Promise<[string, Definition][]> {

@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { KeyState, LockNode, LockRequest } from "@hasp/redlock";
+import type { KeyState, LockNode, LockRequest } from "@hasp/redlock/nodes";
 import { DatabaseSync } from "node:sqlite";
 
 /** Keeps locks in a file, for all processes that open it. */

@@ -6,7 +6,8 @@ import {
   assertInstanceOf,
   assertRejects,
 } from "@std/assert";
-import { ConnectionError, QuorumError, Redlock } from "../../mod.ts";
+import { QuorumError, Redlock } from "../../mod.ts";
+import { ConnectionError } from "../../src/redis/mod.ts";
 import { fileURLToPath } from "node:url";
 import { createClient } from "redis";
 import { Redis } from "ioredis";

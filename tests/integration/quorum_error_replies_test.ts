@@ -1,5 +1,6 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { createRedlock, QuorumError, ReplyError } from "../../mod.ts";
+import { createRedlock, QuorumError } from "../../mod.ts";
+import { ReplyError } from "../../src/redis/mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { type RedisServer, startServer } from "../support/servers.ts";
 

@@ -1,6 +1,7 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { deadline } from "@std/async/deadline";
-import { ConnectionError, createRedlock, QuorumError } from "../../mod.ts";
+import { createRedlock, QuorumError } from "../../mod.ts";
+import { ConnectionError } from "../../src/redis/mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { startServers } from "../support/servers.ts";
 import { shareServers, warmUp } from "../support/shared_servers.ts";

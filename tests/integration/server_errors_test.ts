@@ -1,13 +1,6 @@
 import { assert, assertEquals, assertInstanceOf, assertMatch, assertRejects } from "@std/assert";
-import {
-  createRedlock,
-  type ExtendFailedEvent,
-  type Lock,
-  QuorumError,
-  type RedlockEvent,
-  ReplyError,
-  type Vote,
-} from "../../mod.ts";
+import { createRedlock, type Lock, QuorumError, type RedlockEvent, type Vote } from "../../mod.ts";
+import { ReplyError } from "../../src/redis/mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { startFakeServer } from "../support/fake_server.ts";
 import { onAll, shareServers } from "../support/shared_servers.ts";
@@ -279,7 +272,7 @@ Deno.test("WRONGTYPE: keys of another type on a majority are no lock of anybody'
 
 Deno.test("an extension that a majority answers with errors leaves the lock held, and succeeds after them", async () => {
   await using servers = shared.lend();
-  const failures: ExtendFailedEvent[] = [];
+  const failures: Extract<RedlockEvent, { type: "extend-failed" }>[] = [];
   await using redlock = createRedlock(servers.urls, {
     ttlMs: 10_000,
     onEvent: (event) => {

@@ -4,7 +4,8 @@
  * @module
  */
 import { setTimeout as delay } from "node:timers/promises";
-import type { Lock, LockNode, RedlockOptions } from "../../mod.ts";
+import type { Lock, RedlockOptions } from "../../mod.ts";
+import type { LockNode } from "../../src/nodes/mod.ts";
 import { Redlock, RedlockError } from "../../mod.ts";
 
 /** A server that can be made to fail. */

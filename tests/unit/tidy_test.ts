@@ -174,6 +174,16 @@ Deno.test("tidy: the command line uses the entry points of the library", () => {
   assertEquals(inside, []);
 });
 
+Deno.test("tidy: mod.ts exports neither the seam of ./nodes nor the client of ./redis", () => {
+  const { imports } = FILES.find(({ path }) => path === "mod.ts")!;
+  assertGreater(imports.length, 0);
+  const elsewhere = /^src\/(?:quorum|nodes|redis)\//u;
+  assertEquals(
+    imports.map((path) => resolveImport("mod.ts", path)).filter((path) => elsewhere.test(path)),
+    [],
+  );
+});
+
 Deno.test("tidy: no modules import each other in a circle, not even for types", () => {
   const graph = new Map(FILES.map((file) => [file.path, importsOf(file)]));
   const circles: string[] = [];

@@ -1,5 +1,6 @@
 import { assertEquals, assertInstanceOf } from "@std/assert";
-import { type LockNode, Redlock } from "../../../mod.ts";
+import { Redlock } from "../../../mod.ts";
+import type { LockNode } from "../../../src/nodes/mod.ts";
 import { startFakeClock } from "../../../src/testing/mod.ts";
 import { systemClock } from "../../../src/time/clock.ts";
 import { HOSTILE } from "../../support/hostile.ts";
