@@ -8,21 +8,8 @@ import { printable } from "../printable.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import type { RawReply } from "../redis/reply.ts";
 import { toError } from "../to_error.ts";
+import type { ClientCalls } from "./command_node_options.ts";
 import { clientMessage, readReply, replyErrorOf } from "./read_reply.ts";
-
-/** Sends one command. See {@linkcode CommandNodeOptions.send}. */
-export type SendCommand = (args: string[], signal: AbortSignal) => Promise<unknown>;
-
-/** Sends commands in one piece. See {@linkcode CommandNodeOptions.pipeline}. */
-export type SendPipeline = (commands: string[][], signal: AbortSignal) => Promise<unknown[]>;
-
-/** The client of one node. */
-export interface ClientCalls {
-  readonly name: string;
-  readonly send: SendCommand;
-  readonly pipeline: SendPipeline | undefined;
-  readonly timeoutMs: number;
-}
 
 /** The reply to a command, which may be an error of the server; or why no reply came. */
 export type CommandAnswer = RawReply | ConnectionError;

@@ -59,25 +59,7 @@ export class KeyOrder {
    * @returns The groups that waited for it alone.
    */
   finish(group: CommandGroup): CommandGroup[] {
-    this.#unlink(group);
-    return group.followers.filter((follower) => --follower.waits === 0);
-  }
-
-  /**
-   * Takes a group out of the order, with all that waits for it.
-   *
-   * @param group The group.
-   * @returns All groups that waited for it, directly or not, in their order.
-   */
-  fail(group: CommandGroup): CommandGroup[] {
-    const failed = new Set([group]);
-    for (const one of failed) for (const follower of one.followers) failed.add(follower);
-    for (const one of failed) this.#unlink(one);
-    failed.delete(group);
-    return [...failed];
-  }
-
-  #unlink(group: CommandGroup): void {
     for (const key of group.keys) if (this.#last.get(key) === group) this.#last.delete(key);
+    return group.followers.filter((follower) => --follower.waits === 0);
   }
 }

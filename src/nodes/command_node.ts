@@ -7,86 +7,10 @@ import type { LockNode } from "../quorum/lock_node.ts";
 import { RedisError } from "../redis/errors.ts";
 import { RedisNode } from "../redis_node/redis_node.ts";
 import { TimerWheel } from "../time/timer_wheel.ts";
-import { checkOptions, checkPositiveMs, checkType } from "../validate.ts";
-import {
-  type ChannelClient,
-  ChannelSubscription,
-  type SubscribeChannel,
-} from "./channel_subscription.ts";
-import {
-  type ClientCalls,
-  connectionError,
-  Exchanges,
-  type SendCommand,
-  type SendPipeline,
-} from "./client_calls.ts";
+import { type ChannelClient, ChannelSubscription } from "./channel_subscription.ts";
+import { connectionError, Exchanges } from "./client_calls.ts";
+import { type CommandNodeOptions, resolveNodeOptions } from "./command_node_options.ts";
 import { OrderedSender } from "./ordered_sender.ts";
-
-/** The default of {@linkcode CommandNodeOptions.timeoutMs}. */
-const TIMEOUT_MS = 2_000;
-/** The options. */
-const OPTION_NAMES: readonly string[] = [
-  "name",
-  "send",
-  "pipeline",
-  "subscribe",
-  "resends",
-  "timeoutMs",
-];
-
-/** Options of {@linkcode commandNode}. */
-export interface CommandNodeOptions {
-  /** The name of the node in votes, errors and events; unique among the nodes of a client, and without credentials. */
-  readonly name: string;
-  /**
-   * Sends one command, and resolves to the reply. Rejects if the server replies with an error, whose message must begin
-   * with the server's own (`NOSCRIPT …`), or if there is no reply.
-   *
-   * The reply may have the form of RESP2 or RESP3, or come from JSON: text or bytes, numbers, digits or `bigint`, arrays
-   * or maps, and `null`. Everything else, such as `undefined` or a gateway's own JSON, is no reply: the command may have
-   * been executed, and the node undoes it.
-   *
-   * @param args The name of the command and its arguments.
-   * @param signal Aborts after {@linkcode timeoutMs}: the reply is no longer waited for.
-   */
-  readonly send: (args: string[], signal: AbortSignal) => Promise<unknown>;
-  /**
-   * Sends several commands at once, to be executed in their order, and resolves to their replies. An error of the server
-   * is an `Error` in the place of the reply; any other `Error` there says that the command may have been executed.
-   * Missing: commands about one key are sent one after another.
-   *
-   * @param commands The commands.
-   * @param signal Aborts after {@linkcode timeoutMs}.
-   */
-  readonly pipeline?:
-    | ((commands: string[][], signal: AbortSignal) => Promise<unknown[]>)
-    | undefined;
-  /**
-   * Subscribes to a channel on a connection of its own. Resolves once the server has confirmed it, to a function that ends
-   * the subscription. If it rejects, takes longer than 10 s, or the subscription is lost, the node subscribes again after
-   * 500 ms, and after longer and longer delays of up to 30 s. Every 10 s the node sends a message to itself, and takes the
-   * subscription as lost if it does not arrive. Missing: calls that wait for a lock poll.
-   *
-   * @param channel The channel.
-   * @param listener Its `onMessage` must be called with each message, and its `onLost` when the subscription is lost.
-   */
-  readonly subscribe?: SubscribeChannel | undefined;
-  /**
-   * Whether the client may send a command again by itself. Then a server may deny a lock because the first copy of the
-   * command took it, so an attempt that fails is undone on the servers too that denied it: one more command for each.
-   *
-   * @default {true}
-   */
-  readonly resends?: boolean | undefined;
-  /**
-   * How long a reply is waited for, in milliseconds: more than 0, and finite. Then the command counts as lost, and the
-   * node as down until it answers a `PING`. Should be longer than `nodeTimeoutMs`, after which a lock does without the
-   * node's vote.
-   *
-   * @default {2_000}
-   */
-  readonly timeoutMs?: number | undefined;
-}
 
 /**
  * Makes a node of any client for one Redis or Valkey server: with fencing tokens, inspection and health check, and with
@@ -126,7 +50,7 @@ export interface CommandNodeOptions {
  * @throws {RangeError} If `timeoutMs` is out of range.
  */
 export function commandNode(options: CommandNodeOptions): LockNode {
-  const { subscribe, resends, ...client } = clientOf(options);
+  const { subscribe, resends, ...client } = resolveNodeOptions(options);
   const wheel = new TimerWheel();
   const exchanges = new Exchanges(client, wheel);
   const channels: ChannelClient = {
@@ -162,38 +86,5 @@ export function commandNode(options: CommandNodeOptions): LockNode {
       exchanges.endAll(connectionError(client.name, "the node was closed", "unknown"));
       wheel.close();
     },
-  };
-}
-
-/** The options, with their defaults. */
-interface Client extends ClientCalls {
-  readonly subscribe: SubscribeChannel | undefined;
-  readonly resends: boolean;
-}
-
-/** Checks the options, and fills in defaults. */
-function clientOf(options: CommandNodeOptions): Client {
-  const attempt = "create node";
-  checkOptions(attempt, options, OPTION_NAMES);
-  const { name, send, pipeline, subscribe, resends = true, timeoutMs = TIMEOUT_MS } = options;
-  if (typeof name !== "string" || name === "") {
-    throw new TypeError(`Cannot ${attempt} as 'name' must be a non-empty string`);
-  }
-  if (typeof send !== "function") {
-    throw new TypeError(
-      `Cannot ${attempt} as 'send' must be a function: current type is '${typeof send}'`,
-    );
-  }
-  checkType(attempt, "pipeline", pipeline, "function");
-  checkType(attempt, "subscribe", subscribe, "function");
-  checkType(attempt, "resends", resends, "boolean");
-  checkPositiveMs(attempt, "timeoutMs", timeoutMs);
-  return {
-    name,
-    send: send as SendCommand,
-    pipeline: pipeline as SendPipeline | undefined,
-    subscribe,
-    resends,
-    timeoutMs,
   };
 }

@@ -10,7 +10,7 @@
  *
  * @module
  */
-import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
+import type { TimerWheel } from "../time/timer_wheel.ts";
 
 /** The first delay between two releases, in milliseconds; doubled each time. */
 const DELAY_MS = 100;
@@ -24,9 +24,8 @@ interface LateValue {
   untilMs: number;
   /** How many of its commands may still be executed. */
   unknown: number;
-  /** The delay before the next release; `undefined` until the first is sent. */
-  delayMs: number | undefined;
-  timer: TimerEntry | undefined;
+  /** Whether its release has been sent. */
+  released: boolean;
 }
 
 /** Sends a release of keys with a value, and calls back if it is answered. */
@@ -61,67 +60,45 @@ export class LateAcquires {
     ttlMs: number,
     answered: Promise<boolean> | undefined,
   ): void {
-    const untilMs = this.#wheel.clock.monotonicMs() + ttlMs;
-    const late = this.#values.get(value) ??
-      { keys, untilMs, unknown: 0, delayMs: undefined, timer: undefined };
-    if (!this.#values.has(value) && this.#values.size >= VALUES_MAX) this.#forgetOldest();
+    const late = this.#values.get(value) ?? { keys, untilMs: 0, unknown: 0, released: false };
     this.#values.set(value, late);
-    late.untilMs = Math.max(late.untilMs, untilMs);
+    if (this.#values.size > VALUES_MAX) {
+      const [oldest] = this.#values.keys();
+      this.#values.delete(oldest);
+    }
+    late.untilMs = Math.max(late.untilMs, this.#wheel.clock.monotonicMs() + ttlMs);
     late.unknown++;
-    if (late.delayMs === undefined) this.#wait(value, late, ttlMs);
     answered?.then((executed) => {
-      if (executed) this.#onAnswered(value, late);
+      if (!executed) return;
+      late.unknown--;
+      if (late.released) this.#releaseAgain(value, late);
+      else if (late.unknown === 0) this.#values.delete(value);
     });
   }
 
   /** A release of a value is being sent: if the value may be set later, it is released again. */
   onRelease(value: string): void {
     const late = this.#values.get(value);
-    if (!late || late.delayMs !== undefined) return;
-    late.delayMs = DELAY_MS;
-    this.#wait(value, late, DELAY_MS);
+    if (!late || late.released) return;
+    late.released = true;
+    this.#repeat(value, late, DELAY_MS);
   }
 
-  /** Forgets everything. */
-  close(): void {
-    for (const [value, late] of [...this.#values]) this.#forget(value, late);
-  }
-
-  /** The command was executed before now, so a release that is sent from now on is the last one if it arrives. */
-  #onAnswered(value: string, late: LateValue): void {
-    if (--late.unknown > 0 || this.#values.get(value) !== late) return;
-    if (late.delayMs === undefined) this.#forget(value, late);
-    else this.#releaseAgain(value, late);
-  }
-
-  #releaseAgain(value: string, late: LateValue): void {
-    const isLast = late.unknown === 0;
-    this.#release(late.keys, value, () => {
-      if (isLast && this.#values.get(value) === late) this.#forget(value, late);
+  #repeat(value: string, late: LateValue, delayMs: number): void {
+    const leftMs = late.untilMs - this.#wheel.clock.monotonicMs();
+    if (leftMs <= 0) return void this.#values.delete(value);
+    this.#wheel.after(Math.min(delayMs, leftMs), () => {
+      if (this.#values.get(value) !== late) return;
+      this.#releaseAgain(value, late);
+      this.#repeat(value, late, 2 * delayMs);
     });
   }
 
-  #wait(value: string, late: LateValue, delayMs: number): void {
-    if (late.timer) this.#wheel.cancel(late.timer);
-    late.timer = this.#wheel.after(delayMs, () => this.#onDue(value, late));
-  }
-
-  #onDue(value: string, late: LateValue): void {
-    if (late.delayMs !== undefined) this.#releaseAgain(value, late);
-    const leftMs = late.untilMs - this.#wheel.clock.monotonicMs();
-    if (leftMs <= 0) return this.#forget(value, late);
-    if (late.delayMs === undefined) return this.#wait(value, late, leftMs);
-    late.delayMs *= 2;
-    this.#wait(value, late, Math.min(late.delayMs, leftMs));
-  }
-
-  #forgetOldest(): void {
-    const [[value, late]] = this.#values;
-    this.#forget(value, late);
-  }
-
-  #forget(value: string, late: LateValue): void {
-    if (late.timer) this.#wheel.cancel(late.timer);
-    this.#values.delete(value);
+  #releaseAgain(value: string, late: LateValue): void {
+    // If each command was executed before this release is sent, this is the last one if it arrives.
+    const isLast = late.unknown === 0;
+    this.#release(late.keys, value, () => {
+      if (isLast) this.#values.delete(value);
+    });
   }
 }

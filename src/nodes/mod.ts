@@ -19,7 +19,8 @@
  * @module
  */
 export type { ChannelListener, SubscribeChannel } from "./channel_subscription.ts";
-export { commandNode, type CommandNodeOptions } from "./command_node.ts";
+export { commandNode } from "./command_node.ts";
+export type { CommandNodeOptions } from "./command_node_options.ts";
 export type {
   /** What a node has under a key. */
   KeyState,

@@ -17,8 +17,9 @@ import type { CommandSender, LockCommand, SenderEvents } from "../redis_node/com
 import { releaseOperation } from "../redis_node/redis_node.ts";
 import { settledWithin } from "../time/settled_within.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
-import { type ClientCalls, connectionError, type Exchange, Exchanges } from "./client_calls.ts";
+import { connectionError, type Exchange, Exchanges } from "./client_calls.ts";
 import { CommandGroup, KeyOrder, type SubmittedCommand } from "./command_group.ts";
+import type { ClientCalls } from "./command_node_options.ts";
 import { LateAcquires } from "./late_acquires.ts";
 
 /** Most commands that may wait for replies; those that undo others may exceed it. */
@@ -125,7 +126,6 @@ export class OrderedSender implements CommandSender {
 
   async close(): Promise<void> {
     this.#closed = true;
-    this.#late.close();
     if (this.#probe) this.#wheel.cancel(this.#probe);
     if (this.#waiting > 0) {
       const drained = new Promise<void>((resolve) => this.#onDrained = resolve);
@@ -213,7 +213,7 @@ export class OrderedSender implements CommandSender {
   #finish(groups: readonly CommandGroup[]): void {
     for (const group of groups) {
       if (group.commands.length > 0) this.#ready.push(group);
-      else this.#ready.push(...this.#order.finish(group));
+      else this.#finish(this.#order.finish(group));
     }
     if (this.#ready.length > 0) this.#flushLater();
   }
@@ -233,7 +233,7 @@ export class OrderedSender implements CommandSender {
     commands: readonly SubmittedCommand[],
     exchange: Exchange,
   ): void {
-    // What waits for a time-out would wait as long again. Receivers may submit more, which must not wait for it.
+    // What waits for a time-out would wait as long again.
     const unsent = exchange.timedOut ? this.#takeWaiting(groups) : [];
     this.#onFailure(exchange);
     const { answers, late } = exchange;
@@ -243,14 +243,16 @@ export class OrderedSender implements CommandSender {
     });
     const error = this.#error("the command before it got no reply");
     for (const command of unsent) this.#fail(command, error);
-    if (!exchange.timedOut) this.#finish(groups);
+    this.#finish(groups);
   }
 
-  /** Takes every command that waits for a group, directly or not, out of the order. */
+  /** Takes every command that waits for a group, directly or not. */
   #takeWaiting(groups: readonly CommandGroup[]): SubmittedCommand[] {
-    const waiting = groups.flatMap((group) => [group, ...this.#order.fail(group)]);
-    this.#submitted = this.#submitted.filter((group) => !waiting.includes(group));
-    return waiting.flatMap((group) => group.commands.splice(0));
+    const waiting = new Set(groups);
+    for (const group of waiting) for (const follower of group.followers) waiting.add(follower);
+    const unsent = [...waiting].flatMap(({ commands }) => commands.splice(0));
+    this.#submitted = this.#submitted.filter(({ commands }) => commands.length > 0); // they are finished once
+    return unsent;
   }
 
   #onFailure(exchange: Exchange): void {

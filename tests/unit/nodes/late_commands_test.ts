@@ -202,6 +202,24 @@ Deno.test("commandNode() is down after two failures in a row, not after one", as
   });
 });
 
+Deno.test("commandNode() goes on with every key behind a time-out, when the server is back", async () => {
+  await withCommandNode({}, async (client, node) => {
+    let hangs = true;
+    client.fate = () => hangs ? { times: 0, loses: true } : {};
+    const waiting = [];
+    for (const keys of [["k"], ["k", "l"], ["l", "m"], ["m"]]) {
+      waiting.push(ask(node, "acquire", keys));
+      await Promise.resolve().then(() => {}); // a tick of its own
+    }
+    for (const request of waiting) assertEquals(await outcomeOf(request), "failed");
+    assertEquals(client.sent.filter(([name]) => name !== "PING").length, 1);
+    hangs = false;
+    for (const key of ["k", "l", "m"]) {
+      await eventually(async () => await outcomeOf(ask(node, "acquire", key)) !== "failed");
+    }
+  });
+});
+
 Deno.test("commandNode() closes in bounded time, and answers what is under way", async () => {
   await withCommandNode({ timeoutMs: 60_000 }, async (client, node) => {
     client.fate = () => ({ times: 0, loses: true });
