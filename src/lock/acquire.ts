@@ -103,7 +103,6 @@ export async function acquire(call: LockCall): Promise<HeldLock> {
     if (!held) reportAbort(call, error);
     throw error;
   } finally {
-    // mutation: open-calls-not-counted
     openCalls.end();
   }
   if (call.waitMs > 0) localQueues.promote(name, call, held);
@@ -115,7 +114,7 @@ export async function acquire(call: LockCall): Promise<HeldLock> {
 
 /** An attempt, before its first byte is sent. */
 function begin(call: LockCall): Round<ClientState> {
-  const { client, settings: { ttlMs, restartGuardMs }, keys, waitMs } = call;
+  const { client, settings: { ttlMs, restartGuardMs }, keys } = call;
   // mutation: one-value-for-all-attempts
   const value = client.wheel.random.value();
   const round = new Round(client, keys, value, ttlMs); // step 1: it reads the clocks
@@ -123,7 +122,7 @@ function begin(call: LockCall): Round<ClientState> {
   call.startClock(round.startMs);
   round.ticket = call.waiter?.nextTicket();
   round.guardMs = restartGuardMs;
-  round.connectingMs = waitMs > 0 ? Math.max(call.leftMs(), 0) : Infinity;
+  round.connectingMs = call.connectingMs(round.startMs);
   return round;
 }
 

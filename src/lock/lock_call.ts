@@ -6,6 +6,7 @@
 import type { ClientState } from "../client_state.ts";
 import { closedError, lockName } from "../errors.ts";
 import type { Settings } from "../options.ts";
+import { CONNECTING_MS_MAX } from "../quorum/answer_due.ts";
 import type { Round } from "../quorum/round.ts";
 import type { Vote } from "../vote.ts";
 import { queueKey } from "../waiting/local_queues.ts";
@@ -63,6 +64,12 @@ export class LockCall {
   /** What is left of the wait, in milliseconds. */
   leftMs(): number {
     return this.waitMs - this.elapsedMs;
+  }
+
+  /** How long an attempt that begins at `startMs` waits for first connections, in milliseconds. */
+  connectingMs(startMs: number): number {
+    if (this.waitMs === 0) return CONNECTING_MS_MAX;
+    return startMs === this.#startMs ? this.waitMs : this.waitMs - (startMs - this.#startMs!);
   }
 
   /** Begins the time of the call, unless it has begun. */

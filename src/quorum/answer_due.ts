@@ -17,7 +17,7 @@ export const CONNECTING_MS_MAX = 60_000;
  * @param node The node, which may be anybody's: what it answers here is not trusted.
  * @param startMs When it was asked, by the monotonic clock.
  * @param timeoutMs How long it may take, in milliseconds.
- * @param connectingMs How long its first connecting may take, in milliseconds; 0 if that gives it no more time.
+ * @param connectingMs How long its first connecting may take, in milliseconds; 0 or less for no more time.
  */
 export function answerDueMs(
   node: Pick<LockNode, "readyAtMs">,
