@@ -14,12 +14,10 @@ type Problem = readonly [FindingCode, Severity, predicate: string, advice: strin
 const UPTIME_PRECISION_MS = 1_000;
 /** The first major version whose scripts may write after they have read the clock. */
 const MAJOR_MIN = 5;
-/** The first version that restricts the channels of an ACL user. */
-const CHANNEL_ACL_VERSION = [6, 2] as const;
 
 const FAILOVER = "after a failover the latest locks are missing";
 const INDEPENDENT = "Use independent masters, without cluster, replication or failover";
-const UPGRADE = "Upgrade to Redis 6.2 or newer, or to Valkey";
+const KEEP_LOCKS = "Set appendonly yes and appendfsync always, or set restartGuardMs";
 const NO_EVICTION =
   "Set maxmemory-policy noeviction: a full server then refuses new locks and keeps existing ones";
 
@@ -73,17 +71,10 @@ function* ofPlace({ role, clustered, otherRunIds = [] }: NodeHealth): Iterable<P
 }
 
 function* ofVersion({ version = "" }: NodeHealth): Iterable<Problem> {
-  const [, major, minor] = /^(\d+)\.(\d+)/u.exec(version)?.map(Number) ?? [];
-  const [aclMajor, aclMinor] = CHANNEL_ACL_VERSION;
-  if (major < MAJOR_MIN) {
-    const means = "fencing tokens and the restart guard fail there, and waiting calls poll; they " +
-      `need version ${MAJOR_MIN}`;
-    yield ["VERSION_OLD", "error", `is too old (version ${version}): ${means}`, UPGRADE];
-  } else if (major < aclMajor || major === aclMajor && minor < aclMinor) {
-    const means = "locks work, but the channels of an ACL user cannot be restricted before " +
-      `version ${CHANNEL_ACL_VERSION.join(".")}`;
-    yield ["VERSION_OLD", "info", `is old (version ${version}): ${means}`, UPGRADE];
-  }
+  if (!(Number.parseInt(version, 10) < MAJOR_MIN)) return;
+  const predicate = `is too old (version ${version}): fencing tokens and the restart guard fail ` +
+    `there, and waiting calls poll; they need version ${MAJOR_MIN}`;
+  yield ["VERSION_OLD", "error", predicate, "Upgrade to Redis 6.2 or newer, or to Valkey"];
 }
 
 function* ofEviction({ maxmemoryPolicy, maxmemoryBytes }: NodeHealth): Iterable<Problem> {
@@ -102,15 +93,14 @@ function* ofRestarts(node: NodeHealth, { ttlMs, restartGuardMs }: Settings): Ite
       "warning",
       `started less than ttlMs (${ttlMs} ms) ago without appendfsync always, and may have ` +
       "forgotten locks that are still held",
-      "Set appendonly yes and appendfsync always, or set restartGuardMs, or keep a node that " +
-      "crashed stopped for longer than the longest TTL",
+      KEEP_LOCKS,
     ];
   } else if (aofEnabled === false && restartGuardMs === 0) {
     yield [
       "NOT_PERSISTENT",
       "warning",
       "has no append-only file: after a restart it forgets locks that are still held",
-      "Set appendonly yes and appendfsync always, or set restartGuardMs",
+      KEEP_LOCKS,
     ];
   }
 }
@@ -124,63 +114,49 @@ const SET_ADVICE: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** What fails if commands are refused, the ACL rules that allow them, and whether the settings ask for it. */
-const FEATURES: readonly {
-  readonly code: FindingCode;
-  readonly severity: Severity;
-  readonly consequence: string;
-  readonly rules: string;
-  readonly wanted?: (settings: Settings) => boolean;
-}[] = [
-  {
-    code: "ACQUIRE_REFUSED",
-    severity: "error",
-    consequence: "no lock can be acquired there",
-    rules: "~KEYS +set",
-  },
-  {
-    code: "RELEASE_REFUSED",
-    severity: "error",
-    consequence: "locks cannot be extended or released there",
-    rules: "~KEYS +eval +evalsha +get +del +exists +pexpire +pttl +type",
-  },
-  {
-    code: "FENCING_REFUSED",
-    severity: "error",
-    consequence: "calls with 'fencing' get no lock there",
-    rules: "~hasp:* +decr +incr +time",
-    wanted: ({ fencing }) => fencing,
-  },
-  {
-    code: "GUARD_REFUSED",
-    severity: "error",
-    consequence: "calls with 'restartGuardMs' get no lock there",
-    rules: "~hasp:* +info +time",
-    wanted: ({ restartGuardMs }) => restartGuardMs > 0,
-  },
-  {
-    code: "NOTIFY_REFUSED",
-    severity: "warning",
-    consequence: "waiting calls poll",
-    rules: "~hasp:* &hasp:* +publish +subscribe +time +zadd +zcard +zrange +zrank +zrem +zscore",
-  },
-  {
-    code: "INFO_REFUSED",
-    severity: "info",
-    consequence: "version, role, run id, uptime, persistence and eviction policy are unknown",
-    rules: "+info",
-  },
-  {
-    code: "TIME_REFUSED",
-    severity: "info",
-    consequence: "the offset of its clock is unknown",
-    rules: "+time",
-  },
+type Feature = readonly [
+  FindingCode,
+  Severity,
+  consequence: string,
+  rules: string,
+  wanted?: (settings: Settings) => boolean,
+];
+
+const FEATURES: readonly Feature[] = [
+  ["ACQUIRE_REFUSED", "error", "no lock can be acquired there", "~KEYS +set"],
+  [
+    "RELEASE_REFUSED",
+    "error",
+    "locks cannot be extended or released there",
+    "~KEYS +eval +evalsha +get +del +exists +pexpire +pttl +type",
+  ],
+  [
+    "FENCING_REFUSED",
+    "error",
+    "calls with 'fencing' get no lock there",
+    "~hasp:* +decr +incr +time",
+    ({ fencing }) => fencing,
+  ],
+  [
+    "GUARD_REFUSED",
+    "error",
+    "calls with 'restartGuardMs' get no lock there",
+    "~hasp:* +info +time",
+    ({ restartGuardMs }) => restartGuardMs > 0,
+  ],
+  [
+    "NOTIFY_REFUSED",
+    "warning",
+    "waiting calls poll",
+    "~hasp:* &hasp:* +publish +subscribe +time +zadd +zcard +zrange +zrank +zrem +zscore",
+  ],
+  ["INFO_REFUSED", "info", "check() sees a part of its state only", "+info +time"],
 ];
 
 function* ofRefusals({ refused = {} }: NodeHealth, settings: Settings): Iterable<Problem> {
   // A server that refuses SET for another reason than a missing right refuses all writes.
   const features = ["NOPERM", undefined].includes(refused.SET) ? FEATURES : FEATURES.slice(0, 1);
-  for (const { code, severity, consequence, rules, wanted } of features) {
+  for (const [code, severity, consequence, rules, wanted] of features) {
     const commands = rules.toUpperCase().match(/(?<=\+)\w+/gu)!.filter((name) => refused[name]);
     if (commands.length === 0 || wanted?.(settings) === false) continue;
     const replies = [...new Set(commands.map((name) => refused[name]))].join(", ");

@@ -34,7 +34,6 @@ export type FindingCode =
   | "RESTARTED"
   | "SAME_SERVER"
   | "SEVERAL_SERVERS"
-  | "TIME_REFUSED"
   | "VERSION_OLD";
 
 /** One problem that `check()` found. */

@@ -180,7 +180,7 @@ for (
     ["zrem", "NOTIFY_REFUSED"],
     ["zscore", "NOTIFY_REFUSED"],
     ["info", "INFO_REFUSED"],
-    ["time", "FENCING_REFUSED", "NOTIFY_REFUSED", "TIME_REFUSED"],
+    ["time", "FENCING_REFUSED", "NOTIFY_REFUSED", "INFO_REFUSED"],
     ["config"],
   ] as const satisfies readonly (readonly [string, ...FindingCode[]])[]
 ) {
