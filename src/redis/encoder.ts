@@ -36,15 +36,19 @@ let used = 0;
  * @returns Its bytes, which must not be changed.
  */
 export function encodeCommand(args: readonly (string | Uint8Array)[]): Uint8Array {
+  // Loops by index: an iterator allocates an object for each argument until the code is optimized.
   let room = LENGTH_BYTES_MAX;
-  for (const { length } of args) room += UNIT_BYTES_MAX * length + LENGTH_BYTES_MAX + 2;
+  for (let index = 0; index < args.length; index++) {
+    room += UNIT_BYTES_MAX * args[index].length + LENGTH_BYTES_MAX + 2;
+  }
   if (room > slab.length - used) {
     slab = new Uint8Array(Math.max(SLAB_BYTES, room));
     used = 0;
   }
   const start = used;
   let at = writeLength(slab, start, ASTERISK, args.length);
-  for (const argument of args) {
+  for (let index = 0; index < args.length; index++) {
+    const argument = args[index];
     at = typeof argument === "string"
       ? writeText(slab, at, argument)
       : writeBytes(slab, at, argument);

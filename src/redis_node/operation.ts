@@ -57,20 +57,23 @@ export const RELEASE_KEY: Operation<Release> = {
   code: 1,
   kind: "release",
   script: RELEASE,
-  args: ({ keys, value }, call) => callArgs(call, RELEASE, keys, value),
+  // As a literal, which takes half of the memory of a call with spread arguments.
+  args: ({ keys, value }, call) => [call, scriptOf(call, RELEASE), "1", keys[0], value],
   read: (reply) => outcomeOf(reply, RELEASE_OUTCOMES),
 };
 
 /** A script's call. */
 export function callArgs(
   call: Call,
-  { sha1, source }: Script,
+  script: Script,
   keys: readonly string[],
   ...args: readonly string[]
 ): string[] {
-  const script = call === "EVAL" ? source : sha1;
-  if (keys.length === 1) return [call, script, "1", keys[0], ...args];
-  return [call, script, String(keys.length), ...keys, ...args];
+  return [call, scriptOf(call, script), String(keys.length), ...keys, ...args];
+}
+
+function scriptOf(call: Call, { sha1, source }: Script): string {
+  return call === "EVAL" ? source : sha1;
 }
 
 /** The outcome that an integer stands for. */
