@@ -70,7 +70,7 @@ await lock[Symbol.asyncDispose]();
 await redlock.close();
 const client = await redis.connect("redis://a", { connect: server.connect });
 const refused = await client.send(["NOPE"]).catch((error) => error);
-if (!(refused instanceof main.ReplyError)) throw new Error("not a ReplyError of the main entry point");
+if (!(refused instanceof redis.ReplyError)) throw new Error("not a ReplyError of ./redis");
 const unreachable = main.createRedlock(["redis://a"], { connect: () => Promise.reject(new Error("no")) });
 const failed = await unreachable.acquire("resource", { waitMs: 0 }).catch((error) => error);
 if (!(failed.votes?.[0].error instanceof redis.ConnectionError)) throw new Error("not a ConnectionError of ./redis");

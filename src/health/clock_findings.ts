@@ -7,7 +7,7 @@ import type { Finding, NodeHealth } from "./report.ts";
 import type { Settings } from "../options.ts";
 import { driftMs } from "../time/validity.ts";
 
-const ADVICE = "Run NTP on all machines, and let it slew clocks instead of stepping them";
+const ADVICE = "Run NTP on all machines, and let it slew clocks";
 
 /** A node whose clock is known. */
 type WithClock = NodeHealth & { readonly clockOffsetMs: number };

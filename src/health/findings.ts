@@ -58,9 +58,8 @@ function sameServerFindings(nodes: readonly NodeHealth[]): Finding[] {
     code: "SAME_SERVER",
     severity: "error",
     nodes: names,
-    message: `${names.join(" and ")} are the same server, which has ${names.length} votes: ` +
-      "a majority of votes need not be a majority of servers",
-    advice: "List each server once, under one name, and run one server for each vote",
+    message: `${names.join(" and ")} are the same server, which has ${names.length} votes`,
+    advice: "List each server once, and run one server for each vote",
   }));
 }
 
@@ -71,7 +70,7 @@ function countFindings(count: number): Finding[] {
     severity: "warning",
     nodes: [],
     message: `There ${nodes}, and none may fail`,
-    advice: "Use three or five nodes; one is enough if you can do without locks while it is down",
+    advice: "Use three or five nodes",
   };
   const even: Finding = {
     code: "NODES_EVEN",

@@ -18,8 +18,7 @@ const MAJOR_MIN = 5;
 const FAILOVER = "after a failover the latest locks are missing";
 const INDEPENDENT = "Use independent masters, without cluster, replication or failover";
 const KEEP_LOCKS = "Set appendonly yes and appendfsync always, or set restartGuardMs";
-const NO_EVICTION =
-  "Set maxmemory-policy noeviction: a full server then refuses new locks and keeps existing ones";
+const NO_EVICTION = "Set maxmemory-policy noeviction";
 
 /** Derives the findings about one node. */
 export function nodeFindings(node: NodeHealth, settings: Settings): Finding[] {
@@ -31,7 +30,7 @@ export function nodeFindings(node: NodeHealth, settings: Settings): Finding[] {
 
 function* problemsOf(node: NodeHealth, settings: Settings): Iterable<Problem> {
   if (!node.reachable) {
-    const advice = "Check that the server runs, and that address, network, TLS and login are right";
+    const advice = "Check the server, its address, the network, TLS and the login";
     return yield ["NODE_UNREACHABLE", "warning", `is unavailable: ${node.error}`, advice];
   }
   if (node.roundTripMs === undefined) {
@@ -65,7 +64,7 @@ function* ofPlace({ role, clustered, otherRunIds = [] }: NodeHealth): Iterable<P
       "SEVERAL_SERVERS",
       "error",
       "leads to more than one server: a lock that is set on one of them is not seen on the others",
-      "List the address of each server itself, not that of a load balancer or of several hosts",
+      "List the servers themselves, not a load balancer",
     ];
   }
 }
@@ -73,7 +72,7 @@ function* ofPlace({ role, clustered, otherRunIds = [] }: NodeHealth): Iterable<P
 function* ofVersion({ version = "" }: NodeHealth): Iterable<Problem> {
   if (!(Number.parseInt(version, 10) < MAJOR_MIN)) return;
   const predicate = `is too old (version ${version}): fencing tokens and the restart guard fail ` +
-    `there, and waiting calls poll; they need version ${MAJOR_MIN}`;
+    `there, and waiting calls poll`;
   yield ["VERSION_OLD", "error", predicate, "Upgrade to Redis 6.2 or newer, or to Valkey"];
 }
 
@@ -107,9 +106,9 @@ function* ofRestarts(node: NodeHealth, { ttlMs, restartGuardMs }: Settings): Ite
 
 /** What a server's reply to `SET` asks for, by its first word. */
 const SET_ADVICE: ReadonlyMap<string, string> = new Map([
-  ["OOM", "Raise maxmemory, or delete data, and keep locks on servers of their own"],
-  ["NOREPLICAS", "Set min-replicas-to-write 0, and run independent masters without replicas"],
-  ["MISCONF", "Make room on the server's disk, and look into the server's log"],
+  ["OOM", "Raise maxmemory, or delete data"],
+  ["NOREPLICAS", "Set min-replicas-to-write 0"],
+  ["MISCONF", "Make room on the server's disk"],
   ["READONLY", INDEPENDENT],
 ]);
 

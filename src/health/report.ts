@@ -107,7 +107,7 @@ export function formatHealthReport(report: HealthReport): string {
   const lines = [
     `${answering} of ${nodes.length} nodes answered, ${quorum} are a quorum`,
     "",
-    ...table([HEADINGS, ...nodes.map(cellsOf)]),
+    ...table([HEADINGS, ...nodes.map((node) => cellsOf(node).map((cell) => printable(cell)))]),
     "",
   ];
   if (findings.length === 0) lines.push("no problems found");
@@ -121,18 +121,18 @@ export function formatHealthReport(report: HealthReport): string {
 }
 
 function cellsOf(node: NodeHealth): string[] {
-  const name = printable(node.name);
-  if (!node.reachable) return [name, printable(node.error ?? UNKNOWN)];
+  const { name } = node;
+  if (!node.reachable) return [name, node.error ?? UNKNOWN];
   const { roundTripMs, version = UNKNOWN, serverName, uptimeMs, clockOffsetMs } = node;
   return [
     name,
     roundTripMs === undefined ? UNKNOWN : `${roundTripMs.toFixed(1)} ms`,
-    printable(serverName === undefined ? version : `${serverName} ${version}`),
-    printable((node.clustered ? "cluster, " : "") + (node.role ?? UNKNOWN)),
+    serverName === undefined ? version : `${serverName} ${version}`,
+    (node.clustered ? "cluster, " : "") + (node.role ?? UNKNOWN),
     uptimeMs === undefined ? UNKNOWN : duration(uptimeMs),
     clockOffsetMs === undefined ? UNKNOWN : clock(clockOffsetMs, roundTripMs ?? 0),
-    printable(aof(node)),
-    printable(node.maxmemoryPolicy ?? UNKNOWN),
+    aof(node),
+    node.maxmemoryPolicy ?? UNKNOWN,
   ];
 }
 
