@@ -63,6 +63,8 @@ export interface LockHeldErrorDetails extends RedlockErrorDetails {
   waiters?: number;
   /** How long the key in the way lives, in milliseconds. */
   remainingMs?: number;
+  /** Who holds the lock. */
+  holder?: string;
 }
 
 /**
@@ -88,6 +90,12 @@ export class LockHeldError extends RedlockError {
    * polled, or if the key should have expired since.
    */
   readonly remainingMs: number | undefined;
+  /**
+   * Who held the lock when the wait was over, as in {@linkcode Inspection.holder}: `7c1f09be`, or with its label
+   * `7c1f09be web-3:1234`. As a node last reported it; `undefined` if no node did, because the call did not wait or because
+   * it polled, or if its key is not a string.
+   */
+  readonly holder: string | undefined;
 
   /**
    * Creates the error.
@@ -99,6 +107,7 @@ export class LockHeldError extends RedlockError {
     super(message, details);
     this.waiters = details.waiters;
     this.remainingMs = details.remainingMs;
+    this.holder = details.holder;
   }
 }
 

@@ -48,6 +48,8 @@ export type RedlockEvent =
   /** Emitted when a lock was acquired. */
   | (VoteEvent & {
     readonly type: "acquired";
+    /** Who holds the lock now: {@linkcode Lock.holder}. */
+    readonly holder: string;
     /** The number of attempts of the call, from 1. */
     readonly attempts: number;
     /** The validity of the lock at that moment, in milliseconds. */

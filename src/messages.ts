@@ -113,6 +113,10 @@ export interface Held extends Refused {
   readonly waitedMs?: number | undefined;
   /** How long the key in the way lives, in milliseconds, if a node has reported it. */
   readonly remainingMs?: number | undefined;
+  /** Who holds it, if that is known. */
+  readonly holder?: string | undefined;
+  /** The label of the holder, if it has one. */
+  readonly label?: string | undefined;
   /** For how long this client itself has held one of the resources, in milliseconds, if it does. */
   readonly ownHeldMs?: number | undefined;
   /** For how long the resource stays in its cooldown, in milliseconds, if it is in one. */
@@ -132,20 +136,22 @@ export function lockHeldError(held: Held): LockHeldError {
     remainingMs,
     cooldownLeftMs = 0,
     waiters,
+    holder,
   } = held;
   const cooling = cooldownLeftMs > 0;
   const parts = [
-    holder(held),
+    obstacle(held),
     ...(waitedMs === undefined ? [] : [`waited ${Math.round(waitedMs)} ms`]),
     ...(remainingMs !== undefined && !cooling ? [keyText(held, remainingMs)] : []),
     ...(votes.length > 0 && !cooling ? [voteCount(votes, nodeCount, quorum)] : []),
   ];
   const message = `Cannot acquire ${lockName(resources)}: ${parts.join("; ")}`;
   const cause = cooling ? cooldownError(cooldownLeftMs) : nodeErrors(votes);
-  return new LockHeldError(message, { resources, votes, cause, waiters, remainingMs });
+  return new LockHeldError(message, { resources, votes, cause, waiters, holder, remainingMs });
 }
 
-function holder({ votes, nodeCount, quorum, ownHeldMs, cooldownLeftMs = 0 }: Held): string {
+function obstacle(held: Held): string {
+  const { votes, nodeCount, quorum, label, ownHeldMs, cooldownLeftMs = 0 } = held;
   if (cooldownLeftMs > 0) {
     return `it is in its cooldown for another ${Math.ceil(cooldownLeftMs)} ms`;
   }
@@ -156,7 +162,8 @@ function holder({ votes, nodeCount, quorum, ownHeldMs, cooldownLeftMs = 0 }: Hel
   }
   if (votes.length === 0) return "earlier calls of this client are still waiting for it";
   const denied = votes.filter(({ outcome }) => outcome === "denied").length;
-  return denied > nodeCount - quorum ? "someone else holds it" : "others hold it or compete for it";
+  if (denied <= nodeCount - quorum) return "others hold it or compete for it";
+  return `someone else ${label === undefined ? "" : `(${label}) `}holds it`;
 }
 
 function keyText({ resources }: Held, remainingMs: number): string {

@@ -14,8 +14,10 @@ import {
   checkOptions,
   checkPositiveMs,
   checkSignal,
+  checkType,
   rangeError,
 } from "./validate.ts";
+import { quoted } from "./errors.ts";
 import type { EventListener } from "./events.ts";
 import { validityMs } from "./time/validity.ts";
 
@@ -119,6 +121,14 @@ export interface RedlockOptions {
    */
   keyPrefix?: string;
   /**
+   * Who holds the locks, for people: at most 64 printable ASCII characters, such as `web-3:1234`. It is part of the value
+   * of the lock's keys, so everybody who may inspect the lock can read it: {@linkcode Inspection.holder},
+   * {@linkcode LockHeldError.holder} and `hasp watch` show it. It must not be a secret.
+   *
+   * @default {""}
+   */
+  label?: string;
+  /**
    * How long a node's grants do not count after the node restarted or lost its keys, in milliseconds, because it may
    * have lost locks that are still held. Must be at least the longest `ttlMs` that any client uses; a value that is
    * less than the call's `ttlMs` throws a `RangeError`. 0 turns the guard off. With the guard, new servers grant no
@@ -159,6 +169,7 @@ export interface Settings {
   readonly autoExtend: boolean | undefined;
   readonly extensionsMax: number;
   readonly keyPrefix: string;
+  readonly label: string;
   readonly restartGuardMs: number;
   readonly cooldownMs: number;
   readonly onEvent: EventListener | undefined;
@@ -188,10 +199,14 @@ const DEFAULTS: CompleteOptions = {
   autoExtend: undefined,
   extensionsMax: Infinity,
   keyPrefix: "",
+  label: "",
   restartGuardMs: 0,
   cooldownMs: 0,
   onEvent: undefined,
 };
+
+/** A label: see {@linkcode RedlockOptions.label}. */
+const LABEL = /^[ -~]{0,64}$/u;
 
 /** The names of all options of the lock. */
 export const LOCK_OPTION_NAMES: readonly string[] = /* @__PURE__ */ Object.keys(DEFAULTS);
@@ -210,10 +225,18 @@ const CHECKS: Readonly<Record<keyof CompleteOptions, OptionCheck>> = {
   autoExtend: checkBoolean,
   extensionsMax: checkCount,
   keyPrefix: checkKeyText,
+  label: checkLabel,
   restartGuardMs: checkFiniteMs,
   cooldownMs: checkFiniteMs,
   onEvent: checkFunction,
 };
+
+function checkLabel(attempt: string, name: string, value: string): void {
+  checkType(attempt, name, value, "string");
+  if (LABEL.test(value)) return;
+  const rule = "must be at most 64 printable ASCII characters";
+  throw new RangeError(`Cannot ${attempt} as '${name}' ${rule}: current value is ${quoted(value)}`);
+}
 
 /**
  * The options of a client, and the settings of its calls: those of the last call are kept, because most programs call

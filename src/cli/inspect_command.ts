@@ -82,7 +82,9 @@ export function toJson({ resource, state }: Inspected): Record<string, unknown> 
 }
 
 /** The headings of the columns. */
-export const HEADINGS: readonly string[] = ["resource", "state", "expires in", "waiting", "nodes"];
+export const HEADINGS: readonly string[] = [
+  ...["resource", "state", "holder", "expires in", "waiting", "nodes"],
+];
 /** What stands for a number or a name that is not known. */
 export const UNKNOWN = "?";
 
@@ -99,10 +101,12 @@ export function formatInspected(inspected: readonly Inspected[], paint: Paint): 
 export function cellsOf({ resource, state }: Inspected): Cell[] {
   const name = printable(resource);
   const nodes = answersOf(state.votes);
-  if (state instanceof RedlockError) return [name, ["unknown", "red"], UNKNOWN, UNKNOWN, nodes];
-  const { held, remainingMs, waiters } = state;
-  if (!held) return [name, ["free", "green"], "–", "–", nodes];
-  return [name, ["held", "yellow"], formatDuration(remainingMs), `${waiters ?? UNKNOWN}`, nodes];
+  if (state instanceof RedlockError) {
+    return [name, ["unknown", "red"], UNKNOWN, UNKNOWN, UNKNOWN, nodes];
+  }
+  const { held, holder = UNKNOWN, remainingMs, waiters = UNKNOWN } = state;
+  if (!held) return [name, ["free", "green"], "–", "–", "–", nodes];
+  return [name, ["held", "yellow"], holder, formatDuration(remainingMs), `${waiters}`, nodes];
 }
 
 /** How many nodes gave which answer: `4 held, 1 timed-out`. */

@@ -4,6 +4,7 @@
  * @module
  */
 import { readFile } from "node:fs/promises";
+import { hostname } from "node:os";
 import process from "node:process";
 import { createRedlock, type Redlock, type RedlockOptions, type TlsOptions } from "../../mod.ts";
 import { type AddressOptions, findAddresses } from "./addresses.ts";
@@ -52,8 +53,26 @@ export async function openClient(
 ): Promise<Redlock> {
   const { addresses, tls } = await findNodes(options);
   const { keyPrefix, nodeTimeout: nodeTimeoutMs } = options;
-  const onEvent = () => {}; // the commands report by themselves
-  return createRedlock(addresses, { onEvent, ...redlockOptions, tls, keyPrefix, nodeTimeoutMs });
+  return createRedlock(addresses, {
+    onEvent: () => {}, // the commands report by themselves
+    clientName: `hasp:${processName()}`,
+    ...redlockOptions,
+    tls,
+    keyPrefix,
+    nodeTimeoutMs,
+  });
+}
+
+/** The machine and the process, as `web-3:1234`: at most 64 printable ASCII characters without spaces. */
+export function processName(): string {
+  const id = `:${process.pid}`;
+  let host = "";
+  try {
+    host = hostname();
+  } catch {
+    // Deno may not permit it: then the process has to do.
+  }
+  return host.replaceAll(/[^!-~]/gu, "?").slice(0, 64 - id.length) + id;
 }
 
 /** Reads a file if a path is given; an empty one, as in `HASP_CA_FILE=`, counts as missing. */

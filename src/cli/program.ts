@@ -131,6 +131,7 @@ function addRun(program: Command, onExitCode: OnExitCode): void {
       ),
     )
     .option("--foreground", "stay in the terminal's foreground, as editors and shells must")
+    .option("--label <text>", "who holds the lock, for others to see (default: host and process)")
     .option("--no-fencing", "run the command without HASP_FENCING_TOKEN")
     .addOption(
       durationOption("--restart-guard <duration>", "how long a restarted node does not count"),

@@ -28,7 +28,7 @@ type State = Inspection | RedlockError;
 /** The machine's own time, as `2026-02-03 04:05:06`. */
 const TIME_FORMAT = new Intl.DateTimeFormat("sv", { dateStyle: "short", timeStyle: "medium" });
 /** The headings of the columns. */
-export const WATCH_HEADINGS: readonly string[] = HEADINGS.toSpliced(2, 0, "holder", "held for");
+export const WATCH_HEADINGS: readonly string[] = HEADINGS.toSpliced(3, 0, "held for");
 
 /** What is known about one resource from looking at it again and again. */
 export class WatchedResource {
@@ -72,10 +72,10 @@ export class WatchedResource {
   row(nowMs: number): Cell[] {
     const state = this.#state!;
     const cells = cellsOf({ resource: this.#resource, state });
-    if (state instanceof RedlockError) return cells.toSpliced(2, 0, UNKNOWN, UNKNOWN);
-    if (this.#holder === undefined) return cells.toSpliced(2, 0, "–", "–");
+    if (state instanceof RedlockError) return cells.toSpliced(3, 0, UNKNOWN);
+    if (this.#holder === undefined) return cells.toSpliced(3, 0, "–");
     const heldFor = formatDuration(nowMs - this.#sinceMs);
-    return cells.toSpliced(2, 0, this.#holder, this.#sawStart ? heldFor : `> ${heldFor}`);
+    return cells.toSpliced(3, 0, this.#sawStart ? heldFor : `> ${heldFor}`);
   }
 }
 

@@ -114,9 +114,10 @@ export async function acquire(call: LockCall): Promise<HeldLock> {
 
 /** An attempt, before its first byte is sent. */
 function begin(call: LockCall): Round<ClientState> {
-  const { client, settings: { ttlMs, restartGuardMs }, keys } = call;
+  const { client, settings: { ttlMs, restartGuardMs, label }, keys } = call;
   // mutation: one-value-for-all-attempts
-  const value = client.wheel.random.value();
+  const random = client.wheel.random.value();
+  const value = label === "" ? random : `${random}:${label}`;
   const round = new Round(client, keys, value, ttlMs); // step 1: it reads the clocks
   call.attempts++;
   call.startClock(round.startMs);

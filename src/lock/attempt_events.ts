@@ -7,6 +7,7 @@ import { emit, type RedlockEvent } from "../events.ts";
 import type { Round } from "../quorum/round.ts";
 import type { Vote } from "../vote.ts";
 import type { HeldLock } from "./held_lock.ts";
+import { holderOf } from "./holder.ts";
 import type { LockCall } from "./lock_call.ts";
 
 /** Emits that an attempt is over, and that it won the lock if it did. */
@@ -25,6 +26,7 @@ export function reportAttempt(call: LockCall, round: Round, held: HeldLock | und
   emit(onEvent!, {
     type: "acquired",
     resources,
+    holder: holderOf(round.value),
     votes,
     attempts,
     elapsedMs: call.elapsedMs,

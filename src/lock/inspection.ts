@@ -4,15 +4,12 @@
  * @module
  */
 import { askNode } from "../quorum/ask_node.ts";
+import { holderOf } from "./holder.ts";
 import { foreignKey, quorumError } from "../messages.ts";
 import type { KeyState, LockNode } from "../quorum/lock_node.ts";
 import type { NodeSet } from "../quorum/round.ts";
 import type { Vote } from "../vote.ts";
 import type { ClientState } from "../client_state.ts";
-
-/** The two numbers of FNV-1a with 32 bits. */
-const FNV_OFFSET = 0x811c9dc5;
-const FNV_PRIME = 0x01000193;
 
 /** The result of {@linkcode Redlock.inspect}: what a quorum of nodes reports about a resource. */
 export interface Inspection {
@@ -24,9 +21,10 @@ export interface Inspection {
    */
   readonly remainingMs: number;
   /**
-   * A hash of the lock's value, 8 hexadecimal digits: it stays the same while one holder keeps the lock, and changes
-   * with the holder. The value itself is enough to release the lock, but it cannot be computed from the hash.
-   * `undefined` if the resource is not held, or its key is not a string.
+   * Who holds it: 8 hexadecimal digits, and the `label` of the holder, if it has one, as in `7c1f09be web-3:1234`. The
+   * digits stay the same while one holder keeps the lock, and change with the holder. They are a hash of the lock's
+   * value, which itself is enough to release the lock, but cannot be computed from the hash. `undefined` if the resource
+   * is not held, or its key is not a string.
    */
   readonly holder: string | undefined;
   /** How many clients wait for the resource. `undefined` if no node reports it, or if the resource is not held. */
@@ -78,7 +76,7 @@ export async function inspect(
     const remainingMs = [...lives, ...silent].sort((a, b) => b - a)[quorum - 1];
     const type = most.find(({ type }) => type)?.type;
     const foreign = foreignKey({ remainingMs, type });
-    const holder = type === undefined ? shortHash(most[0].value) : undefined;
+    const holder = type === undefined ? holderOf(most[0].value) : undefined;
     return { held: true, remainingMs, holder, waiters, foreign, votes };
   }
   // mutation: silent-nodes-count-as-free
@@ -91,15 +89,6 @@ export async function inspect(
     });
   }
   return { held: false, remainingMs: 0, holder: undefined, waiters, foreign: undefined, votes };
-}
-
-/** The hash FNV-1a of a text: 32 bits, so they give away little of a value, which has 160 that are random. */
-function shortHash(text: string): string {
-  let hash = FNV_OFFSET;
-  for (let index = 0; index < text.length; index++) {
-    hash = Math.imul(hash ^ text.charCodeAt(index), FNV_PRIME);
-  }
-  return (hash >>> 0).toString(16).padStart(8, "0");
 }
 
 function longestQueue(answers: readonly Answer[]): number | undefined {

@@ -4,6 +4,7 @@
  * @module
  */
 import type { HeldLock } from "./held_lock.ts";
+import { holderOf } from "./holder.ts";
 import type { Vote } from "../vote.ts";
 import { defineConsoleView } from "../console_view.ts";
 import { checkGuard, checkTtlMs } from "../options.ts";
@@ -56,11 +57,11 @@ export class Lock implements AsyncDisposable {
     this,
     "Lock",
     (lock) => {
-      const { resources, extensions, fencingToken, votes } = lock;
+      const { resources, holder, extensions, fencingToken, votes } = lock;
       const nodes = Object.fromEntries(votes.map(({ node, outcome }) => [node, outcome]));
       const token = fencingToken === undefined ? {} : { fencingToken };
       const remainingMs = lock.remainingMs();
-      return { resources, state: lock.#state, remainingMs, extensions, ...token, nodes };
+      return { resources, state: lock.#state, holder, remainingMs, extensions, ...token, nodes };
     },
   );
 
@@ -81,9 +82,20 @@ export class Lock implements AsyncDisposable {
     return this.#lock.resources;
   }
 
-  /** The random value of the lock's keys, 40 hexadecimal digits: a secret, because it is enough to release the lock. */
+  /**
+   * The value of the lock's keys: 40 random hexadecimal digits, and, if there is a `label`, `:` and the label. A secret,
+   * because it is enough to release the lock.
+   */
   get value(): string {
     return this.#lock.round.value;
+  }
+
+  /**
+   * What `inspect()` and the errors of others show of this lock's holder: 8 hexadecimal digits that identify this
+   * acquisition, and, if there is a `label`, a space and the label.
+   */
+  get holder(): string {
+    return holderOf(this.#lock.round.value);
   }
 
   /**

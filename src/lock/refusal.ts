@@ -9,6 +9,7 @@ import { lockHeldError, quorumError } from "../messages.ts";
 import type { Round } from "../quorum/round.ts";
 import { reportRefusal } from "./attempt_events.ts";
 import { HeldLock } from "./held_lock.ts";
+import { holderOf, labelOf } from "./holder.ts";
 import type { LockCall } from "./lock_call.ts";
 
 /** The error of a call that ends without a lock; emits the event of the refusal. */
@@ -25,21 +26,24 @@ export function refusal(
     return quorumError("acquire", { ...refused, note: note(denied!, quorum) });
   }
   const waiter = localQueues.get(call.name)?.waiter;
-  const ownHeldMs = ownHoldMs(call);
+  const own = ownHold(call);
+  const value = own ? own.value : waiter?.holderValue;
   return lockHeldError({
     ...refused,
     waitedMs: waitMs === 0 ? undefined : waitedMs,
-    remainingMs: denied && ownHeldMs === undefined ? waiter?.remainingMs : undefined,
-    ownHeldMs,
+    remainingMs: denied && !own ? waiter?.remainingMs : undefined,
+    holder: value === undefined ? undefined : holderOf(value),
+    label: value === undefined ? undefined : labelOf(value),
+    ownHeldMs: own?.elapsedMs,
     cooldownLeftMs,
     waiters: waiter?.queueLength,
   });
 }
 
-/** For how long this client itself has held the lock, in milliseconds, if it does. */
-function ownHoldMs({ client: { localQueues }, name }: LockCall): number | undefined {
+/** The round that won this client itself the lock, if it holds it. */
+function ownHold({ client: { localQueues }, name }: LockCall): Round | undefined {
   const owner = localQueues.owner(name);
-  return owner instanceof HeldLock ? owner.round.elapsedMs : undefined;
+  return owner instanceof HeldLock ? owner.round : undefined;
 }
 
 /** Why there is no lock although a quorum granted it, if so. */

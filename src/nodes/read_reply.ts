@@ -76,6 +76,7 @@ function replyTo(name: string, reply: PlainReply): RawReply | undefined {
       return reply === "PONG" ? reply : undefined;
     case "EVAL":
     case "EVALSHA":
+      return integersOf(reply) ?? queueReplyOf(reply);
     case "PTTL":
     case "PUBLISH":
     case "ZCARD":
@@ -105,6 +106,13 @@ function integersOf(reply: PlainReply): number | number[] | undefined {
   if (!Array.isArray(reply)) return integerOf(reply);
   const integers = reply.map(integerOf);
   return integers.every((integer) => integer !== undefined) ? integers : undefined;
+}
+
+/** Six integers and the value of a key: the place in a queue. */
+function queueReplyOf(reply: PlainReply): RawReply | undefined {
+  if (!Array.isArray(reply) || reply.length !== 7 || typeof reply[6] !== "string") return undefined;
+  const integers = integersOf(reply.slice(0, 6));
+  return integers && [...integers as number[], encoder.encode(reply[6])];
 }
 
 function integerOf(reply: PlainReply): number | undefined {

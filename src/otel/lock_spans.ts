@@ -58,10 +58,13 @@ export class LockSpans {
       }
       case "woken":
         return this.#keep(event, () => ({}));
-      case "acquired":
-        this.#endCall(event, "acquired");
-        this.#holds.set(event.resources, this.#start("redlock.hold", event.resources));
+      case "acquired": {
+        const { resources } = event;
+        const attributes = { "redlock.holder": event.holder };
+        this.#endCall(event, "acquired", attributes);
+        this.#holds.set(resources, this.#start("redlock.hold", resources, { attributes }));
         return;
+      }
       case "denied":
         return this.#endCall(event, event.reason);
       case "extended":
@@ -99,11 +102,15 @@ export class LockSpans {
   }
 
   /** Makes the whole span of a call, as a child of the span that is active now: events run in the call's context. */
-  #endCall({ resources, attempts, elapsedMs }: EndOfCall, outcome: string): void {
+  #endCall(
+    { resources, attempts, elapsedMs }: EndOfCall,
+    outcome: string,
+    attributes: Attributes = {},
+  ): void {
     const endMs = systemClock.wallMs();
     const span = this.#start("redlock.acquire", resources, {
       startTime: hrTime(endMs - elapsedMs),
-      attributes: { "redlock.outcome": outcome, "redlock.attempts": attempts },
+      attributes: { ...attributes, "redlock.outcome": outcome, "redlock.attempts": attempts },
     });
     if (span.isRecording()) {
       for (const { name, attributes, time } of this.#calls.get(resources) ?? []) {

@@ -41,6 +41,6 @@ export interface NodeDiagnosis {
   readonly maxmemoryBytes?: number;
   /** What the server does at that limit (`maxmemory-policy`). */
   readonly maxmemoryPolicy?: string;
-  /** The commands that the node refused, each with the first word of its reply, such as `{ SET: "OOM" }`. */
+  /** The commands that the node refused, each with the first word of its reply, as `{ SET: "OOM" }`, or `in scripts`. */
   readonly refused?: Readonly<Record<string, string>>;
 }

@@ -20,6 +20,8 @@ export interface QueuePosition {
    * Whether a key has a value of another library, whose release notifies nobody. Missing: the node does not report it.
    */
   readonly foreign?: boolean;
+  /** The value of a key that is held. Missing or empty: the node does not report it. */
+  readonly value?: string;
 }
 
 /**

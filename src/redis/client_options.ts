@@ -56,7 +56,8 @@ export interface ClientOptions {
    */
   tls?: TlsOptions;
   /**
-   * Name of this client in the server's `CLIENT LIST`: printable ASCII without spaces.
+   * Name of this client in the server's `CLIENT LIST`: printable ASCII without spaces. If the server does not allow the
+   * client to set one, the connection has no name.
    *
    * @default {no name}
    */

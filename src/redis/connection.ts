@@ -260,8 +260,12 @@ export class Connection implements WireOwner, ReplyReceiver, IdleConnection {
   }
 
   #onGreetingReply(reply: RawReply): void {
-    if (reply instanceof ReplyError) return this.#lose("was refused", reply);
-    if (this.#greeting.length > 0) return;
+    const last = this.#greeting.length === 0;
+    const named = last && this.#options.clientName !== undefined; // a name is no reason to do without the server
+    if (reply instanceof ReplyError && !(named && reply.commandRefused)) {
+      return this.#lose("was refused", reply);
+    }
+    if (!last) return;
     this.#becomeAvailable();
     this.#opened();
   }

@@ -14,7 +14,7 @@ import { ReplyError } from "../redis/errors.ts";
 import { printable } from "../printable.ts";
 import { type Reply, textReply, timeReplyMs } from "../redis/reply.ts";
 import type { CommandSender, ServerAccess } from "./command_sender.ts";
-import { TRIAL } from "./scripts/trial.ts";
+import { TRIAL, TRIED } from "./scripts/trial.ts";
 
 /** A channel of the kind that waiting uses; it has no subscriber. */
 const CHANNEL = "hasp:wake:check";
@@ -22,8 +22,8 @@ const CHANNEL = "hasp:wake:check";
 const NO_SCRIPT = /* @__PURE__ */ "f".repeat(40);
 /** The error which shows that `EVALSHA` is allowed. */
 const SCRIPT_MISSING = "NOSCRIPT";
-/** What older servers write in a script in place of `NOPERM`. */
-const NO_PERMISSION = /The user executing the script can't/u;
+/** What stands in place of the first word of a reply, if a command is refused inside of scripts. */
+const IN_SCRIPTS = "in scripts";
 /** Error prefixes of a server that is up but cannot serve; treated as unreachable. */
 const UNSERVING_PREFIXES: readonly string[] = ["NOAUTH", "LOADING", "BUSY"];
 /** The share of its time after which a diagnosis waits no longer for the further connections. */
@@ -205,18 +205,15 @@ function diagnosisOf(replies: Replies, { infos, subscribed }: FurtherReplies): N
   };
 }
 
-/** The commands that were refused, each with the first word of the error. */
+/** The commands that were refused, each with why. */
 function* refusals(replies: Iterable<[string, Reply | undefined]>): Iterable<[string, string]> {
   for (const [command, reply] of replies) {
     if (reply instanceof ReplyError && reply.prefix !== SCRIPT_MISSING) {
       yield [command, reply.prefix];
     }
     if (command !== "EVAL" || !Array.isArray(reply)) continue;
-    for (const text of reply) { // of the script: a command and its error
-      const [name, word = ""] = String(text).split(" ");
-      if (!TRIAL.source.includes(`try('${name}'`)) continue;
-      yield [name, NO_PERMISSION.test(String(text)) ? "NOPERM" : word];
-    }
+    const names = reply.flatMap((number) => TRIED[Number(number) - 1] ?? []);
+    for (const name of names) yield [name, IN_SCRIPTS];
   }
 }
 

@@ -4,7 +4,7 @@
  * @module
  */
 import type { QueuePosition, QueuePriority } from "../quorum/queue_ticket.ts";
-import type { RawReply } from "../redis/reply.ts";
+import { type RawReply, textReply } from "../redis/reply.ts";
 import {
   callArgs,
   type Operation,
@@ -82,10 +82,10 @@ export const LEAVE_QUEUE: Operation<QueueLeave> = {
   read: () => undefined,
 };
 
-/** Whether a reply is a place in the queue. */
-export function isQueuePosition(reply: RawReply): reply is number[] {
-  return Array.isArray(reply) && reply.length === 6 &&
-    reply.every((part) => typeof part === "number");
+/** Whether a reply is a place in the queue: six numbers, and a value, which other clients read as a number if it is one. */
+export function isQueuePosition(reply: RawReply): boolean {
+  return Array.isArray(reply) && reply.length === 7 && !Array.isArray(reply[6]) &&
+    reply.slice(0, 6).every((part) => typeof part === "number");
 }
 
 /**
@@ -94,9 +94,19 @@ export function isQueuePosition(reply: RawReply): reply is number[] {
  * @param reply The reply of {@linkcode ACQUIRE_OR_WAIT}.
  */
 export function queuePosition(
-  [pttl, ahead, length, score, timeUs, foreign]: readonly number[],
+  reply: RawReply,
 ): QueuePosition {
+  const [numbers, value] = [reply as number[], (reply as RawReply[])[6]];
+  const [pttl, ahead, length, score, timeUs, foreign] = numbers;
   // PTTL replies 0 in the last millisecond of a key, and -2 for a key that is missing.
   const remainingMs = pttl === -1 ? Infinity : Math.max(pttl + 1, 0);
-  return { remainingMs, ahead, length, score, timeMs: timeUs / 1_000, foreign: foreign === 1 };
+  return {
+    remainingMs,
+    ahead,
+    length,
+    score,
+    timeMs: timeUs / 1_000,
+    foreign: foreign === 1,
+    value: String(textReply(value)),
+  };
 }

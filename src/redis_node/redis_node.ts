@@ -172,7 +172,7 @@ export class RedisNode implements LockNode, ReplyReceiver {
         return request.missing ? request.missing(nodeIndex, atMs) : request.deny(nodeIndex, atMs);
       case "queued": {
         this.#onNothingSet(request, nodeIndex);
-        return request.enqueued!(nodeIndex, queuePosition(reply as number[]), atMs);
+        return request.enqueued!(nodeIndex, queuePosition(reply), atMs);
       }
       default: {
         const text = `Cannot read vote as ${this.name} sent an unexpected reply`;

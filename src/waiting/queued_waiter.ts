@@ -120,6 +120,11 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
     return remainingMs > 0 ? remainingMs : undefined;
   }
 
+  /** The value of the keys in the way, if a node has reported it. */
+  get holderValue(): string | undefined {
+    return this.#positions.map((position) => position?.value).find((value) => value);
+  }
+
   nextTicket(): QueueTicket | undefined {
     this.#notifiedOn = 0;
     this.#overdueBeforeMs = this.priority === "overdue" ? Infinity : this.#overdueMs;

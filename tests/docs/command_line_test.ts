@@ -36,7 +36,7 @@ Deno.test("docs: the command line is installed from this package, with the permi
   assertEquals(lines.length, 4);
   for (const line of lines) assert(line.includes(config.name), line);
   for (const line of lines.filter((it) => it.startsWith("deno "))) {
-    assertEquals(line.match(/--allow-\w+/gu), DENO_PERMISSIONS);
+    assertEquals(line.match(/--allow-\S+/gu), DENO_PERMISSIONS);
     assert(line.includes(`jsr:${config.name}/cli`) && "./cli" in config.exports, line);
   }
 });
@@ -97,11 +97,17 @@ Deno.test("docs: what hasp watch is shown to print is what it prints", () => {
     { node: `redis://a:${port}`, outcome: "held", elapsedMs: 1 } as const
   ));
   const free = { remainingMs: 0, holder: undefined, waiters: 0, foreign: undefined, votes };
-  const held = { ...free, held: true, holder: "7c1f09be", remainingMs: 27_400, waiters: 2 };
+  const held = {
+    ...free,
+    held: true,
+    holder: "7c1f09be web-3:1234",
+    remainingMs: 27_400,
+    waiters: 2,
+  };
   watched.look({ ...free, held: false }, 0);
   const said = [
     watched.look(held, 1_000),
-    watched.look({ ...held, holder: "e05b11a4", waiters: 1 }, 2_000),
+    watched.look({ ...held, holder: "e05b11a4 web-7:99", waiters: 1 }, 2_000),
     watched.look({ ...free, held: false }, 3_000),
   ];
   assertEquals(lines.map((line) => line.slice("2026-02-03 04:05:06  ".length)), said);

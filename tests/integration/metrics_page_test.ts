@@ -95,7 +95,7 @@ function everyEvent(): RedlockEvent[] {
     return { node, outcome, elapsedMs: 1 };
   });
   const round = { resources, votes, elapsedMs: 1, remainingMs: 1, heldMs: 1, attempts: 1 };
-  const acquired = { type: "acquired", ...round } as const;
+  const acquired = { type: "acquired", holder: "7c1f09be web-3:1234", ...round } as const;
   return [
     { type: "node-connected", node },
     { type: "node-disconnected", node, error },

@@ -60,8 +60,10 @@ Deno.test("otelListener() makes spans of a call and its lock below the span of t
   spanExporter.reset();
   await using nodes = await startNodes(3);
   await using redlock = createRedlock(nodes.addresses, { onEvent: telemetry });
+  let holder = "";
   const { span } = await inSpan("request", async () => {
     const lock = await redlock.acquire("invoice:42");
+    holder = lock.holder;
     await assertRejects(() => redlock.acquire("invoice:42", { waitMs: 0 }), LockHeldError);
     await lock.release();
   });
@@ -78,7 +80,13 @@ Deno.test("otelListener() makes spans of a call and its lock below the span of t
     "redlock.label": "invoice",
     "redlock.outcome": "acquired",
     "redlock.attempts": 1,
+    "redlock.holder": holder,
   });
+  assertEquals(spans.map(({ attributes }) => attributes["redlock.holder"]), [
+    holder,
+    undefined,
+    holder,
+  ]);
   assertEquals([name, attempt["redlock.attempt"], attempt["redlock.granted"]], [
     "attempt",
     1,

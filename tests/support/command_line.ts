@@ -16,7 +16,9 @@ const END_WITHIN_MS = 60_000;
 export type Edition = readonly [path: string, ...args: string[]];
 
 /** The permissions of Deno that the manual names. */
-export const DENO_PERMISSIONS = ["--allow-net", "--allow-run", "--allow-read", "--allow-env"];
+export const DENO_PERMISSIONS = [
+  ...["--allow-net", "--allow-run", "--allow-read", "--allow-env", "--allow-sys=hostname"],
+];
 
 /** The source, run by this Deno. */
 export const SOURCE_EDITION: Edition = [

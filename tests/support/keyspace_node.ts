@@ -323,7 +323,7 @@ export class KeyspaceNode implements LockNode {
       request.maybeSet &= ~(1 << nodeIndex);
     }
     if (outcome === "queued") {
-      return request.enqueued!(nodeIndex, queuePosition(reply as number[]));
+      return request.enqueued!(nodeIndex, queuePosition(reply));
     }
     if (outcome === "denied") return request.deny(nodeIndex);
     if (outcome === "missing") return request.missing!(nodeIndex);

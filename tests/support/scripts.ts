@@ -9,7 +9,7 @@ import * as extend from "../../src/redis_node/scripts/extend.ts";
 import * as fencing from "../../src/redis_node/scripts/fencing.ts";
 import * as queue from "../../src/redis_node/scripts/queue.ts";
 import * as release from "../../src/redis_node/scripts/release.ts";
-import * as trial from "../../src/redis_node/scripts/trial.ts";
+import { TRIAL } from "../../src/redis_node/scripts/trial.ts";
 
 /** What the modules of scripts export, by name. */
 export const scripts = {
@@ -19,5 +19,5 @@ export const scripts = {
   ...fencing,
   ...queue,
   ...release,
-  ...trial,
+  TRIAL,
 };

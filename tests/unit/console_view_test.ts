@@ -23,8 +23,8 @@ for (const [runtime, show] of Object.entries(CONSOLES)) {
     const { cluster, lock } = await locked();
     await cluster.clock.advance(10);
     const nodes = '{ node0: "granted", node1: "granted", node2: "granted" }';
-    const view = (state: string, remainingMs: number) =>
-      `Lock { resources: [ "a" ], state: "${state}", remainingMs: ${remainingMs}, ` +
+    const view = (state: string, remainingMs: number, { holder } = lock) =>
+      `Lock { resources: [ "a" ], state: "${state}", holder: "${holder}", remainingMs: ${remainingMs}, ` +
       `extensions: 0, nodes: ${nodes} }`;
     const held = flat(show(lock));
     assertEquals(held, view("held", VALIDITY_MS - 10));
@@ -34,7 +34,7 @@ for (const [runtime, show] of Object.entries(CONSOLES)) {
     await runMicrotasks();
     const other = await cluster.settle(cluster.redlock.acquire("b"));
     await cluster.settle(other.release());
-    assertEquals(flat(show(other)), view("released", 0).replace('"a"', '"b"'));
+    assertEquals(flat(show(other)), view("released", 0, other).replace('"a"', '"b"'));
     await cluster.close();
     assertEquals(flat(show(lock)), view("lost", 0));
   });

@@ -20,6 +20,7 @@ const DEFAULTS = {
   autoExtend: undefined,
   extensionsMax: Infinity,
   keyPrefix: "",
+  label: "",
   restartGuardMs: 0,
   cooldownMs: 0,
   onEvent: undefined,
@@ -55,6 +56,7 @@ const GIVEN = {
   autoExtend: false,
   extensionsMax: 0,
   keyPrefix: "app:",
+  label: "web-3:1234",
   restartGuardMs: 8_000,
   cooldownMs: 70,
   onEvent: () => {},
@@ -195,6 +197,17 @@ Deno.test("LockOptions refuses what is no signal, unknown options, and options t
   }
   const hint = "current type is 'number', pass { ttlMs: 5 } for a TTL";
   assertRefused(5, TypeError, `'options' must be an object: ${hint}`);
+});
+
+Deno.test("LockOptions takes a label of up to 64 printable ASCII characters", () => {
+  for (const label of ["", "web-3:1234", "a pod, of rack 7", "~".repeat(64)]) {
+    assertEquals(resolve({ label }).label, label);
+  }
+  assertRefused({ label: 5 }, TypeError, "'label' must be a string: current type is 'number'");
+  for (const label of ["~".repeat(65), "a\nb", "é", "\x7f", "\u{1f512}"]) {
+    const rule = "'label' must be at most 64 printable ASCII characters";
+    assertRefused({ label }, RangeError, `${rule}: current value is ${JSON.stringify(label)}`);
+  }
 });
 
 Deno.test("checkTtlMs() says what cannot be done", () => {

@@ -10,7 +10,7 @@ import { pause } from "../../time/pause.ts";
 import { systemRandom } from "../../time/random.ts";
 import { TimerWheel } from "../../time/timer_wheel.ts";
 import { exitCodeOf, LOCK_LOST, messageOf, SUCCESS } from "../exit_codes.ts";
-import { type NodeOptions, openClient } from "../node_options.ts";
+import { type NodeOptions, openClient, processName } from "../node_options.ts";
 import { printError } from "../terminal.ts";
 import { LockGuard } from "./lock_guard.ts";
 import { type Ending, type RunningCommand, startCommand } from "./running_command.ts";
@@ -48,6 +48,8 @@ export interface RunOptions extends NodeOptions {
   readonly fencing: boolean;
   /** Whether the command stays in the process group of `hasp`. */
   readonly foreground?: boolean;
+  /** Who holds the lock, for others to see. */
+  readonly label?: string;
   /** How long a node that may have lost its data does not count, in milliseconds. */
   readonly restartGuard?: number;
 }
@@ -68,6 +70,7 @@ export async function run(command: readonly string[], options: RunOptions): Prom
       fencing: options.fencing,
       autoExtend: true,
       restartGuardMs: options.restartGuard,
+      label: options.label ?? processName(),
       onEvent: ({ type }) => {
         if (type === "extended") extensions.onExtended?.();
       },

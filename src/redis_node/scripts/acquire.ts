@@ -52,7 +52,7 @@ end
 if ticket == '' then return 0 end
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local held, ahead, length, score, foreign = -2, 0, 0, tonumber(ARGV[5]), 0
+local held, ahead, length, score, foreign, holder = -2, 0, 0, tonumber(ARGV[5]), 0, ''
 local known, last
 for _, key in ipairs(KEYS) do
   local queue = 'hasp:queue:' .. key
@@ -73,9 +73,12 @@ for index, key in ipairs(KEYS) do
   length = math.max(length, redis.call('ZCARD', queue))
   if held ~= -1 then held = lives[index] == -1 and -1 or math.max(held, lives[index]) end
   local value = lives[index] ~= -2 and redis.pcall('GET', key)
-  if value and (type(value) == 'table' or #value ~= 40 or value:find('%X')) then foreign = 1 end
+  if value then
+    if type(value) ~= 'string' then value = '' else holder = value end
+    if (value .. ':'):match('^%x*():') ~= 41 then foreign = 1 end
+  end
 end
-return { held, ahead, length, score, now, foreign }
+return { held, ahead, length, score, now, foreign, holder }
 `;
 
 /**
@@ -84,9 +87,10 @@ return { held, ahead, length, score, now, foreign }
  * it is free. With priority 1 the ticket has waited for the first, which did not use its turn: it takes keys that are
  * free, and drops the first. Returns 1 if all were set; else how long the keys are held (as `PTTL` returns it; -2 if all
  * are free, but others are ahead), the number of tickets ahead, the number of all tickets, the ticket's score, the
- * node's time in microseconds, and 1 if a key holds what is no value of this library, else 0.
+ * node's time in microseconds, 1 if a key holds what is no value of this library, else 0, and the value of a key, or an
+ * empty text.
  */
 export const ACQUIRE_OR_WAIT: Script = {
   source: /* @__PURE__ */ lua(NOTIFY, "local fence\n", ACQUIRE_KEYS),
-  sha1: "6c6f561c30aa82fbbd223e8702f3314afc4ded57",
+  sha1: "e1d50c0ef9514bd267005901ca19f9b32b5709f0",
 };

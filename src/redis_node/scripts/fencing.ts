@@ -86,7 +86,7 @@ return start
  */
 export const ACQUIRE_FENCED: Script = {
   source: /* @__PURE__ */ lua(NOTIFY, FENCE, ACQUIRE_KEYS),
-  sha1: "889a1627514bb824373d43f9ed3b0af458b94289",
+  sha1: "390e10821042390307a035d9d6bf4f58094b85cd",
 };
 
 /**

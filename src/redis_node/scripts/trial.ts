@@ -5,49 +5,48 @@
  */
 import type { Script } from "./script.ts";
 
+/** The commands that {@linkcode TRIAL} tries; it names each by its place here, from 1. */
+export const TRIED: readonly string[] = [
+  ...["GET", "DEL", "EXISTS", "PEXPIRE", "PTTL", "TYPE"],
+  ...["ZADD", "ZCARD", "ZRANGE", "ZRANK", "ZREM", "ZSCORE"],
+  ...["INCR", "DECR"],
+];
+
 /**
  * `KEYS` a key that is missing: calls every command that the scripts of locks call, on this key, its queue and its
- * counter. Returns one text for each command that was refused: its name, a space, and the error.
+ * counter. Returns the numbers of the commands that were refused, by their places in {@linkcode TRIED}.
  *
  * The calls change nothing, because all three keys are missing. The two commands that count would create the counter;
- * they are called only if it can be deleted again, which is done in the same step. If no key but the counter resists
- * `DEL`, the user may not access counters.
+ * they are called only if it can be deleted again, which is done in the same step. A counter that may not be deleted,
+ * though keys may, may not be accessed at all.
  */
 export const TRIAL: Script = {
   source: `local key = KEYS[1]
 local queue, fence = 'hasp:queue:' .. key, 'hasp:fence:' .. key
 local refused = {}
-local function failure(...)
+local function try(number, ...)
   local reply = redis.pcall(...)
-  return type(reply) == 'table' and reply.err
+  if type(reply) ~= 'table' or not reply.err then return true end
+  refused[#refused + 1] = number
 end
-local function try(command, ...)
-  local err = failure(command, ...)
-  if err then refused[#refused + 1] = command .. ' ' .. err end
-  return err
-end
-try('GET', key)
-try('EXISTS', key)
-try('PEXPIRE', key, 1)
-try('PTTL', key)
-try('TYPE', key)
-try('ZADD', queue, 'XX', 1, '-')
-try('ZCARD', queue)
-try('ZRANGE', queue, 0, 0)
-try('ZRANK', queue, '-')
-try('ZREM', queue, '-')
-try('ZSCORE', queue, '-')
-if not try('DEL', key) then
-  local err = failure('DEL', fence)
-  if err then
-    refused[#refused + 1] = 'INCR ' .. err
-  else
-    try('INCR', fence)
-    try('DECR', fence)
-    redis.call('DEL', fence)
-  end
+try(1, 'GET', key)
+local deletes = try(2, 'DEL', key)
+try(3, 'EXISTS', key)
+try(4, 'PEXPIRE', key, 1)
+try(5, 'PTTL', key)
+try(6, 'TYPE', key)
+try(7, 'ZADD', queue, 'XX', 1, '-')
+try(8, 'ZCARD', queue)
+try(9, 'ZRANGE', queue, 0, 0)
+try(10, 'ZRANK', queue, '-')
+try(11, 'ZREM', queue, '-')
+try(12, 'ZSCORE', queue, '-')
+if deletes and try(13, 'DEL', fence) then
+  try(13, 'INCR', fence)
+  try(14, 'DECR', fence)
+  redis.call('DEL', fence)
 end
 return refused
 `,
-  sha1: "0d96415463a69c920f9103457a734acd5767e481",
+  sha1: "c2a3f58d84205df8dc0c1d67ff342a80c85d7bb8",
 };

@@ -14,13 +14,13 @@ import {
 import type { CommandContext } from "../commands/command.ts";
 import { parseScore } from "../commands/sorted_set_commands.ts";
 import type { Keyspace } from "../server/keyspace.ts";
-import { array, CommandError, integer } from "../server/replies.ts";
+import { array, bulk, CommandError, integer } from "../server/replies.ts";
 import type { SortedSet } from "../server/sorted_set.ts";
 import { getInScript, ReturnedError, setInScript } from "./script_calls.ts";
 
 const LEAD_US = QUEUE_LEAD_MS * 1_000;
 /** What the value of a lock of this library looks like. */
-const OUR_VALUE = /^[0-9a-f]{40}$/i;
+const OUR_VALUE = /^[0-9a-f]{40}(:|$)/i;
 
 /** RELEASE. */
 export function release(
@@ -119,7 +119,7 @@ function join(
   const nowUs = Math.floor(server.clock.wallMs() * 1_000);
   const queues = names.map((key) => keys.sortedSet(queueOf(key)));
   const score = allowedScore(queues, ticket, parseScore(since), nowUs + LEAD_US);
-  let [held, ahead, length, foreign] = [-2, 0, 0, 0];
+  let [held, ahead, length, foreign, holder] = [-2, 0, 0, 0, ""];
   names.forEach((key, index) => {
     const queue = keys.sortedSet(queueOf(key), true);
     queue.add(ticket, score);
@@ -127,9 +127,12 @@ function join(
     ahead = Math.max(ahead, queue.rank(ticket)!);
     length = Math.max(length, queue.size);
     if (held !== -1) held = lives[index] === -1 ? -1 : Math.max(held, lives[index]);
-    if (lives[index] !== -2 && !OUR_VALUE.test(tryGet(keys, key).found ?? "")) foreign = 1;
+    if (lives[index] === -2) return;
+    const { found } = tryGet(keys, key);
+    holder = found ?? holder;
+    if (!OUR_VALUE.test(found ?? "")) foreign = 1;
   });
-  return array([held, ahead, length, score, nowUs, foreign].map(integer));
+  return array([...[held, ahead, length, score, nowUs, foreign].map(integer), bulk(holder)]);
 }
 
 /** The score that a ticket gets, within the limits of the queue. */

@@ -11,7 +11,7 @@ const VOTES: readonly Vote[] = [
 const HELD: Inspection = {
   held: true,
   remainingMs: 12_345,
-  holder: "0123abcd",
+  holder: "0123abcd web-3:1234",
   waiters: 2,
   foreign: undefined,
   votes: VOTES,
@@ -27,6 +27,7 @@ const FREE: Inspection = {
 const FOREIGN: Inspection = {
   ...HELD,
   remainingMs: Infinity,
+  holder: "0123abcd",
   waiters: undefined,
   foreign: "has no TTL, so no lock library set it",
 };
@@ -36,11 +37,11 @@ Deno.test("formatInspected() has a row for each resource, and says what is wrong
   const states = { a: HELD, "b\n": FREE, c: FOREIGN, d: UNKNOWN };
   const inspected = Object.entries(states).map(([resource, state]) => ({ resource, state }));
   assertEquals(formatInspected(inspected, paintNothing), [
-    "resource  state    expires in  waiting  nodes",
-    "a         held     12.3 s      2        2 held, 1 failed",
-    "b\\u{a}    free     –           –        1 free",
-    "c         held     forever     ?        2 held, 1 failed",
-    "d         unknown  ?           ?        2 held, 1 failed",
+    "resource  state    holder               expires in  waiting  nodes",
+    "a         held     0123abcd web-3:1234  12.3 s      2        2 held, 1 failed",
+    "b\\u{a}    free     –                    –           –        1 free",
+    "c         held     0123abcd             forever     ?        2 held, 1 failed",
+    "d         unknown  ?                    ?           ?        2 held, 1 failed",
     "c: its key has no TTL, so no lock library set it",
   ]);
 });
@@ -48,8 +49,8 @@ Deno.test("formatInspected() has a row for each resource, and says what is wrong
 Deno.test("formatInspected() aligns cells in colours", () => {
   const inspected = [{ resource: "a", state: FREE }];
   assertEquals(formatInspected(inspected, paintColours), [
-    "\x1b[2mresource  state  expires in  waiting  nodes\x1b[0m",
-    "a         \x1b[32mfree\x1b[0m   –           –        1 free",
+    "\x1b[2mresource  state  holder  expires in  waiting  nodes\x1b[0m",
+    "a         \x1b[32mfree\x1b[0m   –       –           –        1 free",
   ]);
 });
 
@@ -61,7 +62,14 @@ Deno.test("toJson() has null for what is not known, and no control characters of
     { node: "redis://c:3", outcome: "failed", elapsedMs: 3, error: "gone\\u{1b}[2J" },
   ];
   assertEquals([HELD, FREE, FOREIGN, UNKNOWN].map((state) => toJson({ resource: "a", state })), [
-    { ...common, held: true, remainingMs: 12_345, holder: "0123abcd", waiters: 2, votes },
+    {
+      ...common,
+      held: true,
+      remainingMs: 12_345,
+      holder: "0123abcd web-3:1234",
+      waiters: 2,
+      votes,
+    },
     { ...common, held: false, remainingMs: 0, holder: null, waiters: null, votes: FREE.votes },
     {
       ...common,

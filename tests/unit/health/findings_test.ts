@@ -200,11 +200,11 @@ const CASES: readonly (readonly [names: string, Changes, ...expected: string[]])
   [
     "abc",
     each("refused", {
-      a: { EVALSHA: "NOPERM", GET: "ERR", INFO: "NOPERM", CONFIG: "NOPERM" },
+      a: { EVALSHA: "NOPERM", GET: "in scripts", INFO: "NOPERM", CONFIG: "NOPERM" },
       b: { PUBLISH: "NOPERM", SUBSCRIBE: "NOPERM", TIME: "NOPERM" },
       c: { SET: "NOPERM", EVAL: "NOPERM" },
     }),
-    `error RELEASE_REFUSED [a] a refuses EVALSHA, GET (NOPERM, ERR): ${NO_RELEASE}`,
+    `error RELEASE_REFUSED [a] a refuses EVALSHA, GET (NOPERM, in scripts): ${NO_RELEASE}`,
     "error ACQUIRE_REFUSED [c] c refuses SET (NOPERM): no lock can be acquired there",
     `error RELEASE_REFUSED [c] c refuses EVAL (NOPERM): ${NO_RELEASE}`,
     "warning NOTIFY_REFUSED [b] b refuses PUBLISH, SUBSCRIBE, TIME (NOPERM): waiting calls poll",

@@ -32,7 +32,7 @@ for (
   const [step, replies, refusal] of [
     ["AUTH", "", "WRONGPASS invalid username-password pair or user is disabled."],
     ["SELECT", "+OK\r\n", "ERR DB index is out of range"],
-    ["CLIENT SETNAME", "+OK\r\n+OK\r\n", "ERR unknown subcommand"],
+    ["CLIENT SETNAME", "+OK\r\n+OK\r\n", "NOAUTH Authentication required."],
   ]
 ) {
   test(`Connection sends no command if ${step} fails, and says why`, async (bench) => {
@@ -47,6 +47,21 @@ for (
     ]]);
     assertInstanceOf(bench.errors[0].cause, ReplyError);
     assertEquals([transport.written.includes("secret"), transport.closed], [false, true]);
+  });
+}
+
+for (
+  const refusal of [
+    "NOPERM this user has no permissions to run the 'client|setname' command",
+    "ERR unknown command 'CLIENT', with args beginning with: 'SETNAME' 'hasp' ",
+  ]
+) {
+  test(`Connection does without a name if the server answers ${refusal}`, async (bench) => {
+    bench.use({ clientName: "hasp" }, "redis://h/3");
+    await bench.submit(1);
+    await bench.answer(`+OK\r\n-${refusal}\r\n`);
+    await bench.feed("+PONG\r\n");
+    assertEquals(bench.replies, [[1, "PONG"]]);
   });
 }
 

@@ -89,7 +89,7 @@ test.queueing("RedisNode guards extensions and requests with a ticket, too", asy
   assertEquals(bench.written, wire("EVALSHA", ACQUIRE_OR_WAIT.sha1, ...words) + AGE);
   await bench.answer(":1\r\n" + age(0));
   assertEquals(request.outcomes, ["quarantined"]);
-  const queued = "*6\r\n:500\r\n:0\r\n:1\r\n:1\r\n:1\r\n:0\r\n";
+  const queued = "*7\r\n:500\r\n:0\r\n:1\r\n:1\r\n:1\r\n:0\r\n$0\r\n\r\n";
   assertEquals(await outcome(bench, queued + age(0), { ticket }), "queued");
 });
 

@@ -9,7 +9,7 @@ import { LOST, NAME } from "../../support/stream_bench.ts";
 
 const ticket = ticketOf();
 const counterFloor = 77;
-const POSITION = "*6\r\n:700\r\n:2\r\n:5\r\n:77\r\n:1700000000250000\r\n:1\r\n";
+const POSITION = "*7\r\n:700\r\n:2\r\n:5\r\n:77\r\n:1700000000250000\r\n:1\r\n$1\r\nv\r\n";
 const COUNTS = Object.fromEntries(
   [1, 2, 3, 4, 1_000_001, 1_700_000_000_000_000, Number.MAX_SAFE_INTEGER]
     .map((count) => [`:${count}\r\n`, "granted"]),
@@ -61,10 +61,12 @@ const REPLIES = [
   ...[":0", ":1", ":2", ":3", ":4", ":-1", ":1000001", ":1700000000000000", ":9007199254740991"],
   ...[":9007199254740993", "*3\r\n:500\r\n:0\r\n:1", "*4\r\n:700\r\n:0\r\n:1\r\n:1"],
   ...[
-    "*7\r\n:700\r\n:0\r\n:1\r\n:1\r\n:1\r\n:1\r\n:1",
-    "*6\r\n$3\r\n700\r\n:0\r\n:1\r\n:1\r\n:1\r\n:1",
+    "*6\r\n:700\r\n:0\r\n:1\r\n:1\r\n:1\r\n$1\r\nv",
+    "*7\r\n$3\r\n700\r\n:0\r\n:1\r\n:1\r\n:1\r\n:1\r\n$1\r\nv",
+    "*7\r\n:700\r\n$-1\r\n:1\r\n:1\r\n:1\r\n:1\r\n$1\r\nv",
+    "*7\r\n:700\r\n:0\r\n+1\r\n:1\r\n:1\r\n:1\r\n$1\r\nv",
+    "*7\r\n:700\r\n:0\r\n:1\r\n:1\r\n:1\r\n:1\r\n*0",
   ],
-  ...["*6\r\n:700\r\n$-1\r\n:1\r\n:1\r\n:1\r\n:1", "*6\r\n:700\r\n:0\r\n+1\r\n:1\r\n:1\r\n:1"],
 ].map((reply) => `${reply}\r\n`).concat(POSITION);
 
 for (const [what, operation, keys, parts, meanings] of KINDS) {
@@ -96,6 +98,7 @@ for (const [what, operation, keys, parts, meanings] of KINDS) {
         score: 77,
         timeMs: 1_700_000_000_250,
         foreign: true,
+        value: "v",
       };
       const detail = counts ? Number(reply.slice(1)) : outcome === "queued" ? position : undefined;
       assertEquals(answer.slice(2), detail === undefined ? [atMs] : [atMs, detail]);

@@ -5,6 +5,7 @@ import {
   HINT_TOLERANCE_MS,
 } from "../../../src/fencing/token.ts";
 import type { Script } from "../../../src/redis_node/scripts/script.ts";
+import { TRIED } from "../../../src/redis_node/scripts/trial.ts";
 import { scripts } from "../../support/scripts.ts";
 
 const SCRIPTS = Object.entries(scripts).filter((entry): entry is [string, Script] => {
@@ -26,9 +27,13 @@ Deno.test("TRIAL and diagnose() try every command that a script calls", () => {
   const called = SCRIPTS.flatMap(([, { source }]) =>
     [...source.matchAll(/redis\.p?call\('([A-Z]+)'/gu)].map(([, name]) => name)
   );
-  const tried = [...scripts.TRIAL.source.matchAll(/try\('([A-Z]+)'/gu)].map(([, name]) => name);
-  tried.push("SET", "TIME", "PUBLISH"); // on their own
+  const tried = [...TRIED, "SET", "TIME", "PUBLISH"]; // the last three on their own
   assertEquals([...new Set(called)].filter((name) => !tried.includes(name)), []);
+  const named = scripts.TRIAL.source.matchAll(/try\((\d+), '([A-Z]+)', (?!fence\) then)/gu);
+  assertEquals(
+    [...named].map(([, number, name]) => `${number} ${name}`),
+    TRIED.map((name, index) => `${index + 1} ${name}`),
+  );
 });
 
 Deno.test("the scripts' numbers and names are those of their constants", () => {

@@ -1,0 +1,67 @@
+/** Who holds a lock, as other clients see it on real servers. */
+
+import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { createRedlock, LockHeldError } from "../../mod.ts";
+import { hasp, startHasp } from "../support/command_line.ts";
+import { eventually } from "../support/eventually.ts";
+import { onAll, shareServers } from "../support/shared_servers.ts";
+
+const shared = shareServers(3);
+const WAIT_MS = 100;
+
+Deno.test("a client that waited without success learns who holds the lock, with its label", async () => {
+  await using servers = shared.lend();
+  await using redlock = createRedlock(servers.urls, { label: "web-3:1234" });
+  await using other = createRedlock(servers.urls);
+  await using lock = await redlock.acquire("job");
+  await eventually(async () => {
+    assertEquals(await onAll(servers, "GET", "job"), Array(3).fill(lock.value));
+  });
+  assertMatch(lock.value, /^[\da-f]{40}:web-3:1234$/u);
+  await eventually(async () => { // once it is connected for notifications, and so asks with a ticket
+    const acquiring = other.acquire("job", { waitMs: WAIT_MS });
+    const error = await assertRejects(() => acquiring, LockHeldError);
+    assertEquals(error.holder, lock.holder);
+    assert(error.message.includes('"job": someone else (web-3:1234) holds it;'), error.message);
+    for (const text of [error.message, JSON.stringify(error)]) assert(!text.includes(lock.value));
+  });
+});
+
+Deno.test("a lock with a label is handed on to the next waiter at its release", async () => {
+  await using servers = shared.lend();
+  const clients = ["a", "b"].map((label) => createRedlock(servers.urls, { label }));
+  await using one = clients[0];
+  await using other = clients[1];
+  const lock = await one.acquire("job", { ttlMs: 60_000 });
+  const waiting = other.acquire("job", { waitMs: 50_000 });
+  await eventually(async () => assertEquals((await one.inspect("job")).waiters, 1));
+  await lock.extend();
+  assertEquals(await lock.release(), true);
+  const next = await waiting;
+  assertEquals(next.holder.slice(8), " b");
+  assertEquals(await next.release(), true);
+  await eventually(async () => assertEquals(await onAll(servers, "EXISTS", "job"), [0, 0, 0]));
+});
+
+Deno.test("hasp run has its host and process as its label, or --label, and names its connections", async () => {
+  await using servers = shared.lend();
+  const run = (...label: string[]) =>
+    startHasp(["run", "-r", "job", ...label, "--", "sh", "-c", "echo here; cat"], servers);
+  for (const [args, expected] of [[[], /:\d+$/], [["--label", "me, now"], /^me, now$/]] as const) {
+    await using program = run(...args);
+    await program.line(/^here$/);
+    const { stdout } = await hasp(["inspect", "--json", "job"], servers);
+    const [{ holder }] = JSON.parse(stdout);
+    const [, id, label] = /^([\da-f]{8}) (.+)$/u.exec(holder)!;
+    assertMatch(label, expected);
+    const table = await hasp(["inspect", "job"], servers);
+    assertMatch(table.stdout, new RegExp(`^job +held +${id} ${RegExp.escape(label)} `, "mu"));
+    const names = String(await servers[0].command("CLIENT", "LIST"));
+    assertMatch(names, / name=hasp:\S+:\d+ /u);
+    await program.closeInput();
+    await program.end(60_000);
+  }
+  const long = await hasp(["run", "-r", "job", "--label", "x".repeat(65), "--", "true"], servers);
+  assertEquals(long.code, 125);
+  assertMatch(long.stderr, /'label' must be at most 64 printable ASCII characters/u);
+});
