@@ -43,7 +43,7 @@ const WORK_MS = [80, 140] as const;
 const REST_MS = [20, 120] as const;
 /** Quick retries: the demo is about exclusion, not about sparing the nodes. */
 const RETRY_DELAY_MS = 15;
-const RETRY_DELAY_MAX_MS = 60;
+const RETRY_DELAY_MS_MAX = 60;
 /** Longer than the demo lasts: a worker waits for its turn however long the others take. */
 const WAIT_MS = 60_000;
 
@@ -71,7 +71,7 @@ async function withLock(increments: number): Promise<void> {
     ttlMs,
     waitMs: WAIT_MS,
     retryDelayMs: RETRY_DELAY_MS,
-    retryDelayMaxMs: RETRY_DELAY_MAX_MS,
+    retryDelayMaxMs: RETRY_DELAY_MS_MAX,
     onEvent: () => {}, // no warnings on the console
   });
   for (let done = 0; done < increments;) {

@@ -31,7 +31,7 @@ const FAILURES_MAX = 2;
 /** First delay before a node that is down is tried, in milliseconds; doubled each time, with jitter down to one half. */
 const PROBE_DELAY_MS = 50;
 /** Longest such delay, in milliseconds. */
-const PROBE_DELAY_MAX_MS = 2_000;
+const PROBE_DELAY_MS_MAX = 2_000;
 /** Longest wait of `close` for replies that are due, in milliseconds, so that no undo is cut off. */
 const CLOSE_GRACE_MS = 250;
 
@@ -265,7 +265,7 @@ export class OrderedSender implements CommandSender {
   }
 
   #probeLater(): void {
-    const longestMs = Math.min(PROBE_DELAY_MS * 2 ** this.#probes++, PROBE_DELAY_MAX_MS);
+    const longestMs = Math.min(PROBE_DELAY_MS * 2 ** this.#probes++, PROBE_DELAY_MS_MAX);
     const delayMs = longestMs * (1 + this.#wheel.random.fraction()) / 2;
     this.#probe = this.#wheel.after(delayMs, async () => {
       const exchange = await this.#exchanges.run([["PING"]]);

@@ -36,7 +36,7 @@ export const QUEUE_LENGTH_MAX = 16_384;
 /** First delay before reconnecting, in milliseconds; doubled each time, with jitter down to one half. */
 const RECONNECT_DELAY_MS = 50;
 /** Longest delay before reconnecting, in milliseconds. */
-const RECONNECT_DELAY_MAX_MS = 2_000;
+const RECONNECT_DELAY_MS_MAX = 2_000;
 /** Longest wait of `close` for replies that are due, in milliseconds, so that no undo is cut off. */
 const CLOSE_GRACE_MS = 250;
 
@@ -358,7 +358,7 @@ export class Connection implements WireOwner, ReplyReceiver, IdleConnection {
   }
 
   #planRetry(): void {
-    const delayMs = Math.min(RECONNECT_DELAY_MS * 2 ** this.#failures++, RECONNECT_DELAY_MAX_MS);
+    const delayMs = Math.min(RECONNECT_DELAY_MS * 2 ** this.#failures++, RECONNECT_DELAY_MS_MAX);
     const jitteredMs = delayMs * (1 + this.#wheel.random.fraction()) / 2;
     this.#retry = this.#wheel.after(jitteredMs, () => {
       this.#attempt = this.#connect();

@@ -9,9 +9,9 @@ const DRIFT_ALLOWANCE_MS = 2;
 /** Share of the validity by which the holder is notified before its end. */
 const EXPIRY_MARGIN_FACTOR = 0.05;
 /** The least margin in milliseconds, because timers count whole milliseconds. */
-const EXPIRY_MARGIN_MIN_MS = 2;
+const EXPIRY_MARGIN_MS_MIN = 2;
 /** The greatest margin in milliseconds. */
-const EXPIRY_MARGIN_MAX_MS = 25;
+const EXPIRY_MARGIN_MS_MAX = 25;
 
 /**
  * The greatest difference between clocks after one TTL: `ceil(ttlMs × driftFactor) + 2`.
@@ -44,7 +44,7 @@ export function validityMs(ttlMs: number, driftFactor: number): number {
  */
 export function expiryMarginMs(validityMs: number): number {
   // mutation: short-lock-without-margin
-  const marginMs = Math.max(validityMs * EXPIRY_MARGIN_FACTOR, EXPIRY_MARGIN_MIN_MS);
+  const marginMs = Math.max(validityMs * EXPIRY_MARGIN_FACTOR, EXPIRY_MARGIN_MS_MIN);
   // mutation: no-expiry-margin
-  return Math.min(marginMs, EXPIRY_MARGIN_MAX_MS, validityMs / 2);
+  return Math.min(marginMs, EXPIRY_MARGIN_MS_MAX, validityMs / 2);
 }

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { COUNTER_AGE_MAX_MS, COUNTER_TTL_MS, counterStart } from "../../fencing/token.ts";
+import { COUNTER_AGE_MS_MAX, COUNTER_TTL_MS, counterStart } from "../../fencing/token.ts";
 import { COUNTER_PREFIX } from "../../redis_node/scripts/fencing.ts";
 import type { CommandContext } from "../commands/command.ts";
 import { INT64_MAX, parseInteger } from "../commands/integers.ts";
@@ -27,7 +27,7 @@ export function acquireCounted(
   const hint = Number(hintText);
   const before = countable(keys, name);
   const count = Number(before) + 1;
-  const isYoung = (timeUs: number) => count > 1 && count > timeUs - COUNTER_AGE_MAX_MS * 1_000;
+  const isYoung = (timeUs: number) => count > 1 && count > timeUs - COUNTER_AGE_MS_MAX * 1_000;
   // mutation: counters-stand-still
   keys.replace(name, String(before + 1n));
   if (isYoung(hint) && count <= Number.MAX_SAFE_INTEGER) return integer(count);

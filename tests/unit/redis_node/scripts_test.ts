@@ -1,6 +1,6 @@
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import {
-  COUNTER_AGE_MAX_MS,
+  COUNTER_AGE_MS_MAX,
   COUNTER_TTL_MS,
   HINT_TOLERANCE_MS,
 } from "../../../src/fencing/token.ts";
@@ -64,7 +64,7 @@ Deno.test("the scripts' numbers and names are those of their constants", () => {
       ` ${Number.MAX_SAFE_INTEGER} `,
       `'${scripts.COUNTER_PREFIX}' .. `,
     ]],
-    [[ACQUIRE_COUNTED], [` - ${COUNTER_AGE_MAX_MS * 1_000} `]],
+    [[ACQUIRE_COUNTED], [` - ${COUNTER_AGE_MS_MAX * 1_000} `]],
   ];
   for (const [sources, texts] of expected) {
     for (const { source } of sources) for (const text of texts) assertStringIncludes(source, text);
