@@ -18,10 +18,10 @@ export function nodeErrors(votes: readonly Vote[]): AggregateError | undefined {
 }
 
 /** What was asked of the nodes, as the verb of a message. */
-export type Attempt = "acquire" | "extend" | "inspect" | "release";
+export type Verb = "acquire" | "extend" | "inspect" | "release";
 
 /** The words for nodes that did as they were asked. */
-const DONE: { readonly [Name in Attempt]: string } = {
+const DONE: { readonly [Name in Verb]: string } = {
   acquire: "granted it",
   extend: "extended it",
   inspect: "answered",
@@ -33,7 +33,7 @@ export function voteCount(
   votes: readonly Vote[],
   nodeCount: number,
   quorum: number,
-  attempt: Attempt = "acquire",
+  verb: Verb = "acquire",
 ): string {
   const count = (...outcomes: Vote["outcome"][]) =>
     votes.filter(({ outcome }) => outcomes.includes(outcome)).length;
@@ -43,7 +43,7 @@ export function voteCount(
   const done = count("granted", "held", "free");
   const nodes = `${nodeCount} ${nodeCount === 1 ? "node" : "nodes"}`;
   const needed = `${quorum} ${quorum === 1 ? "is" : "are"} needed`;
-  return `${done} of ${nodes} ${DONE[attempt]}${others.join("")}, ${needed}`;
+  return `${done} of ${nodes} ${DONE[verb]}${others.join("")}, ${needed}`;
 }
 
 /**
@@ -75,18 +75,18 @@ export interface NoQuorum extends Refused {
 }
 
 /** The error of a call that too few nodes answered. */
-export function quorumError(attempt: Attempt, refusal: NoQuorum): QuorumError {
+export function quorumError(verb: Verb, refusal: NoQuorum): QuorumError {
   const { resources, votes } = refusal;
-  const message = `Cannot ${attempt} ${lockName(resources)}: ${whyNoQuorum(attempt, refusal)}`;
+  const message = `Cannot ${verb} ${lockName(resources)}: ${whyNoQuorum(verb, refusal)}`;
   return new QuorumError(message, { resources, votes, cause: nodeErrors(votes) });
 }
 
 /** The votes of an attempt that too few nodes answered, and the first node's error, or one that is permanent. */
 export function whyNoQuorum(
-  attempt: Attempt,
+  verb: Verb,
   { votes, nodeCount, quorum, note }: Omit<NoQuorum, "resources">,
 ): string {
-  const count = voteCount(votes, nodeCount, quorum, attempt);
+  const count = voteCount(votes, nodeCount, quorum, verb);
   const errors = votes.flatMap(({ error }) => error ?? []);
   const permanent = errors.find(isPermanent);
   const first = permanent ?? errors[0];
