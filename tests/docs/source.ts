@@ -55,13 +55,18 @@ interface UnionMember {
   readonly fields: readonly string[];
 }
 
-/** The objects of an exported union, each of which adds fields to an interface. */
+/** The objects of an exported union, each of which has fields of its own, and perhaps those of an interface. */
 export function objectsOf(name: string): UnionMember[] {
   return (symbols.get(name)!.tsType!.value as TypeNode[]).map((part) => {
-    const [base, own] = (part.value as TypeNode).value as [TypeNode, TypeNode];
-    const { properties } = own.value as { properties: readonly Member[] };
-    const type = properties.find((member) => member.name === "type")!.tsType!.repr!;
-    return { type, fields: [...membersOf(base.repr!), ...properties.map((member) => member.name)] };
+    const inner = part.kind === "parenthesized" ? part.value as TypeNode : part;
+    const types = inner.kind === "intersection" ? inner.value as TypeNode[] : [inner];
+    const own = types.flatMap(({ kind, value }) =>
+      kind === "typeLiteral" ? (value as { properties: readonly Member[] }).properties : []
+    );
+    const bases = types.filter(({ kind }) => kind !== "typeLiteral");
+    const type = own.find((member) => member.name === "type")!.tsType!.repr!;
+    const inherited = bases.flatMap(({ repr }) => membersOf(repr!));
+    return { type, fields: [...inherited, ...own.map((member) => member.name)] };
   });
 }
 
