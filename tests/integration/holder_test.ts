@@ -6,7 +6,7 @@ import { hasp, startHasp } from "../support/command_line.ts";
 import { eventually } from "../support/eventually.ts";
 import { onAll, shareServers } from "../support/shared_servers.ts";
 
-const shared = shareServers(3);
+const shared = shareServers(3, { rights: ["+client|setname"] });
 const WAIT_MS = 100;
 
 Deno.test("a client that waited without success learns who holds the lock, with its label", async () => {
