@@ -84,17 +84,21 @@ export class Ledger {
 
   /** An extension ran, and the key was there. */
   extended(value: string, node: number, key: string, atMs: number): Promised {
-    const { promised } = this.of(value, node);
-    const entry = promised.get(key) ?? { untilMs: 0, setsLeft: 1, extendedAtMs: undefined };
+    const entry = this.#entry(value, node, key);
     entry.extendedAtMs = atMs;
-    promised.set(key, entry);
     return entry;
   }
 
-  /** An extension ran, and the key was missing. */
+  /** An extension ran, and the key was missing: the client may set it once more. */
   missed(value: string, node: number, key: string): void {
-    const entry = this.promised(value, node, key);
-    if (entry) entry.setsLeft++;
+    this.#entry(value, node, key).setsLeft++;
+  }
+
+  #entry(value: string, node: number, key: string): Promised {
+    const { promised } = this.of(value, node);
+    const entry = promised.get(key) ?? { untilMs: 0, setsLeft: 1, extendedAtMs: undefined };
+    promised.set(key, entry);
+    return entry;
   }
 
   /** A release ran, whether or not there was anything to release. */
