@@ -122,8 +122,8 @@ export class ConnectionError extends RedisError {
     this.outcome = details.outcome;
   }
 
-  /** Whether the server refused the login. */
+  /** Whether the server refused the login, or the transport's error has `permanent: true`. */
   override get permanent(): boolean {
-    return this.cause instanceof ReplyError && this.cause.permanent;
+    return (this.cause as { permanent?: unknown } | undefined)?.permanent === true;
   }
 }

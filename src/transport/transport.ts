@@ -61,7 +61,8 @@ export type ConnectTarget =
 
 /**
  * A function that opens a stream to a server. It rejects if the stream cannot be opened, or soon after `signal` aborts,
- * and leaves nothing open then.
+ * and leaves nothing open then. If its error, or an error of the stream, has `permanent: true`, calls that need the server
+ * end at once in place of trying again.
  */
 export type Connect = (
   target: ConnectTarget,

@@ -27,6 +27,9 @@ interface Sockets {
   ): Socket;
 }
 
+/** What workerd writes in the error for a stream that another request opened. */
+const OTHER_REQUEST = /different request/iu;
+
 type TcpTarget = Exclude<ConnectTarget, { kind: "unix" }>;
 
 /** Opens a stream in a worker: TCP, or TLS with the authorities that the platform trusts. */
@@ -135,6 +138,8 @@ class WorkersTransport implements Transport {
     this.#writes++;
     try {
       await this.#writer.write(bytes);
+    } catch (error) {
+      throw ofOtherRequest(error) ?? error;
     } finally {
       this.#writes--;
     }
@@ -147,6 +152,17 @@ class WorkersTransport implements Transport {
     // `close` waits for a blocked write; `abort` without a write would keep the connection open.
     if (this.#writes > 0) ignoreFailure(this.#writer.abort());
   }
+}
+
+/**
+ * The error for a stream that another request opened, if that is why `error` was thrown; else `undefined`. It is permanent,
+ * so the call ends at once: one that tries again succeeds as long as requests come one at a time, and hangs under load.
+ */
+function ofOtherRequest(error: unknown): Error | undefined {
+  if (!(error instanceof Error) || !OTHER_REQUEST.test(error.message)) return undefined;
+  const message = "A Worker may use a connection only in the request that opened it: " +
+    "create the client in each request";
+  return Object.assign(new Error(message, { cause: error }), { permanent: true });
 }
 
 function ignoreFailure(promise: Promise<unknown>): void {

@@ -20,6 +20,7 @@ import { bundleWorker } from "./runtimes.ts";
 import type { World } from "./world.ts";
 
 const EXAMPLES = fileURLToPath(new URL("../examples", import.meta.url));
+const SHARED_CLIENT = fileURLToPath(new URL("./runners/shared_client_worker.ts", import.meta.url));
 
 /** How many ask for the same job at once. */
 const REQUESTS = 5;
@@ -36,6 +37,9 @@ export async function runExamples(consumer: Consumer, world: World): Promise<Out
   await runCases((test) => {
     test("deno_deploy.ts does a job once", () => runDenoDeploy(env));
     test("cloudflare_worker.ts does a job once", () => runWorker(consumer, world, env));
+    test("a client that requests of a Worker share rejects, and says what to do", () => {
+      return runSharedClient(consumer, world);
+    });
     test("node_cron.ts does a job once", () => runNodeCron(consumer, env));
     test("bun_server.ts does a job once", () => runBunServer(consumer, env));
     test("node_leader.mjs leads once, and hands over when it is stopped", () => {
@@ -82,6 +86,20 @@ async function runWorker(
   const path = `/jobs/${crypto.randomUUID()}`;
   const responses = await worker.send({ path, times: REQUESTS });
   expectStatuses(responses.map(({ status }) => status));
+}
+
+async function runSharedClient(consumer: Consumer, world: World): Promise<void> {
+  const script = await bundleWorker(consumer, SHARED_CLIENT);
+  const bindings = { REDIS_NODES: world.urls.slice(0, 3).join(",") };
+  const node = await nodePath("node22");
+  await using worker = await startWorker(node, script, bindings, world.authorityFile);
+  const [first] = await worker.send({ path: `/${crypto.randomUUID()}` });
+  expectSame(first.body, "locked", "the first request");
+  const later = await worker.send({ path: `/${crypto.randomUUID()}`, times: REQUESTS });
+  for (const { status, body } of later) {
+    expectSame(status, 500, "the status of a later request");
+    if (!body.includes("create the client in each request")) throw new Error(body);
+  }
 }
 
 async function runNodeCron(consumer: Consumer, env: Record<string, string>): Promise<void> {

@@ -100,7 +100,12 @@ for (const text of [...PERMANENT, ...PASSING]) {
   });
 }
 
-Deno.test("RedisError is not permanent unless the server says so", () => {
+Deno.test("ConnectionError is permanent if the transport's error says so", () => {
+  const cause = Object.assign(new Error("Not in this request"), { permanent: true });
+  assert(new ConnectionError("Lost", { ...DETAILS, cause }).permanent);
+});
+
+Deno.test("RedisError is not permanent unless the server or the transport says so", () => {
   for (const cause of [undefined, new Error("refused")]) {
     assertEquals(new ConnectionError("Lost", { ...DETAILS, cause }).permanent, false);
   }
