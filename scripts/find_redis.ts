@@ -29,12 +29,6 @@ const HOW_TO_INSTALL =
 /** How long an executable may take to state its version, in milliseconds. */
 const VERSION_WITHIN_MS = 10_000;
 
-/** Options of {@linkcode findRedisServer}. */
-export interface FindRedisOptions {
-  /** Whether a server is fetched where there is none. @default {true} */
-  readonly fetch?: boolean;
-}
-
 /**
  * Finds a Redis server, fetching one into the project's cache when the machine has none.
  *
@@ -45,7 +39,7 @@ export interface FindRedisOptions {
  * sent to its process reaches the server itself.
  * @throws {Error} If there is no server and none could be fetched; the message says how to install one.
  */
-export async function findRedisServer({ fetch = true }: FindRedisOptions = {}): Promise<string> {
+export async function findRedisServer(): Promise<string> {
   const named = Deno.env.get("REDIS_SERVER");
   if (named) {
     if (await runs(resolve(named))) return resolve(named);
@@ -56,7 +50,6 @@ export async function findRedisServer({ fetch = true }: FindRedisOptions = {}): 
 
   const cached = join(REDIS, WRAPPER);
   if (await runs(cached)) return cached;
-  if (!fetch) throw new Error(HOW_TO_INSTALL);
   try {
     await fetchServer();
   } catch (cause) {

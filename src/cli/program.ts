@@ -212,9 +212,10 @@ function addCheck(program: Command, onExitCode: OnExitCode): void {
 
 function addDemo(program: Command, onExitCode: OnExitCode): void {
   program.command("demo")
-    .summary("see it work, without servers")
+    .summary("see it work, without servers of yours")
     .description(
-      "Four workers increment one counter: with the lock, while nodes in memory fail, and without it.",
+      "Four workers increment one counter: with the lock, while nodes fail, and without it. The nodes\n" +
+        "are processes of redis-server if it is on the PATH, else servers in memory.",
     )
     .action(async () => {
       const { demo } = await import("./demo/demo_command.ts");

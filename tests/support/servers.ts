@@ -1,5 +1,5 @@
 /**
- * Real redis-server processes for tests, the demo and the bench: each on a free port of 127.0.0.1, in a
+ * Real redis-server processes for tests and the bench: each on a free port of 127.0.0.1, in a
  * directory of its own, without persistence unless a `redis.conf` line asks for it, and stopped by handle
  * when the `await using` block ends, however it ends.
  *

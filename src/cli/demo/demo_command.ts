@@ -1,11 +1,10 @@
 /**
- * `hasp demo`: several workers count with a lock, while nodes fail, and without one. All of it is in this process.
+ * `hasp demo`: several workers count with a lock, while nodes fail, and without one.
  *
  * @module
  */
 import process from "node:process";
 import { createRedlock, type Redlock } from "../../../mod.ts";
-import { startNodes, type TestNodes } from "../../testing/mod.ts";
 import { pause } from "../../time/pause.ts";
 import { systemRandom } from "../../time/random.ts";
 import { TimerWheel } from "../../time/timer_wheel.ts";
@@ -13,6 +12,7 @@ import { PROBLEM_FOUND, SUCCESS } from "../exit_codes.ts";
 import { Interrupted, Signals } from "../run/signals.ts";
 import { type Paint, paintOutput, print, type Style } from "../terminal.ts";
 import { axisRow, label, nodeRow, type Scale, scaleFor, workerRow } from "./chart.ts";
+import { type DemoNode, startDemoNodes } from "./nodes.ts";
 import { Timeline } from "./timeline.ts";
 
 const NODES = 5;
@@ -48,11 +48,11 @@ class Run {
   #count = 0;
   readonly #wheel = new TimerWheel();
   readonly #signal: AbortSignal;
-  readonly #nodes: TestNodes | undefined;
+  readonly #nodes: readonly DemoNode[] | undefined;
   readonly #faults = [...FAULTS];
 
   /** The nodes are missing in the run without the lock. */
-  constructor(signal: AbortSignal, nodes?: TestNodes) {
+  constructor(signal: AbortSignal, nodes?: readonly DemoNode[]) {
     this.#signal = signal;
     this.#nodes = nodes;
     nodes?.forEach((_, index) => this.timeline.change(nodeName(index), "up"));
@@ -67,7 +67,7 @@ class Run {
   }
 
   async #work(name: string): Promise<void> {
-    await using redlock = this.#nodes && createRedlock(this.#nodes.addresses, {
+    await using redlock = this.#nodes && createRedlock(this.#nodes.map(({ address }) => address), {
       ttlMs: TTL_MS,
       waitMs: WAIT_MS,
       nodeTimeoutMs: NODE_TIMEOUT_MS,
@@ -102,7 +102,7 @@ class Run {
     const [fault] = this.#faults;
     if (!this.#nodes || !fault || this.timeline.writes < fault.share * total()) return;
     this.#faults.shift();
-    const node = this.#nodes.node(fault.index);
+    const node = this.#nodes[fault.index]!;
     if (fault.state === "killed") await node.crash();
     else if (fault.state === "hung") node.hang();
     else node.resume();
@@ -129,11 +129,13 @@ export async function demo(): Promise<number> {
   const signals = new Signals();
   const paint = paintOutput();
   try {
-    await using nodes = await startNodes(NODES);
+    await using started = await startDemoNodes(NODES);
     print(
       `Four workers read a counter, pause, and write it back one higher, ${INCREMENTS} times each.`,
     );
-    const locked = new Run(signals.waiting, nodes);
+    print(`Nodes: ${started.description}`);
+    print("█ between reading and writing  · waiting for the lock  ━ node answers");
+    const locked = new Run(signals.waiting, started.nodes);
     const kept = await locked.perform();
     const scale = scaleFor(locked.timeline.lengthMs, columns());
     show("With the lock, while nodes fail", locked.timeline, scale, paint);
@@ -145,7 +147,8 @@ export async function demo(): Promise<number> {
     report("without the lock", unlocked.timeline, left);
     return kept === total() && left < total() ? SUCCESS : PROBLEM_FOUND;
   } catch (error) {
-    if (error instanceof Interrupted) return error.exitCode;
+    const { reason } = signals.waiting; // a terminal's Ctrl-C ends the servers too, which may be noticed first
+    if (reason instanceof Interrupted) return reason.exitCode;
     throw error;
   } finally {
     signals.stop();

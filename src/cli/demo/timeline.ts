@@ -21,9 +21,9 @@ export interface Note {
   readonly text: string;
 }
 
-/** A record of one run. Times are milliseconds of the wall clock, which all processes share. */
+/** A record of one run. */
 export class Timeline {
-  readonly startMs: number = systemClock.wallMs();
+  readonly #startMs = systemClock.monotonicMs();
   /** What happened, in order. */
   readonly notes: Note[] = [];
   /** How often the counter was written. */
@@ -33,30 +33,24 @@ export class Timeline {
 
   /** How long it lasts by now, or lasted, in milliseconds. */
   get lengthMs(): number {
-    return (this.#endMs ?? systemClock.wallMs()) - this.startMs;
+    return (this.#endMs ?? systemClock.monotonicMs()) - this.#startMs;
   }
 
   /** From now on it grows no longer. */
   end(): void {
-    this.#endMs = systemClock.wallMs();
+    this.#endMs = systemClock.monotonicMs();
   }
 
-  /** A row is in `state` from `atMs` on. */
-  change(row: string, state: State, atMs: number = systemClock.wallMs()): void {
+  /** A row is in `state` from now on. */
+  change(row: string, state: State): void {
     const changes = this.#rows.get(row) ?? [];
-    changes.push({ atMs: Math.max(atMs - this.startMs, 0), state });
+    changes.push({ atMs: this.lengthMs, state });
     this.#rows.set(row, changes);
   }
 
   /** Notes something down. */
   note(text: string): void {
     this.notes.push({ atMs: this.lengthMs, text });
-  }
-
-  /** Who is inside by what was reported so far. */
-  inside(): string[] {
-    return [...this.#rows].filter(([, changes]) => changes.at(-1)!.state === "inside")
-      .map(([row]) => row);
   }
 
   /** The state of a row in the middle of a stretch of time. */
