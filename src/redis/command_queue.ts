@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { joinCommands } from "./encoder.ts";
+import { bytesOf, type EncodedCommand, joinCommands } from "./encoder.ts";
 import type { RedisError } from "./errors.ts";
 import type { RawReply } from "./reply.ts";
 
@@ -23,7 +23,7 @@ export interface ReplyReceiver {
 
 /** A place in the ring. Its receiver is `undefined` if it is free, or if its command was withdrawn. */
 interface Slot {
-  command: Uint8Array | undefined;
+  command: EncodedCommand | undefined;
   receiver: ReplyReceiver | undefined;
   context: unknown;
   tag: number;
@@ -50,7 +50,7 @@ export class CommandQueue {
   #unsentSlots: Map<unknown, Slot> | undefined = undefined;
 
   /** Appends a command. */
-  push(command: Uint8Array, receiver: ReplyReceiver, context: unknown, tag: number): void {
+  push(command: EncodedCommand, receiver: ReplyReceiver, context: unknown, tag: number): void {
     if (this.#used === this.#slots.length) this.#makeRoom();
     const slot = this.#slot(this.#used++);
     this.length++;
@@ -65,9 +65,11 @@ export class CommandQueue {
   takeUnsent(): Uint8Array {
     this.#removeWithdrawn();
     this.#unsentSlots = undefined;
-    if (this.length - this.sent === 1) return takeCommand(this.#slot(this.sent++));
-    const commands: Uint8Array[] = [];
-    while (this.sent < this.#used) commands.push(takeCommand(this.#slot(this.sent++)));
+    if (this.length - this.sent === 1) return bytesOf(takeCommand(this.#slot(this.sent++)));
+    const commands = new Array<EncodedCommand>(this.#used - this.sent); // not grown by `push`, which takes more memory
+    for (let index = 0; index < commands.length; index++) {
+      commands[index] = takeCommand(this.#slot(this.sent++));
+    }
     return joinCommands(commands);
   }
 
@@ -170,7 +172,7 @@ function emptySlots(count: number): Slot[] {
   }));
 }
 
-function takeCommand(slot: Slot): Uint8Array {
+function takeCommand(slot: Slot): EncodedCommand {
   const command = slot.command!;
   slot.command = undefined;
   return command;

@@ -1,8 +1,8 @@
 /**
  * Encodes a *command* into the bytes of RESP2.
  *
- * Commands are written one behind another into slabs of memory, and an encoded command is a view of its slab. The same
- * view is sent to every node. The commands of one tick are usually adjacent, so they are sent as one view without a
+ * Commands are written one behind another into slabs of memory, and an encoded command is a part of its slab. The same
+ * part is sent to every node. The commands of one tick are usually adjacent, so they are sent as one view without a
  * copy. Lengths count bytes of UTF-8.
  *
  * @module
@@ -22,7 +22,17 @@ export interface Command {
   /** Its name and its arguments. */
   readonly args: readonly (string | Uint8Array)[];
   /** Its bytes, once it has been encoded. */
-  bytes?: Uint8Array | undefined;
+  bytes?: EncodedCommand | undefined;
+}
+
+/**
+ * The bytes of one command: a part of a slab, from `start` up to but not including `end`. It is no `Uint8Array`, because
+ * making one, and asking one for its buffer, costs more than to write the command.
+ */
+export interface EncodedCommand {
+  readonly slab: Uint8Array;
+  readonly start: number;
+  readonly end: number;
 }
 
 const encoder = new TextEncoder();
@@ -35,7 +45,7 @@ let used = 0;
  * @param args The command's name and its arguments.
  * @returns Its bytes, which must not be changed.
  */
-export function encodeCommand(args: readonly (string | Uint8Array)[]): Uint8Array {
+export function encodeCommand(args: readonly (string | Uint8Array)[]): EncodedCommand {
   // Loops by index: an iterator allocates an object for each argument until the code is optimized.
   let room = LENGTH_BYTES_MAX;
   for (let index = 0; index < args.length; index++) {
@@ -54,7 +64,7 @@ export function encodeCommand(args: readonly (string | Uint8Array)[]): Uint8Arra
       : writeBytes(slab, at, argument);
   }
   used = at;
-  return slab.subarray(start, at);
+  return { slab, start, end: at };
 }
 
 /** Writes the line of a length, `$5` or `*3`, at an index; returns the index behind it. */
@@ -91,28 +101,39 @@ function endLine(bytes: Uint8Array, at: number): number {
   return at + 2;
 }
 
+/** What {@linkcode bytesOf} returned last: all nodes are usually sent the same commands. */
+let last: EncodedCommand & { readonly bytes: Uint8Array } | undefined;
+
+/** The bytes of a command, or of adjacent ones, as an array. */
+export function bytesOf({ slab, start, end }: EncodedCommand): Uint8Array {
+  if (last?.slab !== slab || last.start !== start || last.end !== end) {
+    last = { slab, start, end, bytes: slab.subarray(start, end) };
+  }
+  return last.bytes;
+}
+
 /**
  * Joins encoded commands into one array of bytes, without a copy if they are adjacent in memory.
  *
  * @param commands At least one.
  */
-export function joinCommands(commands: readonly Uint8Array[]): Uint8Array {
-  const [first] = commands;
-  if (commands.length === 1) return first;
-  let end = first.byteOffset;
-  for (const command of commands) {
-    if (command.buffer !== first.buffer || command.byteOffset !== end) return copyOf(commands);
-    end += command.length;
+export function joinCommands(commands: readonly EncodedCommand[]): Uint8Array {
+  const { slab, start } = commands[0];
+  let { end } = commands[0];
+  for (let index = 1; index < commands.length; index++) {
+    const next = commands[index];
+    if (next.slab !== slab || next.start !== end) return copyOf(commands);
+    end = next.end;
   }
-  return new Uint8Array(first.buffer, first.byteOffset, end - first.byteOffset);
+  return bytesOf({ slab, start, end });
 }
 
-function copyOf(commands: readonly Uint8Array[]): Uint8Array {
-  const bytes = new Uint8Array(commands.reduce((total, { length }) => total + length, 0));
+function copyOf(commands: readonly EncodedCommand[]): Uint8Array {
+  const bytes = new Uint8Array(commands.reduce((total, { start, end }) => total + end - start, 0));
   let offset = 0;
-  for (const command of commands) {
-    bytes.set(command, offset);
-    offset += command.length;
+  for (const { slab, start, end } of commands) {
+    bytes.set(slab.subarray(start, end), offset);
+    offset += end - start;
   }
   return bytes;
 }

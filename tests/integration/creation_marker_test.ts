@@ -1,6 +1,6 @@
 /** Compares the script that sets a creation marker, in memory, with what it does in a real server. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { encodeCommand } from "../../src/redis/encoder.ts";
+import { commandBytes } from "../support/command_bytes.ts";
 import { CREATED } from "../../src/redis_node/scripts/creation.ts";
 import { MemoryRedis } from "../../src/testing/mod.ts";
 import { shareServers } from "../support/shared_servers.ts";
@@ -16,7 +16,7 @@ type Ask = (...words: (string | number)[]) => Promise<string>;
 function memory(): Ask {
   const session = new MemoryRedis().session();
   return (...words) => {
-    const reply = latin1.decode(session.push(encodeCommand(words.map(String))));
+    const reply = latin1.decode(session.push(commandBytes(words.map(String))));
     return Promise.resolve(reply.replace(/^(?:\$\d+\r\n|[+:-])/u, "").trimEnd());
   };
 }

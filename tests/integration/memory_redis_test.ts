@@ -239,7 +239,7 @@ Deno.test("MemoryRedis reports in INFO a part of what redis-server reports, word
   ];
   for (const request of requests) {
     const info = ["INFO", ...request.split(" ").filter(Boolean)];
-    const reply = latin1.decode(new MemoryRedis().session().push(encodeCommand(info)));
+    const reply = latin1.decode(new MemoryRedis().session().push(encode([info])));
     const text = lasting(reply.slice(reply.indexOf("\n") + 1, -2));
     assertEquals(text, knownPart(lasting(String(await server.command(...info))), text), request);
     assertEquals(text.includes("#"), request !== "x");
@@ -250,7 +250,7 @@ Deno.test("MemoryRedis knows each script of node-redlock 4 and 5 by its SHA-1", 
   assertEquals(PEER_SCRIPTS.length, 6);
   const session = new MemoryRedis().session();
   for (const { source, sha1 } of PEER_SCRIPTS) {
-    const reply = latin1.decode(session.push(encodeCommand(["SCRIPT", "LOAD", source])));
+    const reply = latin1.decode(session.push(encode([["SCRIPT", "LOAD", source]])));
     assertEquals(reply, `$40\r\n${sha1}\r\n`);
   }
 });

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { encodeCommand } from "../../src/redis/encoder.ts";
+import { commandBytes } from "./command_bytes.ts";
 import type { KeyState, LockNode, LockRequest } from "../../src/quorum/lock_node.ts";
 import type * as queue from "../../src/quorum/queue_ticket.ts";
 import { ReplyError } from "../../src/redis/errors.ts";
@@ -118,7 +118,7 @@ export class KeyspaceNode implements LockNode {
   /** Has the holder of `key` release it. */
   free(key = "a"): void {
     const content = { keys: [key], value: this.holder(key) ?? "" };
-    this.#server.send(encodeCommand(releaseOperation(content).args(content, "EVAL")));
+    this.#server.send(commandBytes(releaseOperation(content).args(content, "EVAL")));
   }
 
   /** Forgets everything, as a server that restarts without its data. */
@@ -282,7 +282,7 @@ export class KeyspaceNode implements LockNode {
 
   leaveQueue(keys: readonly string[], ticketId: string): void {
     this.leaves.push(ticketId);
-    this.#server.send(encodeCommand(LEAVE_QUEUE.args({ keys, ticketId }, "EVAL")));
+    this.#server.send(commandBytes(LEAVE_QUEUE.args({ keys, ticketId }, "EVAL")));
   }
 
   close(): Promise<void> {
@@ -295,7 +295,7 @@ export class KeyspaceNode implements LockNode {
     if (this.closed > 0) return request.fail(nodeIndex, new Error(`${this.name} is closed`));
     const mode = this.modes[kind] ?? this.mode;
     if (mode === "throw") throw new Error(`${this.name} threw`);
-    const command = encodeCommand(operation.args(request, "EVAL"));
+    const command = commandBytes(operation.args(request, "EVAL"));
     const act = () => {
       if (mode === "fail" || this.closed > 0) {
         return request.fail(nodeIndex, new Error(`${this.name} is down`));

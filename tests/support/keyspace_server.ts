@@ -4,7 +4,7 @@
  * @module
  */
 import { RespDecoder } from "../../src/redis/decoder.ts";
-import { encodeCommand } from "../../src/redis/encoder.ts";
+import { commandBytes } from "./command_bytes.ts";
 import { type RawReply, type Reply, textReply } from "../../src/redis/reply.ts";
 import { WAKE_CHANNEL } from "../../src/redis_node/scripts/queue.ts";
 import { MemoryRedis, type MemorySession } from "../../src/testing/mod.ts";
@@ -33,7 +33,7 @@ export class KeyspaceServer {
 
   /** The reply to a command in words, as text. */
   ask(...words: (string | number)[]): Reply {
-    return textReply(this.send(encodeCommand(words.map(String))));
+    return textReply(this.send(commandBytes(words.map(String))));
   }
 
   /** Subscribes a client of that id. */
@@ -45,7 +45,7 @@ export class KeyspaceServer {
         onMessage(message);
       },
     });
-    session.push(encodeCommand(["SUBSCRIBE", WAKE_CHANNEL + client]));
+    session.push(commandBytes(["SUBSCRIBE", WAKE_CHANNEL + client]));
     return session;
   }
 }

@@ -5,7 +5,7 @@
  */
 import type { Clock } from "../../src/time/clock.ts";
 import { type CommandArgument, commandArguments } from "../../src/redis/command_arguments.ts";
-import { encodeCommand } from "../../src/redis/encoder.ts";
+import { commandBytes } from "./command_bytes.ts";
 import { ACQUIRE_OR_WAIT } from "../../src/redis_node/scripts/acquire.ts";
 import { ACQUIRE_COUNTED, ACQUIRE_FENCED, RAISE } from "../../src/redis_node/scripts/fencing.ts";
 import { LEAVE, queueOf, RELEASE_QUEUED } from "../../src/redis_node/scripts/queue.ts";
@@ -29,7 +29,7 @@ export type Position = readonly [pttl: number, ahead: number, length: number, sc
 
 /** Sends one command on a session; returns the reply without its last line end. */
 export function askOn(session: MemorySession, ...command: CommandArgument[]): string {
-  return latin1.decode(session.push(encodeCommand(commandArguments(command)))).trimEnd();
+  return latin1.decode(session.push(commandBytes(commandArguments(command)))).trimEnd();
 }
 
 /** A server, and the messages that some clients of tickets receive. */

@@ -22,6 +22,8 @@ export interface PairCost {
   readonly keptBytes: number;
   /** Promises that were created, also those of `await` and of the streams' ends. */
   readonly promises: number;
+  /** Calls of `queueMicrotask`. */
+  readonly microtasks: number;
   /** Writes to acquire a hundred locks in one moment, and to release them in one. */
   readonly writesAtOnce: number;
 }
@@ -147,6 +149,18 @@ async function countPromises(redlock: Redlock): Promise<number> {
   return promises / PAIRS;
 }
 
+async function countMicrotasks(redlock: Redlock): Promise<number> {
+  const { queueMicrotask } = globalThis;
+  let microtasks = 0;
+  globalThis.queueMicrotask = (callback) => {
+    microtasks++;
+    queueMicrotask(callback);
+  };
+  await pairs(redlock, PAIRS);
+  globalThis.queueMicrotask = queueMicrotask;
+  return microtasks / PAIRS;
+}
+
 async function countAllocated(redlock: Redlock): Promise<number | null> {
   collect();
   const before = Deno.memoryUsage().heapUsed;
@@ -189,6 +203,7 @@ const cost: PairCost = {
   allocatedBytes: await countAllocated(redlock),
   keptBytes: await countKept(redlock),
   promises: await countPromises(redlock),
+  microtasks: await countMicrotasks(redlock),
   writesAtOnce: await countWritesAtOnce(redlock),
 };
 await redlock.close();

@@ -19,7 +19,8 @@ class Bench implements ReplyReceiver {
   readonly received: unknown[][] = [];
 
   push(text: string, context: unknown, tag = 0, receiver: ReplyReceiver = this): void {
-    this.queue.push(encoder.encode(text), receiver, context, tag);
+    const slab = encoder.encode(text);
+    this.queue.push({ slab, start: 0, end: slab.length }, receiver, context, tag);
   }
 
   /** Takes what would be written now; empty if there is nothing. */

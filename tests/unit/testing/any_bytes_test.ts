@@ -1,7 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import { RespDecoder } from "../../../src/redis/decoder.ts";
-import { encodeCommand } from "../../../src/redis/encoder.ts";
+import { commandBytes } from "../../support/command_bytes.ts";
 import type { Script } from "../../../src/redis_node/scripts/script.ts";
 import { COMMANDS } from "../../../src/testing/commands/commands.ts";
 import { MemoryRedis } from "../../../src/testing/mod.ts";
@@ -46,11 +46,11 @@ Deno.test("MemoryRedis answers every command with one reply, whatever its argume
     fc.property(fc.array(command, { minLength: 1, maxLength: 20 }), (commands) => {
       const redis = new MemoryRedis();
       const loader = redis.session();
-      for (const { source } of SCRIPTS) loader.push(encodeCommand(["SCRIPT", "LOAD", source]));
+      for (const { source } of SCRIPTS) loader.push(commandBytes(["SCRIPT", "LOAD", source]));
       for (const command of commands) {
         const session = redis.session({ onMessage() {} });
         let replies = 0;
-        new RespDecoder(() => replies++).push(session.push(encodeCommand(command)));
+        new RespDecoder(() => replies++).push(session.push(commandBytes(command)));
         const isSubscription = /^(un)?subscribe$/u.test(String(command[0]));
         if (isSubscription) assert(replies >= 1);
         else assertEquals(replies, 1, JSON.stringify(command));

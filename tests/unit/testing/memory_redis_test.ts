@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertNotEquals, assertRejects, assertThrows } from "@std/assert";
-import { encodeCommand } from "../../../src/redis/encoder.ts";
+import { commandBytes } from "../../support/command_bytes.ts";
 import { RELEASE } from "../../../src/redis_node/scripts/release.ts";
 import { MemoryRedis, startNodes } from "../../../src/testing/mod.ts";
 import { askOn as ask, MemoryBench } from "../../support/memory_bench.ts";
@@ -11,7 +11,7 @@ const TARGET = { kind: "tcp", hostname: "node-1", port: 6379 } as const;
 
 /** Requests as one piece of bytes. */
 function requests(...commands: string[][]): Uint8Array {
-  return encoder.encode(commands.map((words) => latin1.decode(encodeCommand(words))).join(""));
+  return encoder.encode(commands.map((words) => latin1.decode(commandBytes(words))).join(""));
 }
 
 Deno.test("MemoryRedis.session() answers requests in their order, each once it is complete", () => {
@@ -20,7 +20,7 @@ Deno.test("MemoryRedis.session() answers requests in their order, each once it i
   assertEquals(latin1.decode(session.push(bytes)), "+OK\r\n$1\r\n1\r\n");
   const replies = Array.from(bytes, (byte) => latin1.decode(session.push(Uint8Array.of(byte))));
   assertEquals(replies.filter((reply) => reply !== ""), ["+OK\r\n", "$1\r\n1\r\n"]);
-  assertEquals(replies.indexOf("+OK\r\n"), encodeCommand(["SET", "a", "1"]).length - 1);
+  assertEquals(replies.indexOf("+OK\r\n"), commandBytes(["SET", "a", "1"]).length - 1);
 });
 
 Deno.test("MemoryRedis.session() ends the connection after bytes that are not a request", () => {
@@ -35,7 +35,7 @@ Deno.test("MemoryRedis.session() keeps every byte of a key and a value", () => {
   const bytes = Uint8Array.from({ length: 256 }, (_, byte) => byte);
   ask(session, "SET", bytes, bytes);
   const reply = [...encoder.encode("$256\r\n"), ...bytes, ...encoder.encode("\r\n")];
-  assertEquals([...session.push(encodeCommand(["GET", bytes]))], reply);
+  assertEquals([...session.push(commandBytes(["GET", bytes]))], reply);
 });
 
 Deno.test("MemoryRedis.session() reports the time of its clock, and drops a key a millisecond after its life", () => {
