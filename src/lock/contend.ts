@@ -42,9 +42,9 @@ async function waitForTurn(call: LockCall, first: boolean): Promise<void> {
 }
 
 function lineUp(call: LockCall): Promise<void> | undefined {
-  const { client: { contention }, waitMs, name, keys, settings } = call;
-  if (!contention || waitMs === 0) return undefined;
-  call.waiter = contention.waiterIfContended(name, keys, settings);
+  const { client, waitMs, name, keys, settings } = call;
+  if (waitMs === 0 || !client.localQueues.isContended(name)) return undefined;
+  call.waiter = contentionOf(client).waiterIfContended(name, keys, settings);
   return call.waiter?.ready?.(call.leftMs(), settings.signal);
 }
 

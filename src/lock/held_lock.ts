@@ -242,7 +242,9 @@ export class HeldLock extends TimerEntry {
     this.round.cancel();
     round.ticket = this.round.ticket;
     await round.ask(askToRelease, settings.nodeTimeoutMs);
-    client.localQueues.leave(queueKey(round.keys), this, round.hasWaiters);
+    const name = queueKey(round.keys);
+    client.localQueues.noteReleased(name, round.hasWaiters, client.wheel.clock.monotonicMs());
+    client.localQueues.leave(name, this);
     const confirmed = isConfirmed(round, ranOut);
     if (confirmed) client.cooldowns?.end(round.keys, round.value);
     else if (this.#end === "released") this.#coolDown(confirmed === undefined ? leftMs : 0);

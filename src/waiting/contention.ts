@@ -61,10 +61,8 @@ export class Contention {
    * `undefined`, and the call asks at once.
    */
   waiterIfContended(name: string, keys: readonly string[], settings: Settings): Waiter | undefined {
-    const notifications = this.#notifications;
-    const expected = this.#queues.get(name)?.hasWaiters ||
-      notifications?.hasQuorum && notifications.expectsContention(name);
-    return expected && settings.notify ? this.waiter(name, keys, settings) : undefined;
+    const expected = settings.notify && this.#queues.isContended(name);
+    return expected ? this.waiter(name, keys, settings) : undefined;
   }
 
   /** The waiter for the first call, after it was denied. */
@@ -76,7 +74,7 @@ export class Contention {
       this.#nodeSet,
       this.#onEvent,
     );
-    const resource = notifications.noteContended(name);
+    const resource = this.#queues.contend(name);
     const queue = this.#queues.open(name);
     queue.waiter ??= new QueuedWaiter(notifications, this.#nodeSet, keys, resource);
     queue.waiter.settings = settings;

@@ -5,11 +5,14 @@
  * @module
  */
 import type { Round } from "../quorum/round.ts";
+import { ContendedResource } from "./contended_resource.ts";
 import type { QueuedWaiter } from "./queued_waiter.ts";
 
 /** Separates the keys of one lock in its name: no well-formed string contains it. */
 const SEPARATOR = "\udc00";
 
+/** Locks that are remembered as contended; the oldest is forgotten for one more. */
+const CONTENDED_MAX = 4_096;
 /** Fewest owners that are removed from a map before it is copied. */
 const REMOVED_MIN = 16;
 
@@ -22,8 +25,6 @@ export class LocalQueue {
   readonly calls: Map<Owner, (() => void) | undefined> = new Map();
   /** Waits among other clients, for one call after another. */
   waiter: QueuedWaiter | undefined = undefined;
-  /** Whether other clients were waiting when this client last released the lock. */
-  hasWaiters = false;
   /** The last attempt that failed, for the errors of calls that never ask. */
   latest: Round | undefined = undefined;
 }
@@ -39,6 +40,7 @@ export class LocalQueues {
   /** How many owners were removed since the map was made. */
   #removed = 0;
   readonly #queues: Map<string, LocalQueue> = new Map();
+  readonly #contended: Map<string, ContendedResource> = new Map();
 
   /** The first call, which asks for the lock, or the lock if it is held. */
   owner(name: string): Owner | undefined {
@@ -74,6 +76,29 @@ export class LocalQueues {
     return queue;
   }
 
+  /** What is remembered of a lock that other clients hold or wait for; it is remembered from here on. */
+  contend(name: string): ContendedResource {
+    const resource = this.#contended.get(name) ?? new ContendedResource();
+    this.#contended.set(name, resource);
+    if (this.#contended.size > CONTENDED_MAX) {
+      const [oldest] = this.#contended.keys();
+      this.#contended.delete(oldest);
+    }
+    return resource;
+  }
+
+  /** Whether other clients are expected to wait for a lock: then its next call joins them with its first request. */
+  isContended(name: string): boolean {
+    return this.#contended.has(name) || this.#queues.get(name)?.waiter !== undefined;
+  }
+
+  /** A release has learned whether other clients wait; the next call of this client comes after them. */
+  noteReleased(name: string, othersWait: boolean, nowMs: number): void {
+    // mutation: release-forgets-who-waits
+    if (othersWait) this.contend(name);
+    else if (this.#contended.get(name)?.shareMsMax(nowMs) === 0) this.#contended.delete(name);
+  }
+
   /** The first call has the lock now. */
   promote(name: string, caller: Owner, held: Owner): void {
     if (!this.isFirst(name, caller)) return;
@@ -84,12 +109,8 @@ export class LocalQueues {
     queue.waiter?.park();
   }
 
-  /**
-   * A call, or the lock, is done. If it was the first, the next call is.
-   *
-   * @param othersWait Whether other clients wait, which come before the next call of this one.
-   */
-  leave(name: string, owner: Owner, othersWait = false): void {
+  /** A call, or the lock, is done. If it was the first, the next call is. */
+  leave(name: string, owner: Owner): void {
     const queue = this.#queues.get(name);
     if (!this.isFirst(name, owner)) return void queue?.calls.delete(owner);
     const [next] = queue?.calls ?? [];
@@ -101,7 +122,6 @@ export class LocalQueues {
     }
     const [caller, onTurn] = next;
     queue.calls.delete(caller);
-    queue.hasWaiters = othersWait;
     this.#owners.set(name, caller);
     queue.waiter?.requeue();
     onTurn?.();

@@ -9,7 +9,6 @@ import type { QueueNotice, ReleaseListener, TimeReading } from "../quorum/queue_
 import type { NodeSet } from "../quorum/round.ts";
 import { toError } from "../to_error.ts";
 import type { TimerEntry } from "../time/timer_wheel.ts";
-import { ContendedResource } from "./contended_resource.ts";
 import { SharedClock } from "./shared_clock.ts";
 
 /** How long subscriptions stay though nobody waits, in milliseconds. */
@@ -18,8 +17,6 @@ const IDLE_MS = 30_000;
 const SUBSCRIBE_MS_MAX = 1_000;
 /** How long callers wait for the last subscriptions once a quorum of nodes is subscribed, in milliseconds. */
 const GRACE_MS = 50;
-/** Resources that are remembered as contended; the oldest is forgotten for one more. */
-const CONTENDED_MAX = 4_096;
 /** Characters of a client's id. */
 const ID_LENGTH = 20;
 
@@ -39,7 +36,6 @@ export class ReleaseNotifications implements ReleaseListener {
   readonly #nodeSet: NodeSet;
   readonly #onEvent: EventListener | undefined;
   readonly #handlers: Map<string, NotificationHandler> = new Map();
-  readonly #contended: Map<string, ContendedResource> = new Map();
   #numbers = 0;
   #open = false;
   #closed = false;
@@ -105,22 +101,6 @@ export class ReleaseNotifications implements ReleaseListener {
     this.#idle ??= this.#nodeSet.wheel.after(IDLE_MS, () => this.#end());
   }
 
-  /** Remembers that other clients wait for a resource. */
-  noteContended(name: string): ContendedResource {
-    const resource = this.#contended.get(name) ?? new ContendedResource();
-    this.#contended.set(name, resource);
-    if (this.#contended.size > CONTENDED_MAX) {
-      const [oldest] = this.#contended.keys();
-      this.#contended.delete(oldest);
-    }
-    return resource;
-  }
-
-  /** Whether other clients have lately waited for a resource: then its next call joins the queue with its first request. */
-  expectsContention(name: string): boolean {
-    return this.#contended.has(name);
-  }
-
   /** The client closes, and its nodes with it. */
   close(): void {
     this.#closed = true;
@@ -182,7 +162,6 @@ export class ReleaseNotifications implements ReleaseListener {
     this.#idle = undefined;
     this.#subscribed = this.#unsubscribed = 0;
     if (this.#grace) this.#nodeSet.wheel.cancel(this.#grace);
-    this.#contended.clear();
     eachNode(this.#nodeSet.nodes, (node) => node.unsubscribe?.());
   }
 

@@ -116,6 +116,21 @@ Deno.test("a client with 10 callers does not starve another with one", async () 
   for (const turns of before.slice(0, 4)) assertLessOrEqual(turns, 2, order.join(" "));
 });
 
+Deno.test("a client that has never waited does not starve one that is farther away", async () => {
+  await using servers = shared.lend();
+  await using proxies = await startProxies(servers);
+  for (const proxy of proxies) proxy.delay(10, "replies");
+  await using near = openClients(servers.urls, 1);
+  await using far = openClients(proxies.urls, 1);
+  const first = await near[0].acquire("job");
+  let turns = 0;
+  const other = far[0].using("job", () => turns);
+  await queueOfLength(servers, "hasp:queue:job", 1);
+  await first.release();
+  while (turns < 20) await near[0].using("job", () => void turns++);
+  assertLessOrEqual(await deadline(other, CROWD_MS), 1);
+});
+
 Deno.test("a client that has the lock lets another that waits go before its own callers", async () => {
   await using servers = shared.lend();
   await using proxies = await startProxies(servers);

@@ -125,6 +125,10 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
   "reply-goes-to-the-wrong-command": [sometimes(drop), "a reply goes to the command before"],
   // Waiting.
   "release-notifies-nobody": [never, "a release notifies nobody"],
+  "release-forgets-who-waits": [
+    drop,
+    "a client forgets that others wait for the lock that it releases",
+  ],
   "dead-waiter-notified": [always, "one that died is notified, and nobody else"],
   "newcomers-overtake": [never, "newcomers pass those who wait"],
   "unnotified-waiter-never-asks": [becomes("Infinity"), "nobody asks who is not notified"],

@@ -48,6 +48,8 @@ export interface ClientPlan {
   /** How far its wall clock is off. */
   readonly wallOffsetMs: number;
   readonly nodeTimeoutMs?: number;
+  /** How much longer than others' its way to each node is, and back, in milliseconds; left out: 0. */
+  readonly distanceMs?: number;
   readonly connectTimeoutMs: number;
   readonly retryDelayMs: number;
   readonly retryDelayMaxMs: number;

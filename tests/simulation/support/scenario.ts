@@ -46,6 +46,8 @@ export interface ScenarioDetails {
   /** How far the clients' wall clocks are ahead, one by one, and those of the nodes, in milliseconds. */
   readonly clientsAheadMs?: readonly number[];
   readonly nodesAheadMs?: readonly number[];
+  /** How much longer the clients' ways to the nodes are, one by one, in milliseconds; left out: 0. */
+  readonly distancesMs?: readonly number[];
   /** The nodes of each client's list; left out: all. */
   readonly lists?: readonly (readonly number[])[];
   /** How fast the clients' clocks run. */
@@ -72,6 +74,7 @@ export function scenario(id: string, name: string, details: ScenarioDetails): Sc
       ...details.clocks,
       ...details.options,
       nodes: details.lists?.[index],
+      distanceMs: details.distancesMs?.[index],
       nodeTimeoutMs,
       ops: ops.map((op) => ({ ...PLAIN_OP, atMs: 0, ...op })),
     })),

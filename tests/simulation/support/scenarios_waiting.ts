@@ -206,6 +206,16 @@ export const WAITING_SCENARIOS: readonly Scenario[] = [
     clients: [[{ ttlMs: 20_000, holdMs: 1_000 }], [waits(1_001, { ttlMs: 20_000 })]],
     missing: expectSoon(1, RELEASED_MS, HAND_OFF_MS),
   }),
+  scenario("Q16", "one that has never waited does not starve those that are farther away", {
+    catches: ["release-forgets-who-waits"],
+    clients: [
+      Array.from({ length: 80 }, (_, index) => waits(index * 55, { holdMs: 50, waitMs: 10_000 })),
+      [waits(10)],
+      [waits(20)],
+    ],
+    distancesMs: [0, 5, 5],
+    missing: all(expectSoon(1, 50, 200), expectSoon(2, 50, 500)),
+  }),
   scenario("Q10", "a lock that is lost does not keep those of its own client waiting", {
     clients: [[
       { ttlMs: 1_000, holdMs: 100, end: "abandon" },

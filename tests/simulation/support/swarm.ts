@@ -18,6 +18,7 @@ import {
   sleepsAndLosses,
   withBusyCallers,
   withCooldown,
+  withDistances,
   withListeners,
 } from "./swarm_callers.ts";
 
@@ -95,7 +96,7 @@ export function swarmPlan(seed: string | number, { kinds = FAULT_KINDS }: SwarmO
     slowWriteChance: random.pick([0, 0, 0, 0.1]),
   };
   let clients = withListeners(seed, clientPlans(random, healAtMs, rate));
-  clients = withBusyCallers(seed, withCooldown(seed, clients));
+  clients = withDistances(seed, withBusyCallers(seed, withCooldown(seed, clients)));
   const waiting = waitingPlan(new SeededRandom(`${seed} waiting`), nodes, healAtMs);
   const restartGuardMs = guardPlan(new SeededRandom(`${seed} guard`), clients);
   const clocks = clockPlan(new SeededRandom(`${seed} wrong clocks`));
@@ -196,9 +197,14 @@ function guardPlan(random: SeededRandom, clients: readonly ClientPlan[]): number
 
 /** Where answers take longer than a client waits for them there is no quorum, mended or not. */
 function patient(client: ClientPlan, { delayMs, jitterMs }: Plan["network"]): ClientPlan {
-  const { nodeTimeoutMs } = client;
-  if (nodeTimeoutMs === undefined) return client;
-  return { ...client, nodeTimeoutMs: Math.max(nodeTimeoutMs, 2 * (delayMs + jitterMs) + 5) };
+  const { nodeTimeoutMs, distanceMs = 0 } = client;
+  if (nodeTimeoutMs === undefined && distanceMs === 0) return client;
+  const leastMs = 2 * (delayMs + jitterMs + distanceMs) + 5;
+  return {
+    ...client,
+    nodeTimeoutMs: Math.max(nodeTimeoutMs ?? 50, leastMs),
+    connectTimeoutMs: Math.max(client.connectTimeoutMs, 3 * leastMs),
+  };
 }
 
 function clientPlans(random: SeededRandom, healAtMs: number, rate: () => number): ClientPlan[] {

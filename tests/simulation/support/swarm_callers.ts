@@ -6,6 +6,9 @@
 import type { ClientPlan, Fault } from "./plan.ts";
 import { SeededRandom } from "./seeded_random.ts";
 
+/** The shortest lock of a run in which clients may be far away, in milliseconds. */
+const FAR_TTL_MS_MIN = 200;
+
 /** What listeners wait for: the signal's abort most often. */
 const LISTENED = [
   ...["abort", "abort", "attempt", "acquired"] as const,
@@ -45,6 +48,17 @@ export function withBusyCallers(seed: string | number, clients: ClientPlan[]): C
   return clients.map((client) => ({
     ...client,
     ops: client.ops.map((op) => random.chance(0.3) ? { ...op, ...busy() } : op),
+  }));
+}
+
+/** In some runs whose locks are long some clients are far from the nodes; of a randomness of its own. */
+export function withDistances(seed: string | number, clients: ClientPlan[]): ClientPlan[] {
+  const random = new SeededRandom(`${seed} distances`);
+  const ttls = clients.flatMap(({ ops }) => ops.map(({ ttlMs }) => ttlMs));
+  if (!random.chance(0.5) || Math.min(...ttls) < FAR_TTL_MS_MIN) return clients;
+  return clients.map((client) => ({
+    ...client,
+    distanceMs: random.pick([0, 0, 1, 5, 40, 100]),
   }));
 }
 

@@ -101,6 +101,13 @@ export class World {
       clock.change({ monotonicRate, wallRate }, 0);
       return new SimProcess(name, loop, clock, this.randomOf(name), plan.process);
     });
+    for (const [index, { name }] of this.processes.entries()) {
+      const { distanceMs = 0 } = plan.clients[index];
+      for (const node of this.nodes.keys()) {
+        this.network.link(name, node, "requests").extraMs = distanceMs;
+        this.network.link(name, node, "replies").extraMs = distanceMs;
+      }
+    }
     this.assumptions = new Assumptions(plan);
     this.checkers = new Checkers(this);
     this.store = new Store(this);

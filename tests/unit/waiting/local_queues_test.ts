@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertInstanceOf, assertStrictEquals } from "@std/assert";
 import { LockHeldError, LockLostError, QuorumError, RedlockError } from "../../../src/errors.ts";
 import type { RedlockEvent } from "../../../src/events.ts";
-import { queueKey } from "../../../src/waiting/local_queues.ts";
+import { LocalQueues, queueKey } from "../../../src/waiting/local_queues.ts";
 import { blocked, Callers, held } from "../../support/callers.ts";
 import { REASON } from "../../support/cluster.ts";
 import { countListeners } from "../../support/count_listeners.ts";
@@ -27,7 +27,35 @@ Deno.test("queueKey() is one for the same keys in any order, and differs for dif
   assertEquals(keys, ["b", "a"]);
 });
 
+Deno.test("LocalQueues remembers 4,096 contended locks, and forgets the oldest for one more", () => {
+  const queues = new LocalQueues();
+  for (let index = 0; index < 4_096; index++) queues.contend(`${index}`);
+  queues.contend("4095"); // known
+  assert(queues.isContended("0"));
+  queues.noteReleased("4096", true, 0);
+  const names = ["0", "1", "4096", "other"];
+  assertEquals(names.map((name) => queues.isContended(name)), [false, true, true, false]);
+});
+
 // Turns
+
+Deno.test("a client that has never waited lines up behind others after a release that notified one of them", async () => {
+  const callers = new Callers();
+  callers.call("first");
+  await callers.advance(0);
+  for (const node of callers.nodes) node.enqueue("a", "other:1");
+  await callers.release("first");
+  callers.call("second");
+  await callers.advance(10);
+  assertEquals([callers.won, callers.priorities.at(-1)], [["first"], "in-order"]);
+  for (const node of callers.nodes) node.leaveQueue(["a"], "other:1");
+  await callers.advance(100);
+  assertEquals(callers.won, ["first", "second"]);
+  await callers.release("second"); // nobody else waited
+  callers.call("third");
+  await callers.advance(0);
+  assertEquals([callers.won.at(-1), callers.priorities.at(-1)], ["third", "none"]);
+});
 
 Deno.test("calls of one client are first in, first out; each asks once, and none while another has the lock", async () => {
   const callers = await held("second", "third");

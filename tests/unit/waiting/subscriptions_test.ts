@@ -1,7 +1,6 @@
 import { assert, assertEquals, assertGreater, assertLessOrEqual } from "@std/assert";
 import { quorumSize } from "../../../src/quorum/decision.ts";
-import { createNodeSet } from "../../../src/quorum/round.ts";
-import { bitCount, ReleaseNotifications } from "../../../src/waiting/release_notifications.ts";
+import { bitCount } from "../../../src/waiting/release_notifications.ts";
 import { blocked, Callers, held } from "../../support/callers.ts";
 import { REASON } from "../../support/cluster.ts";
 import type { KeyspaceNode } from "../../support/keyspace_node.ts";
@@ -234,18 +233,6 @@ for (
     assertEquals(refusals.length, how === "nodes that refuse" ? 3 : 0);
   });
 }
-
-Deno.test("ReleaseNotifications remembers 4,096 contended resources, and forgets the oldest for one more", () => {
-  const { wheel, nodes } = new Callers();
-  const notifications = new ReleaseNotifications(createNodeSet(wheel, nodes), undefined);
-  for (let index = 0; index < 4_096; index++) notifications.noteContended(`${index}`);
-  notifications.noteContended("4095"); // known
-  assert(notifications.expectsContention("0"));
-  notifications.noteContended("4096");
-  const names = ["0", "1", "4096", "other"];
-  const expected = names.map((name) => notifications.expectsContention(name));
-  assertEquals(expected, [false, true, true, false]);
-});
 
 Deno.test("close() while nodes are asked to subscribe leaves no timer, whatever they do then", async () => {
   const callers = new Callers();
