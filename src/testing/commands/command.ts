@@ -3,15 +3,15 @@
  *
  * @module
  */
-import type { Clock } from "../../time/clock.ts";
 import type { Channels, Listener } from "../server/channels.ts";
+import type { CommandClock } from "../server/command_clock.ts";
 import type { Keyspace } from "../server/keyspace.ts";
 import { CommandError } from "../server/replies.ts";
 
 /** The state that all connections of one server share. */
 export interface ServerState {
   /** The clock. */
-  readonly clock: Clock;
+  readonly clock: CommandClock;
   /** The password of the default user, if a login is required. */
   readonly password: string | undefined;
   /** The databases by their numbers. */

@@ -45,7 +45,7 @@ export function runCommand(context: CommandContext, words: readonly string[]): s
         `ERR Can't execute '${name}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context`,
       );
     }
-    return command.run!(context, args);
+    return context.server.clock.during(() => command.run!(context, args));
   } catch (error) {
     if (error instanceof CommandError) return failure(error.message);
     throw error;

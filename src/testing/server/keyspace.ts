@@ -6,7 +6,7 @@
  *
  * @module
  */
-import type { Clock } from "../../time/clock.ts";
+import type { CommandClock } from "./command_clock.ts";
 import { CommandError } from "./replies.ts";
 import { SortedSet } from "./sorted_set.ts";
 
@@ -19,11 +19,11 @@ interface Entry {
 
 /** One numbered database; keys and values are byte strings. */
 export class Keyspace {
-  readonly #clock: Clock;
+  readonly #clock: CommandClock;
   readonly #entries: Map<string, Entry> = new Map();
 
   /** @param clock The clock by whose wall time keys expire. */
-  constructor(clock: Clock) {
+  constructor(clock: CommandClock) {
     this.#clock = clock;
   }
 

@@ -7,6 +7,7 @@ import { type Clock, systemClock } from "../../time/clock.ts";
 import { systemRandom } from "../../time/random.ts";
 import type { Connect } from "../../transport/transport.ts";
 import type { ServerState } from "../commands/command.ts";
+import { CommandClock } from "./command_clock.ts";
 import { Keyspace } from "./keyspace.ts";
 import { type MemorySession, type MemorySessionOptions, ServerSession } from "./memory_session.ts";
 import { MemoryTransport } from "./memory_transport.ts";
@@ -78,7 +79,7 @@ export interface MemoryRestartOptions {
  * ```
  */
 export class MemoryRedis {
-  readonly #clock: Clock;
+  readonly #clock: CommandClock;
   readonly #password: string | undefined;
   readonly #sessions: Set<MemorySession> = new Set();
   #state: ServerState;
@@ -93,7 +94,7 @@ export class MemoryRedis {
   constructor(options: MemoryRedisOptions = {}) {
     checkOptions("create server", options, MEMORY_REDIS_OPTION_NAMES);
     const { clock = systemClock, password } = options;
-    this.#clock = clock;
+    this.#clock = new CommandClock(clock);
     this.#password = password === undefined ? undefined : utf8ByteString(password);
     this.#state = this.#freshState();
   }

@@ -23,6 +23,7 @@ export { RELEASE } from "../../../src/redis_node/scripts/release.ts";
 export { queueOf, RELEASE_QUEUED, WAKE_CHANNEL } from "../../../src/redis_node/scripts/queue.ts";
 export type { ConnectionState, ServerState } from "../../../src/testing/commands/command.ts";
 export { runCommand } from "../../../src/testing/commands/commands.ts";
+export { CommandClock } from "../../../src/testing/server/command_clock.ts";
 export { Keyspace } from "../../../src/testing/server/keyspace.ts";
 export { failure, fromByteString, toByteString } from "../../../src/testing/server/replies.ts";
 export { TimerWheel } from "../../../src/time/timer_wheel.ts";

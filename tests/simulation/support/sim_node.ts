@@ -7,6 +7,7 @@
 import type { EventLoop } from "./event_loop.ts";
 import type { Ledger } from "./ledger.ts";
 import {
+  CommandClock,
   type ConnectionState,
   CREATED_KEY,
   failure,
@@ -106,16 +107,7 @@ export class SimNode {
     this.#trace = surroundings.trace;
     this.#database = options.database;
     this.#rateMax = options.rateMax;
-    const unused = () => {
-      throw new Error("Cannot set timer as a simulated node has none");
-    };
-    const clock = {
-      monotonicMs: () => this.clock.monotonicAt(this.#loop.nowMs),
-      wallMs: () => this.clock.wallAt(this.#loop.nowMs),
-      setTimer: unused,
-      clearTimer: unused,
-      keepAlive: unused,
-    };
+    const clock = new CommandClock({ wallMs: () => this.clock.wallAt(this.#loop.nowMs) });
     const databases = Array.from(
       { length: DATABASES },
       () => new RememberingKeyspace(clock, this.#loop),

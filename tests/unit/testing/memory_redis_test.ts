@@ -1,7 +1,9 @@
 import { assert, assertEquals, assertNotEquals, assertRejects, assertThrows } from "@std/assert";
+import { EXTEND } from "../../../src/redis_node/scripts/extend.ts";
 import { commandBytes } from "../../support/command_bytes.ts";
 import { RELEASE } from "../../../src/redis_node/scripts/release.ts";
 import { MemoryRedis, startNodes } from "../../../src/testing/mod.ts";
+import { systemClock } from "../../../src/time/clock.ts";
 import { askOn as ask, MemoryBench } from "../../support/memory_bench.ts";
 
 const encoder = new TextEncoder();
@@ -21,6 +23,19 @@ Deno.test("MemoryRedis.session() answers requests in their order, each once it i
   const replies = Array.from(bytes, (byte) => latin1.decode(session.push(Uint8Array.of(byte))));
   assertEquals(replies.filter((reply) => reply !== ""), ["+OK\r\n", "$1\r\n1\r\n"]);
   assertEquals(replies.indexOf("+OK\r\n"), commandBytes(["SET", "a", "1"]).length - 1);
+});
+
+Deno.test("MemoryRedis.session() runs a script at one instant, so no key expires in the middle", () => {
+  // Each reading of the clock takes a millisecond.
+  let nowMs = 1_000;
+  const clock = { ...systemClock, wallMs: () => nowMs++ };
+  const session = new MemoryRedis({ clock }).session();
+  for (let lifeMs = 1; lifeMs < 10; lifeMs++) {
+    const key = `key-${lifeMs}`;
+    ask(session, "SET", key, "mine", "PX", String(lifeMs));
+    const extended = ask(session, "EVAL", EXTEND.source, "1", key, "mine", "1000");
+    assertEquals(ask(session, "EXISTS", key), extended, `${lifeMs} ms`);
+  }
 });
 
 Deno.test("MemoryRedis.session() ends the connection after bytes that are not a request", () => {
