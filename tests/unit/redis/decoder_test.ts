@@ -9,7 +9,7 @@ import {
 import { ReplyError } from "../../../src/redis/errors.ts";
 import type { RawReply } from "../../../src/redis/reply.ts";
 import { byteByByte, bytes, cut, decode, plain } from "../../support/decoding.ts";
-import { assertGrowth } from "../../support/growth.ts";
+import { assertProportional, FACTOR } from "../../support/growth.ts";
 
 const deepest = "*1\r\n".repeat(NESTING_MAX);
 const longest = "x".repeat(LINE_BYTES_MAX - 1); // with its type as long as a line may be
@@ -282,11 +282,6 @@ Deno.test("RespDecoder.elementsDecoded counts the elements of arrays, and no oth
   assertEquals(decoder.elementsDecoded, 4);
 });
 
-/** How many times as long the longer stream of each pair is. */
-const FACTOR = 16;
-/** How many times as long it may take: work that grows with the square of the length would take 256 times as long. */
-const TIMES_MAX = 80;
-
 /** Streams whose pieces must not be looked at again for each further piece, by their length. */
 const STREAMS: Record<string, readonly [length: number, chunks: (length: number) => Uint8Array[]]> =
   {
@@ -311,15 +306,15 @@ const STREAMS: Record<string, readonly [length: number, chunks: (length: number)
 
 for (const [what, [length, chunks]] of Object.entries(STREAMS)) {
   Deno.test(`RespDecoder.push() takes time in proportion to the length of ${what}`, () => {
-    const measure = (chunks: readonly Uint8Array[]) => () => {
+    assertProportional(length, (size) => {
+      const pieces = chunks(size);
       let replies = 0;
       const decoder = new RespDecoder(() => replies++);
       const startMs = performance.now();
-      for (const chunk of chunks) decoder.push(chunk);
+      for (const piece of pieces) decoder.push(piece);
       const tookMs = performance.now() - startMs;
       assert(replies > 0);
       return tookMs;
-    };
-    assertGrowth(TIMES_MAX, measure(chunks(length)), measure(chunks(length * FACTOR)));
+    });
   });
 }
