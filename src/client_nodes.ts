@@ -52,10 +52,31 @@ export function takeNodes(nodes: readonly LockNode[]): readonly LockNode[] {
 /**
  * Checks that every node supports fencing tokens.
  *
+ * @param attempt The call that fails otherwise, for messages: `acquire lock`.
+ * @param nodes The nodes.
  * @throws {TypeError} If one does not.
  */
-export function checkFencing(nodes: readonly LockNode[]): void {
-  const unable = nodes.find((node) => !node.raiseCounters);
-  if (!unable) return;
-  throw new TypeError(`Cannot acquire lock as node ${unable.name} does not support fencing tokens`);
+export function checkFencing(attempt: string, nodes: readonly LockNode[]): void {
+  checkSupport(attempt, nodes, "raiseCounters", "fencing tokens");
+}
+
+/**
+ * Checks that every node can adopt locks.
+ *
+ * @throws {TypeError} If one cannot.
+ */
+export function checkAdopting(nodes: readonly LockNode[]): void {
+  checkSupport("adopt lock", nodes, "adopt", "'adopt'");
+}
+
+function checkSupport(
+  attempt: string,
+  nodes: readonly LockNode[],
+  method: "raiseCounters" | "adopt",
+  name: string,
+): void {
+  const unable = nodes.find((node) => !node[method]);
+  if (unable) {
+    throw new TypeError(`Cannot ${attempt} as node ${unable.name} does not support ${name}`);
+  }
 }

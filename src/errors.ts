@@ -132,9 +132,9 @@ export class QuorumError extends RedlockError {
  *   `autoExtend`, or the process or the machine stood still.
  * - `extend-failed`: its validity was over before a quorum of nodes had extended it.
  * - `extensions-max`: it was extended `extensionsMax` times.
- * - `gone`: a majority of the nodes no longer holds its keys.
+ * - `gone`: a majority of the nodes no longer holds its keys, or, from `adopt()`, somebody else holds it.
  * - `closed`: the lock client was closed.
- * - `released`: only from {@linkcode Lock.extend}: it was released before.
+ * - `released`: only from {@linkcode Lock.extend} and {@linkcode Lock.handOver}: it was released or handed over before.
  */
 export type LockLostReason =
   | "expired"

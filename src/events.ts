@@ -50,6 +50,8 @@ export type RedlockEvent =
     readonly type: "acquired";
     /** Who holds the lock now: {@linkcode Lock.holder}. */
     readonly holder: string;
+    /** If it was adopted, who held it before: the `holder` of the `handed-over` event. */
+    readonly adoptedFrom?: string;
     /** The number of attempts of the call, from 1. */
     readonly attempts: number;
     /** The validity of the lock at that moment, in milliseconds. */
@@ -60,9 +62,9 @@ export type RedlockEvent =
     readonly type: "denied";
     /**
      * `held` if somebody else holds the lock or it is in its cooldown; `no-quorum` if too few nodes answered; `aborted` if
-     * the call's signal ended it, and then without votes.
+     * the call's signal ended it, and then without votes; `gone` if it cannot be adopted any more.
      */
-    readonly reason: "held" | "no-quorum" | "aborted";
+    readonly reason: "held" | "no-quorum" | "aborted" | "gone";
     /** The number of attempts of the call; 0 if it waited for other calls of this client only. */
     readonly attempts: number;
   })
@@ -88,6 +90,14 @@ export type RedlockEvent =
     /** The same in detail, for people. */
     readonly cause: Error;
     /** How long the lock was held, in milliseconds. */
+    readonly heldMs: number;
+  })
+  /** Emitted when a lock was handed over: it is not held by this client any more, and its keys stay. */
+  | (LockEvent & {
+    readonly type: "handed-over";
+    /** Who held it until now; `adoptedFrom` of the `acquired` event with which it is adopted. */
+    readonly holder: string;
+    /** How long it was held, in milliseconds. */
     readonly heldMs: number;
   })
   /** Emitted when a call of `release()` is over and enough nodes answered it. */

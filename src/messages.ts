@@ -18,11 +18,12 @@ export function nodeErrors(votes: readonly Vote[]): AggregateError | undefined {
 }
 
 /** What was asked of the nodes, as the verb of a message. */
-export type Verb = "acquire" | "extend" | "inspect" | "release";
+export type Verb = "acquire" | "adopt" | "extend" | "inspect" | "release";
 
 /** The words for nodes that did as they were asked. */
 const DONE: { readonly [Name in Verb]: string } = {
   acquire: "granted it",
+  adopt: "granted it",
   extend: "extended it",
   inspect: "answered",
   release: "released it",

@@ -9,13 +9,14 @@ import { defineConsoleView } from "./console_view.ts";
 import { closedError, LockHeldError, lockName } from "./errors.ts";
 import { check } from "./health/check.ts";
 import type { HealthReport } from "./health/report.ts";
+import { readToken } from "./lock/hand_over_token.ts";
 import type { HeldLock } from "./lock/held_lock.ts";
 import { inspect, type Inspection } from "./lock/inspection.ts";
 import { type FencedLock, Lock, type LockOf } from "./lock/lock.ts";
 import type { LockNode } from "./quorum/lock_node.ts";
 import { LockOptions, type RedlockOptions } from "./options.ts";
 import { checkResources } from "./resources.ts";
-import { checkFencing, checkNodes, takeNodes } from "./client_nodes.ts";
+import { checkAdopting, checkFencing, checkNodes, takeNodes } from "./client_nodes.ts";
 import { type ClientState, createClientState } from "./client_state.ts";
 import { offAbort, onAbort } from "./time/abort_listeners.ts";
 import { settledWithin } from "./time/settled_within.ts";
@@ -191,6 +192,58 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
   }
 
   /**
+   * Adopts a lock that was handed over, perhaps by another process: gives its keys a new value, and so makes this client
+   * the only one that holds it. Of all calls with one token, one at most gets the lock. It does not matter if the former
+   * holder is slow: what it sends afterwards does nothing.
+   *
+   * Tries again while other calls compete for the lock, and for up to `waitMs` while too few nodes answer. The token can
+   * be used again after a {@linkcode QuorumError}. Never shortens the keys' TTL.
+   *
+   * @example A lock on its way
+   * ```ts
+   * import { assert } from "@std/assert";
+   * import { createRedlock } from "@hasp/redlock";
+   * import { startNodes } from "@hasp/redlock/testing";
+   *
+   * await using nodes = await startNodes(3);
+   * await using request = createRedlock(nodes.addresses);
+   * await using worker = createRedlock(nodes.addresses);
+   *
+   * const given = await request.acquire("report:7");
+   * const token = given.handOver(); // send it to the worker, for example in a job
+   * assert(!given.held);
+   *
+   * await using lock = await worker.adopt(token, { autoExtend: true });
+   * assert(lock.held);
+   * ```
+   *
+   * @param token What {@linkcode Lock.handOver} has returned. The client must have the same nodes and `keyPrefix` as the
+   *   one that handed the lock over.
+   * @param options Options that replace the client's own for this call, as in {@linkcode acquire}. `cooldownMs` does not
+   *   delay it.
+   * @returns The lock. With `fencing`, its token is greater than that of the former holder.
+   * @throws {LockLostError} If the lock has expired, was released, or is held by somebody else.
+   * @throws {QuorumError} If too few nodes answered.
+   * @throws {RedlockError} If the client is closed (`CLOSED`).
+   * @throws {TypeError} If `token` is something else, an option is unknown or of the wrong type, or a node does not
+   *   support adopting, or fencing tokens although `fencing` is set.
+   * @throws {RangeError} If an option is out of range, or a key would begin with `hasp:`.
+   * @throws The reason of `signal`, if it aborts; the lock can still be adopted then.
+   */
+  async adopt<F extends boolean = Fencing>(
+    token: string,
+    options?: RedlockOptions & { fencing?: F },
+  ): Promise<LockOf<F>> {
+    const settings = this.#options.resolve("adopt lock", options);
+    const { value, resources } = readToken(token, settings.keyPrefix);
+    checkAdopting(this.#client.nodes);
+    if (settings.fencing) checkFencing("adopt lock", this.#client.nodes);
+    const call = new LockCall(this.#client, settings, resources, false, false, value);
+    const held = await acquire(call);
+    return new Lock(held.handOut()) as LockOf<F>;
+  }
+
+  /**
    * Asks every node what it has under the key of a resource, without changing anything.
    *
    * @param resource The resource, a non-empty string.
@@ -289,7 +342,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
   ): LockCall {
     const settings = this.#options.resolve("acquire lock", options);
     const resources = checkResources("acquire lock", resource, settings.keyPrefix);
-    if (settings.fencing) checkFencing(this.#client.nodes);
+    if (settings.fencing) checkFencing("acquire lock", this.#client.nodes);
     return new LockCall(this.#client, settings, resources, autoExtend, trying);
   }
 }

@@ -5,7 +5,7 @@
  */
 import { agreeOnToken, counterHint } from "./token.ts";
 import type { Settings } from "../options.ts";
-import { askToAcquire, askToRaiseCounters, type Round } from "../quorum/round.ts";
+import { askToRaiseCounters, type Question, type Round } from "../quorum/round.ts";
 
 /** The most rounds that raise counters to the token. Each further one is due to another lock in the meantime. */
 const RAISES_MAX = 8;
@@ -21,11 +21,13 @@ interface FencedClient {
  * together may take as long as one reply, so that the caller does not wait for counters that cannot agree.
  *
  * @param round The attempt; its counts are the result.
+ * @param question Asks one node for the lock.
  * @param settings The settings of the call.
  * @param client The client that asks.
  */
 export async function askFenced(
   round: Round,
+  question: Question,
   settings: Settings,
   client: FencedClient,
 ): Promise<void> {
@@ -33,7 +35,7 @@ export async function askFenced(
   const { nodes, quorum, wheel: { clock } } = round.nodeSet;
   round.counterFloor = counterHint(clock.wallMs());
   const counts = round.counts = new Array<number | undefined>(nodes.length).fill(undefined);
-  await round.ask(askToAcquire, Math.min(nodeTimeoutMs, validityMs), signal);
+  await round.ask(question, Math.min(nodeTimeoutMs, validityMs), signal);
   let decided: Round | undefined;
   for (let raises = 0; raises < RAISES_MAX && round.decision === "granted"; raises++) {
     const { token, agreed } = agreeOnToken(counts, quorum);

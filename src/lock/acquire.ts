@@ -52,6 +52,12 @@
  *    `lock.signal`. If timers are late, the signal reads the clocks itself when code asks it. After a step of the clocks
  *    the wheel needs one wake-up to notice, and wakes up four times a second while a lock is held.
  *
+ * 9. *An adoption is an acquisition.* A node grants it only if all keys hold the value of the hand-over token, and gives
+ *    them the attempt's own, new one. So steps 1 to 4 hold for it as they are: a key has one value at a time. The former
+ *    holder's handle has ended before the token exists (step 6). Its undo gives back the old value where a key holds the
+ *    attempt's own, which takes nothing from a held lock (step 5) and lets no other handle be held, because no handle
+ *    with the old value is left.
+ *
  * **Tests.** `tests/simulation` checks the claim on every run (`mutual-exclusion`, `handle-truth`), and
  * `tests/simulation/support/mutations.ts` breaks the steps one by one to show that the checkers notice. In
  * `tests/unit`: step 1 in `quorum/round_test.ts` ("begins when it is made, by both clocks"), step 2 in
@@ -59,14 +65,15 @@
  * ("by grants that are concluded after"), `time/continuous_clock_test.ts` and `time/validity_test.ts`, step 4 in
  * `quorum/decision_test.ts` (`quorumSize`), step 5 in `lock/undo_test.ts` and `lock/acquire_test.ts` ("undoes each
  * attempt"), step 6 in `lock/fill_in_test.ts` and `lock/held_lock_test.ts`, step 7 in `lock/renewal_test.ts` and
- * `lock/lock_extend_test.ts`, step 8 in `lock/held_lock_test.ts`.
+ * `lock/lock_extend_test.ts`, step 8 in `lock/held_lock_test.ts`, step 9 in `lock/adopt_test.ts`.
  *
  * @module
  */
 import type { ClientState } from "../client_state.ts";
 import { askFenced, takeToken } from "../fencing/fenced_attempt.ts";
-import { askToAcquire, Round } from "../quorum/round.ts";
+import { askToAcquire, askToAdopt, Round } from "../quorum/round.ts";
 import { expiryMarginMs } from "../time/validity.ts";
+import { AdoptionRound, waitToAdopt } from "./adopt.ts";
 import { reportAbort, reportAttempt } from "./attempt_events.ts";
 import { takeTurn, wait } from "./contend.ts";
 import { HeldLock } from "./held_lock.ts";
@@ -95,7 +102,7 @@ export async function acquire(call: LockCall): Promise<HeldLock> {
       await ask(call, round); // step 2: until the votes are decided
       held = conclude(call, round);
       if (held) break;
-      await wait(call, round);
+      await (call.replaces === undefined ? wait(call, round) : waitToAdopt(call, round));
     }
   } catch (error) {
     // mutation: failed-call-blocks-its-client
@@ -105,7 +112,7 @@ export async function acquire(call: LockCall): Promise<HeldLock> {
   } finally {
     openCalls.end();
   }
-  if (call.waitMs > 0) localQueues.promote(name, call, held);
+  if (call.takesTurns) localQueues.promote(name, call, held);
   else localQueues.enter(name, held);
   if (!held.active) localQueues.leave(name, held); // lost while it was reported
   if (call.autoExtend) held.renew(new Renewal(held));
@@ -114,11 +121,13 @@ export async function acquire(call: LockCall): Promise<HeldLock> {
 
 /** An attempt, before its first byte is sent. */
 function begin(call: LockCall): Round<ClientState> {
-  const { client, settings: { ttlMs, restartGuardMs, label }, keys } = call;
+  const { client, settings: { ttlMs, restartGuardMs, label }, keys, replaces } = call;
   // mutation: one-value-for-all-attempts
   const random = client.wheel.random.value();
   const value = label === "" ? random : `${random}:${label}`;
-  const round = new Round(client, keys, value, ttlMs); // step 1: it reads the clocks
+  const round = replaces === undefined // step 1: it reads the clocks
+    ? new Round(client, keys, value, ttlMs)
+    : new AdoptionRound(client, keys, value, ttlMs, replaces);
   call.attempts++;
   call.startClock(round.startMs);
   round.ticket = call.waiter?.nextTicket();
@@ -128,11 +137,12 @@ function begin(call: LockCall): Round<ClientState> {
 }
 
 /** Asks every node once; with fencing tokens, again until the counters of a quorum agree. */
-function ask({ client, settings }: LockCall, round: Round): Promise<void> {
+function ask({ client, settings, replaces }: LockCall, round: Round): Promise<void> {
   const { nodeTimeoutMs, validityMs, signal, fencing } = settings;
+  const question = replaces === undefined ? askToAcquire : askToAdopt;
   return fencing
-    ? askFenced(round, settings, client)
-    : round.ask(askToAcquire, Math.min(nodeTimeoutMs, validityMs), signal);
+    ? askFenced(round, question, settings, client)
+    : round.ask(question, Math.min(nodeTimeoutMs, validityMs), signal);
 }
 
 /** Looks at the clocks, and accepts the lock or undoes the attempt. */
@@ -145,7 +155,7 @@ function conclude(call: LockCall, round: Round<ClientState>): HeldLock | undefin
   const granted = round.decision === "granted" && inTime && accepts(call, round);
   const held = granted ? new HeldLock(round, settings, resources) : undefined;
   // mutation: failed-attempt-stays
-  if (!held) undo(round, true); // step 5
+  if (!held) undo(round, true, call.replaces); // step 5
   if (settings.onEvent) reportAttempt(call, round, held);
   return held;
 }

@@ -12,7 +12,7 @@ import type { LockCall } from "./lock_call.ts";
 
 /** Emits that an attempt is over, and that it won the lock if it did. */
 export function reportAttempt(call: LockCall, round: Round, held: HeldLock | undefined): void {
-  const { settings: { onEvent }, resources, attempts } = call;
+  const { settings: { onEvent }, resources, attempts, replaces } = call;
   const { votes } = round;
   emit(onEvent!, {
     type: "attempt",
@@ -27,6 +27,7 @@ export function reportAttempt(call: LockCall, round: Round, held: HeldLock | und
     type: "acquired",
     resources,
     holder: holderOf(round.value),
+    ...(replaces === undefined ? {} : { adoptedFrom: holderOf(replaces) }),
     votes,
     attempts,
     elapsedMs: call.elapsedMs,

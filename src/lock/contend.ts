@@ -22,7 +22,7 @@ import { refusal } from "./refusal.ts";
  * @throws The reason of the signal, or a {@linkcode RedlockError} if the client is closed.
  */
 export function takeTurn(call: LockCall): Promise<void> | undefined {
-  const first = call.waitMs === 0 || call.client.localQueues.enter(call.name, call);
+  const first = !call.takesTurns || call.client.localQueues.enter(call.name, call);
   return first && call.cooldownMs === 0 ? lineUp(call) : waitForTurn(call, first);
 }
 
@@ -42,8 +42,8 @@ async function waitForTurn(call: LockCall, first: boolean): Promise<void> {
 }
 
 function lineUp(call: LockCall): Promise<void> | undefined {
-  const { client, waitMs, name, keys, settings } = call;
-  if (waitMs === 0 || !client.localQueues.isContended(name)) return undefined;
+  const { client, name, keys, settings } = call;
+  if (!call.takesTurns || !client.localQueues.isContended(name)) return undefined;
   call.waiter = contentionOf(client).waiterIfContended(name, keys, settings);
   return call.waiter?.ready?.(call.leftMs(), settings.signal);
 }

@@ -25,6 +25,7 @@ import type { Settings } from "../options.ts";
 import { askToRelease, type Round } from "../quorum/round.ts";
 import type { ClientState } from "../client_state.ts";
 import { Cooldowns } from "./cooldowns.ts";
+import { holderOf } from "./holder.ts";
 import { undo } from "./undo.ts";
 import { clockedSignal } from "./lock_signal.ts";
 import { TimerEntry } from "../time/timer_wheel.ts";
@@ -51,8 +52,8 @@ export class HeldLock extends TimerEntry {
   fencingToken: number | undefined = undefined;
   /** How often it was extended. */
   extensions = 0;
-  /** How it ended: released, or lost for a reason. Set once, and never cleared (step 6). */
-  #end: "released" | LockLostError | undefined = undefined;
+  /** How it ended: released, handed over, or lost for a reason. Set once, and never cleared (step 6). */
+  #end: "released" | "handed-over" | LockLostError | undefined = undefined;
   /** The start of the round that won it, or of the last extension, and the validity from then on. */
   #sinceMs: number;
   #validityMs: number;
@@ -88,7 +89,12 @@ export class HeldLock extends TimerEntry {
     return this.round.nodeSet;
   }
 
-  /** Whether it was neither released nor lost. */
+  /** Whether it was handed over. */
+  get handedOver(): boolean {
+    return this.#end === "handed-over";
+  }
+
+  /** Whether it has no end. */
   get active(): boolean {
     return this.#end === undefined;
   }
@@ -183,6 +189,35 @@ export class HeldLock extends TimerEntry {
   /** Ends the lock and deletes its keys. A second call returns the result of the first. */
   release(): Promise<boolean> {
     return this.#released ??= this.#release();
+  }
+
+  /**
+   * Ends the lock and leaves its keys, so that another client can adopt it (step 9). A release does nothing from then on.
+   *
+   * @throws {LockLostError} If it is not held.
+   */
+  handOver(): void {
+    const { client, resources, settings: { onEvent }, round } = this;
+    if (this.lostError) throw this.lostError;
+    if (!this.active) throw this.overError("hand over");
+    // mutation: giver-keeps-holding
+    this.#end = "handed-over";
+    this.#released = Promise.resolve(false);
+    client.wheel.cancel(this);
+    round.cancel();
+    client.localQueues.leave(queueKey(round.keys), this);
+    const heldMs = round.elapsedMs;
+    if (onEvent) {
+      emit(onEvent, { type: "handed-over", resources, holder: holderOf(round.value), heldMs });
+    }
+  }
+
+  /** The error of a call about a lock that its holder has ended. */
+  overError(attempt: string): LockLostError {
+    const { resources, round: { votes } } = this;
+    const cause = new Error(this.handedOver ? "it was handed over" : "it was released");
+    const message = `Cannot ${attempt} ${lockName(resources)}: ${cause.message}`;
+    return new LockLostError(message, { resources, votes, reason: "released", cause });
   }
 
   override onDue(): void {

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { handOverToken } from "./hand_over_token.ts";
 import type { HeldLock } from "./held_lock.ts";
 import { holderOf } from "./holder.ts";
 import type { Vote } from "../vote.ts";
@@ -70,9 +71,10 @@ export class Lock implements AsyncDisposable {
     this.#lock = held;
   }
 
-  get #state(): "held" | "released" | "lost" {
+  get #state(): "held" | "released" | "handed over" | "lost" {
     const held = this.#lock;
     if (held.held) return "held";
+    if (held.handedOver) return "handed over";
     // A lock that nobody has ended by now has run out.
     return held.active || held.lostError ? "lost" : "released";
   }
@@ -170,6 +172,21 @@ export class Lock implements AsyncDisposable {
    */
   release(): Promise<boolean> {
     return this.#lock.release();
+  }
+
+  /**
+   * Hands the lock over to another process, which calls {@linkcode Redlock.adopt}: ends this handle and deletes nothing.
+   * From then on `held` is `false`, no extension is sent, and a release, also the one at the end of `using` or `await
+   * using`, does nothing. The keys live for what is left of their TTL: call {@linkcode extend} before if the way to the
+   * other process may take longer.
+   *
+   * @returns Text of `A–Z`, `a–z`, `0–9`, `-` and `_`, of at least 60 characters: the lock's value and its resources. A
+   * secret, because it is enough to take the lock, and to read the resources. It has no time limit of its own.
+   * @throws {LockLostError} If the lock is not held: lost, released, or handed over before.
+   */
+  handOver(): string {
+    this.#lock.handOver();
+    return handOverToken(this.value, this.resources);
   }
 
   /**

@@ -24,6 +24,8 @@ export class LockCall {
   readonly autoExtend: boolean;
   /** How long it may wait, in milliseconds. */
   readonly waitMs: number;
+  /** The value that it replaces, if it adopts a lock. */
+  readonly replaces: string | undefined;
   /** How many attempts were made. */
   attempts = 0;
   /** How it waits between two attempts, if it did. */
@@ -37,6 +39,7 @@ export class LockCall {
    * @param resources The resources.
    * @param autoExtend Whether the lock is extended if `autoExtend` is not set.
    * @param trying Whether it makes one attempt, whatever `waitMs` is.
+   * @param replaces The value that it replaces, if it adopts a lock.
    */
   constructor(
     client: ClientState,
@@ -44,6 +47,7 @@ export class LockCall {
     resources: readonly string[],
     autoExtend: boolean,
     trying: boolean,
+    replaces?: string,
   ) {
     const { keyPrefix } = settings;
     this.client = client;
@@ -53,6 +57,17 @@ export class LockCall {
     this.name = this.keys.length === 1 ? this.keys[0] : queueKey(this.keys);
     this.autoExtend = settings.autoExtend ?? autoExtend;
     this.waitMs = trying ? 0 : settings.waitMs;
+    this.replaces = replaces;
+  }
+
+  /** What it does, for messages. */
+  get verb(): "acquire" | "adopt" {
+    return this.replaces === undefined ? "acquire" : "adopt";
+  }
+
+  /** Whether it waits for earlier calls. One that adopts a lock does not: they may wait for that very lock. */
+  get takesTurns(): boolean {
+    return this.waitMs > 0 && this.replaces === undefined;
   }
 
   /** For how long the call has lasted, in milliseconds. */
@@ -77,8 +92,12 @@ export class LockCall {
     this.#startMs ??= nowMs;
   }
 
-  /** How long the resources stay in their cooldown, in milliseconds; 0 if they are in none. */
+  /**
+   * How long the resources stay in their cooldown, in milliseconds; 0 if they are in none, or if the call adopts a lock:
+   * then the work goes on that holds it, and nobody begins.
+   */
   get cooldownMs(): number {
+    if (this.replaces !== undefined) return 0;
     return this.client.cooldowns?.leftMs(this.keys) ?? 0;
   }
 
@@ -97,6 +116,6 @@ export class LockCall {
   throwIfEnded(votes?: readonly Vote[]): void {
     if (!this.ended) return;
     this.settings.signal?.throwIfAborted();
-    throw closedError(`acquire ${lockName(this.resources)}`, this.resources, votes);
+    throw closedError(`${this.verb} ${lockName(this.resources)}`, this.resources, votes);
   }
 }

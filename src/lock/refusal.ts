@@ -21,9 +21,10 @@ export function refusal(
   const { nodes: { length: nodeCount }, quorum, localQueues } = client;
   const { elapsedMs: waitedMs, cooldownMs: cooldownLeftMs } = call;
   const refused = { resources, votes: denied?.votes ?? [], nodeCount, quorum };
-  reportRefusal(call, call.isUnanswered(denied) ? "no-quorum" : "held", refused.votes);
-  if (call.isUnanswered(denied)) {
-    return quorumError("acquire", { ...refused, note: note(denied!, quorum) });
+  const undecided = call.replaces !== undefined || call.isUnanswered(denied);
+  reportRefusal(call, undecided ? "no-quorum" : "held", refused.votes);
+  if (undecided) {
+    return quorumError(call.verb, { ...refused, note: note(denied!, quorum) });
   }
   const waiter = localQueues.get(call.name)?.waiter;
   const own = ownHold(call);

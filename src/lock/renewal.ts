@@ -117,11 +117,12 @@ export async function extend(
   for (;;) {
     signal?.throwIfAborted();
     if (lock.lostError) throw lock.lostError;
-    const cause = lock.active ? exhausted(lock) : new Error("it was released");
+    if (!lock.active) throw lock.overError("extend");
+    const cause = exhausted(lock);
     if (cause) {
       const message = `Cannot extend ${lockName(resources)}: ${cause.message}`;
-      const reason = lock.active ? "extensions-max" : "released";
-      throw new LockLostError(message, { resources, votes: lock.round.votes, reason, cause });
+      const { votes } = lock.round;
+      throw new LockLostError(message, { resources, votes, reason: "extensions-max", cause });
     }
     if (await tryExtend(lock, ttlMs, signal)) return;
     if (lock.held) {

@@ -15,10 +15,11 @@ import type { Round } from "../quorum/round.ts";
  *
  * @param round The round that may have set keys.
  * @param keepsTicket Whether its caller keeps waiting in the queues.
+ * @param replaces The value that the round's value replaced, and that the keys get back.
  */
-export function undo(round: Round, keepsTicket = false): void {
+export function undo(round: Round, keepsTicket = false, replaces?: string): void {
   round.cancel(); // nothing more is sent that could set a key
-  const request = new UndoRequest(round, keepsTicket);
+  const request = new UndoRequest(round, keepsTicket, replaces);
   // If a node throws, its TTL takes over.
   eachNode(round.nodeSet.nodes, (node, nodeIndex): unknown => {
     // mutation: undo-spares-no-node
@@ -38,8 +39,10 @@ class UndoRequest implements LockRequest {
   shared: unknown = undefined;
   readonly ticket: QueueTicket | undefined;
   readonly keepsTicket: boolean;
+  readonly replaces: string | undefined;
 
-  constructor(round: Round, keepsTicket: boolean) {
+  constructor(round: Round, keepsTicket: boolean, replaces: string | undefined) {
+    this.replaces = replaces;
     this.ticket = round.ticket;
     this.keepsTicket = keepsTicket;
     this.keys = round.keys;

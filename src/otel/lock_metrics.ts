@@ -22,7 +22,10 @@ const ACQUIRE_S = [
 const HOLD_S = [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 1_800, 3_600, 21_600, 86_400];
 
 type AttemptEvent = Extract<RedlockEvent, { type: "attempt" }>;
-type EndEvent = Extract<RedlockEvent, { type: "lost" | "released" | "release-failed" }>;
+type EndEvent = Extract<
+  RedlockEvent,
+  { type: "handed-over" | "lost" | "released" | "release-failed" }
+>;
 
 /** How a call or a lock fails. */
 const FAILURES = ["no-quorum", "lost", "release-failed"] as const;
@@ -132,6 +135,7 @@ export class LockMetrics {
         return this.#extensions.add(1, { ...label, "redlock.outcome": "failed" });
       case "lost":
       case "released":
+      case "handed-over":
       case "release-failed":
         return this.#endHold(event, label);
     }
@@ -154,7 +158,7 @@ export class LockMetrics {
   #endHold(event: EndEvent, label: Attributes): void {
     const { type, resources, heldMs } = event;
     if (!this.#locks.delete(resources)) return;
-    if (type !== "released") this.#fail(type, label);
+    if (type === "lost" || type === "release-failed") this.#fail(type, label);
     this.#held.add(-1, label);
     const reason = type === "lost" ? { "redlock.reason": event.reason } : {};
     this.#holdDuration.record(heldMs / 1_000, { ...label, "redlock.outcome": type, ...reason });

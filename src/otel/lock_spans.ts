@@ -60,7 +60,11 @@ export class LockSpans {
         return this.#keep(event, () => ({}));
       case "acquired": {
         const { resources } = event;
-        const attributes = { "redlock.holder": event.holder };
+        const { holder, adoptedFrom } = event;
+        const attributes = {
+          "redlock.holder": holder,
+          ...(adoptedFrom === undefined ? {} : { "redlock.adopted_from": adoptedFrom }),
+        };
         this.#endCall(event, "acquired", attributes);
         this.#holds.set(resources, this.#start("redlock.hold", resources, { attributes }));
         return;
@@ -75,6 +79,7 @@ export class LockSpans {
         });
         return;
       case "released":
+      case "handed-over":
         return this.#endHold(event);
       case "release-failed":
         return this.#endHold(event, "NO_QUORUM", event.error);

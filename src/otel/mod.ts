@@ -8,18 +8,20 @@
  *
  * - `redlock.acquire`: a call, from its beginning until it has the lock or is refused. Attempts are events of the span. A
  *   lock that somebody else holds is no error; too few nodes are (`error.type` is `NO_QUORUM`).
- * - `redlock.hold`: a lock, until it is released. Extensions are events of the span. A lost lock is an error
+ * - `redlock.hold`: a lock, until it is released or handed over. Extensions are events of the span. A lost lock is an error
  *   (`LOCK_LOST`), and so is a release that too few nodes confirmed (`NO_QUORUM`).
+ *
+ * If the lock was adopted, both have `redlock.adopted_from`, which is the `redlock.holder` of the span of its former holder.
  *
  * Both belong to the span that is active where `acquire`, `tryAcquire` or `using` is called. A call that `close()` ends
  * has no span, because it emits no event at its end.
  *
  * Metrics, with their attributes:
  *
- * - `redlock.acquire.duration`: histogram of calls, in seconds. `redlock.outcome` is `acquired`, `held`, `no-quorum` or
- *   `aborted`.
- * - `redlock.hold.duration`: histogram of locks, in seconds. `redlock.outcome` is `released`, `release-failed` or `lost`;
- *   `redlock.reason` says why it was lost.
+ * - `redlock.acquire.duration`: histogram of calls, in seconds. `redlock.outcome` is `acquired`, `held`, `no-quorum`,
+ *   `aborted` or `gone`.
+ * - `redlock.hold.duration`: histogram of locks, in seconds. `redlock.outcome` is `released`, `handed-over`,
+ *   `release-failed` or `lost`; `redlock.reason` says why it was lost.
  * - `redlock.held`: how many locks are held.
  * - `redlock.attempts`: attempts to acquire a lock. `redlock.granted` is whether a quorum granted it.
  * - `redlock.handoffs`: locks that a waiting call acquired as soon as it was notified.

@@ -42,6 +42,11 @@ export interface LockRequest {
    * and takes it out of the queue with a release.
    */
   readonly ticket?: QueueTicket | undefined;
+  /**
+   * Only in an adoption: the value that the keys must have, and that `value` replaces. With a release: the value that
+   * keys with `value` get back, in place of being deleted.
+   */
+  readonly replaces?: string | undefined;
   /** Only with a release: whether the ticket goes back into the queue with its score, because its caller keeps waiting. */
   readonly keepsTicket?: boolean;
   /**
@@ -137,7 +142,16 @@ export interface LockNode {
    * sets a missing key.
    */
   extend(request: LockRequest, nodeIndex: number): void;
-  /** Deletes every key that has the value. Grants if all of them had it, else denies. */
+  /**
+   * Sets every key to the value, with the TTL or what it has if that is longer, and grants, if all of the keys have the
+   * value that the request {@linkcode LockRequest.replaces}. Else sets nothing: denies if a key has another value, and
+   * answers {@linkcode LockRequest.missing} otherwise. Missing: the node does not support `adopt()`.
+   */
+  adopt?(request: LockRequest, nodeIndex: number): void;
+  /**
+   * Deletes every key that has the value, or gives it back the value that the request replaces. Grants if all of the
+   * keys had the value, else denies.
+   */
   release(request: LockRequest, nodeIndex: number): void;
   /**
    * Raises the keys' counters to the request's token, and grants with the highest counter, if every key has the value;

@@ -39,6 +39,8 @@ const LINGER_MS_MIN = 2;
 export const askToAcquire: Question = (node, request, nodeIndex) =>
   node.acquire(request, nodeIndex);
 /** See {@linkcode askToAcquire}. */
+export const askToAdopt: Question = (node, request, nodeIndex) => node.adopt!(request, nodeIndex);
+/** See {@linkcode askToAcquire}. */
 export const askToExtend: Question = (node, request, nodeIndex) => node.extend(request, nodeIndex);
 /** See {@linkcode askToAcquire}. */
 export const askToRaiseCounters: Question = (node, request, nodeIndex) =>
@@ -196,6 +198,11 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
   /** Whether so many nodes denied that the others are too few for a quorum. */
   get deniedByMajority(): boolean {
     return this.denied > this.nodeSet.nodes.length - this.nodeSet.quorum;
+  }
+
+  /** How many nodes answered that keys are missing. */
+  get missingCount(): number {
+    return this.nodeSet.nodes.filter((_, nodeIndex) => this.missingOn & 1 << nodeIndex).length;
   }
 
   /** Whether there is nothing more to wait for, so that an open round was cut short. */

@@ -68,7 +68,8 @@ function fencedArgs(
   return callArgs(call, ACQUIRE_FENCED, keys, ...args);
 }
 
-function countOrDenial(reply: RawReply): Outcome | undefined {
+/** What a counter means, or 0, as the reply to an acquisition. */
+export function countOrDenial(reply: RawReply): Outcome | undefined {
   return reply === 0 ? "denied" : counted(reply);
 }
 

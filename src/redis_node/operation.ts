@@ -38,7 +38,7 @@ export interface Operation<Content = LockRequest> {
 }
 
 /** What a release needs of a request. */
-export type Release = Pick<LockRequest, "keys" | "value" | "ticket" | "keepsTicket">;
+export type Release = Pick<LockRequest, "keys" | "value" | "replaces" | "ticket" | "keepsTicket">;
 
 /** Sets a single key if it is missing. */
 export const SET_KEY: Operation = {

@@ -19,6 +19,8 @@ export interface PendingRelease {
   readonly keys: readonly string[];
   /** The value that they hold. */
   readonly value: string;
+  /** See {@linkcode LockRequest.replaces}. */
+  readonly replaces?: string | undefined;
   /** When they expire at the latest, by the monotonic clock. */
   readonly untilMs: number;
 }
@@ -48,8 +50,8 @@ export class PendingReleases {
   }
 
   /** Keeps a release of keys that live for `ttlMs` at the longest. */
-  add({ keys, value, ttlMs }: { keys: readonly string[]; value: string; ttlMs: number }): void {
-    this.addAgain({ keys, value, untilMs: this.#wheel.clock.monotonicMs() + ttlMs });
+  add({ keys, value, replaces, ttlMs }: Omit<PendingRelease, "untilMs"> & { ttlMs: number }): void {
+    this.addAgain({ keys, value, replaces, untilMs: this.#wheel.clock.monotonicMs() + ttlMs });
   }
 
   /** Keeps a release that was sent and did not arrive, or was refused for the moment. */

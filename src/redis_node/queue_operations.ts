@@ -16,7 +16,8 @@ import { scriptError } from "./script_error.ts";
 import { ACQUIRE_ALL, ACQUIRE_OR_WAIT } from "./scripts/acquire.ts";
 import { LEAVE, RELEASE_QUEUED } from "./scripts/queue.ts";
 
-const ACQUIRE_OUTCOMES = ["denied", "granted"] as const;
+/** What the replies 0 and 1 to an acquisition mean. */
+export const ACQUIRE_OUTCOMES = ["denied", "granted"] as const;
 
 /** A priority as an argument of the script. */
 export const PRIORITIES: Readonly<Record<QueuePriority, string>> = {

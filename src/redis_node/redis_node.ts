@@ -18,6 +18,7 @@ import {
   ReplyError,
 } from "../redis/errors.ts";
 import type { RawReply } from "../redis/reply.ts";
+import { ADOPT_KEYS, GIVE_BACK_KEYS } from "./adopt_operations.ts";
 import type { CommandSender, LockCommand, ServerAccess } from "./command_sender.ts";
 import { COUNT_KEY, COUNT_KEYS, COUNT_OR_QUEUE, RAISE_COUNTERS } from "./count_operations.ts";
 import { RedisDiagnostics } from "./diagnostics.ts";
@@ -95,6 +96,10 @@ export class RedisNode implements LockNode, ReplyReceiver {
     this.#ask(acquireOperation(request, queues), request, nodeIndex);
   }
 
+  adopt(request: LockRequest, nodeIndex: number): void {
+    this.#ask(ADOPT_KEYS, request, nodeIndex);
+  }
+
   extend(request: LockRequest, nodeIndex: number): void {
     this.#ask(EXTEND_KEYS, request, nodeIndex);
   }
@@ -169,6 +174,7 @@ export class RedisNode implements LockNode, ReplyReceiver {
         if (kind === "acquire") this.#onNothingSet(request, nodeIndex);
         return request.deny(nodeIndex, atMs);
       case "missing":
+        if (kind === "acquire") this.#onNothingSet(request, nodeIndex);
         return request.missing ? request.missing(nodeIndex, atMs) : request.deny(nodeIndex, atMs);
       case "queued": {
         this.#onNothingSet(request, nodeIndex);
@@ -331,6 +337,7 @@ export function acquireOperation({ keys, counterFloor }: LockRequest, queues: bo
 }
 
 /** How a release is put to a node. */
-export function releaseOperation({ keys, ticket }: Release): Operation<Release> {
+export function releaseOperation({ keys, replaces, ticket }: Release): Operation<Release> {
+  if (replaces !== undefined) return GIVE_BACK_KEYS;
   return keys.length > 1 || ticket !== undefined ? RELEASE_KEYS : RELEASE_KEY;
 }

@@ -7,6 +7,7 @@ const LEVELS: Record<RedlockEvent["type"], Level> = {
   "woken": "trace",
   "acquired": "debug",
   "extended": "debug",
+  "handed-over": "debug",
   "released": "debug",
   "denied": "info",
   "node-connected": "info",

@@ -9,6 +9,7 @@ import type { KeyState, LockNode, LockRequest } from "../../src/quorum/lock_node
 import type * as queue from "../../src/quorum/queue_ticket.ts";
 import { ReplyError } from "../../src/redis/errors.ts";
 import type { RawReply } from "../../src/redis/reply.ts";
+import { ADOPT_KEYS } from "../../src/redis_node/adopt_operations.ts";
 import { RAISE_COUNTERS } from "../../src/redis_node/count_operations.ts";
 import { EXTEND_KEYS } from "../../src/redis_node/extend_operation.ts";
 import type { Operation as LockOperation } from "../../src/redis_node/operation.ts";
@@ -21,7 +22,7 @@ import type { Clock } from "../../src/time/clock.ts";
 import { KeyspaceServer } from "./keyspace_server.ts";
 
 /** What a node is asked. */
-export type Operation = "acquire" | "extend" | "release" | "raiseCounters" | "inspect";
+export type Operation = "acquire" | "adopt" | "extend" | "release" | "raiseCounters" | "inspect";
 
 /**
  * What a node does with a request: answers it; keeps it until {@linkcode KeyspaceNode.resume}; does what it asks without
@@ -240,6 +241,11 @@ export class KeyspaceNode implements LockNode {
     this.#take("acquire", acquireOperation(request, queues), request, nodeIndex);
   }
 
+  adopt(request: LockRequest, nodeIndex: number): void {
+    request.maybeSet |= 1 << nodeIndex;
+    this.#take("adopt", ADOPT_KEYS, request, nodeIndex);
+  }
+
   extend(request: LockRequest, nodeIndex: number): void {
     this.#take("extend", EXTEND_KEYS, request, nodeIndex);
   }
@@ -319,7 +325,7 @@ export class KeyspaceNode implements LockNode {
     if (reply instanceof ReplyError) return request.fail(nodeIndex, reply);
     const { kind } = operation;
     const outcome = operation.read(reply);
-    if (kind === "acquire" && (outcome === "denied" || outcome === "queued")) {
+    if (kind === "acquire" && outcome && ["denied", "missing", "queued"].includes(outcome)) {
       request.maybeSet &= ~(1 << nodeIndex);
     }
     if (outcome === "queued") {

@@ -8,6 +8,7 @@ import fc from "fast-check";
 import Redlock4 from "redlock4";
 import Redlock5 from "redlock5";
 import { ACQUIRE_ALL, ACQUIRE_OR_WAIT } from "../../src/redis_node/scripts/acquire.ts";
+import { ADOPT } from "../../src/redis_node/scripts/adopt.ts";
 import {
   ACQUIRE_COUNTED,
   ACQUIRE_FENCED,
@@ -48,6 +49,7 @@ const TIMED_SCRIPTS = [
   RELEASE_QUEUED,
   ACQUIRE_COUNTED,
   ACQUIRE_FENCED,
+  ADOPT,
   RAISE,
 ];
 
@@ -287,10 +289,14 @@ const fencing = fc.oneof(
   fc.tuple(locks, holder, lockLife, ticket, priority, ticketScore, anyHint),
   fc.tuple(locks, holder, lockLife, word(""), word("1"), word(""), anyHint),
 ).map(([keys, ...args]) => [ACQUIRE_FENCED.source, ...keys, ...args]);
+const adopting = fc.tuple(locks, holder, lockLife, holder, fc.array(anyHint, { maxLength: 1 }))
+  .map(([keys, value, life, replaced, hint]) => {
+    return [ADOPT.source, ...keys, value, life, replaced, ...hint];
+  });
 const raising = fc.tuple(locks, holder, strangeToken)
   .map(([keys, value, token]) => [RAISE.source, ...keys, value, token]);
 const fenceCommand: fc.Arbitrary<Command> = weighted(
-  [20, fc.oneof(counting, fencing, raising).map((words) => ["EVAL", ...words])],
+  [20, fc.oneof(counting, fencing, adopting, raising).map((words) => ["EVAL", ...words])],
   [4, fc.tuple(word("GET", "PTTL"), counter)],
   [4, fc.tuple(fc.constant("SET"), counter, strangeToken)],
   [2, fc.tuple(fc.constant("PEXPIRE"), counter, lockLife)],

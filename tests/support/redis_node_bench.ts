@@ -22,7 +22,7 @@ export const NOSCRIPT = "-NOSCRIPT No matching script. Please use EVAL.\r\n";
 export const REFUSED_DELAY_MS = 100;
 
 /** What a node is asked to count votes on. */
-export type Operation = "acquire" | "extend" | "raiseCounters" | "release";
+export type Operation = "acquire" | "adopt" | "extend" | "raiseCounters" | "release";
 
 /** Whose releases the node reports. */
 export const LISTENER_INDEX = 3;
@@ -121,10 +121,11 @@ export class NodeBench extends StreamBench implements ReleaseListener {
       this.ask("extend", new FakeRequest(keys));
       this.ask("release", new FakeRequest(keys));
     }
+    this.ask("adopt", new FakeRequest("k", { replaces: "w" }));
     this.ask("raiseCounters", new FakeRequest("k", { counterFloor }));
     this.node.leaveQueue(["k"], TICKET_ID);
     await runMicrotasks();
-    await this.answer(":0\r\n".repeat(14));
+    await this.answer(":0\r\n".repeat(15));
     this.transport.writes.length = 0;
     return this;
   }

@@ -4,6 +4,7 @@
  * @module
  */
 import * as acquire from "../../src/redis_node/scripts/acquire.ts";
+import * as adopt from "../../src/redis_node/scripts/adopt.ts";
 import * as creation from "../../src/redis_node/scripts/creation.ts";
 import * as extend from "../../src/redis_node/scripts/extend.ts";
 import * as fencing from "../../src/redis_node/scripts/fencing.ts";
@@ -14,6 +15,7 @@ import { TRIAL } from "../../src/redis_node/scripts/trial.ts";
 /** What the modules of scripts export, by name. */
 export const scripts = {
   ...acquire,
+  ...adopt,
   ...creation,
   ...extend,
   ...fencing,

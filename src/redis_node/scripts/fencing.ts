@@ -22,7 +22,7 @@ export const COUNTER_PREFIX = "hasp:fence:";
  *
  * Numbers are written by `string.format`, because `tostring` keeps only fourteen digits.
  */
-const FENCE = `local function count(key)
+export const FENCE = `local function count(key)
   local name = 'hasp:fence:' .. key
   local text = redis.call('GET', name) or '0'
   local value = (text == '0' or text:find('^[1-9]%d*$')) and tonumber(text)

@@ -51,8 +51,17 @@ export function acquireFenced(
     context,
     names,
     args,
-    () => setCounters(context, names, 0, Number(args[5]), 1),
+    () => fence(context, names, args[5]),
   );
+}
+
+/** `fence(keys, hint)`. */
+export function fence(
+  context: CommandContext,
+  names: readonly string[],
+  hint: string | undefined,
+): number {
+  return setCounters(context, names, 0, Number(hint), 1);
 }
 
 /** RAISE. */

@@ -3,6 +3,7 @@ import type { LockRequest } from "../../../src/quorum/lock_node.ts";
 import { ACQUIRE_ALL, ACQUIRE_OR_WAIT } from "../../../src/redis_node/scripts/acquire.ts";
 import type { LockCommand } from "../../../src/redis_node/command_sender.ts";
 import { EXTEND } from "../../../src/redis_node/scripts/extend.ts";
+import { ADOPT } from "../../../src/redis_node/scripts/adopt.ts";
 import { ACQUIRE_COUNTED, ACQUIRE_FENCED, RAISE } from "../../../src/redis_node/scripts/fencing.ts";
 import { LEAVE, RELEASE_QUEUED } from "../../../src/redis_node/scripts/queue.ts";
 import { RELEASE } from "../../../src/redis_node/scripts/release.ts";
@@ -43,11 +44,14 @@ function callsOf(keys: readonly string[], value = "v", ttlMs = 1_000): Call[] {
       ["acquire", { ticket }, ACQUIRE_OR_WAIT, [...set, ...TICKET]],
       ["acquire", { ticket: ticketOf("overdue") }, ACQUIRE_OR_WAIT, [...set, TICKET_ID, 1, SCORE]],
       ["acquire", { ticket, counterFloor }, ACQUIRE_FENCED, [...set, ...TICKET, counterFloor]],
+      ["adopt", { replaces: "old" }, ADOPT, [...set, "old"]],
+      ["adopt", { replaces: "old", counterFloor }, ADOPT, [...set, "old", counterFloor]],
       ["extend", {}, EXTEND, set],
       ["extend", { counterFloor }, EXTEND, set],
       ["raiseCounters", { counterFloor }, RAISE, [value, counterFloor]],
       ["release", {}, release, [value]],
       ["release", { counterFloor, keepsTicket: true }, release, [value]],
+      ["release", { replaces: "old" }, ADOPT, ["old", 1, value]],
       ["release", { ticket }, RELEASE_QUEUED, [value, TICKET_ID]],
       ["release", { ticket, keepsTicket: true }, RELEASE_QUEUED, [value, TICKET_ID, SCORE]],
     ];

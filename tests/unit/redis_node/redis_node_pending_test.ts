@@ -1,5 +1,6 @@
 import { assertEquals } from "@std/assert";
 import { QUEUE_LENGTH_MAX } from "../../../src/redis/connection.ts";
+import { ADOPT } from "../../../src/redis_node/scripts/adopt.ts";
 import { advanceUntil, runMicrotasks } from "../../support/fake_clock.ts";
 import { FakeRequest, ticketOf } from "../../support/fake_request.ts";
 import { FakeTransport, wire } from "../../support/fake_transport.ts";
@@ -56,6 +57,13 @@ for (
     assertEquals(await bench.reconnect(), wholeRelease());
   });
 }
+
+test.opened("RedisNode keeps what gives a value back, and sends it on the next connection", async (bench) => {
+  bench.release(new FakeRequest("k", { replaces: "old" }));
+  await runMicrotasks();
+  await bench.hangUp();
+  assertEquals(await bench.reconnect(), wire("EVAL", ADOPT.source, "1", "k", "old", "1", "v"));
+});
 
 test("RedisNode keeps a release of several keys that waited for a first connection", async (bench) => {
   bench.network.mode = "refuse";

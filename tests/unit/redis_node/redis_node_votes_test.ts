@@ -42,12 +42,22 @@ const KINDS: readonly (readonly [
     [POSITION]: "queued",
     ...COUNTS,
   }],
+  ["one key", "adopt", ["k"], { replaces: "w", counterFloor }, {
+    ":0\r\n": "denied",
+    ":-1\r\n": "denied",
+    ...COUNTS,
+  }],
   ["one key", "extend", ["k"], {}, { ":1\r\n": "granted", ":0\r\n": "denied", ":2\r\n": "denied" }],
   ["one key", "raiseCounters", ["k"], { counterFloor }, { ":0\r\n": "denied", ...COUNTS }],
   ["one key", "release", ["k"], {}, {
     ":1\r\n": "granted",
     ":0\r\n": "denied",
     ":3\r\n": "granted",
+  }],
+  ["one key that gets a value back", "release", ["k"], { replaces: "w" }, {
+    ":1\r\n": "granted",
+    ":0\r\n": "denied",
+    ":-1\r\n": "denied",
   }],
   ["several keys", "release", ["k", "l"], {}, {
     ":1\r\n": "granted",
@@ -70,21 +80,23 @@ const REPLIES = [
 ].map((reply) => `${reply}\r\n`).concat(POSITION);
 
 for (const [what, operation, keys, parts, meanings] of KINDS) {
+  const sets = operation === "acquire" || operation === "adopt";
   test.queueing(`RedisNode.${operation}() of ${what} reads each reply as what it answers to this command, and fails on any other`, async (bench) => {
     for (const reply of REPLIES) {
       const [outcome, others] = [meanings[reply] ?? "failed", 0b10001];
       const request = new FakeRequest(keys, { ...parts, maybeSet: others });
       bench.ask(operation, request, 2);
-      const asked = operation === "acquire" ? others | 0b100 : others;
+      const asked = sets ? others | 0b100 : others;
       assertEquals(request.maybeSet, asked); // from the moment it is asked
       await bench.advance(30);
       const atMs = bench.clock.monotonicMs();
       await bench.answer(reply);
       const [answer, ...more] = request.answers;
       assertEquals([answer[0], answer[1], more], [outcome, 2, []], reply);
-      const unset = operation === "acquire" && (outcome === "denied" || outcome === "queued");
+      const unset = sets && (outcome === "denied" || outcome === "queued");
       assertEquals(request.maybeSet, unset ? others : asked);
-      assertEquals(request.hasWaiters, operation === "release" && reply === ":3\r\n");
+      const releases = operation === "release" && meanings[reply] === "granted";
+      assertEquals(request.hasWaiters, releases && reply === ":3\r\n");
       if (outcome === "failed") {
         assertEquals(answer[2], `Cannot read vote as ${NAME} sent an unexpected reply`);
         assertInstanceOf(request.errors[0], ProtocolError);
@@ -111,12 +123,12 @@ for (const [what, operation, keys, parts, meanings] of KINDS) {
     await bench.answer("-OOM command not allowed\r\n");
     assertEquals(refused.answers, [["failed", 30, "OOM command not allowed"]]);
     assertInstanceOf(refused.errors[0], ReplyError);
-    assertEquals(refused.maybeSet !== 0, operation === "acquire"); // the error may have come behind the SET
+    assertEquals(refused.maybeSet !== 0, sets); // the error may have come behind the SET
     const lost = await bench.send(operation, request(), 2);
     await bench.hangUp();
     assertEquals([lost.answers, lost.maybeSet], [
       [["failed", 2, LOST]],
-      operation === "acquire" ? 0b100 : 0,
+      sets ? 0b100 : 0,
     ]);
     const down = bench.ask(operation, request(), 2);
     assertEquals([down.answers, down.maybeSet], [[["failed", 2, LOST]], 0]);

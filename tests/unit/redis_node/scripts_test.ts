@@ -20,7 +20,7 @@ for (const [name, { source, sha1 }] of SCRIPTS) {
 }
 
 Deno.test("every script is one of its own", () => {
-  assertEquals([SCRIPTS.length, new Set(SCRIPTS.map(([, { sha1 }]) => sha1)).size], [11, 11]);
+  assertEquals([SCRIPTS.length, new Set(SCRIPTS.map(([, { sha1 }]) => sha1)).size], [12, 12]);
 });
 
 Deno.test("TRIAL and diagnose() try every command that a script calls", () => {
@@ -41,6 +41,7 @@ Deno.test("the scripts' numbers and names are those of their constants", () => {
     ACQUIRE_OR_WAIT,
     ACQUIRE_FENCED,
     ACQUIRE_COUNTED,
+    ADOPT,
     RAISE,
     RELEASE,
     RELEASE_QUEUED,
@@ -59,7 +60,7 @@ Deno.test("the scripts' numbers and names are those of their constants", () => {
       `'${scripts.queueOf("")}' .. key`,
       `.. '${NOTIFIED_SUFFIX}'`,
     ]],
-    [[ACQUIRE_COUNTED, ACQUIRE_FENCED, RAISE], [
+    [[ACQUIRE_COUNTED, ACQUIRE_FENCED, ADOPT, RAISE], [
       ` ${HINT_TOLERANCE_MS * 1_000} `,
       ` ${Number.MAX_SAFE_INTEGER} `,
       `'${scripts.COUNTER_PREFIX}' .. `,

@@ -1,0 +1,88 @@
+/**
+ * Adopting a lock that another client has handed over: an acquisition with another condition. A node grants it if all
+ * keys hold the value that the token names, and gives them a new one (step 9 of the argument in `acquire.ts`).
+ *
+ * Several clients that adopt one lock at once may split the vote. So each gives back what it took and tries again after
+ * a random pause. One that has a quorum has taken the old value from so many nodes that no other one finds a quorum.
+ *
+ * @module
+ */
+import type { ClientState } from "../client_state.ts";
+import { LockLostError, lockName } from "../errors.ts";
+import { isHopeless } from "../messages.ts";
+import { Round } from "../quorum/round.ts";
+import { pause } from "../time/pause.ts";
+import { pollingDelayMs } from "../waiting/polling.ts";
+import { reportRefusal } from "./attempt_events.ts";
+import { holderOf } from "./holder.ts";
+import { inspect } from "./inspection.ts";
+import type { LockCall } from "./lock_call.ts";
+import { refusal } from "./refusal.ts";
+
+/** How many attempts are made at least while nodes answer and neither this client nor another has a quorum. */
+const ATTEMPTS_MIN = 16;
+
+/** A round that adopts a lock. */
+export class AdoptionRound extends Round<ClientState> {
+  readonly replaces: string;
+
+  /**
+   * @param client The client.
+   * @param keys The keys of the lock.
+   * @param value Its new value.
+   * @param ttlMs Its TTL, in milliseconds.
+   * @param replaces The value that its keys must hold.
+   */
+  constructor(
+    client: ClientState,
+    keys: readonly string[],
+    value: string,
+    ttlMs: number,
+    replaces: string,
+  ) {
+    super(client, keys, value, ttlMs);
+    this.replaces = replaces;
+  }
+}
+
+/**
+ * Waits for the next attempt.
+ *
+ * @param call A call that adopts a lock.
+ * @param denied Its last attempt, which is undone.
+ * @throws {LockLostError} If the lock is gone, or somebody else holds it.
+ * @throws {QuorumError} If too few nodes answered.
+ * @throws The reason of the signal, or a {@linkcode RedlockError} if the client is closed.
+ */
+export async function waitToAdopt(call: LockCall, denied: Round): Promise<void> {
+  const { client, settings, attempts } = call;
+  const { nodes, quorum, wheel } = client;
+  const { votes } = denied;
+  call.throwIfEnded(votes);
+  if (denied.missingCount > nodes.length - quorum) {
+    throw lost(call, denied, "a majority of the nodes no longer holds it");
+  }
+  if (!denied.unanswered && await isTaken(call)) throw lost(call, denied, "somebody else holds it");
+  const isLast = call.leftMs() <= 0 && (denied.unanswered || attempts >= ATTEMPTS_MIN);
+  if (isLast || isHopeless(votes, nodes.length, quorum)) throw refusal(call, denied);
+  await pause(wheel, pollingDelayMs(wheel, settings, attempts - 1), settings.signal);
+}
+
+/** Whether a quorum of nodes has one value other than the one to replace: somebody has adopted the lock, or acquired it. */
+async function isTaken(
+  { client, resources, keys, settings, replaces }: LockCall,
+): Promise<boolean> {
+  try {
+    const { held, holder } = await inspect(client, resources[0], keys[0], settings.nodeTimeoutMs);
+    return held && holder !== holderOf(replaces!);
+  } catch {
+    return false; // too few nodes answered
+  }
+}
+
+function lost(call: LockCall, { votes }: Round, why: string): LockLostError {
+  const { resources } = call;
+  reportRefusal(call, "gone", votes);
+  const message = `Cannot adopt ${lockName(resources)}: ${why}`;
+  return new LockLostError(message, { resources, votes, reason: "gone", cause: new Error(why) });
+}

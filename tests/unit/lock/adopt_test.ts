@@ -1,0 +1,343 @@
+import { assert, assertEquals, assertNotEquals, assertRejects, assertThrows } from "@std/assert";
+import {
+  LockLostError,
+  QuorumError,
+  RedlockError,
+  type RedlockEvent,
+  type RedlockOptions,
+} from "../../../mod.ts";
+import { holderOf } from "../../../src/lock/holder.ts";
+import { handOverToken } from "../../../src/lock/hand_over_token.ts";
+import {
+  Cluster,
+  locked,
+  OTHER_VALUE,
+  REASON,
+  TTL_MS,
+  VALIDITY_MS,
+} from "../../support/cluster.ts";
+
+/** Two keys, and the value of a third one that is not locked. */
+const PAIR = ["a", "b"];
+
+/** A cluster, a lock that another client has handed over, and its token. */
+async function handedOver(
+  nodeCount = 3,
+  resource: string | readonly string[] = "a",
+  options: RedlockOptions = {},
+) {
+  const cluster = new Cluster(nodeCount, options);
+  const given = await cluster.settle(cluster.peer().acquire(resource));
+  return { cluster, given, token: given.handOver() };
+}
+
+/** The one that a client with this lock's value replaced. */
+function eventsOf<Type extends RedlockEvent["type"]>(events: RedlockEvent[], type: Type) {
+  return events.filter((event): event is Extract<RedlockEvent, { type: Type }> => {
+    return event.type === type;
+  });
+}
+
+Deno.test("handOver() ends the handle and asks no node", async () => {
+  const { cluster, lock } = await locked();
+  const { value } = lock;
+  const steps = cluster.steps;
+  const token = lock.handOver();
+  assertEquals(token, handOverToken(value, ["a"]));
+  assertEquals([lock.held, lock.remainingMs(), lock.signal.aborted], [false, 0, false]);
+  assertEquals([await lock.release(), await lock.release()], [false, false]);
+  await lock[Symbol.asyncDispose]();
+  await cluster.advance(TTL_MS / 2);
+  assertEquals([cluster.steps, cluster.holders()], [steps, [value, value, value]]);
+  assertEquals([lock.signal.aborted, cluster.timers], [false, [0, 0]]);
+});
+
+Deno.test("handOver() throws a LockLostError if the lock is not held", async () => {
+  const { cluster, lock } = await locked();
+  lock.handOver();
+  const again = assertThrows(
+    () => lock.handOver(),
+    LockLostError,
+    'Cannot hand over lock "a": it was handed over',
+  );
+  assertEquals([again.code, again.reason, again.resources], ["LOCK_LOST", "released", ["a"]]);
+  await assertRejects(
+    () => lock.extend(),
+    LockLostError,
+    'Cannot extend lock "a": it was handed over',
+  );
+  const released = (await locked()).lock;
+  const releasing = released.release();
+  assertThrows(
+    () => released.handOver(),
+    LockLostError,
+    'Cannot hand over lock "a": it was released',
+  );
+  await releasing;
+  const expired = await locked();
+  await expired.cluster.advance(VALIDITY_MS);
+  assertThrows(() => expired.lock.handOver(), LockLostError, 'Cannot keep lock "a"');
+  await cluster.close();
+});
+
+Deno.test("a lock that is handed over inside using() stays, and the routine's result is the call's", async () => {
+  const cluster = new Cluster();
+  let token = "";
+  const using = cluster.redlock.using("a", (lock) => {
+    token = lock.handOver();
+    return 7;
+  });
+  assertEquals([await cluster.settle(using), cluster.asked("release")], [7, [0, 0, 0]]);
+  assert((await cluster.settle(cluster.peer().adopt(token))).held);
+});
+
+Deno.test("an extension under way when the lock is handed over brings nothing back", async () => {
+  const { cluster, lock } = await locked(3, { nodeTimeoutMs: 100 });
+  cluster.set("hang");
+  const extending = cluster.rejection(lock.extend());
+  const token = lock.handOver();
+  cluster.resume();
+  assertEquals((await extending).message, 'Cannot extend lock "a": it was handed over');
+  assertEquals([lock.held, lock.extensions], [false, 0]);
+  assert((await cluster.settle(cluster.peer().adopt(token))).held);
+});
+
+Deno.test("adopt() gives every key a new value and its own TTL, and the former holder can do nothing to it", async () => {
+  for (const resource of ["a", PAIR]) {
+    const { cluster, given, token } = await handedOver(3, resource, { ttlMs: 5_000 });
+    await cluster.advance(TTL_MS / 2);
+    const lock = await cluster.settle(cluster.redlock.adopt(token));
+    assertEquals([lock.resources, lock.held], [given.resources, true]);
+    assertNotEquals(lock.value, given.value);
+    for (const key of given.resources) {
+      assertEquals(cluster.holders(key), [lock.value, lock.value, lock.value]);
+      assertEquals(cluster.nodes.map((node) => node.lifeMs(key)), [5_000, 5_000, 5_000]);
+    }
+    await given.release();
+    await cluster.advance(TTL_MS);
+    assert(lock.held);
+    assertEquals([await cluster.settle(lock.release()), cluster.holders()], [
+      true,
+      [undefined, undefined, undefined],
+    ]);
+  }
+});
+
+Deno.test("adopt() never shortens a key's TTL", async () => {
+  const { cluster, token } = await handedOver(3, "a", { ttlMs: 100 });
+  const lock = await cluster.settle(cluster.redlock.adopt(token));
+  assertEquals([cluster.nodes[0].lifeMs(), lock.remainingMs()], [TTL_MS, 97]);
+});
+
+Deno.test("adopt() gets a lock that others wait for, in this client and others, and its release notifies them", async () => {
+  const { cluster, token } = await handedOver();
+  const taker = cluster.redlock;
+  const waiting = [taker, cluster.peer()].map((redlock) => redlock.acquire("a", { waitMs: 5_000 }));
+  await cluster.advance(50);
+  const lock = await cluster.settle(taker.adopt(token, { waitMs: 5_000, autoExtend: true }));
+  assertEquals(await cluster.settle(lock.release()), true);
+  const first = await cluster.settle(Promise.race(waiting));
+  await cluster.settle(first.release());
+  const both = await cluster.settle(Promise.all(waiting));
+  assertEquals(new Set([lock.value, ...both.map(({ value }) => value)]).size, 3);
+});
+
+Deno.test("adopt() with fencing gets a greater token than the former holder's", async () => {
+  for (const resource of ["a", PAIR]) {
+    const cluster = new Cluster(3, { fencing: true });
+    cluster.nodes[2].count("a", 5e15);
+    const given = await cluster.lock({}, resource);
+    const taker = cluster.peer({ fencing: true });
+    const lock = await cluster.settle(taker.adopt(given.handOver()));
+    assert(lock.fencingToken! > given.fencingToken!, `${lock.fencingToken}`);
+    assertEquals(
+      (await cluster.settle(cluster.peer().adopt(lock.handOver()))).fencingToken,
+      undefined,
+    );
+  }
+});
+
+Deno.test("adopt() counts no node in quarantine, and gives back what it took there", async () => {
+  const cluster = new Cluster(3, { restartGuardMs: TTL_MS });
+  const given = await cluster.lock();
+  const token = given.handOver();
+  cluster.nodes[0].quarantined = cluster.nodes[1].quarantined = true;
+  const error = await cluster.rejection(cluster.redlock.adopt(token));
+  assert(error instanceof QuorumError);
+  assertEquals(error.votes.map(({ outcome }) => outcome).sort(), [
+    "granted",
+    "quarantined",
+    "quarantined",
+  ]);
+  assertEquals(cluster.holders(), [given.value, given.value, given.value]);
+});
+
+// Two takers and more
+
+Deno.test("of three clients that adopt one lock at once one gets it, and the others get a LockLostError", async () => {
+  for (const nodeCount of [1, 2, 3, 4, 5]) {
+    const { cluster, token } = await handedOver(nodeCount);
+    const takers = [1, 2, 3].map(() => cluster.peer({ ttlMs: 10_000 }));
+    // Each taker's request comes first to other nodes.
+    const outcomes = takers.map((taker) =>
+      taker.adopt(token).then((lock) => lock.value, (error: Error) => error)
+    );
+    const settled = await cluster.settle(Promise.all(outcomes), 60_000);
+    const values = settled.filter((outcome) => typeof outcome === "string");
+    assertEquals(values.length, 1);
+    for (const error of settled.filter((outcome) => typeof outcome !== "string")) {
+      assert(error instanceof LockLostError, String(error));
+      assertEquals([error.reason, error.message], [
+        "gone",
+        'Cannot adopt lock "a": somebody else holds it',
+      ]);
+    }
+    assertEquals(new Set(cluster.holders()), new Set(values));
+  }
+});
+
+Deno.test("a split vote is given back, and decided after a pause", async () => {
+  const { cluster, given, token } = await handedOver();
+  // Others have taken two of the three keys, and give them back later.
+  cluster.nodes[0].set("a", "c".repeat(40), 10_000);
+  cluster.nodes[1].set("a", "d".repeat(40), 10_000);
+  const adopting = cluster.redlock.adopt(token);
+  await cluster.advance(10);
+  assertEquals(cluster.nodes[2].holder(), given.value);
+  for (const node of cluster.nodes.slice(0, 2)) node.set("a", given.value, 10_000);
+  const lock = await cluster.settle(adopting);
+  assertEquals(cluster.holders(), [lock.value, lock.value, lock.value]);
+});
+
+Deno.test("a failed adoption gives back what it took with the TTL that it has, and can be repeated", async () => {
+  for (const resource of ["a", PAIR]) {
+    const { cluster, given, token } = await handedOver(3, resource, { ttlMs: 3_000, waitMs: 0 });
+    cluster.set("fail", 1, 2);
+    const error = await cluster.rejection(cluster.redlock.adopt(token));
+    assert(error instanceof QuorumError);
+    assertEquals(
+      error.message,
+      `Cannot adopt ${
+        resource === "a" ? 'lock "a"' : 'locks "a", "b"'
+      }: 1 of 3 nodes granted it, 2 failed, 2 are needed; first error: node1 is down`,
+    );
+    cluster.resume();
+    for (const key of given.resources) {
+      assertEquals(cluster.holders(key), [given.value, given.value, given.value]);
+    }
+    assertEquals(cluster.nodes[0].lifeMs(), 3_000);
+    assert((await cluster.settle(cluster.redlock.adopt(token))).held);
+  }
+});
+
+Deno.test("adopt() tries for waitMs while too few nodes answer", async () => {
+  const { cluster, token } = await handedOver();
+  cluster.set("fail");
+  const adopting = cluster.redlock.adopt(token, { waitMs: TTL_MS / 2 });
+  await cluster.advance(TTL_MS / 4);
+  cluster.resume();
+  assert((await cluster.settle(adopting)).held);
+});
+
+Deno.test("adopt() gives up if nobody has a quorum and the keys do not come back", async () => {
+  const { cluster, token } = await handedOver();
+  cluster.nodes[0].set("a", "c".repeat(40));
+  cluster.nodes[1].delete("a");
+  const error = await cluster.rejection(cluster.redlock.adopt(token), 60_000);
+  assertEquals(
+    [error instanceof QuorumError, error.message],
+    [true, 'Cannot adopt lock "a": 1 of 3 nodes granted it, 2 denied, 2 are needed'],
+  );
+});
+
+// What is over
+
+Deno.test("adopt() rejects with a LockLostError if the lock is gone, or somebody else holds it", async () => {
+  const gone = 'Cannot adopt lock "a": a majority of the nodes no longer holds it';
+  const taken = 'Cannot adopt lock "a": somebody else holds it';
+  const cases: [prepare: (cluster: Cluster, token: string) => unknown, message: string][] = [
+    [(cluster) => cluster.advance(TTL_MS + 1), gone],
+    [(cluster) => cluster.forget(0, 1), gone],
+    [(cluster) => cluster.occupy("a"), taken],
+    [(cluster, token) => cluster.settle(cluster.peer().adopt(token)), taken],
+    [async (cluster, token) => {
+      const lock = await cluster.settle(cluster.peer().adopt(token));
+      await cluster.settle(lock.release());
+    }, gone],
+  ];
+  for (const [prepare, message] of cases) {
+    const { cluster, token } = await handedOver();
+    await prepare(cluster, token);
+    const holders = cluster.holders();
+    const error = await cluster.rejection(cluster.redlock.adopt(token));
+    assert(error instanceof LockLostError, String(error));
+    assertEquals([error.message, error.reason, error.resources], [message, "gone", ["a"]]);
+    assertEquals(cluster.holders(), holders);
+  }
+});
+
+Deno.test("adopt() ends with its signal or its client, and leaves the lock to be adopted", async () => {
+  for (const closes of [false, true]) {
+    const { cluster, given, token } = await handedOver();
+    cluster.set("hang", 0, 1);
+    const controller = new AbortController();
+    const { redlock } = cluster;
+    const adopting = redlock.adopt(token, { signal: controller.signal, waitMs: 1_000 });
+    const rejected = adopting.catch((error: Error) => error);
+    await cluster.advance(5);
+    assertNotEquals(cluster.nodes[2].holder(), given.value);
+    if (closes) redlock.close();
+    else controller.abort(REASON);
+    const error = await cluster.settle(rejected);
+    if (closes) {
+      assert(error instanceof RedlockError);
+      assertEquals(error.message, 'Cannot adopt lock "a": the lock client is closed');
+    } else {
+      assertEquals(error, REASON);
+    }
+    cluster.resume();
+    await cluster.advance(5);
+    assertEquals(cluster.nodes[2].holder(), given.value);
+    assert((await cluster.settle(cluster.peer().adopt(token))).held);
+    await cluster.close();
+  }
+});
+
+// Nodes and arguments
+
+Deno.test("adopt() throws a TypeError if a node does not support it", async () => {
+  const cluster = new Cluster(3, {}, ([, second]) => {
+    Object.assign(second, { adopt: undefined });
+  });
+  const { redlock } = cluster;
+  await assertRejects(
+    () => redlock.adopt(handOverToken(OTHER_VALUE, ["a"])),
+    TypeError,
+    "Cannot adopt lock as node node1 does not support 'adopt'",
+  );
+  await assertRejects(() => redlock.adopt("nonsense"), TypeError, "must be what 'lock.handOver()'");
+  assertEquals(cluster.asked("adopt"), [0, 0, 0]);
+});
+
+Deno.test("events link the former holder to the one that adopts", async () => {
+  const cluster = new Cluster();
+  const lock = await cluster.lock();
+  await cluster.advance(10);
+  const token = lock.handOver();
+  const events: RedlockEvent[] = [];
+  const onEvent = (event: RedlockEvent) => void events.push(event);
+  const taker = cluster.peer({ onEvent });
+  const adopted = await cluster.settle(taker.adopt(token));
+  const holder = holderOf(lock.value);
+  const [handed] = eventsOf(cluster.events, "handed-over");
+  assertEquals(handed, { type: "handed-over", resources: ["a"], holder, heldMs: 10 });
+  const [acquired] = eventsOf(events, "acquired");
+  assertEquals([acquired.holder, acquired.adoptedFrom], [adopted.holder, holder]);
+  assertEquals("adoptedFrom" in eventsOf(cluster.events, "acquired")[0], false);
+  await cluster.rejection(cluster.peer({ onEvent }).adopt(token));
+  const [denied] = eventsOf(events, "denied");
+  assertEquals([denied.reason, denied.attempts], ["gone", 1]);
+  for (const event of [...cluster.events, ...events]) {
+    assert(!JSON.stringify(event).includes(lock.value));
+  }
+});

@@ -1,0 +1,77 @@
+import { assertEquals, assertMatch, assertThrows } from "@std/assert";
+import { handOverToken, readToken } from "../../../src/lock/hand_over_token.ts";
+
+const VALUE = "0123456789abcdef0123456789abcdef01234567";
+const MESSAGE = "Cannot adopt lock as 'token' must be what 'lock.handOver()' has returned";
+
+/** The URL-safe Base64 of any bytes, as a token is one. */
+function base64url(bytes: Uint8Array | string): string {
+  const given = typeof bytes === "string" ? new TextEncoder().encode(bytes) : bytes;
+  return (given as Uint8Array & { toBase64(options: object): string })
+    .toBase64({ alphabet: "base64url", omitPadding: true });
+}
+
+Deno.test("a token contains value and resources, whatever characters they have", () => {
+  for (
+    const [value, resources] of [
+      [VALUE, ["invoice:42"]],
+      [`${VALUE}:web-3:1234 ~`, ["a"]],
+      [VALUE, ["é", "日本", "\u{1f512}", '"\\', "\0\r\n", " "]],
+      [VALUE, Array.from({ length: 1_000 }, (_, index) => `${index}:`.padEnd(500, "é"))],
+    ] as const
+  ) {
+    const token = handOverToken(value, resources);
+    assertMatch(token, /^[A-Za-z0-9_-]{60,}$/u);
+    assertEquals(readToken(token, ""), { value, resources: [...resources] });
+    assertEquals(token, base64url(JSON.stringify([1, value, ...resources])));
+  }
+});
+
+Deno.test("readToken() refuses everything that is no token, and shows nothing of it", () => {
+  const json = (...parts: unknown[]) => base64url(JSON.stringify(parts));
+  const whole = handOverToken(VALUE, ["a"]);
+  for (
+    const token of [
+      ...[
+        undefined,
+        null,
+        1,
+        {},
+        [whole],
+        "",
+        " ",
+        VALUE,
+        `${whole}=`,
+        ` ${whole}`,
+        whole.slice(3),
+      ],
+      ...[whole.slice(0, -1), "é", "a", base64url("[1"), base64url("1"), base64url("null")],
+      ...[
+        json(),
+        json(1),
+        json(2, VALUE, "a"),
+        json("1", VALUE, "a"),
+        json(1, VALUE.slice(1), "a"),
+      ],
+      ...[json(1, `${VALUE}:`, "a"), json(1, VALUE.toUpperCase(), "a"), json(1, 7, "a")],
+      base64url(JSON.stringify({ length: 3, 0: 1, 1: VALUE, 2: "a" })),
+      base64url(new Uint8Array([0xff, 0xfe, 0x00])),
+    ]
+  ) {
+    assertThrows(() => readToken(token as string, ""), TypeError, MESSAGE, String(token));
+  }
+});
+
+Deno.test("readToken() checks the resources as an acquisition does", () => {
+  const token = (...resources: unknown[]) => handOverToken(VALUE, resources as string[]);
+  for (const resources of [[], [""], [7], ["a", "a"]]) {
+    assertThrows(() => readToken(token(...resources), ""), TypeError, "Cannot adopt lock as ");
+  }
+  assertThrows(
+    () => readToken(token("born"), "hasp:"),
+    RangeError,
+    "no key may begin with 'hasp:'",
+  );
+  const tooMany = Array.from({ length: 1_001 }, (_, index) => String(index));
+  assertThrows(() => readToken(token(...tooMany), ""), RangeError, "at most 1000 elements");
+});
