@@ -114,7 +114,7 @@ function printRun({ plan, world, violations, excused }: Outcome): void {
   const { nodes, clients, driftFactor, login } = plan;
   console.log(
     `${nodes.length} nodes, ${clients.length} clients, drift factor ${driftFactor}` +
-      (login ? ", with a login" : ""),
+      (login ? `, with a login (${login})` : ""),
   );
   for (const fault of plan.faults) console.log(`  ${fault.atMs} ms: ${describeFault(fault)}`);
   console.log(world.trace.text);

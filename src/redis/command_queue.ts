@@ -61,6 +61,15 @@ export class CommandQueue {
     this.#unsentSlots?.set(context, slot);
   }
 
+  /** Puts a command in front of all others, of which none may be written yet. */
+  pushFirst(command: EncodedCommand, receiver: ReplyReceiver, context: unknown, tag: number): void {
+    if (this.#used === this.#slots.length) this.#makeRoom();
+    this.#head = this.#place(-1);
+    this.#used++;
+    this.length++;
+    Object.assign(this.#slot(0), { command, receiver, context, tag });
+  }
+
   /** Returns all unwritten commands as one piece, and counts them as written. There must be one. */
   takeUnsent(): Uint8Array {
     this.#removeWithdrawn();

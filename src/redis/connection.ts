@@ -3,12 +3,15 @@
  * for later, and never sends one twice.
  *
  * ```
- * new --submit--> connecting --logged in--> open --lost--> down --delay--> (connecting again, still down) --> open
+ * new --submit--> connecting --connected--> open --lost--> down --delay--> (connecting again, still down) --> open
  * ```
  *
  * While the connection is opened for the first time, commands wait; if it is down later, they fail at once. A command
  * that was written keeps its place in the queue even if its caller gives up, so a reply is never passed to another
  * command.
+ *
+ * Commands go out in one write with the login. If that is refused, the connection is lost, and it is unknown whether
+ * the server has executed them. If the address names a database, they wait for the login's replies.
  *
  * The connection is open as soon as commands can be sent. That does not show that the server is there: a proxy accepts
  * connections for a server that is down, and a server may refuse by an error in place of the first reply. Therefore only
@@ -18,13 +21,14 @@
  */
 import { settledWithin } from "../time/settled_within.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
-import type { Connect, ConnectTarget, TlsOptions, Transport } from "../transport/transport.ts";
+import type { Connect, TlsOptions, Transport } from "../transport/transport.ts";
 import type { RedisAddress } from "./address.ts";
 import { CommandQueue, type ReplyReceiver } from "./command_queue.ts";
 import type { DecoderOptions } from "./decoder.ts";
 import { type Command, encodeCommand } from "./encoder.ts";
 import { ConnectionError, ReplyError } from "./errors.ts";
 import { type IdleConnection, IdleWatch } from "./idle_watch.ts";
+import { connectTarget, loginCommands } from "./opening.ts";
 import { printable } from "../printable.ts";
 import { messageOf, toError } from "../to_error.ts";
 import type { RawReply } from "./reply.ts";
@@ -68,20 +72,24 @@ export interface ConnectionOptions extends ReplyLimits, Omit<DecoderOptions, "se
 /** The state of a connection. */
 export type State = "new" | "connecting" | "open" | "down" | "closing" | "closed";
 
+/** The tag of the command that names the connection: a name is no reason to do without the server. */
+const NAMING = 1;
 /** The receiver of a command whose reply is not needed. */
 const IGNORE: ReplyReceiver = { onReply() {}, onFailure() {} };
 const PING: Command = { args: ["PING"] };
 
 /** A connection to one server, which reconnects by itself. */
-export class Connection implements WireOwner, ReplyReceiver, IdleConnection {
+export class Connection implements WireOwner, IdleConnection {
   /** The arrival of the last bytes, by the monotonic clock, which is read once for all replies of one chunk. */
   receivedAtMs = 0;
   readonly #address: RedisAddress;
   readonly #options: ConnectionOptions;
   readonly #wheel: TimerWheel;
   readonly #queue = new CommandQueue();
-  /** The commands that log in; while there are any, replies belong to them. */
+  /** The commands that log in, if the others wait for them; while there are any, replies belong to them. */
   readonly #greeting = new CommandQueue();
+  /** How many replies to commands that log in are due. */
+  #greetings = 0;
   readonly #watch: ReplyWatch;
   readonly #idle: IdleWatch;
   #state: State = "new";
@@ -189,13 +197,12 @@ export class Connection implements WireOwner, ReplyReceiver, IdleConnection {
     this.receivedAtMs = this.#wheel.clock.monotonicMs();
   }
 
-  /** Part of {@linkcode WireOwner}; and of {@linkcode ReplyReceiver}, for the commands that log in. */
-  readonly onReply = (reply: RawReply, context?: unknown): void => {
-    if (context === this.#greeting) return this.#onGreetingReply(reply);
+  /** Part of {@linkcode WireOwner}. */
+  readonly onReply = (reply: RawReply): void => {
     if (this.#options.takesMessage?.(reply)) return;
     const queue = this.#greeting.length > 0 ? this.#greeting : this.#queue;
     if (queue.sent === 0) return this.#onUnaskedReply(reply);
-    if (!this.#served && queue === this.#queue) this.#onFirstReply(reply);
+    if (!this.#served && this.#greetings === 0) this.#onFirstReply(reply);
     this.#delivering = true;
     queue.settleFirst(reply);
     this.#delivering = false;
@@ -213,16 +220,14 @@ export class Connection implements WireOwner, ReplyReceiver, IdleConnection {
     this.#wheel.after(0, callback);
   }
 
-  /** Part of {@linkcode ReplyReceiver}: if the login fails, the connection is dropped anyway. */
-  onFailure(): void {}
-
   async #connect(): Promise<void> {
     if (this.#state === "new") this.#state = "connecting";
-    const { connect, connectTimeoutMs } = this.#options;
+    const { connect, connectTimeoutMs, tls } = this.#options;
+    const target = connectTarget(this.#address, tls);
     const controller = this.#connecting = new AbortController();
     this.#connectTimer = this.#wheel.deadline(connectTimeoutMs, () => this.timeOut());
     try {
-      const transport = await connect(this.#target(), { signal: controller.signal });
+      const transport = await connect(target, { signal: controller.signal });
       if (controller.signal.aborted) transport.close();
       else this.#greet(transport);
     } catch (cause) {
@@ -230,49 +235,45 @@ export class Connection implements WireOwner, ReplyReceiver, IdleConnection {
     }
   }
 
-  #target(): ConnectTarget {
-    const { kind, hostname, port, path } = this.#address;
-    if (kind === "unix") return { kind, path };
-    return kind === "tcp"
-      ? { kind, hostname, port }
-      : { kind, hostname, port, tls: this.#options.tls };
-  }
-
-  /** Logs in before anything else is sent: a lock must not be set in another database, or by another user. */
+  /** Logs in, in front of the commands that wait; before they are sent if they are meant for another database. */
   #greet(transport: Transport): void {
-    const { username, password, secrets, database } = this.#address;
+    this.#connecting = undefined;
+    const { secrets, database } = this.#address;
     const { clientName, replyBytesMax, replyElementsMax } = this.#options;
-    const commands: string[][] = [];
-    if (username !== undefined) commands.push(["AUTH", username, password ?? ""]);
-    else if (password !== undefined) commands.push(["AUTH", password]);
-    if (database !== 0) commands.push(["SELECT", String(database)]);
-    if (clientName !== undefined) commands.push(["CLIENT", "SETNAME", clientName]);
-    for (const command of commands) {
-      this.#greeting.push(encodeCommand(command), this, this.#greeting, 0);
+    // mutation: database-not-awaited
+    const awaited = database !== 0;
+    const queue = awaited ? this.#greeting : this.#queue;
+    for (const command of loginCommands(this.#address, clientName).reverse()) {
+      const tag = command[0] === "CLIENT" ? NAMING : 0;
+      queue.pushFirst(encodeCommand(command), this.#greeter, undefined, tag);
+      this.#greetings++;
     }
     const limits = { replyBytesMax, replyElementsMax, secrets };
-    const wire = this.#wire = new Wire(transport, this, this.#greeting, limits);
+    const wire = this.#wire = new Wire(transport, this, queue, limits);
     wire.begin();
     if (this.#wire !== wire) return; // it is lost already
-    // mutation: login-not-awaited
-    if (commands.length === 0) this.#opened();
-    else wire.flush();
+    if (this.#greetings === 0) this.#endConnecting();
+    if (awaited) wire.flush();
+    else this.#opened();
   }
 
-  #onGreetingReply(reply: RawReply): void {
-    const last = this.#greeting.length === 0;
-    const named = last && this.#options.clientName !== undefined; // a name is no reason to do without the server
-    if (reply instanceof ReplyError && !(named && reply.commandRefused)) {
-      return this.#lose("was refused", reply);
-    }
-    if (!last) return;
-    this.#becomeAvailable();
-    this.#opened();
-  }
+  /** Receives the replies to the commands that log in. */
+  readonly #greeter: ReplyReceiver = {
+    onReply: (reply, _context, tag) => {
+      this.#greetings--;
+      // mutation: refused-login-accepted
+      if (reply instanceof ReplyError && !(tag === NAMING && reply.commandRefused)) {
+        return this.#lose("was refused", reply);
+      }
+      if (this.#greetings > 0) return;
+      this.#endConnecting();
+      this.#becomeAvailable();
+      if (this.#wire!.queue === this.#greeting) this.#opened();
+    },
+    onFailure() {}, // the connection is lost
+  };
 
   #opened(): void {
-    this.#connecting = undefined;
-    this.#endConnecting();
     this.#state = "open";
     this.#downError = undefined;
     this.#wire!.queue = this.#queue;
@@ -336,6 +337,7 @@ export class Connection implements WireOwner, ReplyReceiver, IdleConnection {
     const unknown = this.#error(what, cause, "unknown");
     // mutation: no-reconnect
     if (!closing) this.#planRetry();
+    // mutation: sent-commands-count-as-unsent
     this.#queue.failAll(unknown, this.#downError);
     this.#onDrained?.();
     if (!down) this.#options.onDisconnected?.(this.#downError);
@@ -352,6 +354,7 @@ export class Connection implements WireOwner, ReplyReceiver, IdleConnection {
     this.#refusal = undefined;
     const wire = this.#wire;
     this.#wire = undefined;
+    this.#greetings = 0;
     const error = this.#error("was lost");
     this.#greeting.failAll(error, error);
     wire?.close();
@@ -360,9 +363,7 @@ export class Connection implements WireOwner, ReplyReceiver, IdleConnection {
   #planRetry(): void {
     const delayMs = Math.min(RECONNECT_DELAY_MS * 2 ** this.#failures++, RECONNECT_DELAY_MS_MAX);
     const jitteredMs = delayMs * (1 + this.#wheel.random.fraction()) / 2;
-    this.#retry = this.#wheel.after(jitteredMs, () => {
-      this.#attempt = this.#connect();
-    });
+    this.#retry = this.#wheel.after(jitteredMs, () => void (this.#attempt = this.#connect()));
   }
 
   async #close(): Promise<void> {

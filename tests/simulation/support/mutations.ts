@@ -119,7 +119,15 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
     "a script is sent again for an attempt that was taken back",
   ],
   // The connection.
-  "login-not-awaited": [always, "logging in is not waited for"],
+  "refused-login-accepted": [
+    never,
+    "commands behind a login that was refused count like any others",
+  ],
+  "sent-commands-count-as-unsent": [
+    inPart(0, becomes("this.#downError")),
+    "commands on a connection that breaks count as not sent",
+  ],
+  "database-not-awaited": [becomes("false"), "selecting the database is not waited for"],
   "silent-connection-kept": [never, "a silent connection is kept"],
   "no-reconnect": [never, "a lost connection is not made again"],
   "reply-goes-to-the-wrong-command": [sometimes(drop), "a reply goes to the command before"],

@@ -127,8 +127,12 @@ export interface Plan {
   readonly faults: readonly Fault[];
   /** The clients' option. Half of it is by how much an honest clock may be fast or slow. */
   readonly driftFactor: number;
-  /** Whether nodes ask for a password, and locks are in another database than the first. */
-  readonly login: boolean;
+  /**
+   * How clients log in; left out: not at all. With `password` nodes ask for one, with `database` locks are in another
+   * database than the first, too, and with `open` the clients' user needs no password, so a login that is refused keeps
+   * nobody out.
+   */
+  readonly login?: "password" | "database" | "open";
   readonly network: NetworkManners;
   readonly process: ProcessManners;
   /** Until everything is mended; left out: they all come, once. */

@@ -97,7 +97,6 @@ export function replacementPlan(seed: number, way: Way): Plan {
     })),
     faults: [...drawn, ...cutOff, ...replaced].sort((one, other) => one.atMs - other.atMs),
     driftFactor: 0.01,
-    login: false,
     network: {
       delayMs: random.pick([0.3, 1, 5]),
       jitterMs: random.pick([0, 0.5, 3]),

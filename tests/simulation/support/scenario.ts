@@ -39,6 +39,7 @@ export interface ScenarioDetails {
   readonly clients: readonly (readonly Partial<Op>[])[];
   readonly faults?: readonly Fault[];
   readonly nodeTimeoutMs?: number;
+  readonly login?: Plan["login"];
   readonly process?: Partial<Plan["process"]>;
   readonly network?: Partial<Plan["network"]>;
   readonly messages?: Plan["messages"];
@@ -80,7 +81,7 @@ export function scenario(id: string, name: string, details: ScenarioDetails): Sc
     })),
     faults,
     driftFactor: 0.01,
-    login: false,
+    login: details.login,
     network: { ...STEADY_NETWORK, ...details.network },
     process: { ...STEADY_PROCESS, ...details.process },
     messages: details.messages,

@@ -112,7 +112,7 @@ function concerns(fault: Plan["faults"][number], client: number): boolean {
 function calmed(plan: Plan): ((plan: Plan) => Plan)[] {
   const ways: ((plan: Plan) => Plan)[] = [
     (each) => ({ ...each, network: STEADY_NETWORK, process: STEADY_PROCESS }),
-    (each) => ({ ...each, messages: undefined, login: false, left: [] }),
+    (each) => ({ ...each, messages: undefined, login: undefined, left: [] }),
     (each) => ({ ...each, nodes: each.nodes.map(() => ({ rate: 1, wallOffsetMs: 0 })) }),
     ...fieldsOf(STEADY_NETWORK).map((network) => (each: Plan) => ({
       ...each,
@@ -123,7 +123,7 @@ function calmed(plan: Plan): ((plan: Plan) => Plan)[] {
       process: { ...each.process, ...process },
     })),
     (each) => ({ ...each, messages: undefined }),
-    (each) => ({ ...each, login: false }),
+    (each) => ({ ...each, login: undefined }),
     (each) => ({ ...each, left: [] }),
   ];
   plan.clients.forEach((client, index) => {

@@ -108,9 +108,11 @@ export class SimClient {
         this.#trace(`keeps out ${event.node}: ${event.reason}`);
       }
     };
-    const credentials = login ? `:${PASSWORD}@` : "";
+    const credentials = login ? `default:${PASSWORD}@` : "";
     const nodes = listOf(plan, index).map((node) => {
-      const address = `redis://${credentials}node-${node + 1}${login ? `/${DATABASE}` : ""}`;
+      const address = `redis://${credentials}node-${node + 1}${
+        login === "database" ? `/${DATABASE}` : ""
+      }`;
       return new RedisNode(redisServer(parseAddress(address), connection, wheel), onNodeEvent);
     });
     // A listener reads the clocks, and each reading may stall the process: it is there whether or not it writes.

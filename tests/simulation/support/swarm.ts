@@ -75,7 +75,10 @@ const ERRORS: readonly { text: string; commands: readonly string[] }[] = [
   { text: "MISCONF Redis is configured to save RDB snapshots", commands: ["SET", "EVALSHA"] },
   { text: "NOPERM this user has no permissions to run 'evalsha'", commands: ["EVALSHA", "EVAL"] },
   { text: "ERR max number of clients reached", commands: ["AUTH", "SELECT", "SET"] },
+  { text: "WRONGPASS invalid username-password pair or user is disabled.", commands: ["AUTH"] },
 ];
+
+const LOGINS = ["password", "database", "open"] as const;
 
 /** Makes the plan of one seed. */
 export function swarmPlan(seed: string | number, { kinds = FAULT_KINDS }: SwarmOptions = {}): Plan {
@@ -124,7 +127,7 @@ export function swarmPlan(seed: string | number, { kinds = FAULT_KINDS }: SwarmO
     ],
     messages: waiting.messages,
     driftFactor,
-    login: random.chance(0.3),
+    login: random.chance(0.3) ? new SeededRandom(`${seed} login`).pick(LOGINS) : undefined,
     network,
     process: {
       timerLateMs: random.pick([0, 0.5, 2, 15]),

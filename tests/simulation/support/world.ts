@@ -78,8 +78,8 @@ export class World {
       const clock = new MachineClock(0, WALL_MS + wallOffsetMs);
       clock.change({ wallRate: rate, monotonicRate: rate }, 0);
       return new SimNode(index, { loop, clock, ledger: this.ledger, trace: this.trace }, {
-        password: plan.login ? PASSWORD : undefined,
-        database: plan.login ? DATABASE : 0,
+        password: plan.login && plan.login !== "open" ? PASSWORD : undefined,
+        database: plan.login === "database" ? DATABASE : 0,
         rateMax,
         messages: {
           manners: plan.messages,

@@ -18,6 +18,11 @@ class Bench implements ReplyReceiver {
   readonly queue = new CommandQueue();
   readonly received: unknown[][] = [];
 
+  pushFirst(text: string, context: unknown, tag: number): void {
+    const slab = encoder.encode(text);
+    this.queue.pushFirst({ slab, start: 0, end: slab.length }, this, context, tag);
+  }
+
   push(text: string, context: unknown, tag = 0, receiver: ReplyReceiver = this): void {
     const slab = encoder.encode(text);
     this.queue.push({ slab, start: 0, end: slab.length }, receiver, context, tag);
@@ -40,6 +45,7 @@ class Bench implements ReplyReceiver {
 Deno.test("CommandQueue behaves like a plain list under any sequence of calls", () => {
   const step = fc.oneof(
     { weight: 5, arbitrary: fc.constant("push") },
+    { weight: 1, arbitrary: fc.constant("push first") },
     { weight: 3, arbitrary: fc.constant("take") },
     { weight: 4, arbitrary: fc.constant("settle") },
     { weight: 1, arbitrary: fc.constant("fail") },
@@ -56,6 +62,11 @@ Deno.test("CommandQueue behaves like a plain list under any sequence of calls", 
         if (step === "push") {
           model.push({ id: next, sent: false });
           bench.push(`${next};`, next, next);
+          next++;
+        } else if (step === "push first") {
+          if (queue.sent > 0) continue; // as if the connection were being made
+          model.unshift({ id: next, sent: false });
+          bench.pushFirst(`${next};`, next, next);
           next++;
         } else if (step === "take") {
           const unsent = model.filter(({ sent }) => !sent);

@@ -2,14 +2,65 @@ import { assertEquals, assertInstanceOf } from "@std/assert";
 import { ReplyError } from "../../../src/redis/errors.ts";
 import { isMessage } from "../../../src/redis/reply.ts";
 import { test } from "../../support/connection_bench.ts";
+import { PING, wire } from "../../support/fake_transport.ts";
 import { NAME } from "../../support/stream_bench.ts";
+
+const LOGIN = wire("AUTH", "locker", "hunter2") + wire("CLIENT", "SETNAME", "hasp");
+
+test("Connection sends the login and the commands that wait in one write, and each gets its reply", async (bench) => {
+  bench.use({ clientName: "hasp" }, "redis://locker:hunter2@h");
+  bench.queue(1);
+  await bench.submit(2);
+  assertEquals([bench.transport.writes, bench.events], [[LOGIN + PING + PING], ["connected"]]);
+  await bench.submit(3); // while the login is not answered
+  assertEquals(bench.transport.writes.slice(1), [PING]);
+  await bench.feed("+OK\r\n+OK\r\n+one\r\n-ERR two\r\n+three\r\n");
+  const replies = bench.replies.map(([context, reply]) => [context, String(reply)]);
+  assertEquals(replies, [[1, "one"], [2, "ReplyError: ERR two"], [3, "three"]]);
+});
+
+test("Connection is ready and available when the login is answered, and not before", async (bench) => {
+  const available: string[] = [];
+  bench.use({ onAvailable: () => available.push("available") }, "redis://:hunter2@h");
+  await bench.submit(1);
+  assertEquals([bench.connection.readyAtMs, available], [Infinity, []]);
+  await bench.advance(30);
+  await bench.feed("+OK\r\n");
+  assertEquals([bench.connection.readyAtMs, available], [bench.clock.monotonicMs(), ["available"]]);
+  await bench.advance(5_000); // longer than connectTimeoutMs
+  assertEquals(bench.transport.closed, false);
+});
+
+test("Connection waits longer each time that a login is refused, though AUTH or the commands behind it are not", async (bench) => {
+  bench.fraction = 1;
+  bench.use({ clientName: "hasp" }, "redis://:hunter2@h");
+  await bench.submit(1);
+  const delaysMs: number[] = [];
+  for (let count = 1; count <= 4; count++) {
+    await bench.feed("+OK\r\n-NOAUTH Authentication required.\r\n+PONG\r\n");
+    const lostMs = bench.clock.monotonicMs();
+    while (bench.network.transports.length === count) await bench.advance(5);
+    delaysMs.push(bench.clock.monotonicMs() - lostMs);
+  }
+  assertEquals(delaysMs, [50, 100, 200, 400]);
+});
+
+test("Connection passes no reply behind a refused login: it is unknown what the server did", async (bench) => {
+  bench.use({}, "redis://:hunter2@h");
+  bench.queue(1, "SET", "k", "v");
+  await bench.submit(2);
+  await bench.feed("-WRONGPASS no\r\n+OK\r\n+PONG\r\n");
+  const message = `Connection to ${NAME} was refused: WRONGPASS no`;
+  assertEquals(bench.replies, [[1, message, "unknown"], [2, message, "unknown"]]);
+  assertEquals(bench.transport.closed, true);
+});
 
 test("Connection counts the login towards connectTimeoutMs", async (bench) => {
   bench.use({ connectTimeoutMs: 300 }, "redis://:pw@h");
   bench.queue(1);
   await bench.advance(301);
   const message = `Connection to ${NAME} could not be made: no answer within 300 ms`;
-  assertEquals([bench.replies, bench.transport.closed], [[[1, message, "not-sent"]], true]);
+  assertEquals([bench.replies, bench.transport.closed], [[[1, message, "unknown"]], true]);
 });
 
 test("Connection with a subscription logs in, and takes a message in front of the first reply", async (bench) => {
@@ -35,7 +86,7 @@ for (
     ["CLIENT SETNAME", "+OK\r\n+OK\r\n", "NOAUTH Authentication required."],
   ]
 ) {
-  test(`Connection sends no command if ${step} fails, and says why`, async (bench) => {
+  test(`Connection sends no command for another database if ${step} fails, and says why`, async (bench) => {
     bench.use({ clientName: "hasp" }, "redis://locker:hunter2@h/3");
     await bench.submit(1, "SET", "k", "secret");
     const { transport } = bench;
