@@ -1,5 +1,5 @@
 /**
- * Releases that did not reach their node, and are sent when it can be reached.
+ * Releases that did not reach their node, and tickets that are still in its queues: sent when it can be reached.
  *
  * @module
  */
@@ -12,6 +12,16 @@ const PENDING_RELEASES_MAX = 4_096;
 const RETRY_DELAY_MS = 100;
 /** Longest such delay, in milliseconds. */
 const RETRY_DELAY_MAX_MS = 1_600;
+
+/** A ticket that leaves the queues. */
+export interface QueueLeave {
+  /** The keys that it waits for. */
+  readonly keys: readonly string[];
+  /** The ticket. */
+  readonly ticketId: string;
+  /** When the queues are gone at the latest, by the monotonic clock. */
+  readonly untilMs: number;
+}
 
 /** A release that has not reached its node. */
 export interface PendingRelease {
@@ -29,8 +39,8 @@ export interface PendingRelease {
 export class PendingReleases {
   readonly #connection: CommandSender;
   readonly #wheel: TimerWheel;
-  readonly #sendOne: (release: PendingRelease) => void;
-  #releases: PendingRelease[] = [];
+  readonly #sendOne: (release: PendingRelease | QueueLeave) => void;
+  #releases: (PendingRelease | QueueLeave)[] = [];
   #timer: TimerEntry | undefined = undefined;
   #delayMs = RETRY_DELAY_MS;
 
@@ -42,7 +52,7 @@ export class PendingReleases {
   constructor(
     connection: CommandSender,
     wheel: TimerWheel,
-    send: (release: PendingRelease) => void,
+    send: (release: PendingRelease | QueueLeave) => void,
   ) {
     this.#connection = connection;
     this.#wheel = wheel;
@@ -55,7 +65,7 @@ export class PendingReleases {
   }
 
   /** Keeps a release that was sent and did not arrive, or was refused for the moment. */
-  addAgain(release: PendingRelease): void {
+  addAgain(release: PendingRelease | QueueLeave): void {
     if (this.#releases.length >= PENDING_RELEASES_MAX) this.#releases.shift();
     this.#releases.push(release);
     if (this.#connection.open) this.#askLater(); // else it is sent on the next connection

@@ -12,6 +12,7 @@ import {
   type Release,
   RELEASE_OUTCOMES,
 } from "./operation.ts";
+import type { QueueLeave } from "./pending_releases.ts";
 import { scriptError } from "./script_error.ts";
 import { ACQUIRE_ALL, ACQUIRE_OR_WAIT } from "./scripts/acquire.ts";
 import { LEAVE, RELEASE_QUEUED } from "./scripts/queue.ts";
@@ -24,14 +25,6 @@ export const PRIORITIES: Readonly<Record<QueuePriority, string>> = {
   "in-order": "0",
   overdue: "1",
 };
-
-/** A ticket that leaves the queue. */
-export interface QueueLeave {
-  /** The keys that it waited for. */
-  readonly keys: readonly string[];
-  /** The ticket. */
-  readonly ticketId: string;
-}
 
 /** Sets several keys if all are missing. */
 export const SET_KEYS: Operation = {
@@ -75,7 +68,7 @@ export const RELEASE_KEYS: Operation<Release> = {
 };
 
 /** Takes a ticket out of the queues for the keys; nobody reads the reply. */
-export const LEAVE_QUEUE: Operation<QueueLeave> = {
+export const LEAVE_QUEUE: Operation<Pick<QueueLeave, "keys" | "ticketId">> = {
   code: 5,
   kind: "leave",
   script: LEAVE,

@@ -25,10 +25,9 @@ import { RedisDiagnostics } from "./diagnostics.ts";
 import { EXTEND_KEYS } from "./extend_operation.ts";
 import { inspectKey } from "./inspect_key.ts";
 import { type Call, type Operation, type Release, RELEASE_KEY, SET_KEY } from "./operation.ts";
-import { type PendingRelease, PendingReleases } from "./pending_releases.ts";
+import { type PendingRelease, PendingReleases, type QueueLeave } from "./pending_releases.ts";
 import {
   LEAVE_QUEUE,
-  type QueueLeave,
   queuePosition,
   RELEASE_KEYS,
   SET_KEYS,
@@ -36,6 +35,7 @@ import {
 } from "./queue_operations.ts";
 import { ReleaseSubscription } from "./release_subscription.ts";
 import { RedisGuard } from "./restart_guard.ts";
+import { QUEUE_TTL_MS } from "./scripts/queue.ts";
 import type { Script } from "./scripts/script.ts";
 
 /** In the error if the queue's key, or the counter's, holds another type; older servers put other words before it. */
@@ -80,8 +80,9 @@ export class RedisNode implements LockNode, ReplyReceiver {
       onAvailable: () => this.#emit({ type: "node-connected", node: this.name }),
       onUnavailable: (error) => this.#emit({ type: "node-disconnected", node: this.name, error }),
     });
-    this.#pendingReleases = new PendingReleases(this.#connection, server.wheel, (release) => {
-      this.#send(releaseOperation(release), release, 0, PENDING);
+    this.#pendingReleases = new PendingReleases(this.#connection, server.wheel, (pending) => {
+      const operation = "ticketId" in pending ? LEAVE_QUEUE : releaseOperation(pending);
+      this.#send(operation, pending, 0, PENDING);
     });
   }
 
@@ -126,8 +127,10 @@ export class RedisNode implements LockNode, ReplyReceiver {
   }
 
   leaveQueue(keys: readonly string[], ticketId: string): void {
-    if (!this.#connection.open) return; // the next notification drops it
-    this.#send(LEAVE_QUEUE, { keys, ticketId }, 0);
+    const untilMs = this.#server.wheel.clock.monotonicMs() + QUEUE_TTL_MS;
+    const leave = { keys, ticketId, untilMs };
+    if (this.#connection.open) this.#send(LEAVE_QUEUE, leave, 0, PENDING);
+    else this.#pendingReleases.addAgain(leave);
   }
 
   diagnose(timeoutMs: number, key: string): Promise<NodeDiagnosis> {
@@ -154,7 +157,6 @@ export class RedisNode implements LockNode, ReplyReceiver {
     }
     const { kind } = operation;
     if (tag & PENDING) return this.#pendingReleases.sendAll();
-    if (kind === "leave") return; // nobody waits for the answer
     const nodeIndex = tag >> TAG_BITS;
     const atMs = this.#connection.receivedAtMs;
     const outcome = operation.read(reply);
@@ -191,10 +193,9 @@ export class RedisNode implements LockNode, ReplyReceiver {
   onFailure(error: RedisError, context: unknown, tag: number): void {
     if (tag & PENDING) {
       // mutation: pending-release-forgotten
-      return this.#pendingReleases.addAgain(context as PendingRelease);
+      return this.#pendingReleases.addAgain(context as PendingRelease | QueueLeave);
     }
     const { kind } = this.#operations[tag & CODE_MASK];
-    if (kind === "leave") return; // the next notification drops it
     const request = context as LockRequest;
     const bit = 1 << (tag >> TAG_BITS);
     if (kind === "release") {
@@ -243,7 +244,7 @@ export class RedisNode implements LockNode, ReplyReceiver {
     const request = content as LockRequest & QueueLeave;
     const whole = script !== undefined && !this.#scripts.has(script);
     // All nodes share one command; but if there is a ticket, some nodes may put it in a queue and others cannot.
-    const shared = flags === 0 && !whole && kind !== "leave" &&
+    const shared = flags === 0 && !whole &&
       (request.ticket === undefined || operation.queues || kind !== "acquire");
     const command = shared
       ? request.shared ??= commandOf(operation, request, "EVALSHA")
@@ -277,7 +278,6 @@ export class RedisNode implements LockNode, ReplyReceiver {
       if (passes) this.#pendingReleases.addAgain(request as unknown as PendingRelease);
       return;
     }
-    if (kind === "leave") return;
     if (queues && request.wanted && (wrongType || reply.commandRefused)) {
       // The node cannot queue: asks it all the same. If the server does not allow it, callers poll from now on.
       if (!wrongType) this.#subscription?.refuse(reply);

@@ -225,7 +225,7 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
       const last = this.ticketId;
       this.ticketId = this.#notifications.enter(this);
       if (last !== "") {
-        this.#notifications.leave(last);
+        this.#notifications.leave(last, this.#keys);
         this.#resource.noteEnded(this.#nowMs, this.#random);
       }
       this.score = 0;
@@ -238,7 +238,7 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
   /** Nobody here waits any more. */
   leave(): void {
     if (this.#parked) this.#resource.noteEnded(this.#nowMs, this.#random);
-    this.#notifications.leave(this.ticketId);
+    this.#notifications.leave(this.ticketId, this.#keys);
     if (!this.#stands) return;
     eachNode(this.#nodeSet.nodes, (node) => node.leaveQueue?.(this.#keys, this.ticketId));
   }

@@ -17,6 +17,8 @@ const IDLE_MS = 30_000;
 const SUBSCRIBE_MS_MAX = 1_000;
 /** How long callers wait for the last subscriptions once a quorum of nodes is subscribed, in milliseconds. */
 const GRACE_MS = 50;
+/** Tickets that are remembered after they have left, to be taken out where they come back; the oldest is forgotten. */
+const LEFT_MAX = 1_024;
 /** Characters of a client's id. */
 const ID_LENGTH = 20;
 
@@ -36,6 +38,8 @@ export class ReleaseNotifications implements ReleaseListener {
   readonly #nodeSet: NodeSet;
   readonly #onEvent: EventListener | undefined;
   readonly #handlers: Map<string, NotificationHandler> = new Map();
+  /** The keys of tickets that have left. */
+  readonly #left: Map<string, readonly string[]> = new Map();
   #numbers = 0;
   #open = false;
   #closed = false;
@@ -94,9 +98,14 @@ export class ReleaseNotifications implements ReleaseListener {
     return ticketId;
   }
 
-  /** The waiter with this ticket waits no longer. */
-  leave(ticketId: string): void {
+  /** The waiter with this ticket waits for the keys no longer. */
+  leave(ticketId: string, keys: readonly string[]): void {
     this.#handlers.delete(ticketId);
+    this.#left.set(ticketId, keys);
+    if (this.#left.size > LEFT_MAX) {
+      const [oldest] = this.#left.keys();
+      this.#left.delete(oldest);
+    }
     if (this.#handlers.size > 0 || !this.#open || this.#closed) return;
     this.#idle ??= this.#nodeSet.wheel.after(IDLE_MS, () => this.#end());
   }
@@ -133,9 +142,17 @@ export class ReleaseNotifications implements ReleaseListener {
     this.#announce();
   }
 
-  /** A ticket that is unknown has left: its `LEAVE` passes the notification on, or the next waiter overtakes it. */
+  /**
+   * A ticket that has left may be in a queue all the same: a server that hung executed late what had put it there. So it
+   * is taken out, which passes the notification on.
+   */
   onReleased(nodeIndex: number, ticketId: string, notice: QueueNotice): void {
-    this.#handlers.get(ticketId)?.onReleased(nodeIndex, notice);
+    const handler = this.#handlers.get(ticketId);
+    if (handler) return handler.onReleased(nodeIndex, notice);
+    const keys = this.#left.get(ticketId);
+    if (keys) {
+      eachNode([this.#nodeSet.nodes[nodeIndex]], (node) => node.leaveQueue?.(keys, ticketId));
+    }
   }
 
   #begin(): void {

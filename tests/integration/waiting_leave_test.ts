@@ -118,6 +118,25 @@ Deno.test("a call that gives up in the moment of the release loses the lock for 
   }
 });
 
+Deno.test("calls that give up while their connections are lost leave no entry in a queue", async () => {
+  await using servers = shared.lend();
+  await using clients = openClients(servers.urls, 4);
+  const [holder, waiter, ...leavers] = clients;
+  const lock = await holder.acquire("job");
+  const controller = new AbortController();
+  const { signal } = controller;
+  for (const [index, leaver] of leavers.entries()) {
+    await lineUp(leaver, "job", servers, index + 1, { ...PATIENT, signal });
+  }
+  await onAll(servers, "CLIENT", "KILL", "TYPE", "normal"); // subscriptions live on, so the tickets seem to wait
+  controller.abort("enough");
+  await queueOfLength(servers, QUEUE, 0);
+  const { acquiring } = await lineUp(waiter, "job", servers, 1);
+  await lock.release();
+  await (await soon(acquiring)).release();
+  await queueOfLength(servers, QUEUE, 0);
+});
+
 Deno.test("close() of a client that waits leaves no entry in a queue and no connection", async () => {
   await using servers = shared.lend();
   await using clients = openClients(servers.urls, 1);
