@@ -11,7 +11,7 @@ const PENDING_RELEASES_MAX = 4_096;
 /** How long a release waits that the server refused for the moment, in milliseconds; doubled each time. */
 const RETRY_DELAY_MS = 100;
 /** Longest such delay, in milliseconds. */
-const RETRY_DELAY_MAX_MS = 1_600;
+const RETRY_DELAY_MS_MAX = 1_600;
 
 /** A ticket that leaves the queues. */
 export interface QueueLeave {
@@ -87,7 +87,7 @@ export class PendingReleases {
       this.#send(1);
       if (this.#releases.length > 0) this.#askLater();
     });
-    this.#delayMs = Math.min(2 * this.#delayMs, RETRY_DELAY_MAX_MS);
+    this.#delayMs = Math.min(2 * this.#delayMs, RETRY_DELAY_MS_MAX);
   }
 
   #send(count: number): void {

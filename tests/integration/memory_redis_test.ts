@@ -23,7 +23,7 @@ import {
   queueStep,
   SETS,
   type Step,
-} from "../support/random_commands.ts";
+} from "./random_commands.ts";
 
 const SEED = 20_120;
 /** Sequences for each of the servers. */

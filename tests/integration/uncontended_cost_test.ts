@@ -4,7 +4,7 @@ import { assertEquals, assertGreater, assertLessOrEqual } from "@std/assert";
 import { RELEASE } from "../../src/redis_node/scripts/release.ts";
 import { wire } from "../support/fake_transport.ts";
 import { startProgram } from "../support/programs.ts";
-import type { PairCost } from "../support/programs/pair_cost.ts";
+import type { PairCost } from "../programs/pair_cost.ts";
 
 const NODES = 5;
 

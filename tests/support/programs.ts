@@ -1,5 +1,5 @@
 /**
- * Programs of `./programs` as processes of their own, in the runtimes that the library supports.
+ * Programs of `tests/programs` as processes of their own, in the runtimes that the library supports.
  *
  * @module
  */
@@ -52,14 +52,14 @@ export interface ProgramOptions {
   flags?: readonly string[];
 }
 
-/** Starts a program of `./programs`; it is killed at the end of the block if it still runs. */
+/** Starts a program of `tests/programs`; it is killed at the end of the block if it still runs. */
 export function startProgram(
   name: string,
   args: readonly string[],
   options: ProgramOptions = {},
 ): Program {
   const { runtime = { name: "deno", path: Deno.execPath() }, flags = [] } = options;
-  const file = fileURLToPath(new URL(`./programs/${name}`, import.meta.url));
+  const file = fileURLToPath(new URL(`../programs/${name}`, import.meta.url));
   const child = plainCommand(runtime.path!, {
     args: [...FLAGS[runtime.name], ...flags, file, ...args],
     stdin: "piped",

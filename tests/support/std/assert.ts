@@ -61,13 +61,6 @@ export function assertAlmostEquals(
   failWith(`Expected ${actual} to be within ${tolerance} of ${expected}`, msg);
 }
 
-/** Asserts that `actual` is neither null nor undefined. */
-export function assertExists<T>(actual: T, msg?: string): asserts actual is NonNullable<T> {
-  if (actual === undefined || actual === null) {
-    failWith(`Expected a value: current value is ${actual}`, msg);
-  }
-}
-
 /** Asserts that `actual` is an instance of `expectedType`. */
 export function assertInstanceOf<T extends AnyClass>(
   actual: unknown,

@@ -8,8 +8,8 @@
  * @module
  */
 import v8 from "node:v8";
-import { createRedlock, type Redlock } from "../../../mod.ts";
-import type { Transport } from "../../../src/transport/transport.ts";
+import { createRedlock, type Redlock } from "../../mod.ts";
+import type { Transport } from "../../src/transport/transport.ts";
 
 /** What is counted; all but the last for one pair on five nodes. */
 export interface PairCost {

@@ -4,7 +4,7 @@
  * @module
  */
 import process from "node:process";
-import { createRedlock, RedlockError } from "../../../mod.ts";
+import { createRedlock, RedlockError } from "../../mod.ts";
 
 const [way = "", ...urls] = process.argv.slice(2);
 

@@ -7,12 +7,12 @@
  */
 import { RedisClient } from "bun";
 import process from "node:process";
-import { commandNode } from "../../../src/nodes/mod.ts";
-import { testLockNode } from "../../../src/testing/mod.ts";
-import { bunRedisNode } from "../../examples/bun_redis.ts";
-import { type RecipeNode, runCrowd } from "../crowd.ts";
-import { breakConnections } from "../reconnecting.ts";
-import { startRemoteServer } from "../remote_server.ts";
+import { commandNode } from "../../src/nodes/mod.ts";
+import { testLockNode } from "../../src/testing/mod.ts";
+import { bunRedisNode } from "../examples/bun_redis.ts";
+import { type RecipeNode, runCrowd } from "../support/crowd.ts";
+import { breakConnections } from "../support/reconnecting.ts";
+import { startRemoteServer } from "../support/remote_server.ts";
 
 const [what = "", controlUrl = "", options = "{}"] = process.argv.slice(2);
 

@@ -5,7 +5,7 @@
  *
  * @module
  */
-import { createRedlock, type Lock } from "../../../mod.ts";
+import { createRedlock, type Lock } from "../../mod.ts";
 
 interface Job {
   readonly urls: string[];

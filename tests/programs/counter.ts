@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { createRedlock, LockLostError, QuorumError } from "../../../mod.ts";
+import { createRedlock, LockLostError, QuorumError } from "../../mod.ts";
 
 interface Job {
   readonly urls: string[];

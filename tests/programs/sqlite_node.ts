@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { SqliteNode } from "../../examples/sqlite_node.ts";
-import { serveNode } from "../remote_node.ts";
+import { SqliteNode } from "../examples/sqlite_node.ts";
+import { serveNode } from "../support/remote_node.ts";
 
 serveNode(new SqliteNode(Deno.args[0]));

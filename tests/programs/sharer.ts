@@ -5,7 +5,7 @@
  *
  * @module
  */
-import { createRedlock } from "../../../mod.ts";
+import { createRedlock } from "../../mod.ts";
 
 interface Job {
   readonly urls: string[];
