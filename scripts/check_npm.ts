@@ -264,14 +264,6 @@ async function checkProgram({ folder, tarball }: Consumer): Promise<string> {
   return "Node 20, 22 and 26";
 }
 
-/** Prints which module weighs how much. */
-async function printModules(consumer: Consumer): Promise<void> {
-  console.log("\nminified      gzip  module");
-  for (const { path, minified, gzip } of await weighModules(consumer)) {
-    console.log(`${String(minified).padStart(8)}  ${String(gzip).padStart(8)}  ${path}`);
-  }
-}
-
 async function main(): Promise<number> {
   const { values: { sizes, "junit-path": report } } = parseArgs({
     args: Deno.args,
@@ -293,7 +285,7 @@ async function main(): Promise<number> {
   }
   if (report !== undefined) await Deno.writeTextFile(report, formatReport(results));
   const failed = results.filter(({ outcome }) => outcome === "failed").length;
-  if (sizes) await printModules(consumer);
+  if (sizes) console.log(await weighModules(consumer));
   console.log(`\n${CHECKS.length - failed} passed, ${failed} failed`);
   return failed > 0 ? 1 : 0;
 }

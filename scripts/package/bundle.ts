@@ -26,23 +26,24 @@ export interface BundleOptions {
   /** The `node_modules` with the npm package; without it the bundle imports the package by name. */
   readonly packages?: string;
   readonly minify?: boolean;
-  /** Where to write which module weighs how much. */
-  readonly metafile?: string;
+  /** Whether to return a table of the modules by their weight. */
+  readonly analyze?: boolean;
 }
 
-/** Bundles `entry` into `outfile`; fails on a warning too. */
+/** Bundles `entry` into `outfile`; fails on a warning too. Returns a table if that is an option, else nothing. */
 export async function bundle(
   entry: string,
   outfile: string,
   options: BundleOptions,
-): Promise<void> {
+): Promise<string> {
   const said = await succeed(await findTool("locked", "esbuild"), [
     entry,
     ...["--bundle", "--format=esm", "--log-level=warning", `--outfile=${outfile}`],
     ...FLAGS[options.platform],
     ...(options.packages === undefined ? ["--packages=external"] : []),
     ...(options.minify ? ["--minify"] : []),
-    ...(options.metafile === undefined ? [] : [`--metafile=${options.metafile}`]),
+    ...(options.analyze ? ["--analyze"] : []),
   ], { env: { NODE_PATH: options.packages ?? "" } });
-  if (said.trim() !== "") throw new Error(`esbuild warns:\n${said}`);
+  if (said.trim() !== "" && !options.analyze) throw new Error(`esbuild warns:\n${said}`);
+  return said.trim();
 }

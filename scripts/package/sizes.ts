@@ -4,11 +4,11 @@
  * @module
  */
 
-import { join, relative, resolve } from "node:path";
+import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { bundle, type Platform } from "./bundle.ts";
 import type { Consumer } from "./consumer.ts";
-import { findTool, ROOT, succeed } from "./tools.ts";
+import { ROOT } from "./tools.ts";
 
 /** Everything of the main entry point in one piece, minified and compressed: a larger one fails the check, in bytes. */
 const GZIP_BYTES_MAX = 39_900;
@@ -67,42 +67,12 @@ function packagesOf(consumer: Consumer): string {
   return join(consumer.folder, "node_modules");
 }
 
-/** One module's share of the bundle. */
-interface Share {
-  readonly path: string;
-  readonly minified: number;
-  /** By how much the compressed bundle shrinks without it. */
-  readonly gzip: number;
-}
-
-/** Lists the modules of the source by how much each adds to a compressed bundle, the heaviest first. */
-export async function weighModules(consumer: Consumer): Promise<Share[]> {
-  const [metafile, outfile] = ["meta.json", "bundle.js"].map((name) => join(consumer.folder, name));
-  const options = { platform: "workers", minify: true, metafile } as const;
-  await bundle(join(ROOT, "mod.ts"), outfile!, options);
-  const { outputs } = JSON.parse(await Deno.readTextFile(metafile!));
-  const [{ inputs }] = Object.values(outputs) as [{ inputs: Record<string, Input> }];
-  const modules = Object.entries(inputs).filter(([, { bytesInOutput }]) => bytesInOutput > 0)
-    .map(([path, { bytesInOutput }]) => ({ path: resolve(path), minified: bytesInOutput }));
-  const texts = new Map<string, string>();
-  for (const { path } of modules) texts.set(path, await minified(path));
-  const whole = joinedSize(texts);
-  return modules.map(({ path, minified }) => {
-    const others = new Map(texts);
-    others.delete(path);
-    return { path: relative(ROOT, path), minified, gzip: whole - joinedSize(others) };
-  }).sort((a, b) => b.gzip - a.gzip);
-}
-
-interface Input {
-  readonly bytesInOutput: number;
-}
-
-async function minified(path: string): Promise<string> {
-  const args = [path, "--minify", "--format=esm", "--target=node20"];
-  return await succeed(await findTool("locked", "esbuild"), args);
-}
-
-function joinedSize(texts: Map<string, string>): number {
-  return compressed([...texts.values()].join(""));
+/** Which modules of the source weigh most in a bundle for workers, in minified bytes: a table by esbuild. */
+export async function weighModules({ folder }: Consumer): Promise<string> {
+  const outfile = join(folder, "bundle.js");
+  return await bundle(join(ROOT, "mod.ts"), outfile, {
+    platform: "workers",
+    minify: true,
+    analyze: true,
+  });
 }
