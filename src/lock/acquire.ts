@@ -124,6 +124,7 @@ function begin(call: LockCall): Round<ClientState> {
   const { client, settings: { ttlMs, restartGuardMs, label }, keys, replaces } = call;
   // mutation: one-value-for-all-attempts
   const random = client.wheel.random.value();
+  // mutation: adopted-value-kept
   const value = label === "" ? random : `${random}:${label}`;
   const round = replaces === undefined // step 1: it reads the clocks
     ? new Round(client, keys, value, ttlMs)

@@ -20,7 +20,7 @@ import type { LockCall } from "./lock_call.ts";
 import { refusal } from "./refusal.ts";
 
 /** How many attempts are made at least while nodes answer and neither this client nor another has a quorum. */
-const ATTEMPTS_MIN = 16;
+const ATTEMPTS_MIN = 8;
 
 /** A round that adopts a lock. */
 export class AdoptionRound extends Round<ClientState> {

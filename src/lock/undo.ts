@@ -42,6 +42,7 @@ class UndoRequest implements LockRequest {
   readonly replaces: string | undefined;
 
   constructor(round: Round, keepsTicket: boolean, replaces: string | undefined) {
+    // mutation: failed-adoption-deletes
     this.replaces = replaces;
     this.ticket = round.ticket;
     this.keepsTicket = keepsTicket;

@@ -15,15 +15,17 @@ export function adopt(
   [value, ttl, replaces, hint]: readonly (string | undefined)[],
 ): string {
   const { keys } = context;
-  let missing = false;
-  for (const key of names) {
-    const held = getInScript(keys, key);
-    if (held !== undefined && held !== replaces) return integer(0);
-    missing ||= held === undefined;
+  const values = names.map((key) => getInScript(keys, key));
+  // mutation: adoption-takes-any-key
+  const held = names.filter((_, index) => replaces !== undefined && values[index] === replaces);
+  const others = values.some((found) => found !== undefined && found !== replaces);
+  let reply = others ? 0 : -1;
+  if (held.length === names.length) {
+    reply = hint === undefined ? 1 : fence(context, names, hint);
+  } else if (ttl !== "1") {
+    return integer(reply);
   }
-  if (missing) return integer(-1);
-  const reply = hint === undefined ? 1 : fence(context, names, hint);
-  for (const key of names) {
+  for (const key of held) {
     const ttlMs = toNumber(ttl);
     if (ttlMs === undefined) throw luaError("bad argument #2 to 'max' (number expected, got nil)");
     const longestMs = Math.max(Number(keys.remainingMs(key)), ttlMs);

@@ -28,6 +28,8 @@ export class Checkers {
   readonly all: Held[] = [];
   readonly cooldowns: CooldownChecker = new CooldownChecker();
   readonly #overlaps = new Set<string>();
+  /** What was adopted by each token. */
+  readonly #adopted = new Map<string, Held>();
   /** The highest token there was of each resource. */
   readonly #tokens = new Map<string, number>();
 
@@ -42,8 +44,12 @@ export class Checkers {
     held.extendedAtMs = held.sinceMs;
     this.#world.values.get(held.lock.value)!.held = held;
     this.#world.trace.add(held.client.name, `has ${nameOf(held)}`);
-    this.#checkCooldown(held);
-    this.#checkTurn(held);
+    if (held.token === undefined) {
+      this.#checkCooldown(held);
+      this.#checkTurn(held);
+    } else {
+      this.#checkAdopted(held, held.token);
+    }
     this.#checkToken(held);
     if (held.claimMs <= 0 && this.#world.plan.process.stallChance === 0) {
       this.#world.fail("handle-truth", `${nameOf(held)} was handed out though it is over`);
@@ -105,6 +111,7 @@ export class Checkers {
         if (!owner?.client.process.alive || owner.client.closed) continue;
         const deeds = ledger.of(value, node.index);
         if (!assumptions.releaseComesLast(deeds) || stillHeld(owner.held)) continue;
+        if (owner.held?.handedOver) continue; // until somebody adopts it, or its TTL is over
         // A lock whose end nobody has looked at yet has just ended.
         const endedAtMs = owner.held ? owner.held.endedAtMs ?? Infinity : owner.atMs;
         if (endedAtMs > sinceMs) continue;
@@ -134,6 +141,19 @@ export class Checkers {
       const text = `${nameOf(held)} has token ${fencingToken}, ${highest} was there before`;
       this.#world.failAssuming(assumed, "fencing", text);
     }
+  }
+
+  /** A lock that was handed over is adopted once. A node that runs an old request again, or forgets, may bring it back. */
+  #checkAdopted(held: Held, token: string): void {
+    const first = this.#adopted.get(token);
+    if (!first) return void this.#adopted.set(token, held);
+    const { nodes, values, ledger, assumptions } = this.#world;
+    const assumed = assumptions.nodesLoseNothing &&
+      [...values.keys()].every((value) =>
+        nodes.every(({ index }) => !ledger.of(value, index).reordered)
+      );
+    const text = `${nameOf(held)} was adopted though ${nameOf(first)} was before`;
+    this.#world.failAssuming(assumed, "hand-over", text);
   }
 
   /** A client does not have a resource again before its cooldown is over. */

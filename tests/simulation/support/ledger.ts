@@ -101,6 +101,11 @@ export class Ledger {
     return entry;
   }
 
+  /** An adoption gave a key of this value another one. */
+  replaced(value: string, node: number, key: string): void {
+    this.#entry(value, node, key).untilMs = 0;
+  }
+
   /** A release ran, whether or not there was anything to release. */
   released(value: string, node: number, keys: readonly string[], connection: number): void {
     const deeds = this.of(value, node);

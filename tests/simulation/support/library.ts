@@ -18,6 +18,7 @@ export { Redlock, redlockOn } from "../../../src/redlock.ts";
 export { CREATED_KEY } from "../../../src/redis_node/quarantine.ts";
 export { ACQUIRE_ALL, ACQUIRE_OR_WAIT } from "../../../src/redis_node/scripts/acquire.ts";
 export { ACQUIRE_COUNTED, ACQUIRE_FENCED } from "../../../src/redis_node/scripts/fencing.ts";
+export { ADOPT } from "../../../src/redis_node/scripts/adopt.ts";
 export { EXTEND } from "../../../src/redis_node/scripts/extend.ts";
 export { RELEASE } from "../../../src/redis_node/scripts/release.ts";
 export { queueOf, RELEASE_QUEUED, WAKE_CHANNEL } from "../../../src/redis_node/scripts/queue.ts";

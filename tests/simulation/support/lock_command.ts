@@ -8,6 +8,7 @@ import {
   ACQUIRE_COUNTED,
   ACQUIRE_FENCED,
   ACQUIRE_OR_WAIT,
+  ADOPT,
   EXTEND,
   RELEASE,
   RELEASE_QUEUED,
@@ -18,6 +19,8 @@ export interface LockCommand {
   readonly operation: "acquire" | "extend" | "release";
   readonly keys: readonly string[];
   readonly value: string;
+  /** In an adoption, the value that it replaces. */
+  readonly replaces?: string;
 }
 
 const OPERATIONS = new Map<string, LockCommand["operation"]>(
@@ -26,6 +29,7 @@ const OPERATIONS = new Map<string, LockCommand["operation"]>(
     ["acquire", ACQUIRE_OR_WAIT],
     ["acquire", ACQUIRE_COUNTED],
     ["acquire", ACQUIRE_FENCED],
+    ["acquire", ADOPT],
     ["extend", EXTEND],
     ["release", RELEASE],
     ["release", RELEASE_QUEUED],
@@ -40,5 +44,9 @@ export function lockCommand(words: readonly string[]): LockCommand | undefined {
   if (!operation) return undefined;
   const count = Number(words[2]);
   const keys = words.slice(3, 3 + count);
-  return { operation, keys, value: words[3 + count] };
+  const [value, ttl, replaces] = words.slice(3 + count);
+  if (words[1] !== ADOPT.sha1 && words[1] !== ADOPT.source) return { operation, keys, value };
+  // What gives keys back names the values the other way round.
+  if (ttl === "1") return { operation: "release", keys, value: replaces };
+  return { operation, keys, value, replaces };
 }

@@ -118,6 +118,11 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
     never,
     "a script is sent again for an attempt that was taken back",
   ],
+  // A lock that moves.
+  "giver-keeps-holding": [drop, "a lock that was handed over stays held"],
+  "adopted-value-kept": [becomes("call.replaces ?? random"), "an adopted lock keeps its value"],
+  "adoption-takes-any-key": [becomes("names"), "a lock of another is adopted"],
+  "failed-adoption-deletes": [becomes("undefined"), "an adoption that fails deletes the lock"],
   // The connection.
   "refused-login-accepted": [
     never,

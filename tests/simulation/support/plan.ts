@@ -26,6 +26,10 @@ export interface Op {
   readonly abortAfterMs?: number;
   /** What it does in the end; `twice` releases concurrently, `abandon` lets the lock run out. */
   readonly end: "release" | "twice" | "abandon";
+  /** Hands the lock over in place of that: these clients adopt it so long after; nobody if the token is lost. */
+  readonly handsTo?: readonly { readonly client: number; readonly afterMs: number }[];
+  /** Whether it begins an extension just before. */
+  readonly extendsMeanwhile?: boolean;
   /** What a listener does when the lock's signal aborts, or when an event of the call says so. */
   readonly listener?: {
     readonly on: "abort" | "attempt" | "acquired" | "extended" | "extend-failed" | "lost";

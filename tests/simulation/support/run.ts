@@ -67,6 +67,10 @@ export async function run(plan: Plan, traced = false): Promise<Outcome> {
     for (const client of world.clients) {
       for (const op of client.plan.ops) ops.begin(client, op, op.atMs);
     }
+    world.adoptLater = (client, op, afterMs, token) => {
+      const taker = world.clients[client]; // missing where a plan was shrunk
+      if (taker) ops.begin(taker, op, loop.nowMs + afterMs, undefined, token);
+    };
     await loop.run(plan.healAtMs, checkers.check);
     heal(world);
     // At the end there is a second look. By then keys with long TTLs have expired.
@@ -115,11 +119,17 @@ class Ops {
   readonly #left = new Map<SimClient, number>();
 
   /** Begins an op at a time. */
-  begin(client: SimClient, op: Op, atMs: number, onEnd?: (done: boolean) => void): void {
+  begin(
+    client: SimClient,
+    op: Op,
+    atMs: number,
+    onEnd?: (done: boolean) => void,
+    token?: string,
+  ): void {
     this.#running++;
     this.#left.set(client, (this.#left.get(client) ?? 0) + 1);
     client.process.post(atMs, async () => {
-      const done = await runOp(this.#world, client, op);
+      const done = await runOp(this.#world, client, op, token);
       this.#running--;
       this.#left.set(client, this.#left.get(client)! - 1);
       onEnd?.(done);

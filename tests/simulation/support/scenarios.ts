@@ -1,11 +1,12 @@
 /**
  * The named scenarios: faults that analyses of Redlock and users of other lock clients speak of, each with what must
  * come of it. `P` is about processes, `N` about nodes, `W` about the wire, `G` about the algorithm, `E` about
- * extending, `Q` about waiting.
+ * extending, `H` about handing over, `Q` about waiting.
  *
  * @module
  */
 import { EXTENSION_SCENARIOS } from "./scenarios_extending.ts";
+import { HANDING_OVER_SCENARIOS } from "./scenarios_handing_over.ts";
 import { NODE_SCENARIOS } from "./scenarios_nodes.ts";
 import { PROCESS_SCENARIOS } from "./scenarios_processes.ts";
 import type { Scenario } from "./scenario.ts";
@@ -22,6 +23,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...REPLACING_SCENARIOS,
   ...WIRE_SCENARIOS,
   ...EXTENSION_SCENARIOS,
+  ...HANDING_OVER_SCENARIOS,
   ...WAITING_SCENARIOS,
   ...PROTECTION_SCENARIOS,
   ...REGRESSION_SCENARIOS,

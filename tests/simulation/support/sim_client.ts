@@ -41,8 +41,12 @@ export interface Held {
   readonly sinceMs: number;
   /** What it said was left of it then, in milliseconds. */
   readonly claimMs: number;
-  /** Whether the caller has begun to release it. */
+  /** Whether the caller has begun to release it, or has handed it over. */
   released: boolean;
+  /** Whether the caller has handed it over: its keys stay. */
+  handedOver: boolean;
+  /** The token by which it was adopted, if it was. */
+  readonly token: string | undefined;
   /** When it was first seen not to be held any more. */
   endedAtMs: number | undefined;
   /** From when on its signal should have been aborted, in the process's own time; Infinity once it has been. */
@@ -121,7 +125,7 @@ export class SimClient {
   }
 
   /** Has the checkers look at a lock from the moment on at which the caller has it. */
-  track(lock: Lock, op: Op): Held {
+  track(lock: Lock, op: Op, token?: string): Held {
     const signal = op.ignoresSignal ? undefined : lock.signal;
     this.#world.values.get(lock.value)!.ttlMs = op.ttlMs;
     const held: Held = {
@@ -132,6 +136,8 @@ export class SimClient {
       sinceMs: this.process.trueMs,
       claimMs: lock.remainingMs(),
       released: false,
+      handedOver: false,
+      token,
       endedAtMs: undefined,
       lateSinceMs: undefined,
       extendsTwice: op.extendEveryMs !== undefined && (op.autoExtend ?? op.kind === "using"),

@@ -318,7 +318,7 @@ export class SimNode {
 
   #note(
     session: NodeSession,
-    { operation, keys, value }: LockCommand,
+    { operation, keys, value, replaces }: LockCommand,
     before: readonly { value: string | undefined; remainingMs: number }[],
     reply: string,
   ): void {
@@ -335,7 +335,7 @@ export class SimNode {
     keys.forEach((key, at) => {
       const now = this.#state.databases[database].get(key);
       const was = before[at].value;
-      if (was !== undefined && was !== value && now !== was) {
+      if (was !== undefined && was !== value && was !== replaces && now !== was) {
         this.#ledger.misdeed(
           `${this.name} was brought by ${session.client} to ${operation} "${key}" of another`,
         );
@@ -346,6 +346,7 @@ export class SimNode {
       }
       if (operation === "release" || now !== value || database !== this.#database) return;
       if (operation === "acquire" && was === value) return;
+      if (replaces !== undefined) this.#ledger.replaced(replaces, this.index, key);
       const promised = operation === "acquire"
         ? this.#ledger.set(value, this.index, key, session.id)
         : this.#ledger.extended(value, this.index, key, nowMs);

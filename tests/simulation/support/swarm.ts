@@ -19,6 +19,7 @@ import {
   withBusyCallers,
   withCooldown,
   withDistances,
+  withHandOvers,
   withListeners,
 } from "./swarm_callers.ts";
 
@@ -99,6 +100,7 @@ export function swarmPlan(seed: string | number, { kinds = FAULT_KINDS }: SwarmO
     slowWriteChance: random.pick([0, 0, 0, 0.1]),
   };
   let clients = withListeners(seed, clientPlans(random, healAtMs, rate));
+  clients = withHandOvers(seed, clients);
   clients = withDistances(seed, withBusyCallers(seed, withCooldown(seed, clients)));
   const waiting = waitingPlan(new SeededRandom(`${seed} waiting`), nodes, healAtMs);
   const restartGuardMs = guardPlan(new SeededRandom(`${seed} guard`), clients);

@@ -29,6 +29,23 @@ export function withListeners(seed: string | number, clients: ClientPlan[]): Cli
   }));
 }
 
+/** In some runs some locks are handed over: to one, to several, to nobody, or late; of a randomness of its own. */
+export function withHandOvers(seed: string | number, clients: ClientPlan[]): ClientPlan[] {
+  const random = new SeededRandom(`${seed} hand-overs`);
+  if (!random.chance(0.3)) return clients;
+  const taker = () => ({
+    client: random.integer(0, clients.length - 1),
+    afterMs: random.pick([0, 0.2, 3, 50, 1_000, 20_000]),
+  });
+  const handsTo = () => Array.from({ length: random.pick([0, 1, 1, 2, 3]) }, taker);
+  return clients.map((client) => ({
+    ...client,
+    ops: client.ops.map((op) =>
+      random.chance(0.3) ? { ...op, handsTo: handsTo(), extendsMeanwhile: random.chance(0.3) } : op
+    ),
+  }));
+}
+
 /** In some runs all clients have a cooldown; of a randomness of its own. */
 export function withCooldown(seed: string | number, clients: ClientPlan[]): ClientPlan[] {
   const random = new SeededRandom(`${seed} cooldown`);

@@ -20,6 +20,8 @@ const WRITE_EVERY_MS = 50;
 const SLACK_MS = 25;
 /** A process that stalls between reading a clock and setting a timer sets it late, by a heartbeat at the most each time. */
 const STALLED_MS = 1_000;
+/** The most attempts at adopting a lock beyond those within `waitMs`. */
+const ADOPTIONS_MAX = 9;
 /** The most that closing takes: two graces and a turn. */
 const CLOSE_MS = 600;
 
@@ -27,6 +29,7 @@ const CLOSE_MS = 600;
 export interface Bounds {
   readonly attemptMs: number;
   readonly acquireMs: number;
+  readonly adoptMs: number;
   readonly extendMs: number;
   readonly releaseMs: number;
 }
@@ -39,16 +42,24 @@ export function boundsOf(world: World, client: SimClient, op: Op): Bounds {
   const { connectTimeoutMs, fencing } = client.plan;
   const answerMs = connectTimeoutMs + client.nodeTimeoutMs(op.ttlMs) * (fencing ? 2 : 1);
   const attemptMs = answerMs / rate + slackMs;
+  const { retryDelayMaxMs } = client.plan;
   return {
     attemptMs,
+    // Each attempt looks who has the lock, and waits, before the next.
+    adoptMs: op.waitMs / rate + ADOPTIONS_MAX * (2 * attemptMs + retryDelayMaxMs / rate),
     acquireMs: op.waitMs / rate + attemptMs,
     extendMs: Math.max(op.ttlMs, op.extendTtlMs ?? 0) / rate + attemptMs,
     releaseMs: attemptMs,
   };
 }
 
-/** Does one op; resolves when it is over, with whether there was a lock or an answer. */
-export async function runOp(world: World, client: SimClient, op: Op): Promise<boolean> {
+/** Does one op, or adopts a lock for it; resolves when it is over, with whether there was a lock or an answer. */
+export async function runOp(
+  world: World,
+  client: SimClient,
+  op: Op,
+  token?: string,
+): Promise<boolean> {
   try {
     switch (op.kind) {
       case "inspect":
@@ -58,7 +69,7 @@ export async function runOp(world: World, client: SimClient, op: Op): Promise<bo
         await client.call("close", closeMs(world), client.redlock.close());
         return true;
       default:
-        return await takeAndWork(world, client, op);
+        return await takeAndWork(world, client, op, token);
     }
   } catch (error) {
     const expected = error instanceof RedlockError || error instanceof GaveUp;
@@ -101,7 +112,12 @@ async function inspect(world: World, client: SimClient, op: Op): Promise<boolean
   return true;
 }
 
-async function takeAndWork(world: World, client: SimClient, op: Op): Promise<boolean> {
+async function takeAndWork(
+  world: World,
+  client: SimClient,
+  op: Op,
+  token?: string,
+): Promise<boolean> {
   const { redlock, process } = client;
   const bounds = boundsOf(world, client, op);
   const controller = new AbortController();
@@ -117,7 +133,7 @@ async function takeAndWork(world: World, client: SimClient, op: Op): Promise<boo
   };
   const listener = new Listener(world, client, op, bounds);
   options.onEvent = listener.onEvent;
-  if (op.kind === "using") {
+  if (op.kind === "using" && token === undefined) {
     const bound = bounds.acquireMs + op.holdMs * 2 + bounds.extendMs + bounds.releaseMs;
     await client.call(
       "using",
@@ -126,16 +142,19 @@ async function takeAndWork(world: World, client: SimClient, op: Op): Promise<boo
         const held = client.track(lock, op);
         listener.held = held;
         await work(world, held, op, bounds);
+        if (op.handsTo) handOver(world, held, op);
         held.released = true;
       }),
     ).finally(() => listener.held && world.checkers.cooldowns.end(listener.held));
     return true;
   }
-  const lock = op.kind === "acquire"
+  const lock = token !== undefined
+    ? await client.call("adopt", bounds.adoptMs, redlock.adopt(token, options))
+    : op.kind === "acquire"
     ? await client.call("acquire", bounds.acquireMs, redlock.acquire(op.resources, options))
     : await client.call("tryAcquire", bounds.attemptMs, redlock.tryAcquire(op.resources, options));
   if (!lock) return false;
-  const held = client.track(lock, op);
+  const held = client.track(lock, op, token);
   listener.held = held;
   try {
     await work(world, held, op, bounds);
@@ -222,10 +241,24 @@ async function write(world: World, { client, lock }: Held): Promise<void> {
 }
 
 async function end(world: World, held: Held, op: Op, bounds: Bounds): Promise<void> {
+  if (op.handsTo) return handOver(world, held, op);
   if (op.end === "abandon") return;
   const releases = [release(world, held, bounds)];
   if (op.end === "twice") releases.push(release(world, held, bounds));
   await Promise.all(releases);
+}
+
+/** Hands the lock over to those who are to adopt it, each for work as long as its own was. */
+function handOver(world: World, held: Held, op: Op): void {
+  const { client, lock } = held;
+  if (op.extendsMeanwhile) lock.extend({ ttlMs: op.extendTtlMs }).catch(() => {});
+  const token = lock.handOver();
+  held.released = held.handedOver = true;
+  world.trace.add(client.name, `hands over ${lock.resources.join("+")}`);
+  const { handsTo = [], ...rest } = op;
+  for (const { client, afterMs } of handsTo) {
+    world.adoptLater(client, { ...rest, kind: "acquire", abortAfterMs: undefined }, afterMs, token);
+  }
 }
 
 async function release(world: World, held: Held, { releaseMs }: Bounds): Promise<void> {

@@ -9,7 +9,7 @@ import { EventLoop } from "./event_loop.ts";
 import { Ledger } from "./ledger.ts";
 import { MachineClock } from "./machine_clock.ts";
 import { Network } from "./network.ts";
-import type { Plan } from "./plan.ts";
+import type { Op, Plan } from "./plan.ts";
 import { SeededRandom } from "./seeded_random.ts";
 import { type Call, DATABASE, type Held, PASSWORD, SimClient } from "./sim_client.ts";
 import { SimNode } from "./sim_node.ts";
@@ -62,6 +62,8 @@ export class World {
   readonly violations: Violation[] = [];
   /** What must not be, where an assumption does not hold: to be expected. */
   readonly excused: Violation[] = [];
+  /** Has a client adopt a lock some time; set by the run. */
+  adoptLater: (client: number, op: Op, afterMs: number, token: string) => void = () => {};
   readonly #reported = new WeakMap<object, Set<string>>();
 
   /**

@@ -230,6 +230,15 @@ Deno.test("a failed adoption gives back what it took with the TTL that it has, a
   }
 });
 
+Deno.test("a failed adoption gives back each key that it took, also if another is gone by then", async () => {
+  const { cluster, given, token } = await handedOver(3, PAIR, { waitMs: 0 });
+  cluster.set("fail", 1, 2);
+  const [node] = cluster.nodes;
+  node.before.release = () => node.delete("b");
+  await cluster.rejection(cluster.redlock.adopt(token));
+  assertEquals([node.holder("a"), node.holder("b")], [given.value, undefined]);
+});
+
 Deno.test("adopt() tries for waitMs while too few nodes answer", async () => {
   const { cluster, token } = await handedOver();
   cluster.set("fail");

@@ -1,0 +1,88 @@
+/**
+ * Locks that move from one client to another: tokens that are lost, late, or come to several.
+ *
+ * @module
+ */
+import type { Fault, Op } from "./plan.ts";
+import { all, expectHeldMs, expectLocks, expectSoon, locksOf, scenario } from "./scenario.ts";
+import type { Scenario } from "./scenario.ts";
+
+/** Works for a second, and hands over. */
+const GIVER: Partial<Op> = { ttlMs: 3_000, holdMs: 1_000 };
+
+/** Each of the clients 1 to 3 is far from all nodes but one. */
+const APART: Fault[] = [1, 2, 3].flatMap((client) =>
+  [0, 1, 2].filter((node) => node !== client - 1).map((node): Fault => ({
+    kind: "slow",
+    client,
+    node,
+    direction: "requests",
+    extraMs: 3,
+    atMs: 900,
+    forMs: 3_000,
+  }))
+);
+
+/** Complains unless that many locks were had by others than the first client. */
+function expectAdopted(count: number): NonNullable<Scenario["missing"]> {
+  return (outcome) => {
+    const had =
+      [1, 2, 3].flatMap((client) => outcome.world.clients[client] ? locksOf(outcome, client) : [])
+        .length;
+    return had === count ? undefined : `${had} locks were adopted, expected ${count}`;
+  };
+}
+
+/** See the module. */
+export const HANDING_OVER_SCENARIOS: readonly Scenario[] = [
+  scenario("H1", "of three that adopt one lock at once, each with a node of its own, one gets it", {
+    clients: [
+      [{ ...GIVER, handsTo: [1, 2, 3].map((client) => ({ client, afterMs: 0 })) }],
+      [],
+      [],
+      [],
+    ],
+    faults: APART,
+    missing: expectAdopted(1),
+    catches: ["adopted-value-kept", "failed-adoption-deletes"],
+  }),
+  scenario("H2", "a giver that extends while it hands over does not hold the lock any more", {
+    clients: [[{ ...GIVER, extendsMeanwhile: true, handsTo: [{ client: 1, afterMs: 5 }] }], []],
+    missing: all(expectHeldMs(0, 999, 1_010), expectLocks(1, 1)),
+    catches: ["giver-keeps-holding"],
+  }),
+  scenario("H3", "a token that comes late takes nothing from the next holder", {
+    clients: [
+      [{ ...GIVER, handsTo: [{ client: 1, afterMs: 5_000 }] }],
+      [],
+      [{ atMs: 2_000, ttlMs: 5_000, holdMs: 4_000 }],
+    ],
+    missing: all(expectLocks(1, 0), expectHeldMs(2, 3_999, 4_010)),
+    catches: ["adoption-takes-any-key"],
+  }),
+  scenario("H4", "a token that is lost keeps the resource for what is left of the TTL", {
+    clients: [[{ ...GIVER, handsTo: [] }], [{ atMs: 100, waitMs: 9_000 }]],
+    missing: expectSoon(1, 3_000, 1_000),
+  }),
+  scenario("H5", "a token that comes twice is adopted once, also after the lock was released", {
+    clients: [
+      [{ ...GIVER, handsTo: [0, 300, 2_000].map((afterMs) => ({ client: 1, afterMs })) }],
+      [],
+    ],
+    missing: expectAdopted(1),
+    catches: ["adopted-value-kept"],
+  }),
+  scenario(
+    "H6",
+    "a lock is adopted with a greater fencing token while two of five nodes are down",
+    {
+      nodes: 5,
+      options: { fencing: true },
+      clients: [[{ ...GIVER, handsTo: [1, 2].map((client) => ({ client, afterMs: 50 })) }], [], []],
+      faults: [3, 4].map((node) => (
+        { kind: "crash", node, data: "all", silent: node === 3, atMs: 1_030, forMs: 5_000 }
+      )),
+      missing: expectAdopted(1),
+    },
+  ),
+];
