@@ -46,9 +46,12 @@ export {
   type NodeHealth,
   type Severity,
 } from "./src/health/report.ts";
-export type { Inspection } from "./src/lock/inspection.ts";
+export type { ForceReleaseOptions } from "./src/lock/force_release.ts";
+export type { Inspection, ListedLock } from "./src/lock/inspection.ts";
+export type { ListOptions } from "./src/lock/list.ts";
 export type { ExtendOptions, FencedLock, Lock, LockOf } from "./src/lock/lock.ts";
 export type { RedlockOptions } from "./src/options.ts";
-export { Redlock, type Routine } from "./src/redlock.ts";
+export type { Routine } from "./src/lock/using.ts";
+export { Redlock } from "./src/redlock.ts";
 export type { Connect, ConnectTarget, TlsOptions, Transport } from "./src/transport/transport.ts";
 export type { Vote } from "./src/vote.ts";

@@ -69,10 +69,19 @@ export function checkAdopting(nodes: readonly LockNode[]): void {
   checkSupport("adopt lock", nodes, "adopt", "'adopt'");
 }
 
+/**
+ * Checks that every node can list its keys.
+ *
+ * @throws {TypeError} If one cannot.
+ */
+export function checkKeys(nodes: readonly LockNode[]): void {
+  checkSupport("list locks", nodes, "keys", "lists of keys");
+}
+
 function checkSupport(
   attempt: string,
   nodes: readonly LockNode[],
-  method: "raiseCounters" | "adopt",
+  method: "raiseCounters" | "adopt" | "keys",
   name: string,
 ): void {
   const unable = nodes.find((node) => !node[method]);

@@ -7,9 +7,13 @@ import type { EventListener } from "./events.ts";
 import type { Cooldowns } from "./lock/cooldowns.ts";
 import type { LockNode } from "./quorum/lock_node.ts";
 import { createNodeSet, type NodeSet } from "./quorum/round.ts";
+import { settledWithin } from "./time/settled_within.ts";
 import type { TimerWheel } from "./time/timer_wheel.ts";
 import type { Contention } from "./waiting/contention.ts";
 import { LocalQueues } from "./waiting/local_queues.ts";
+
+/** Longest wait for calls to end, and for a node's own `close`, in milliseconds; those of ours take half a second. */
+const CLOSE_TIMEOUT_MS = 2_000;
 
 /** The calls of one client that may still send something. */
 export class OpenCalls {
@@ -72,4 +76,22 @@ export function createClientState(
     cooldowns: undefined,
     closed: false,
   };
+}
+
+/** Ends the calls and locks of a client, then its nodes; in bounded time. */
+export async function closeClient(client: ClientState): Promise<void> {
+  const { nodes, wheel, contention, openCalls } = client;
+  client.closed = true;
+  contention?.close();
+  wheel.ref();
+  wheel.announceClose();
+  // Every call ends now, and sends what undoes its requests before the nodes close.
+  // mutation: nodes-closed-before-calls-end
+  await settledWithin(wheel, openCalls.ended(), CLOSE_TIMEOUT_MS);
+  await Promise.all(nodes.map((node) => {
+    const close = async () => await node.close?.();
+    return settledWithin(wheel, close(), CLOSE_TIMEOUT_MS);
+  }));
+  wheel.unref();
+  wheel.close();
 }

@@ -25,8 +25,8 @@ const STALL_TIMEOUT_MS_MIN = 2_000;
 const REPLY_TIMEOUT_STALLS = 2;
 /** Limit of the bytes of one reply: those of locks have less than a kilobyte, that of `INFO` has some. */
 const REPLY_BYTES_MAX = 1_048_576;
-/** Limit of the elements of one reply: those of locks have a few. */
-const REPLY_ELEMENTS_MAX = 1024;
+/** Limit of the elements of one reply: a list of keys has a thousand, and more while the server grows or shrinks its table. */
+const REPLY_ELEMENTS_MAX = 4_096;
 
 /** Options of {@linkcode createRedlock}: those of the locks, and those of the connections. */
 export interface CreateRedlockOptions

@@ -156,6 +156,17 @@ export type RedlockEvent =
     readonly node: string;
     /** The error that the node replied with. */
     readonly error: Error;
+  })
+  /**
+   * Emitted when a node could not list its keys, or not all of them. The list then lacks what this node alone has; every
+   * lock that is held is in it all the same.
+   */
+  | ({
+    readonly type: "list-failed";
+    /** The name of the node: its address without credentials. */
+    readonly node: string;
+    /** Why not; it names the right if one is missing. */
+    readonly error: Error;
   });
 
 /** A listener for events, called synchronously. An exception that it throws, or a rejection, is ignored. */

@@ -18,7 +18,7 @@ export function nodeErrors(votes: readonly Vote[]): AggregateError | undefined {
 }
 
 /** What was asked of the nodes, as the verb of a message. */
-export type Verb = "acquire" | "adopt" | "extend" | "inspect" | "release";
+export type Verb = "acquire" | "adopt" | "extend" | "inspect" | "list" | "release";
 
 /** The words for nodes that did as they were asked. */
 const DONE: { readonly [Name in Verb]: string } = {
@@ -26,6 +26,7 @@ const DONE: { readonly [Name in Verb]: string } = {
   adopt: "granted it",
   extend: "extended it",
   inspect: "answered",
+  list: "answered",
   release: "released it",
 };
 
@@ -78,7 +79,8 @@ export interface NoQuorum extends Refused {
 /** The error of a call that too few nodes answered. */
 export function quorumError(verb: Verb, refusal: NoQuorum): QuorumError {
   const { resources, votes } = refusal;
-  const message = `Cannot ${verb} ${lockName(resources)}: ${whyNoQuorum(verb, refusal)}`;
+  const name = resources.length > 0 ? lockName(resources) : "locks";
+  const message = `Cannot ${verb} ${name}: ${whyNoQuorum(verb, refusal)}`;
   return new QuorumError(message, { resources, votes, cause: nodeErrors(votes) });
 }
 
@@ -99,7 +101,10 @@ export function whyNoQuorum(
 
 /** What is wrong with a key that no lock library can have set; `undefined` if it looks like a lock's. */
 export function foreignKey(
-  { remainingMs, type }: { readonly remainingMs: number; readonly type?: string | undefined },
+  { remainingMs, type }: {
+    readonly remainingMs: number | undefined;
+    readonly type?: string | undefined;
+  },
 ): string | undefined {
   const found = [
     ...(type === undefined ? [] : [`holds a ${type}`]),

@@ -10,23 +10,18 @@ import { closedError, LockHeldError, lockName } from "./errors.ts";
 import { check } from "./health/check.ts";
 import type { HealthReport } from "./health/report.ts";
 import { readToken } from "./lock/hand_over_token.ts";
-import type { HeldLock } from "./lock/held_lock.ts";
-import { inspect, type Inspection } from "./lock/inspection.ts";
+import { checkHolder, forceRelease, type ForceReleaseOptions } from "./lock/force_release.ts";
+import { inspect, type Inspection, type ListedLock } from "./lock/inspection.ts";
+import { list, type ListOptions } from "./lock/list.ts";
 import { type FencedLock, Lock, type LockOf } from "./lock/lock.ts";
+import { type Routine, runUsing } from "./lock/using.ts";
 import type { LockNode } from "./quorum/lock_node.ts";
-import { LockOptions, type RedlockOptions } from "./options.ts";
+import { LOCK_OPTION_NAMES, LockOptions, type RedlockOptions } from "./options.ts";
 import { checkResources } from "./resources.ts";
-import { checkAdopting, checkFencing, checkNodes, takeNodes } from "./client_nodes.ts";
-import { type ClientState, createClientState } from "./client_state.ts";
-import { offAbort, onAbort } from "./time/abort_listeners.ts";
-import { settledWithin } from "./time/settled_within.ts";
+import { checkAdopting, checkFencing, checkKeys, checkNodes, takeNodes } from "./client_nodes.ts";
+import { type ClientState, closeClient, createClientState } from "./client_state.ts";
 import { TimerWheel } from "./time/timer_wheel.ts";
-
-/** Longest wait for calls to end, and for a node's own `close`, in milliseconds; those of ours take half a second. */
-const CLOSE_TIMEOUT_MS = 2_000;
-
-/** A function that runs while a lock is held, for {@linkcode Redlock.using}. */
-export type Routine<T, L extends Lock = Lock> = (lock: L) => Promise<T> | T;
+import { checkKeyText, checkOptions } from "./validate.ts";
 
 /**
  * A client for distributed locks by the Redlock algorithm. {@linkcode createRedlock} creates one for Redis servers;
@@ -118,13 +113,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    * @param resource The resource to lock, or several, as in {@linkcode acquire}.
    * @param options Options that replace the client's own for this call; `waitMs` has no effect here.
    * @returns The lock, or `undefined` if somebody else holds it, or if it is in its cooldown (`cooldownMs`).
-   * @throws {QuorumError} If too few nodes answered.
-   * @throws {RedlockError} If the client is closed (`CLOSED`).
-   * @throws {TypeError} If `resource` is not of this form, an option is unknown or of the wrong type, or `fencing` is set
-   *   and a node does not support it.
-   * @throws {RangeError} If there are more than 1 000 resources, an option is out of range, or a key would begin with
-   *   `hasp:`.
-   * @throws The reason of `signal`, if it aborts; whatever was set by then is released.
+   * @throws What {@linkcode acquire} throws, except for `LockHeldError`.
    */
   async tryAcquire<F extends boolean = Fencing>(
     resource: string | readonly string[],
@@ -152,13 +141,8 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    * @returns The result of the routine.
    * @throws Whatever the routine throws.
    * @throws {LockLostError} If the lock was lost while the routine ran, and the routine did not throw.
-   * @throws {LockHeldError} If somebody else holds the lock when `waitMs` is over; the routine has not run then.
-   * @throws {QuorumError} If too few nodes answered, as in {@linkcode acquire}; the routine has not run then.
-   * @throws {RedlockError} If the client is closed (`CLOSED`).
-   * @throws {TypeError} As in {@linkcode acquire}, or if `routine` is not a function.
-   * @throws {RangeError} If there are more than 1 000 resources, an option is out of range, or a key would begin with
-   *   `hasp:`.
-   * @throws The reason of `signal`, if it aborts before the routine runs.
+   * @throws {TypeError} If `routine` is not a function.
+   * @throws What {@linkcode acquire} throws, of the same classes; the routine has not run then.
    */
   async using<T, F extends boolean = Fencing>(
     resource: string | readonly string[],
@@ -256,16 +240,72 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    * @throws {RangeError} If an option is out of range, or the key would begin with `hasp:`.
    */
   async inspect(resource: string, options?: RedlockOptions): Promise<Inspection> {
-    const settings = this.#options.resolve("inspect lock", options);
-    if (typeof resource !== "string" || resource === "") {
-      throw new TypeError("Cannot inspect lock as 'resource' must be a non-empty string");
-    }
-    checkResources("inspect lock", resource, settings.keyPrefix);
-    if (this.#client.closed) {
-      throw closedError(`inspect ${lockName([resource])}`, [resource]);
-    }
-    const key = settings.keyPrefix + resource;
-    return await inspect(this.#client, resource, key, settings.nodeTimeoutMs);
+    const { key, nodeTimeoutMs } = this.#find("inspect", resource, options);
+    return await inspect(this.#client, resource, key, nodeTimeoutMs);
+  }
+
+  /**
+   * Takes a lock away from its holder, such as a process that hangs. Deletes the key only where it has that holder's
+   * value, so the next holder keeps the lock, whatever happens meanwhile; waiting calls are notified.
+   *
+   * The old holder is not stopped: it notices with its next extension, or when its validity ends, and until then two
+   * clients may believe that they hold the lock. Only fencing tokens keep its late writes out. If it holds several
+   * resources by one call, release each of them.
+   *
+   * @param resource The resource, a non-empty string.
+   * @param options Whose lock it is, and options that replace the client's own.
+   * @returns `true` if a node has deleted the key of that holder, `false` if no node that answered had one.
+   * @throws {QuorumError} If too few nodes answered. The key may be deleted on some nodes then; call again.
+   * @throws {RedlockError} If the client is closed (`CLOSED`).
+   * @throws {TypeError} If `resource` is not a non-empty string, `holder` is missing or not of the form that `inspect`
+   *   shows, or an option is unknown or of the wrong type.
+   * @throws {RangeError} If an option is out of range, or the key would begin with `hasp:`.
+   */
+  async forceRelease(resource: string, options: ForceReleaseOptions): Promise<boolean> {
+    checkOptions("release lock", options, ["holder", ...LOCK_OPTION_NAMES]);
+    const { holder, ...others } = options;
+    checkHolder(holder);
+    const { key, nodeTimeoutMs } = this.#find("release", resource, others);
+    return await forceRelease(this.#client, resource, key, holder, nodeTimeoutMs);
+  }
+
+  /**
+   * Lists the resources that are locked, and what is left of locks on fewer than a quorum of nodes, in no order. Each node
+   * goes through all of its keys, about a thousand at a time, and serves others in between. What is locked all the time is
+   * listed exactly once. The client holds the names that it has listed.
+   *
+   * Every key that begins with `keyPrefix` and holds a string counts as a lock. The event `list-failed` reports a node that
+   * fails; the list goes on with a quorum of the others.
+   *
+   * @example What is locked now
+   * ```ts
+   * import { assertEquals } from "@std/assert";
+   * import { createRedlock } from "@hasp/redlock";
+   * import { startNodes } from "@hasp/redlock/testing";
+   *
+   * await using nodes = await startNodes(3);
+   * await using redlock = createRedlock(nodes.addresses);
+   * await using lock = await redlock.acquire("invoice:42");
+   * const found = [];
+   * for await (const { resource, held } of redlock.list({ prefix: "invoice:" })) found.push([resource, held]);
+   * assertEquals(found, [["invoice:42", true]]);
+   * ```
+   *
+   * @param options What the resources begin with, and options that replace the client's own.
+   * @returns The resources, each with what the nodes have. Throws as follows with the first one.
+   * @throws {QuorumError} If fewer than a quorum of nodes could list their keys.
+   * @throws {RedlockError} If the client is closed (`CLOSED`).
+   * @throws {TypeError} If an option is unknown or of the wrong type, or a node cannot list its keys.
+   * @throws {RangeError} If an option is out of range.
+   * @throws The reason of `signal`, if it aborts.
+   */
+  async *list(options: ListOptions = {}): AsyncGenerator<ListedLock, void> {
+    checkOptions("list locks", options, ["prefix", ...LOCK_OPTION_NAMES]);
+    const { prefix = "", ...others } = options;
+    checkKeyText("list locks", "prefix", prefix);
+    const settings = this.#options.resolve("list locks", others);
+    checkKeys(this.#client.nodes);
+    yield* list(this.#client, settings, prefix);
   }
 
   /**
@@ -275,19 +315,6 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    * finding, not an error; each node has `nodeTimeoutMs` to answer, counted from when its first connection is ready.
    *
    * A report without findings is no proof: for example, two servers on one disk look independent.
-   *
-   * @example A clock that is wrong
-   * ```ts
-   * import { assert } from "@std/assert";
-   * import { createRedlock, formatHealthReport } from "@hasp/redlock";
-   * import { startNodes } from "@hasp/redlock/testing";
-   *
-   * await using nodes = await startNodes(3);
-   * await using redlock = createRedlock(nodes.addresses);
-   * nodes.node(2).skewClock(60_000);
-   * const report = await redlock.check();
-   * assert(report.findings.some(({ code }) => code === "NODE_CLOCK_APART"), formatHealthReport(report));
-   * ```
    *
    * @param options Options that replace the client's own for this call; only `ttlMs`, `driftFactor`, `nodeTimeoutMs`,
    *   `keyPrefix`, `fencing` and `restartGuardMs` have an effect.
@@ -308,7 +335,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    * @returns A promise that resolves in bounded time, when no timer and no connection is left.
    */
   close(): Promise<void> {
-    return this.#closing ??= this.#close();
+    return this.#closing ??= closeClient(this.#client);
   }
 
   /** Closes the client at the end of `await using`, as {@linkcode close} does. */
@@ -316,21 +343,15 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     return this.close();
   }
 
-  async #close(): Promise<void> {
-    const { nodes, wheel, contention, openCalls } = this.#client;
-    this.#client.closed = true;
-    contention?.close();
-    wheel.ref();
-    wheel.announceClose();
-    // Every call ends now, and sends what undoes its requests before the nodes close.
-    // mutation: nodes-closed-before-calls-end
-    await settledWithin(wheel, openCalls.ended(), CLOSE_TIMEOUT_MS);
-    await Promise.all(nodes.map((node) => {
-      const close = async () => await node.close?.();
-      return settledWithin(wheel, close(), CLOSE_TIMEOUT_MS);
-    }));
-    wheel.unref();
-    wheel.close();
+  /** The key of a resource, and how long each node has to answer. */
+  #find(verb: string, resource: string, options: RedlockOptions | undefined) {
+    const { keyPrefix, nodeTimeoutMs } = this.#options.resolve(`${verb} lock`, options);
+    if (typeof resource !== "string" || resource === "") {
+      throw new TypeError(`Cannot ${verb} lock as 'resource' must be a non-empty string`);
+    }
+    checkResources(`${verb} lock`, resource, keyPrefix);
+    if (this.#client.closed) throw closedError(`${verb} ${lockName([resource])}`, [resource]);
+    return { key: keyPrefix + resource, nodeTimeoutMs };
   }
 
   /** Wrong arguments are a rejection, like everything that fails later. */
@@ -359,23 +380,4 @@ export function redlockOn(
     wheel: TimerWheel,
   ) => Redlock;
   return new Constructor(nodes, options, wheel);
-}
-
-/** Runs `routine` with the lock, then releases the lock, even if the routine throws. */
-async function runUsing<T>(held: HeldLock, routine: Routine<T>): Promise<T> {
-  const { settings: { signal }, client: { wheel } } = held;
-  const abort = () => held.abort(signal!.reason);
-  held.handOut();
-  wheel.ref(); // a routine may wait for nothing but the end of the lock
-  if (signal) onAbort(signal, abort);
-  try {
-    const result = await routine(new Lock(held));
-    const lost = held.lostError;
-    if (lost) throw lost;
-    return result;
-  } finally {
-    if (signal) offAbort(signal, abort);
-    await held.release().catch(() => {}); // an event reports the failure; the keys expire with their TTL
-    wheel.unref();
-  }
 }

@@ -60,7 +60,7 @@ export function checkResources(
 }
 
 /** Whether a key begins with {@linkcode RESERVED_PREFIX}; joins its parts only if the prefix does not decide. */
-function isReserved(keyPrefix: string, name: string): boolean {
+export function isReserved(keyPrefix: string, name: string): boolean {
   const start = keyPrefix.length < RESERVED_PREFIX.length ? keyPrefix + name : keyPrefix;
   return start.startsWith(RESERVED_PREFIX);
 }

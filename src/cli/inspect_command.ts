@@ -3,7 +3,13 @@
  *
  * @module
  */
-import { type Inspection, type Redlock, RedlockError, type Vote } from "../../mod.ts";
+import {
+  type Inspection,
+  type ListedLock,
+  type Redlock,
+  RedlockError,
+  type Vote,
+} from "../../mod.ts";
 import { printable } from "../printable.ts";
 import { formatDuration } from "./duration.ts";
 import { exitCodeOf, messageOf, SUCCESS } from "./exit_codes.ts";
@@ -58,7 +64,9 @@ export function inspectAll(
 }
 
 /** Plain data for `--json`. What is not known is `null`, and so is the time to live of a key that has none. */
-export function toJson({ resource, state }: Inspected): Record<string, unknown> {
+export function toJson(
+  { resource, state }: { resource: string; state: Inspection | ListedLock | RedlockError },
+): Record<string, unknown> {
   const error = state instanceof RedlockError
     ? { code: state.code, message: printable(state.message) }
     : null;
@@ -110,7 +118,7 @@ export function cellsOf({ resource, state }: Inspected): Cell[] {
 }
 
 /** How many nodes gave which answer: `4 held, 1 timed-out`. */
-function answersOf(votes: readonly Vote[]): string {
+export function answersOf(votes: readonly Vote[]): string {
   const counts = new Map<string, number>();
   for (const { outcome } of votes) counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
   return [...counts].map(([outcome, count]) => `${count} ${outcome}`).join(", ");

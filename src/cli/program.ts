@@ -8,6 +8,8 @@ import type { CheckOptions } from "./check_command.ts";
 import { parseDuration, parseLimit } from "./duration.ts";
 import { UsageError } from "./exit_codes.ts";
 import type { InspectOptions } from "./inspect_command.ts";
+import type { ListCommandOptions } from "./list_command.ts";
+import type { ReleaseOptions } from "./release_command.ts";
 import type { RunOptions } from "./run/run_command.ts";
 import { writeError, writeOut } from "./terminal.ts";
 import { VERSION } from "./version.ts";
@@ -49,7 +51,9 @@ export function createProgram(onExitCode: OnExitCode): Command {
     .addHelpText("after", NODES_HELP + EXIT_CODES_HELP);
   addRun(program, onExitCode);
   addInspect(program, onExitCode);
+  addList(program, onExitCode);
   addWatch(program, onExitCode);
+  addRelease(program, onExitCode);
   addCheck(program, onExitCode);
   addDemo(program, onExitCode);
   return program;
@@ -159,6 +163,21 @@ function addInspect(program: Command, onExitCode: OnExitCode): void {
   });
 }
 
+function addList(program: Command, onExitCode: OnExitCode): void {
+  const command = program.command("list")
+    .summary("list what is held")
+    .description(
+      "Lists the resources that are held, and residue: keys on fewer than a quorum of the nodes.\n" +
+        "The nodes go through all of their keys, about a thousand at a time.",
+    )
+    .argument("[prefix]", "what the resources begin with; all by default", "")
+    .option("--json", "print a line of JSON for each resource");
+  withNodes(command).action(async (prefix: string, options: ListCommandOptions) => {
+    const { list } = await import("./list_command.ts");
+    onExitCode(await list(prefix, options));
+  });
+}
+
 function addWatch(program: Command, onExitCode: OnExitCode): void {
   const command = program.command("watch")
     .summary("watch who holds resources")
@@ -179,6 +198,22 @@ function addWatch(program: Command, onExitCode: OnExitCode): void {
     }
     const { watch } = await import("./watch_command.ts");
     onExitCode(await watch(resources, options));
+  });
+}
+
+function addRelease(program: Command, onExitCode: OnExitCode): void {
+  const command = program.command("release")
+    .summary("take a lock away from its holder")
+    .description(
+      "Deletes the lock on a resource if this holder has it: never the lock of the next one.\n" +
+        "The holder is not stopped, and may believe for a moment that it still has the lock.\n" +
+        "Ends with 0 if nobody holds the resource then, with 120 if somebody else does.",
+    )
+    .argument("<resource>", "the resource")
+    .requiredOption("--holder <holder>", "whose lock it is, as 'hasp inspect' shows: 7c1f09be");
+  withNodes(command).action(async (resource: string, options: ReleaseOptions) => {
+    const { release } = await import("./release_command.ts");
+    onExitCode(await release(resource, options));
   });
 }
 

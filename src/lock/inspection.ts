@@ -42,10 +42,32 @@ export interface Inspection {
   readonly votes: readonly Vote[];
 }
 
-interface Answer {
+/** What one node answered. */
+export interface Answer {
+  /** Its vote. */
   readonly vote: Vote;
+  /** What it has under the key, if it answered and has something. */
   readonly state: KeyState | undefined;
 }
+
+/** One resource in the list of {@linkcode Redlock.list}: as an {@linkcode Inspection}, except for what is said here. */
+export interface ListedLock extends Omit<Inspection, "held"> {
+  /** The resource. */
+  readonly resource: string;
+  /**
+   * `true` if a quorum of nodes has the same value under its key. `false` if only fewer have it: nobody holds the
+   * resource, and the key is residue, or the lock is being acquired or released at this moment. `undefined` if the nodes
+   * that did not answer decide that.
+   */
+  readonly held: boolean | undefined;
+  /** Who has set the key, on a quorum of nodes or on fewer; `undefined` if it is not a string. */
+  readonly holder: string | undefined;
+  /** What is wrong with the key if no lock library can have set it, on a quorum of nodes or on fewer. */
+  readonly foreign: string | undefined;
+}
+
+/** What the nodes have under a key, also if they are too few to decide who holds it. */
+export type KeyReport = Omit<ListedLock, "resource">;
 
 /**
  * Asks every node what it has under a key.
@@ -62,33 +84,46 @@ export async function inspect(
   key: string,
   timeoutMs: number,
 ): Promise<Inspection> {
-  const { nodes, quorum } = client;
-  const answers = await Promise.all(nodes.map((node) => ask(client, node, key, timeoutMs)));
+  const { nodes: { length: nodeCount }, quorum } = client;
+  const report = await reportKey(client, key, timeoutMs);
+  const { held, votes } = report;
+  if (held) return { ...report, held };
+  if (held === false) return { ...report, held, holder: undefined, foreign: undefined };
+  throw quorumError("inspect", { resources: [resource], votes, nodeCount, quorum });
+}
+
+/** Asks every node what it has under a key; never rejects. */
+export async function reportKey(
+  client: ClientState,
+  key: string,
+  timeoutMs: number,
+): Promise<KeyReport> {
+  const { quorum } = client;
+  const answers = await askAll(client, key, timeoutMs);
   const votes = answers.map(({ vote }) => vote);
-  const answered = votes.filter(({ outcome }) => outcome === "held" || outcome === "free");
-  const waiters = longestQueue(answers);
+  const silent = votes.filter(({ outcome }) => outcome !== "held" && outcome !== "free").length;
   const most = mostAgreed(answers);
-  if (most.length >= quorum) {
-    // While the quorum-th longest of the keys lives, there is a quorum of them. A node that did not answer may have
-    // one for as long as any other.
-    const lives = most.map(({ remainingMs }) => remainingMs);
-    const silent = new Array(nodes.length - answered.length).fill(Math.max(...lives));
-    const remainingMs = [...lives, ...silent].sort((a, b) => b - a)[quorum - 1];
-    const type = most.find(({ type }) => type)?.type;
-    const foreign = foreignKey({ remainingMs, type });
-    const holder = type === undefined ? holderOf(most[0].value) : undefined;
-    return { held: true, remainingMs, holder, waiters, foreign, votes };
-  }
+  let held: boolean | undefined = most.length >= quorum;
   // mutation: silent-nodes-count-as-free
-  if (most.length + nodes.length - answered.length >= quorum) {
-    throw quorumError("inspect", {
-      resources: [resource],
-      votes,
-      nodeCount: nodes.length,
-      quorum,
-    });
-  }
-  return { held: false, remainingMs: 0, holder: undefined, waiters, foreign: undefined, votes };
+  if (!held && most.length + silent >= quorum) held = undefined;
+  // While the quorum-th longest of the keys lives, there is a quorum of them. A node that did not answer may have one
+  // for as long as any other.
+  const lives = most.map(({ remainingMs }) => remainingMs).sort((a, b) => b - a);
+  const remainingMs = [...new Array(silent).fill(lives[0]), ...lives][quorum - 1];
+  const type = most.find(({ type }) => type)?.type;
+  return {
+    held,
+    remainingMs: held ? remainingMs : 0,
+    holder: most.length > 0 && type === undefined ? holderOf(most[0].value) : undefined,
+    waiters: longestQueue(answers),
+    foreign: foreignKey({ remainingMs: held ? remainingMs : lives[0], type }),
+    votes,
+  };
+}
+
+/** Asks every node for what it has under a key; never rejects. */
+export function askAll(client: ClientState, key: string, timeoutMs: number): Promise<Answer[]> {
+  return Promise.all(client.nodes.map((node) => ask(client, node, key, timeoutMs)));
 }
 
 function longestQueue(answers: readonly Answer[]): number | undefined {

@@ -166,6 +166,14 @@ export interface LockNode {
    */
   inspect(key: string): Promise<KeyState | undefined>;
   /**
+   * Lists keys, in steps that each take a moment only, for {@linkcode Redlock.list}. A key that is there all the time is
+   * listed at least once. Missing: the node cannot list keys.
+   *
+   * @param prefix What the keys begin with.
+   * @returns The keys of each step, of which a step may have none. Rejects if the node cannot answer.
+   */
+  keys?(prefix: string): AsyncIterable<readonly string[]>;
+  /**
    * Starts notifications about released keys, until {@linkcode unsubscribe}; called again, it does nothing. A node with
    * this method puts tickets in its queues once it has called `onSubscribed`. Missing: waiting calls poll this node.
    *

@@ -35,6 +35,7 @@ import {
 } from "./queue_operations.ts";
 import { ReleaseSubscription } from "./release_subscription.ts";
 import { RedisGuard } from "./restart_guard.ts";
+import { scanKeys } from "./scan_keys.ts";
 import { QUEUE_TTL_MS } from "./scripts/queue.ts";
 import type { Script } from "./scripts/script.ts";
 
@@ -115,6 +116,10 @@ export class RedisNode implements LockNode, ReplyReceiver {
 
   inspect(key: string): Promise<KeyState | undefined> {
     return inspectKey(this.#connection, this.name, key);
+  }
+
+  keys(prefix: string): AsyncIterable<readonly string[]> {
+    return scanKeys(this.#connection, this.name, prefix);
   }
 
   subscribe(listener: ReleaseListener, nodeIndex: number): void {

@@ -1,8 +1,13 @@
 /** The page on the command line: its commands run, and its tables and its program agree. */
 
 import { assert, assertEquals, assertGreater } from "@std/assert";
+import type { ListedLock, Vote } from "../../mod.ts";
 import * as codes from "../../src/cli/exit_codes.ts";
+import { HEADINGS } from "../../src/cli/inspect_command.ts";
+import { rowOf } from "../../src/cli/list_command.ts";
 import { createProgram } from "../../src/cli/program.ts";
+import { formatTable } from "../../src/cli/table.ts";
+import { paintNothing } from "../../src/cli/terminal.ts";
 import { WATCH_HEADINGS, WatchedResource } from "../../src/cli/watch_command.ts";
 import { DENO_PERMISSIONS, SOURCE_EDITION } from "../support/command_line.ts";
 import { plainCommand } from "../support/plain_command.ts";
@@ -88,6 +93,31 @@ Deno.test("docs: the table that is shown has the columns that hasp inspect print
   const wordsOf = (line: string) => line.trim().split(/ {2,}/u);
   const [headings, , free] = shown.split("\n");
   assertEquals(printed.trim().split("\n").map(wordsOf), [headings, free].map(wordsOf));
+});
+
+Deno.test("docs: what hasp list is shown to print is what it prints", () => {
+  const [shown] = codesMarked("list");
+  const votes = (...outcomes: Vote["outcome"][]) =>
+    outcomes.map((outcome) => ({ node: "", outcome, elapsedMs: 1 }));
+  const held: ListedLock = {
+    resource: "invoice:42",
+    held: true,
+    remainingMs: 27_400,
+    holder: "7c1f09be web-3:1234",
+    waiters: 2,
+    foreign: undefined,
+    votes: votes("held", "held", "held"),
+  };
+  const residue = {
+    ...held,
+    resource: "invoice:7",
+    held: false,
+    remainingMs: 0,
+    holder: "e05b11a4 web-7:99",
+    votes: votes("held", "free", "free"),
+  };
+  const rows = [HEADINGS, ...[held, residue].map(rowOf)];
+  assertEquals(shown.trimEnd().split("\n"), formatTable(rows, paintNothing));
 });
 
 Deno.test("docs: what hasp watch is shown to print is what it prints", () => {

@@ -39,7 +39,10 @@ const WAYS: Record<string, readonly string[]> = {
   lua: ["guarded-write"],
   sql: ["recipe"],
   sh: ["install", "tasks", "redis", "runner", "hasp", "cli-install", "certificates", "tls"],
-  text: ["demo", "addresses", "acl", "report", "areas", "crontab", "inspect", "watch", "warnings"],
+  text: [
+    ...["demo", "addresses", "acl", "report", "areas", "crontab", "inspect", "list", "watch"],
+    ...["stuck", "warnings"],
+  ],
   conf: ["redis", "hosts", "tls"],
   ini: ["systemd", "unit"],
   yaml: ["compose"],

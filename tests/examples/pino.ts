@@ -14,6 +14,7 @@ const LEVELS: Record<RedlockEvent["type"], Level> = {
   "node-disconnected": "warn",
   "node-quarantined": "warn",
   "notify-refused": "warn",
+  "list-failed": "warn",
   "extend-failed": "warn",
   "release-failed": "warn",
   "lost": "error",

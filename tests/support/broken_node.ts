@@ -242,7 +242,7 @@ export type Defect = keyof typeof DEFECTS;
 
 /** A node with one defect or none, another node on the same store, and what has the store hang. */
 export interface BrokenNode extends NodeToTest {
-  readonly node: Required<Omit<LockNode, "readyAtMs" | "adopt" | "diagnose">>;
+  readonly node: Required<Omit<LockNode, "readyAtMs" | "adopt" | "diagnose" | "keys">>;
   hang(): void;
   resume(): void;
   peer(): BrokenNode;

@@ -8,6 +8,7 @@ import { type Command, type CommandContext, wrongArity } from "./command.ts";
 import { CONNECTION_COMMANDS } from "./connection_commands.ts";
 import { KEY_COMMANDS } from "./key_commands.ts";
 import { CommandError, failure } from "../server/replies.ts";
+import { SCAN_COMMANDS } from "./scan_command.ts";
 import { SCRIPT_COMMANDS } from "./script_commands.ts";
 import { SERVER_COMMANDS } from "./server_commands.ts";
 import { SORTED_SET_COMMANDS } from "./sorted_set_commands.ts";
@@ -21,6 +22,7 @@ export const COMMANDS: ReadonlyMap<string, Command> = new Map(
     ...CONNECTION_COMMANDS,
     ...SERVER_COMMANDS,
     ...KEY_COMMANDS,
+    ...SCAN_COMMANDS,
     ...SORTED_SET_COMMANDS,
     ...SCRIPT_COMMANDS,
     ...CHANNEL_COMMANDS,

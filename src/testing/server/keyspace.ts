@@ -114,6 +114,11 @@ export class Keyspace {
     return leftMs > 0n ? leftMs : 0n;
   }
 
+  /** The names of all keys. */
+  names(): string[] {
+    return [...this.#entries.keys()].filter((key) => this.has(key));
+  }
+
   /** Deletes everything. */
   clear(): void {
     this.#entries.clear();

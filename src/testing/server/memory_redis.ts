@@ -49,7 +49,7 @@ export interface MemoryRestartOptions {
  * A RESP2 server in memory, for tests. Its replies are byte for byte those of Redis 7.0 for what this library and other
  * lock libraries send. It supports these commands:
  *
- * - keys: GET, SET (NX, XX, PX, EX), DEL, EXISTS, PTTL, PEXPIRE, INCR, TYPE
+ * - keys: GET, SET (NX, XX, PX, EX), DEL, EXISTS, PTTL, PEXPIRE, INCR, TYPE, SCAN (in another order, with other cursors)
  * - sorted sets: ZADD (NX), ZREM, ZCARD, ZRANGE (by rank, WITHSCORES), ZRANK, ZSCORE
  * - scripts: EVAL, EVALSHA and SCRIPT (LOAD, EXISTS, FLUSH), for the scripts of this library and of node-redlock 4 and 5
  * - channels: PUBLISH, SUBSCRIBE, UNSUBSCRIBE

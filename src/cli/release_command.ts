@@ -1,0 +1,33 @@
+/**
+ * `hasp release`: takes a lock away from its holder.
+ *
+ * @module
+ */
+import { printable } from "../printable.ts";
+import { LOCK_HELD, SUCCESS } from "./exit_codes.ts";
+import { type NodeOptions, openClient } from "./node_options.ts";
+import { print, printError } from "./terminal.ts";
+
+/** The options of `release`. */
+export interface ReleaseOptions extends NodeOptions {
+  /** Whose lock it is. */
+  readonly holder: string;
+}
+
+/** Releases a lock if that holder has it, and returns the exit code. */
+export async function release(resource: string, options: ReleaseOptions): Promise<number> {
+  await using redlock = await openClient(options);
+  const { holder } = options;
+  const name = printable(resource);
+  if (await redlock.forceRelease(resource, { holder })) {
+    print(`${name}: released, ${holder} no longer holds it`);
+    return SUCCESS;
+  }
+  const { held, holder: other } = await redlock.inspect(resource);
+  if (held) {
+    printError(`hasp: Cannot release ${name}: ${other ?? "somebody else"} holds it, not ${holder}`);
+    return LOCK_HELD;
+  }
+  print(`${name}: free, nobody holds it`);
+  return SUCCESS;
+}

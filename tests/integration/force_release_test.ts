@@ -1,0 +1,84 @@
+/** `redlock.forceRelease()` and `hasp release` on real servers. */
+
+import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { createRedlock, LockLostError, type RedlockEvent } from "../../mod.ts";
+import { hasp } from "../support/command_line.ts";
+import { eventually } from "../support/eventually.ts";
+import { startServers } from "../support/servers.ts";
+import { gone, holdByAnother, onAll, shareServers } from "../support/shared_servers.ts";
+
+const shared = shareServers(3);
+const WAIT_MS = 60_000;
+
+Deno.test("forceRelease() hands the lock to the next waiter, and the old holder can neither extend nor release it", async () => {
+  await using servers = shared.lend();
+  const events: RedlockEvent[] = [];
+  await using stuck = createRedlock(servers.urls, { label: "stuck", ttlMs: WAIT_MS });
+  await using next = createRedlock(servers.urls, { onEvent: (event) => void events.push(event) });
+  await using operator = createRedlock(servers.urls);
+  const lock = await stuck.acquire("job");
+  const waiting = next.acquire("job", { waitMs: WAIT_MS });
+  await eventually(async () => assertEquals((await operator.inspect("job")).waiters, 1));
+  assertEquals(await operator.forceRelease("job", { holder: lock.holder }), true);
+  const held = await waiting; // long before the TTL
+  assert(events.some(({ type }) => type === "woken"));
+  assertEquals(lock.held, true); // it cannot know yet
+  const error = await assertRejects(() => lock.extend(), LockLostError);
+  assertEquals([error.reason, lock.held, lock.signal.aborted], ["gone", false, true]);
+  assertEquals(await operator.forceRelease("job", { holder: lock.holder.slice(0, 8) }), false);
+  await eventually(async () => {
+    assertEquals(await onAll(servers, "GET", "job"), [held.value, held.value, held.value]);
+  });
+  assertEquals(await held.release(), true);
+});
+
+Deno.test("forceRelease() with a dead node frees the lock, and deletes the key there once the node is back", async () => {
+  await using servers = await startServers(3, { config: ["appendonly yes", "appendfsync always"] });
+  await using redlock = createRedlock(servers.urls, { nodeTimeoutMs: 1_000 });
+  await holdByAnother(servers, "job", WAIT_MS);
+  const { holder } = await redlock.inspect("job");
+  await servers[2].kill();
+  assertEquals(await redlock.forceRelease("job", { holder: holder! }), true);
+  await servers[2].start();
+  await gone(servers, "job");
+});
+
+Deno.test("hasp release frees the lock of the holder that is named, and says by its exit code who holds it else", async () => {
+  await using servers = shared.lend();
+  await using redlock = createRedlock(servers.urls, { label: "web-3:1234", ttlMs: WAIT_MS });
+  const lock = await redlock.acquire("job");
+  const release = (...args: string[]) => hasp(["release", ...args], servers);
+  const other = await release("job", "--holder", "00000000");
+  assertEquals([other.code, other.stdout], [120, ""]);
+  const said = `hasp: Cannot release job: ${lock.holder} holds it, not 00000000\n`;
+  assertEquals(other.stderr, said);
+  const first = await release("job", "--holder", lock.holder);
+  assertEquals(first.code, 0);
+  assertEquals(first.stdout, `job: released, ${lock.holder} no longer holds it\n`);
+  assertEquals(await onAll(servers, "EXISTS", "job"), [0, 0, 0]);
+  const again = await release("job", "--holder", lock.holder);
+  assertEquals([again.code, again.stdout], [0, "job: free, nobody holds it\n"]);
+  await lock.release();
+});
+
+Deno.test("hasp release deletes residue, and keys that somebody has set by hand", async () => {
+  await using servers = shared.lend();
+  await onAll(servers.slice(0, 1), "SET", "job", "by hand");
+  const listed = await hasp(["list", "--json"], servers);
+  const { holder, foreign } = JSON.parse(listed.stdout);
+  assertEquals(foreign, "has no TTL, so no lock library set it");
+  assertEquals((await hasp(["release", "job", "--holder", holder], servers)).code, 0);
+  assertEquals(await onAll(servers, "EXISTS", "job"), [0, 0, 0]);
+});
+
+Deno.test("hasp release needs a holder, and a quorum of the nodes", async () => {
+  await using servers = shared.lend();
+  const missing = await hasp(["release", "job"], servers);
+  assertEquals(missing.code, 125);
+  assertMatch(missing.stderr, /required option '--holder <holder>'/);
+  const malformed = await hasp(["release", "job", "--holder", "alice"], servers);
+  assertEquals(malformed.code, 125);
+  assertMatch(malformed.stderr, /'holder' must be 8 hexadecimal digits/);
+  const urls = [servers.urls[0], "redis://127.0.0.1:1", "redis://127.0.0.1:2"];
+  assertEquals((await hasp(["release", "job", "--holder", "00000000"], { urls })).code, 121);
+});

@@ -1,0 +1,135 @@
+/** `redlock.list()` and `hasp list` on real servers. */
+
+import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { createRedlock, type ListedLock, QuorumError, type RedlockEvent } from "../../mod.ts";
+import { hasp } from "../support/command_line.ts";
+import { eventually } from "../support/eventually.ts";
+import { manualUser } from "../support/manual_user.ts";
+import { startServers } from "../support/servers.ts";
+import { ANOTHER, holdByAnother, onAll, shareServers } from "../support/shared_servers.ts";
+
+const shared = shareServers(3);
+
+/** More than two steps of a server. */
+const MANY = 2_500;
+
+async function listed(locks: AsyncIterable<ListedLock>): Promise<Map<string, ListedLock>> {
+  const found = new Map<string, ListedLock>();
+  for await (const lock of locks) {
+    assert(!found.has(lock.resource), `${lock.resource} was listed twice`);
+    found.set(lock.resource, lock);
+  }
+  return found;
+}
+
+Deno.test("list() shows each lock that begins with a prefix once, who holds it and how many wait", async () => {
+  await using servers = shared.lend();
+  await using redlock = createRedlock(servers.urls, { label: "web-3", keyPrefix: "app:" });
+  await using other = createRedlock(servers.urls, { keyPrefix: "app:" });
+  await using lock = await redlock.acquire("job:[1]*", { fencing: true });
+  await using _another = await redlock.acquire("mail");
+  const waiting = other.acquire("job:[1]*", { waitMs: 60_000 });
+  await onAll(servers, "SET", "elsewhere", ANOTHER, "PX", 60_000);
+  await eventually(async () => {
+    const found = await listed(redlock.list({ prefix: "job:[" }));
+    assertEquals([...found.keys()], ["job:[1]*"]);
+    const { held, holder, waiters, votes, foreign } = found.get("job:[1]*")!;
+    assertEquals([held, holder, waiters, foreign], [true, lock.holder, 1, undefined]);
+    assertEquals(votes.map(({ outcome }) => outcome), ["held", "held", "held"]);
+  });
+  assertEquals([...(await listed(redlock.list())).keys()].sort(), ["job:[1]*", "mail"]);
+  await lock.release();
+  await (await waiting).release();
+});
+
+Deno.test("list() goes through more keys than fit into a step, and all that stay are listed", async () => {
+  await using servers = shared.lend();
+  await using redlock = createRedlock(servers.urls);
+  const script = `for i = 1, ${MANY} do redis.call('SET', 'job:' .. i, ARGV[1], 'PX', 60000) end`;
+  await onAll(servers, "EVAL", script, 0, ANOTHER);
+  const found = await listed(redlock.list({ prefix: "job:" }));
+  assertEquals(found.size, MANY);
+  assert([...found.values()].every(({ held }) => held));
+  for await (const _ of redlock.list()) break; // ends the list early
+  assertEquals((await redlock.inspect("job:1")).held, true);
+});
+
+Deno.test("list() shows what fewer than a quorum of nodes have as not held, with who left it", async () => {
+  await using servers = shared.lend();
+  await using redlock = createRedlock(servers.urls);
+  await holdByAnother(servers.slice(2), "left");
+  await onAll(servers.slice(0, 1), "SET", "by hand", "x");
+  await onAll(servers, "RPUSH", "list", "x");
+  const found = await listed(redlock.list());
+  assertEquals([...found.keys()].sort(), ["by hand", "left"]);
+  const { held, holder, remainingMs, votes } = found.get("left")!;
+  assertEquals([held, remainingMs], [false, 0]);
+  assertMatch(holder!, /^[\da-f]{8}$/);
+  assertEquals(votes.map(({ outcome }) => outcome), ["free", "free", "held"]);
+  assertEquals(found.get("by hand")!.foreign, "has no TTL, so no lock library set it");
+});
+
+Deno.test("list() goes on without a node that lacks the right, and names the right in an event", async () => {
+  const rights = manualUser().map((rule) => rule.replace(/^~.*/u, "~*"));
+  const users = [`locker on ${rights.join(" ")} -scan`];
+  await using servers = await startServers(3, { rights: ["+acl|setuser"] });
+  await onAll(servers.slice(0, 1), "ACL", "SETUSER", ...users[0].split(" "));
+  await onAll(servers.slice(1), "ACL", "SETUSER", ...users[0].split(" "), "+scan");
+  const [password] = rights.filter((rule) => rule.startsWith(">"));
+  const urls = servers.map(({ port }) => `redis://locker:${password.slice(1)}@127.0.0.1:${port}`);
+  const events: RedlockEvent[] = [];
+  await using redlock = createRedlock(urls, { onEvent: (event) => void events.push(event) });
+  await holdByAnother(servers, "job");
+  assertEquals([...(await listed(redlock.list())).keys()], ["job"]);
+  const failures = events.filter((event) => event.type === "list-failed");
+  assertEquals(failures.length, 1);
+  assertMatch(failures[0].error.message, /NOPERM .*'scan'/);
+  const { code, stdout, stderr } = await hasp(["list"], { urls });
+  assertEquals(code, 0);
+  assertMatch(stdout, /^job +held /m);
+  assertMatch(stderr, /^hasp: redis:\S+ could not list its keys: NOPERM .*'scan'/);
+  await onAll(servers, "ACL", "SETUSER", "locker", "-scan");
+  const error = await assertRejects(() => listed(redlock.list()), QuorumError);
+  assertMatch(
+    error.message,
+    /^Cannot list locks: 0 of 3 nodes answered, 3 failed, .*NOPERM .*'scan'/,
+  );
+});
+
+Deno.test("list() with a dead node lists every lock, and what that node decides as undefined", async () => {
+  await using servers = await startServers(3);
+  await using redlock = createRedlock(servers.urls);
+  await holdByAnother(servers, "job");
+  await holdByAnother(servers.slice(0, 1), "left");
+  await servers[2].kill();
+  const found = await listed(redlock.list());
+  assertEquals([found.get("job")!.held, found.get("left")!.held], [true, undefined]);
+  await servers[1].kill();
+  await assertRejects(
+    () => listed(redlock.list()),
+    QuorumError,
+    "Cannot list locks: 1 of 3 nodes answered, 2 failed, 2 are needed",
+  );
+});
+
+Deno.test("hasp list prints a table of locks and residue, and lines of JSON for programs", async () => {
+  await using servers = shared.lend();
+  await holdByAnother(servers, "job:1", 60_000);
+  await holdByAnother(servers.slice(0, 1), "job:2", 60_000);
+  await holdByAnother(servers, "mail", 60_000);
+  const text = await hasp(["list", "job:"], servers);
+  assertEquals([text.code, text.stderr], [0, ""]);
+  const [heading, ...rows] = text.stdout.trim().split("\n");
+  assertMatch(heading, /^resource +state +holder +expires in +waiting +nodes$/);
+  const [held, residue] = rows.sort();
+  assertMatch(held, /^job:1 +held +[\da-f]{8} +(1 min|5\d\.\d s) +0 +3 held$/);
+  assertMatch(residue, /^job:2 +residue +[\da-f]{8} +\? +\? +1 held, 2 free$/);
+  const json = await hasp(["list", "--json"], servers);
+  const lines = json.stdout.trim().split("\n").map((line) => JSON.parse(line));
+  assertEquals(
+    lines.map(({ resource, held }) => [resource, held]).sort(),
+    [["job:1", true], ["job:2", false], ["mail", true]],
+  );
+  const nobody = await hasp(["list"], { urls: ["redis://127.0.0.1:1"] });
+  assertEquals(nobody.code, 121);
+});

@@ -1,0 +1,85 @@
+import { assertEquals, assertRejects } from "@std/assert";
+import type { ForceReleaseOptions } from "../../../src/lock/force_release.ts";
+import { holderOf } from "../../../src/lock/holder.ts";
+import { Cluster, OTHER_VALUE } from "../../support/cluster.ts";
+import type { Mode } from "../../support/keyspace_node.ts";
+
+const HOLDER = holderOf(OTHER_VALUE);
+const NEXT = "the next holder";
+
+function released(cluster: Cluster, holder = HOLDER): Promise<boolean> {
+  return cluster.settle(cluster.redlock.forceRelease("a", { holder, nodeTimeoutMs: 50 }));
+}
+
+Deno.test("forceRelease() deletes the keys of that holder alone, on all nodes or on some", async () => {
+  const cluster = new Cluster(3);
+  cluster.occupy("a");
+  assertEquals(await released(cluster, holderOf(NEXT)), false);
+  assertEquals(cluster.asked("release"), [0, 0, 0]);
+  cluster.nodes[1].set("a", NEXT);
+  assertEquals(await released(cluster), true);
+  assertEquals(cluster.holders(), [undefined, NEXT, undefined]);
+  assertEquals(await released(cluster), false);
+  cluster.nodes[0].set("a", OTHER_VALUE);
+  assertEquals(await released(cluster), true);
+  assertEquals(cluster.holders(), [undefined, NEXT, undefined]);
+});
+
+Deno.test("forceRelease() never deletes a key that passes to the next holder between its two questions", async () => {
+  const cluster = new Cluster(3);
+  cluster.occupy("a");
+  for (const node of cluster.nodes) node.before.release = () => node.set("a", NEXT);
+  assertEquals(await released(cluster), false);
+  assertEquals(cluster.holders(), [NEXT, NEXT, NEXT]);
+});
+
+Deno.test("forceRelease() takes the holder with its label, and not with another", async () => {
+  const cluster = new Cluster(3);
+  const value = `${OTHER_VALUE}:web-3`;
+  cluster.occupy("a", Infinity, value);
+  const [id] = holderOf(value).split(" ");
+  assertEquals(await released(cluster, `${id} web-4`), false);
+  assertEquals(await released(cluster, `${id} web-3`), true);
+  assertEquals(cluster.holders(), [undefined, undefined, undefined]);
+});
+
+for (
+  const [modes, expected, message] of [
+    [["answer", "answer", "fail"], true, ""],
+    [["answer", "answer", "hang"], true, ""],
+    [["answer", "fail", "hang"], undefined, "released it, 1 failed, 1 timed out, 2 are needed"],
+    [["fail", "fail", "fail"], undefined, "Cannot inspect lock"],
+  ] as const
+) {
+  Deno.test(`forceRelease() of nodes that ${modes} is ${expected ?? "no result"}`, async () => {
+    const cluster = new Cluster(3);
+    cluster.occupy("a");
+    modes.forEach((mode: Mode, index) => cluster.nodes[index].mode = mode);
+    const outcome = await released(cluster).catch((error) => error);
+    if (expected) return assertEquals(outcome, true);
+    assertEquals([outcome.code, outcome.message.includes(message)], ["NO_QUORUM", true], outcome);
+  });
+}
+
+Deno.test("forceRelease() refuses wrong arguments, and never goes without a holder", async () => {
+  const cluster = new Cluster(3);
+  cluster.occupy("a");
+  const holder = /^Cannot release lock as 'holder' must be 8 hexadecimal digits/;
+  const wrong: [unknown, unknown, RegExp][] = [
+    ["a", undefined, /^Cannot release lock as 'options' must be an object/],
+    ["a", {}, holder],
+    ["a", { holder: "" }, holder],
+    ["a", { holder: OTHER_VALUE }, holder],
+    ["", { holder: HOLDER }, /^Cannot release lock as 'resource' must be a non-empty string$/],
+    [["a"], { holder: HOLDER }, /^Cannot release lock as 'resource' must be a non-empty string$/],
+    ["a", { holder: HOLDER, force: true }, /^Cannot release lock as option 'force' is unknown/],
+  ];
+  for (const [resource, options, message] of wrong) {
+    const error = await assertRejects(
+      () => cluster.redlock.forceRelease(resource as string, options as ForceReleaseOptions),
+      TypeError,
+    );
+    assertEquals(message.test(error.message), true, error.message);
+  }
+  assertEquals(cluster.asked("release"), [0, 0, 0]);
+});

@@ -1,0 +1,126 @@
+import { assertEquals, assertRejects } from "@std/assert";
+import { type QuorumError, RedlockError } from "../../../src/errors.ts";
+import type { ListedLock } from "../../../src/lock/inspection.ts";
+import type { ListOptions } from "../../../src/lock/list.ts";
+import { Cluster, OTHER_VALUE, REASON } from "../../support/cluster.ts";
+import type { KeyspaceNode } from "../../support/keyspace_node.ts";
+
+const TIMEOUT_MS = 50;
+
+type Steps = (prefix: string) => AsyncIterable<readonly string[]>;
+
+/** Three nodes that list these keys, a step each, and hold "a", "b" and "c". */
+function clusterOf(...lists: (Steps | string)[]): Cluster {
+  const cluster = new Cluster(lists.length, { nodeTimeoutMs: TIMEOUT_MS });
+  lists.forEach((list, index) => {
+    const node = cluster.nodes[index] as KeyspaceNode & { keys?: Steps };
+    node.keys = typeof list === "string" ? stepsOf(...list.split("|")) : list;
+  });
+  for (const key of ["a", "b", "c"]) cluster.occupy(key);
+  return cluster;
+}
+
+function stepsOf(...steps: string[]): Steps {
+  return async function* () {
+    for (const step of steps) yield await Promise.resolve(step.split(" ").filter(Boolean));
+  };
+}
+
+async function names(locks: AsyncIterable<ListedLock>): Promise<string[]> {
+  const found: string[] = [];
+  for await (const { resource } of locks) found.push(resource);
+  return found;
+}
+
+function listed(cluster: Cluster, options?: ListOptions): Promise<string[]> {
+  return cluster.settle(names(cluster.redlock.list(options)));
+}
+
+Deno.test("list() names what any node has once, in whichever steps the nodes list it", async () => {
+  const cluster = clusterOf("a|b||c", "c a a", "b|a");
+  assertEquals((await listed(cluster)).sort(), ["a", "b", "c"]);
+  assertEquals(cluster.nodes.map((node) => node.asked("inspect").length), [3, 3, 3]);
+});
+
+Deno.test("list() leaves out what is gone by now, other keys than asked for, and those that no lock may have", async () => {
+  const cluster = clusterOf("a gone", "a app:a hasp:queue:a", "app: app:b");
+  cluster.occupy("app:a", Infinity, OTHER_VALUE);
+  for (const key of ["app:", "hasp:queue:a", "app:hasp:x"]) cluster.occupy(key);
+  assertEquals(await listed(cluster), ["a", "app:a", "app:"]);
+  assertEquals(await listed(clusterOf("a", "ab b", "a"), { prefix: "b" }), ["b"]);
+  const prefixed = clusterOf("app:a a", "app: app:hasp:x", "");
+  for (const key of ["app:a", "app:", "app:hasp:x"]) prefixed.occupy(key);
+  assertEquals((await listed(prefixed, { keyPrefix: "app:" })).sort(), ["a", "hasp:x"]);
+});
+
+Deno.test("list() goes on without nodes that fail, hang, throw or list no texts, while a quorum is left", async () => {
+  const bad: Record<string, Steps> = {
+    "node1 is down": () => {
+      throw new Error("node1 is down");
+    },
+    "it did not answer within 50 ms": () => ({
+      [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => {}) }),
+    }),
+    "value.map is not a function": async function* () {
+      yield await Promise.resolve("b" as unknown as string[]);
+    },
+  };
+  for (const [message, steps] of Object.entries(bad)) {
+    const cluster = clusterOf("a", steps, "c");
+    assertEquals((await listed(cluster)).sort(), ["a", "c"]);
+    const failed = cluster.events.filter((event) => event.type === "list-failed");
+    assertEquals(failed.map(({ node, error }) => [node, error.message]), [["node1", message]]);
+    const without = clusterOf("a", steps, steps);
+    const error = await without.rejection(names(without.redlock.list()));
+    assertEquals((error as QuorumError).code, "NO_QUORUM");
+    assertEquals(cluster.timers, [0, 0]);
+  }
+});
+
+Deno.test("list() ends by its signal, with the client, and where the caller breaks off, and then ends the nodes' lists", async () => {
+  let ended = 0;
+  const endless: Steps = async function* () {
+    try {
+      for (;;) yield await Promise.resolve(["a"]);
+    } finally {
+      ended++;
+    }
+  };
+  const cluster = clusterOf(endless, endless, endless);
+  const stop = new AbortController();
+  const aborted = names(cluster.redlock.list({ signal: stop.signal }));
+  stop.abort(REASON);
+  assertEquals(await aborted.catch((error) => error), REASON);
+  ended = 0;
+  for await (const { resource } of cluster.redlock.list()) {
+    assertEquals(resource, "a");
+    break;
+  }
+  await cluster.advance(0);
+  assertEquals(ended, 3);
+  const closed = names(cluster.redlock.list()).catch((error) => error);
+  await cluster.settle(cluster.redlock.close());
+  const error = await closed;
+  assertEquals([error.code, error.message], [
+    "CLOSED",
+    "Cannot list locks: the lock client is closed",
+  ]);
+  await assertRejects(() => names(cluster.redlock.list()), RedlockError, "is closed");
+});
+
+Deno.test("list() refuses wrong arguments, and nodes that cannot list their keys", async () => {
+  const cluster = new Cluster();
+  const wrong: [unknown, string][] = [
+    ["a", "Cannot list locks as 'options' must be an object: current type is 'string'"],
+    [{ prefix: 1 }, "Cannot list locks as 'prefix' must be a string: current type is 'number'"],
+    [{ prefx: "" }, "Cannot list locks as option 'prefx' is unknown"],
+    [{}, "Cannot list locks as node node0 does not support lists of keys"],
+  ];
+  for (const [options, message] of wrong) {
+    await assertRejects(
+      () => names(cluster.redlock.list(options as ListOptions)),
+      TypeError,
+      message,
+    );
+  }
+});
