@@ -86,8 +86,6 @@ export class Connection implements WireOwner, IdleConnection {
   readonly #options: ConnectionOptions;
   readonly #wheel: TimerWheel;
   readonly #queue = new CommandQueue();
-  /** The commands that log in, if the others wait for them; while there are any, replies belong to them. */
-  readonly #greeting = new CommandQueue();
   /** How many replies to commands that log in are due. */
   #greetings = 0;
   readonly #watch: ReplyWatch;
@@ -200,7 +198,7 @@ export class Connection implements WireOwner, IdleConnection {
   /** Part of {@linkcode WireOwner}. */
   readonly onReply = (reply: RawReply): void => {
     if (this.#options.takesMessage?.(reply)) return;
-    const queue = this.#greeting.length > 0 ? this.#greeting : this.#queue;
+    const { queue } = this.#wire!;
     if (queue.sent === 0) return this.#onUnaskedReply(reply);
     if (!this.#served && this.#greetings === 0) this.#onFirstReply(reply);
     this.#delivering = true;
@@ -242,7 +240,7 @@ export class Connection implements WireOwner, IdleConnection {
     const { clientName, replyBytesMax, replyElementsMax } = this.#options;
     // mutation: database-not-awaited
     const awaited = database !== 0;
-    const queue = awaited ? this.#greeting : this.#queue;
+    const queue = awaited ? new CommandQueue() : this.#queue;
     for (const command of loginCommands(this.#address, clientName).reverse()) {
       const tag = command[0] === "CLIENT" ? NAMING : 0;
       queue.pushFirst(encodeCommand(command), this.#greeter, undefined, tag);
@@ -268,7 +266,7 @@ export class Connection implements WireOwner, IdleConnection {
       if (this.#greetings > 0) return;
       this.#endConnecting();
       this.#becomeAvailable();
-      if (this.#wire!.queue === this.#greeting) this.#opened();
+      if (this.#wire!.queue !== this.#queue) this.#opened();
     },
     onFailure() {}, // the connection is lost
   };
@@ -355,8 +353,6 @@ export class Connection implements WireOwner, IdleConnection {
     const wire = this.#wire;
     this.#wire = undefined;
     this.#greetings = 0;
-    const error = this.#error("was lost");
-    this.#greeting.failAll(error, error);
     wire?.close();
   }
 

@@ -12,6 +12,8 @@
 const SLAB_BYTES = 64 * 1024;
 /** Longest line of a length, in bytes: `$`, ten digits, CR LF. */
 const LENGTH_BYTES_MAX = 13;
+/** Longer texts, such as scripts, are encoded by the runtime, which is faster for them. */
+const UNITS_MAX = 256;
 /** Most bytes of UTF-8 for a UTF-16 code unit. */
 const UNIT_BYTES_MAX = 3;
 
@@ -79,6 +81,7 @@ function writeLength(bytes: Uint8Array, start: number, mark: number, length: num
 
 /** Writes a string as a bulk string. */
 function writeText(bytes: Uint8Array, start: number, text: string): number {
+  if (text.length > UNITS_MAX) return writeBytes(bytes, start, encoder.encode(text));
   let at = writeLength(bytes, start, DOLLAR, text.length);
   for (let index = 0; index < text.length; index++) {
     const unit = text.charCodeAt(index);

@@ -45,6 +45,8 @@ const GRACE_MS_MIN = 2;
 const ROUND_TRIP_MS_MAX = 100;
 /** How many round trips pass between two polls while subscriptions are being made; doubled each time. */
 const POLL_FACTOR = 8;
+/** The longest round trip that counts for that, in milliseconds: a client that connects is busy, and the nodes are not. */
+const POLL_ROUND_TRIP_MS_MAX = 5;
 /** Within what time all waiters ask once after a quorum of nodes can notify them again, in milliseconds; doubled each time. */
 const RECOVERY_MS = 50;
 
@@ -277,7 +279,9 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
     const { quorum } = this.#nodeSet;
     const isQueued = bitCount(this.#queuedOn) >= quorum;
     // A release between the first denial and the subscription notifies nobody.
-    if (!isReady && !isQueued) return this.#nowMs + this.#graceMs() * POLL_FACTOR * 2 ** attempt;
+    if (!isReady && !isQueued) {
+      return this.#nowMs + this.#graceMs(POLL_ROUND_TRIP_MS_MAX) * POLL_FACTOR * 2 ** attempt;
+    }
     const pollMs = this.#nowMs + this.#pollingMs(attempt);
     if (denied.unanswered) return pollMs;
     if (hasQuorum && !isQueued && bitCount(this.#askedOn) < quorum) return this.#nowMs;
@@ -366,8 +370,9 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
   }
 
   /** Half a round trip to one and a half, in milliseconds: a notification is on its way, or will not come. */
-  #graceMs(): number {
-    return Math.max(GRACE_MS_MIN, this.#roundTripMs) * (0.5 + this.#fraction());
+  #graceMs(maxMs = Infinity): number {
+    const roundTripMs = Math.min(this.#roundTripMs, maxMs);
+    return Math.max(GRACE_MS_MIN, roundTripMs) * (0.5 + this.#fraction());
   }
 
   #pollingMs(attempt: number): number {

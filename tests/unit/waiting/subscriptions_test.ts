@@ -63,6 +63,17 @@ for (
   });
 }
 
+Deno.test("a call that was denied polls soon until its nodes are subscribed, however long its own process kept the replies", async () => {
+  const callers = new Callers();
+  for (const node of callers.nodes) [node.subscribeMs, node.replyMs] = [Infinity, 40];
+  callers.occupy();
+  callers.call("first");
+  await callers.advance(200);
+  const [firstMs, secondMs] = callers.asksMs();
+  const waitedMs = secondMs - firstMs - 40;
+  assert(waitedMs >= 20 && waitedMs <= 60, `${waitedMs}`); // eight times 5 ms, give or take a half
+});
+
 Deno.test("a call that holds its first attempt back ends when its time is over or its signal aborts, and goes on alone", async () => {
   for (const ends of ["time", "signal"]) {
     const callers = await held();
