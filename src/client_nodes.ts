@@ -3,7 +3,9 @@
  *
  * @module
  */
+import { AdaptedNode } from "./quorum/adapted_node.ts";
 import type { LockNode } from "./quorum/lock_node.ts";
+import { type QuorumNode, quorumNodes } from "./quorum/quorum_node.ts";
 
 /** Most nodes of one client, because each node is one bit of a small integer. */
 export const NODES_MAX = 31;
@@ -43,10 +45,15 @@ export function checkNodes(nodes: readonly LockNode[]): void {
   }
 }
 
-/** Returns the nodes of a new client. They notify it alone, and are closed with it, so no other client may have them. */
-export function takeNodes(nodes: readonly LockNode[]): readonly LockNode[] {
-  for (const node of nodes) taken.add(node);
-  return [...nodes];
+/**
+ * Returns the nodes of a new client, as the algorithm asks them. They notify it alone, and are closed with it, so no
+ * other client may have them.
+ */
+export function takeNodes(nodes: readonly LockNode[]): readonly QuorumNode[] {
+  return nodes.map((node) => {
+    taken.add(node);
+    return quorumNodes.get(node) ?? new AdaptedNode(node);
+  });
 }
 
 /**
@@ -56,7 +63,7 @@ export function takeNodes(nodes: readonly LockNode[]): readonly LockNode[] {
  * @param nodes The nodes.
  * @throws {TypeError} If one does not.
  */
-export function checkFencing(attempt: string, nodes: readonly LockNode[]): void {
+export function checkFencing(attempt: string, nodes: readonly QuorumNode[]): void {
   checkSupport(attempt, nodes, "raiseCounters", "fencing tokens");
 }
 
@@ -65,7 +72,7 @@ export function checkFencing(attempt: string, nodes: readonly LockNode[]): void 
  *
  * @throws {TypeError} If one cannot.
  */
-export function checkAdopting(nodes: readonly LockNode[]): void {
+export function checkAdopting(nodes: readonly QuorumNode[]): void {
   checkSupport("adopt lock", nodes, "adopt", "'adopt'");
 }
 
@@ -74,13 +81,13 @@ export function checkAdopting(nodes: readonly LockNode[]): void {
  *
  * @throws {TypeError} If one cannot.
  */
-export function checkKeys(nodes: readonly LockNode[]): void {
+export function checkKeys(nodes: readonly QuorumNode[]): void {
   checkSupport("list locks", nodes, "keys", "lists of keys");
 }
 
 function checkSupport(
   attempt: string,
-  nodes: readonly LockNode[],
+  nodes: readonly QuorumNode[],
   method: "raiseCounters" | "adopt" | "keys",
   name: string,
 ): void {

@@ -5,7 +5,7 @@
  */
 import type { EventListener } from "./events.ts";
 import type { Cooldowns } from "./lock/cooldowns.ts";
-import type { LockNode } from "./quorum/lock_node.ts";
+import type { QuorumNode } from "./quorum/quorum_node.ts";
 import { createNodeSet, type NodeSet } from "./quorum/round.ts";
 import { settledWithin } from "./time/settled_within.ts";
 import type { TimerWheel } from "./time/timer_wheel.ts";
@@ -64,7 +64,7 @@ export interface ClientState extends NodeSet {
  */
 export function createClientState(
   wheel: TimerWheel,
-  nodes: readonly LockNode[],
+  nodes: readonly QuorumNode[],
   onEvent?: EventListener,
 ): ClientState {
   return {

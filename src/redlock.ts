@@ -16,12 +16,16 @@ import { list, type ListOptions } from "./lock/list.ts";
 import { type FencedLock, Lock, type LockOf } from "./lock/lock.ts";
 import { type Routine, runUsing } from "./lock/using.ts";
 import type { LockNode } from "./quorum/lock_node.ts";
+import type { QuorumNode } from "./quorum/quorum_node.ts";
 import { LOCK_OPTION_NAMES, LockOptions, type RedlockOptions } from "./options.ts";
 import { checkResources } from "./resources.ts";
 import { checkAdopting, checkFencing, checkKeys, checkNodes, takeNodes } from "./client_nodes.ts";
 import { type ClientState, closeClient, createClientState } from "./client_state.ts";
 import { TimerWheel } from "./time/timer_wheel.ts";
 import { checkKeyText, checkOptions } from "./validate.ts";
+
+/** Nodes of this library, which need no adapter, and their timer wheel. */
+type OwnNodes = Pick<ClientState, "wheel" | "nodes">;
 
 /**
  * A client for distributed locks by the Redlock algorithm. {@linkcode createRedlock} creates one for Redis servers;
@@ -73,13 +77,14 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
   constructor(
     nodes: readonly LockNode[],
     options: RedlockOptions | LockOptions = {},
-    wheel = new TimerWheel(),
+    own?: OwnNodes,
   ) {
-    checkNodes(nodes);
+    if (!own) checkNodes(nodes);
     this.#options = options instanceof LockOptions
       ? options
       : new LockOptions("create lock client", options);
-    this.#client = createClientState(wheel, takeNodes(nodes), this.#options.defaults.onEvent);
+    const { wheel, nodes: asked } = own ?? { wheel: new TimerWheel(), nodes: takeNodes(nodes) };
+    this.#client = createClientState(wheel, asked, this.#options.defaults.onEvent);
   }
 
   /**
@@ -368,16 +373,16 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
   }
 }
 
-/** Creates a client whose time and randomness come from `wheel`, which its nodes may share. */
+/** Creates a client on nodes of this library, whose time and randomness come from `wheel`, as those of the nodes may. */
 export function redlockOn(
   wheel: TimerWheel,
-  nodes: readonly LockNode[],
+  nodes: readonly QuorumNode[],
   options: RedlockOptions | LockOptions,
 ): Redlock {
   const Constructor = Redlock as new (
     nodes: readonly LockNode[],
     options: RedlockOptions | LockOptions,
-    wheel: TimerWheel,
+    own: OwnNodes,
   ) => Redlock;
-  return new Constructor(nodes, options, wheel);
+  return new Constructor([], options, { wheel, nodes });
 }

@@ -7,7 +7,7 @@ import { askNode } from "../quorum/ask_node.ts";
 import { closedError } from "../errors.ts";
 import { findingsOf } from "./findings.ts";
 import type { HealthReport, NodeHealth } from "./report.ts";
-import type { LockNode } from "../quorum/lock_node.ts";
+import type { QuorumNode } from "../quorum/quorum_node.ts";
 import type { NodeDiagnosis } from "../quorum/node_diagnosis.ts";
 import type { Settings } from "../options.ts";
 import { printable } from "../printable.ts";
@@ -61,7 +61,7 @@ function checkOpen({ closed }: CheckedClient): void {
 /** Asks one node; never rejects. */
 async function ask(
   { wheel }: NodeSet,
-  node: LockNode,
+  node: QuorumNode,
   { nodeTimeoutMs, keyPrefix }: Settings,
 ): Promise<NodeHealth> {
   const key = keyPrefix + CHECKED + systemRandom.value();

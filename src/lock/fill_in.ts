@@ -3,9 +3,8 @@
  *
  * @module
  */
-import type { LockRequest } from "../quorum/lock_node.ts";
+import type { QuorumRequest } from "../quorum/quorum_node.ts";
 import type { Round } from "../quorum/round.ts";
-import { onRejection } from "../to_error.ts";
 
 /**
  * Asks one node to set the keys, if nobody else has one of them. A lock would erode otherwise as nodes restart one by
@@ -19,17 +18,15 @@ import { onRejection } from "../to_error.ts";
  */
 export function fillIn(won: Round, ttlMs: number, nodeIndex: number, token?: number): void {
   const node = won.nodeSet.nodes[nodeIndex];
-  try {
-    onRejection(node.acquire(new FillInRequest(won, ttlMs), nodeIndex));
-    if (token === undefined) return;
-    onRejection(node.raiseCounters?.(new FillInRequest(won, ttlMs, token), nodeIndex));
-  } catch {
-    // The next extension finds the keys missing again.
-  }
+  // mutation: filled-in-key-forgotten
+  won.filledInOn |= 1 << nodeIndex;
+  node.acquire(new FillInRequest(won, ttlMs), nodeIndex);
+  if (token === undefined) return;
+  node.raiseCounters!(new FillInRequest(won, ttlMs, token), nodeIndex);
 }
 
 /** A request whose answers nobody reads, and which belongs to the round that won the lock. */
-class FillInRequest implements LockRequest {
+class FillInRequest implements QuorumRequest {
   readonly keys: readonly string[];
   readonly value: string;
   readonly ttlMs: number;
@@ -48,16 +45,6 @@ class FillInRequest implements LockRequest {
   /** Whether the lock is not over: a command that takes the keys back may be on its way then. */
   get wanted(): boolean {
     return this.#won.wanted;
-  }
-
-  get maybeSet(): number {
-    return this.#won.maybeSet;
-  }
-
-  /** Bits are added alone: a node that denies may do so because the keys are ours already. */
-  set maybeSet(nodes: number) {
-    // mutation: filled-in-key-forgotten
-    this.#won.maybeSet |= nodes;
   }
 
   grant(): void {}

@@ -66,7 +66,6 @@ export async function forceRelease(
     return false;
   }
   const round = new Round(client, [key], found.state!.value, TTL_MS_MAX);
-  round.maybeSet = -1; // a node that cannot be reached now is asked when it is back
   await round.ask(askToRelease, timeoutMs);
   const { granted, denied, votes } = round;
   if (granted + denied < quorum) throw quorumError("release", { ...of, votes });

@@ -6,7 +6,8 @@
 import { askNode } from "../quorum/ask_node.ts";
 import { holderOf } from "./holder.ts";
 import { foreignKey, quorumError } from "../messages.ts";
-import type { KeyState, LockNode } from "../quorum/lock_node.ts";
+import type { KeyState } from "../quorum/lock_node.ts";
+import type { QuorumNode } from "../quorum/quorum_node.ts";
 import type { NodeSet } from "../quorum/round.ts";
 import type { Vote } from "../vote.ts";
 import type { ClientState } from "../client_state.ts";
@@ -160,7 +161,7 @@ function stateOf(reported: KeyState | undefined | null): KeyState | undefined {
 /** Asks one node; never rejects. */
 async function ask(
   { wheel }: NodeSet,
-  node: LockNode,
+  node: QuorumNode,
   key: string,
   timeoutMs: number,
 ): Promise<Answer> {

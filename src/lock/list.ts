@@ -9,7 +9,7 @@ import { emit } from "../events.ts";
 import { quorumError } from "../messages.ts";
 import type { RedlockOptions, Settings } from "../options.ts";
 import { askNode } from "../quorum/ask_node.ts";
-import type { LockNode } from "../quorum/lock_node.ts";
+import type { QuorumNode } from "../quorum/quorum_node.ts";
 import { isReserved } from "../resources.ts";
 import { onRejection } from "../to_error.ts";
 import type { Vote } from "../vote.ts";
@@ -96,10 +96,10 @@ class Scan {
   ended = false;
   /** `granted` unless it has failed. */
   vote: Vote;
-  readonly #node: LockNode;
+  readonly #node: QuorumNode;
   readonly #steps: AsyncIterator<readonly string[], void>;
 
-  constructor(node: LockNode, start: string) {
+  constructor(node: QuorumNode, start: string) {
     this.#node = node;
     this.#steps = keysOf(node, start);
     this.vote = { node: node.name, outcome: "granted", elapsedMs: 0 };
@@ -137,7 +137,7 @@ class Scan {
 }
 
 /** Calls the node with the first step only: it may be anybody's, and throw. */
-async function* keysOf(node: LockNode, start: string): AsyncGenerator<readonly string[], void> {
+async function* keysOf(node: QuorumNode, start: string): AsyncGenerator<readonly string[], void> {
   yield* node.keys!(start);
 }
 

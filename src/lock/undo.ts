@@ -3,8 +3,7 @@
  *
  * @module
  */
-import { eachNode } from "../quorum/each_node.ts";
-import type { LockRequest } from "../quorum/lock_node.ts";
+import type { QuorumRequest } from "../quorum/quorum_node.ts";
 import type { QueueTicket } from "../quorum/queue_ticket.ts";
 import type { Round } from "../quorum/round.ts";
 
@@ -20,28 +19,28 @@ import type { Round } from "../quorum/round.ts";
 export function undo(round: Round, keepsTicket = false, replaces?: string): void {
   round.cancel(); // nothing more is sent that could set a key
   const request = new UndoRequest(round, keepsTicket, replaces);
-  // If a node throws, its TTL takes over.
-  eachNode(round.nodeSet.nodes, (node, nodeIndex): unknown => {
+  round.nodeSet.nodes.forEach((node, nodeIndex) => {
     // mutation: undo-spares-no-node
     // mutation: undo-spares-what-may-be-set
-    if (round.deniedBy(nodeIndex) && !(round.maybeSet & 1 << nodeIndex)) return;
-    return node.release(request, nodeIndex);
+    if (round.deniedBy(nodeIndex) && !round.maySet(nodeIndex)) return;
+    node.release(request, nodeIndex);
   });
 }
 
 /** A request whose answers nobody reads. */
-class UndoRequest implements LockRequest {
+class UndoRequest implements QuorumRequest {
   readonly keys: readonly string[];
   readonly value: string;
   readonly ttlMs: number;
   readonly wanted = true;
-  maybeSet: number;
   shared: unknown = undefined;
   readonly ticket: QueueTicket | undefined;
   readonly keepsTicket: boolean;
   readonly replaces: string | undefined;
+  readonly #round: Round;
 
   constructor(round: Round, keepsTicket: boolean, replaces: string | undefined) {
+    this.#round = round;
     // mutation: failed-adoption-deletes
     this.replaces = replaces;
     this.ticket = round.ticket;
@@ -49,7 +48,10 @@ class UndoRequest implements LockRequest {
     this.keys = round.keys;
     this.value = round.value;
     this.ttlMs = round.ttlMs;
-    this.maybeSet = round.maybeSet;
+  }
+
+  maySet(nodeIndex: number): boolean {
+    return this.#round.maySet(nodeIndex);
   }
 
   grant(): void {}

@@ -7,10 +7,11 @@ import type { LockNode } from "../quorum/lock_node.ts";
 import { RedisError } from "../redis/errors.ts";
 import { RedisNode } from "../redis_node/redis_node.ts";
 import { TimerWheel } from "../time/timer_wheel.ts";
-import { type ChannelClient, ChannelSubscription } from "./channel_subscription.ts";
+import { ChannelSubscription } from "./channel_subscription.ts";
 import { connectionError, Exchanges } from "./client_calls.ts";
 import { type CommandNodeOptions, resolveNodeOptions } from "./command_node_options.ts";
 import { OrderedSender } from "./ordered_sender.ts";
+import { PublishedNode } from "./published_node.ts";
 
 /**
  * Makes a node of any client for one Redis or Valkey server: with fencing tokens, inspection and health check, and with
@@ -53,9 +54,9 @@ export function commandNode(options: CommandNodeOptions): LockNode {
   const { subscribe, resends, ...client } = resolveNodeOptions(options);
   const wheel = new TimerWheel();
   const exchanges = new Exchanges(client, wheel);
-  const channels: ChannelClient = {
-    subscribe: subscribe!,
-    async publish(channel) {
+  const channels = subscribe && {
+    subscribe,
+    async publish(channel: string) {
       const { answers: [answer] } = await exchanges.run([["PUBLISH", channel, ""]]);
       return !(answer instanceof RedisError);
     },
@@ -65,26 +66,12 @@ export function commandNode(options: CommandNodeOptions): LockNode {
     wheel,
     resends,
     open: (events = {}) => new OrderedSender(client, wheel, events),
-    subscribe: (channel, owner) => new ChannelSubscription(channels, wheel, channel, owner),
-  });
-  const waiting: Partial<LockNode> = subscribe === undefined ? {} : {
-    subscribe: (listener, nodeIndex) => node.subscribe(listener, nodeIndex),
-    unsubscribe: () => node.unsubscribe(),
-    leaveQueue: (keys, ticketId) => node.leaveQueue(keys, ticketId),
-  };
-  return {
-    name: client.name,
-    acquire: (request, nodeIndex) => node.acquire(request, nodeIndex),
-    extend: (request, nodeIndex) => node.extend(request, nodeIndex),
-    release: (request, nodeIndex) => node.release(request, nodeIndex),
-    raiseCounters: (request, nodeIndex) => node.raiseCounters(request, nodeIndex),
-    inspect: (key) => node.inspect(key),
-    diagnose: (timeoutMs, key) => node.diagnose(timeoutMs, key),
-    ...waiting,
-    async close() {
-      await node.close();
+    subscribe: channels &&
+      ((channel, owner) => new ChannelSubscription(channels, wheel, channel, owner)),
+    close() {
       exchanges.endAll(connectionError(client.name, "the node was closed", "unknown"));
       wheel.close();
     },
-  };
+  });
+  return new PublishedNode(node);
 }

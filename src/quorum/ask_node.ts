@@ -5,7 +5,7 @@
  */
 import { toError } from "../to_error.ts";
 import { answerDueMs, CONNECTING_MS_MAX } from "./answer_due.ts";
-import type { LockNode } from "./lock_node.ts";
+import type { QuorumNode } from "./quorum_node.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";
 
 /** What became of one question to one node. */
@@ -29,7 +29,7 @@ export interface NodeAnswer<T> {
  */
 export function askNode<T>(
   wheel: TimerWheel,
-  node: Pick<LockNode, "readyAtMs">,
+  node: Pick<QuorumNode, "readyAtMs">,
   question: () => Promise<T>,
   timeoutMs: number,
 ): Promise<NodeAnswer<T>> {

@@ -6,16 +6,15 @@
 import { offAbort, onAbort } from "../time/abort_listeners.ts";
 import { answerDueMs } from "./answer_due.ts";
 import { decide, type Decision, quorumSize } from "./decision.ts";
-import type { LockNode, LockRequest } from "./lock_node.ts";
+import type { QuorumNode, QuorumRequest } from "./quorum_node.ts";
 import type { QueuePosition, QueueTicket } from "./queue_ticket.ts";
 import type { Vote } from "../vote.ts";
-import { onRejection, toError } from "../to_error.ts";
 import { TimerEntry, type TimerWheel } from "../time/timer_wheel.ts";
 
 /** The nodes, and what is needed to ask them. */
 export interface NodeSet {
   /** The nodes; a node's index names it in requests and bit sets. */
-  readonly nodes: readonly LockNode[];
+  readonly nodes: readonly QuorumNode[];
   /** How many of them must grant. */
   readonly quorum: number;
   /** The timer wheel of the deadlines. */
@@ -25,29 +24,27 @@ export interface NodeSet {
 }
 
 /** The nodes of a client, with the quorum of their number. */
-export function createNodeSet(wheel: TimerWheel, nodes: readonly LockNode[]): NodeSet {
+export function createNodeSet(wheel: TimerWheel, nodes: readonly QuorumNode[]): NodeSet {
   return { nodes, quorum: quorumSize(nodes.length), wheel };
 }
 
 /** Sends one node the request of a round. */
-export type Question = (node: LockNode, request: LockRequest, nodeIndex: number) => void;
+export type Question = (node: QuorumNode, request: QuorumRequest, nodeIndex: number) => void;
 
 /** How long a denied round with a ticket waits for the last nodes at least, in milliseconds. */
 const LINGER_MS_MIN = 2;
 
 /** The questions. Each is a constant function, so that asking allocates no closure. */
-export const askToAcquire: Question = (node, request, nodeIndex) =>
-  node.acquire(request, nodeIndex);
+export const askToAcquire: Question = (node, request, index) => node.acquire(request, index);
 /** See {@linkcode askToAcquire}. */
-export const askToAdopt: Question = (node, request, nodeIndex) => node.adopt!(request, nodeIndex);
+export const askToAdopt: Question = (node, request, index) => node.adopt!(request, index);
 /** See {@linkcode askToAcquire}. */
-export const askToExtend: Question = (node, request, nodeIndex) => node.extend(request, nodeIndex);
+export const askToExtend: Question = (node, request, index) => node.extend(request, index);
 /** See {@linkcode askToAcquire}. */
-export const askToRaiseCounters: Question = (node, request, nodeIndex) =>
-  node.raiseCounters!(request, nodeIndex);
+export const askToRaiseCounters: Question = (node, request, index) =>
+  node.raiseCounters!(request, index);
 /** See {@linkcode askToAcquire}. */
-export const askToRelease: Question = (node, request, nodeIndex) =>
-  node.release(request, nodeIndex);
+export const askToRelease: Question = (node, request, index) => node.release(request, index);
 
 /**
  * A node's answer and its time in one number, so that a lock keeps one small array: microseconds since the round began,
@@ -59,18 +56,18 @@ const PENDING = 0,
   FAILED = 3,
   TIMED_OUT = 4,
   QUARANTINED = 5,
+  UNSENT = 6,
   OUTCOMES_MAX = 8;
-const OUTCOMES = [undefined, "granted", "denied", "failed", "timed-out", "quarantined"] as const;
+const OUTCOMES = ["", "granted", "denied", "failed", "timed-out", "quarantined", "failed"] as const;
 
 /**
  * One request to all nodes. It is its own request, deadline and starting time, so that an uncontended lock allocates one
  * object and one promise for it.
  */
-export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implements LockRequest {
+export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implements QuorumRequest {
   readonly keys: readonly string[];
   readonly value: string;
   ttlMs: number;
-  maybeSet: number;
   shared: unknown = undefined;
   ticket: QueueTicket | undefined = undefined;
   hasWaiters = false;
@@ -85,6 +82,8 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
   enqueuedOn = 0;
   /** One bit a node: which nodes answered that keys are missing. */
   missingOn = 0;
+  /** One bit a node: which nodes were asked to set missing keys again. */
+  filledInOn = 0;
   /** The monotonic clock when the round began, before the first byte was sent. */
   readonly monotonicMs: number;
   /** The continuous clock at the same moment. */
@@ -127,7 +126,6 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
     this.keys = keys;
     this.value = value;
     this.ttlMs = ttlMs;
-    this.maybeSet = origin?.maybeSet ?? 0;
     this.guardMs = origin?.guardMs ?? 0;
     this.#origin = origin;
     this.#answers = new Array(nodeSet.nodes.length).fill(PENDING);
@@ -162,7 +160,7 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
     return new Promise((resolve) => {
       // Nothing is decided before all were asked, because an undo must follow the request that it undoes.
       for (let nodeIndex = 0; nodeIndex < nodes.length; nodeIndex++) {
-        this.#askOne(question, nodes[nodeIndex], nodeIndex);
+        question(nodes[nodeIndex], this, nodeIndex);
       }
       this.shared = undefined; // the encoded command is sent, and must not live as long as the lock
       if (this.settled || signal?.aborted || this.nodeSet.closed) return resolve();
@@ -222,6 +220,15 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
   /** Whether a node denied. */
   deniedBy(nodeIndex: number): boolean {
     return this.#answers[nodeIndex] % OUTCOMES_MAX === DENIED;
+  }
+
+  /** Whether keys of the lock may be set on a node: one that denied or got nothing has none, unless it was filled in. */
+  maySet(nodeIndex: number): boolean {
+    const round = this.#origin ?? this;
+    if (round.filledInOn & 1 << nodeIndex) return true;
+    const outcome = round.#answers[nodeIndex] % OUTCOMES_MAX;
+    if (outcome === DENIED) return this.nodeSet.nodes[nodeIndex].resends === true;
+    return outcome !== UNSENT;
   }
 
   /** Calls `act` for every node that answered that keys are missing, and for each that will. */
@@ -298,10 +305,10 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
     this.#settleIfDecided();
   }
 
-  fail(nodeIndex: number, error: Error): void {
-    if (this.#cast(nodeIndex, FAILED)) {
+  fail(nodeIndex: number, error: Error, unsent = false): void {
+    if (this.#cast(nodeIndex, unsent ? UNSENT : FAILED)) {
       this.failed++;
-      (this.#errors ??= [])[nodeIndex] = toError(error);
+      (this.#errors ??= [])[nodeIndex] = error;
     }
     this.#settleIfDecided();
   }
@@ -347,20 +354,6 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
 
   override onClosed(): void {
     this.stop();
-  }
-
-  #askOne(question: Question, node: LockNode, nodeIndex: number): void {
-    try {
-      const returned: unknown = question(node, this, nodeIndex);
-      if (returned !== undefined) this.#onReturned(returned, nodeIndex);
-    } catch (error) {
-      this.fail(nodeIndex, toError(error));
-    }
-  }
-
-  /** Apart, because a function with a closure in it allocates room for what that needs, whether or not it is made. */
-  #onReturned(returned: unknown, nodeIndex: number): void {
-    onRejection(returned, (error) => this.fail(nodeIndex, error));
   }
 
   /** Notes an answer; returns whether it counts. A late answer counts, and replaces the node's time-out. */

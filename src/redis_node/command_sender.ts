@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { LockRequest } from "../quorum/lock_node.ts";
+import type { QuorumRequest } from "../quorum/quorum_node.ts";
 import type { ReplyReceiver } from "../redis/command_queue.ts";
 import type { Command } from "../redis/encoder.ts";
 import type { ConnectionError } from "../redis/errors.ts";
@@ -16,7 +16,7 @@ export interface LockCommand extends Command {
   /** The keys of locks that it names. */
   readonly keys: readonly string[];
   /** The request for which it sets the keys, if it does. */
-  readonly sets?: LockRequest | undefined;
+  readonly sets?: QuorumRequest | undefined;
   /** The value for which it deletes the keys, if it does. */
   readonly releases?: string | undefined;
 }
@@ -26,7 +26,7 @@ export interface LockCommand extends Command {
  * one tick; replies to commands without keys come in that order.
  */
 export interface CommandSender {
-  /** See {@linkcode LockNode.readyAtMs}. */
+  /** See {@linkcode QuorumNode.readyAtMs}. */
   readonly readyAtMs: number;
   /** When the reply that is being delivered arrived, by the monotonic clock in milliseconds. */
   readonly receivedAtMs: number;
@@ -84,6 +84,8 @@ export interface ServerAccess {
   readonly resends?: boolean;
   /** Makes a sender: the node's own, or one more for a diagnosis. */
   open(events?: SenderEvents): CommandSender;
-  /** Subscribes to a channel, and again whenever the subscription is lost. */
-  subscribe(channel: string, owner: SubscriberOwner): Subscription;
+  /** Subscribes to a channel, and again whenever the subscription is lost. Missing: waiting calls poll. */
+  subscribe?: ((channel: string, owner: SubscriberOwner) => Subscription) | undefined;
+  /** Closes what the senders and subscriptions share, after them. */
+  close?(): void;
 }

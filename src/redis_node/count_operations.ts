@@ -6,7 +6,7 @@
 import type { RawReply } from "../redis/reply.ts";
 import { type Call, callArgs, type Operation, type Outcome } from "./operation.ts";
 import { isQueuePosition, PRIORITIES } from "./queue_operations.ts";
-import type { LockRequest } from "../quorum/lock_node.ts";
+import type { QuorumRequest } from "../quorum/quorum_node.ts";
 import { scriptError } from "./script_error.ts";
 import { ACQUIRE_COUNTED, ACQUIRE_FENCED, RAISE } from "./scripts/fencing.ts";
 
@@ -60,7 +60,7 @@ export const RAISE_COUNTERS: Operation = {
 };
 
 function fencedArgs(
-  { keys, value, ttlMs, counterFloor }: LockRequest,
+  { keys, value, ttlMs, counterFloor }: QuorumRequest,
   call: Call,
   ...ticket: readonly string[]
 ): string[] {

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { LockRequest } from "../quorum/lock_node.ts";
+import type { QuorumRequest } from "../quorum/quorum_node.ts";
 import type { ReplyError } from "../redis/errors.ts";
 import type { RawReply } from "../redis/reply.ts";
 import { RELEASE } from "./scripts/release.ts";
@@ -20,7 +20,7 @@ export type Call = "EVALSHA" | "EVAL";
 export type Outcome = "granted" | "counted" | "denied" | "missing" | "queued" | "contended";
 
 /** One operation. A reply means something only together with its operation: most are answered by an integer. */
-export interface Operation<Content = LockRequest> {
+export interface Operation<Content = QuorumRequest> {
   /** Its place in a table, from 0 to 15. */
   readonly code: number;
   /** What it does: sets the keys, extends them, raises their counters, deletes them, or leaves their queues. */
@@ -38,7 +38,7 @@ export interface Operation<Content = LockRequest> {
 }
 
 /** What a release needs of a request. */
-export type Release = Pick<LockRequest, "keys" | "value" | "replaces" | "ticket" | "keepsTicket">;
+export type Release = Pick<QuorumRequest, "keys" | "value" | "replaces" | "ticket" | "keepsTicket">;
 
 /** Sets a single key if it is missing. */
 export const SET_KEY: Operation = {

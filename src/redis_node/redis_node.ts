@@ -1,5 +1,5 @@
 /**
- * A {@linkcode LockNode} on one Redis server, over the RESP2 client.
+ * A node on one Redis server, over the RESP2 client.
  *
  * A script goes out whole (`EVAL`) the first time on a connection and by its digest (`EVALSHA`) from then on. So a
  * server that does not know it needs no second round trip, in which the client's next command could overtake it.
@@ -7,9 +7,10 @@
  * @module
  */
 import { emit, type EventListener, type RedlockEvent } from "../events.ts";
-import type { KeyState, LockNode, LockRequest } from "../quorum/lock_node.ts";
+import type { KeyState } from "../quorum/lock_node.ts";
 import type { NodeDiagnosis } from "../quorum/node_diagnosis.ts";
 import type { ReleaseListener } from "../quorum/queue_ticket.ts";
+import type { QuorumNode, QuorumRequest } from "../quorum/quorum_node.ts";
 import type { ReplyReceiver } from "../redis/command_queue.ts";
 import {
   type ConnectionError,
@@ -50,10 +51,11 @@ const UNKNOWN_SCRIPT = "NOSCRIPT";
  */
 const CODE_MASK = 15, WHOLE = 16, REPEATED = 32, PENDING = 64, TAG_BITS = 7;
 
-type Content = LockRequest | PendingRelease | QueueLeave;
+type Content = QuorumRequest | PendingRelease | QueueLeave;
 /** One Redis server as a node. */
-export class RedisNode implements LockNode, ReplyReceiver {
+export class RedisNode implements QuorumNode, ReplyReceiver {
   readonly name: string;
+  readonly subscribe: QuorumNode["subscribe"];
   readonly #server: ServerAccess;
   readonly #onEvent: EventListener | undefined;
   readonly #connection: CommandSender;
@@ -70,6 +72,7 @@ export class RedisNode implements LockNode, ReplyReceiver {
     this.name = server.name;
     this.#server = server;
     this.#onEvent = onEvent;
+    this.subscribe = server.subscribe && this.#subscribe.bind(this);
     this.#connection = server.open({
       onConnected: () => {
         this.#scripts.clear();
@@ -91,26 +94,30 @@ export class RedisNode implements LockNode, ReplyReceiver {
     return this.#connection.readyAtMs;
   }
 
-  acquire(request: LockRequest, nodeIndex: number): void {
+  get resends(): boolean {
+    return this.#server.resends === true;
+  }
+
+  acquire(request: QuorumRequest, nodeIndex: number): void {
     const queues = request.ticket !== undefined && this.#subscription?.listening === true;
     // mutation: set-sent-again
     // mutation: set-after-its-undo
     this.#ask(acquireOperation(request, queues), request, nodeIndex);
   }
 
-  adopt(request: LockRequest, nodeIndex: number): void {
+  adopt(request: QuorumRequest, nodeIndex: number): void {
     this.#ask(ADOPT_KEYS, request, nodeIndex);
   }
 
-  extend(request: LockRequest, nodeIndex: number): void {
+  extend(request: QuorumRequest, nodeIndex: number): void {
     this.#ask(EXTEND_KEYS, request, nodeIndex);
   }
 
-  raiseCounters(request: LockRequest, nodeIndex: number): void {
+  raiseCounters(request: QuorumRequest, nodeIndex: number): void {
     this.#send(RAISE_COUNTERS, request, nodeIndex);
   }
 
-  release(request: LockRequest, nodeIndex: number): void {
+  release(request: QuorumRequest, nodeIndex: number): void {
     this.#send(releaseOperation(request), request, nodeIndex);
   }
 
@@ -120,11 +127,6 @@ export class RedisNode implements LockNode, ReplyReceiver {
 
   keys(prefix: string): AsyncIterable<readonly string[]> {
     return scanKeys(this.#connection, this.name, prefix);
-  }
-
-  subscribe(listener: ReleaseListener, nodeIndex: number): void {
-    this.#subscription ??= new ReleaseSubscription(this.#server, this.#connection);
-    this.#subscription.open(listener, nodeIndex);
   }
 
   unsubscribe(): void {
@@ -150,12 +152,13 @@ export class RedisNode implements LockNode, ReplyReceiver {
       this.#diagnostics?.close(),
       this.#connection.close(),
     ]);
+    this.#server.close?.();
   }
 
   /** Part of {@linkcode ReplyReceiver}. */
   onReply(reply: RawReply, context: unknown, tag: number): void {
     const operation = this.#operations[tag & CODE_MASK];
-    const request = context as LockRequest;
+    const request = context as QuorumRequest;
     if (tag & WHOLE) this.#scripts.set(operation.script!, true); // the server knows it from here on
     if (reply instanceof ReplyError) {
       return this.#onErrorReply(operation.explain?.(reply) ?? reply, operation, request, tag);
@@ -178,15 +181,11 @@ export class RedisNode implements LockNode, ReplyReceiver {
         return request.grant(nodeIndex, atMs, count);
       }
       case "denied":
-        if (kind === "acquire") this.#onNothingSet(request, nodeIndex);
         return request.deny(nodeIndex, atMs);
       case "missing":
-        if (kind === "acquire") this.#onNothingSet(request, nodeIndex);
         return request.missing ? request.missing(nodeIndex, atMs) : request.deny(nodeIndex, atMs);
-      case "queued": {
-        this.#onNothingSet(request, nodeIndex);
+      case "queued":
         return request.enqueued!(nodeIndex, queuePosition(reply), atMs);
-      }
       default: {
         const text = `Cannot read vote as ${this.name} sent an unexpected reply`;
         request.fail(nodeIndex, new ProtocolError(text));
@@ -201,31 +200,27 @@ export class RedisNode implements LockNode, ReplyReceiver {
       return this.#pendingReleases.addAgain(context as PendingRelease | QueueLeave);
     }
     const { kind } = this.#operations[tag & CODE_MASK];
-    const request = context as LockRequest;
-    const bit = 1 << (tag >> TAG_BITS);
-    if (kind === "release") {
-      // mutation: release-forgotten
-      if (request.maybeSet & bit) this.#pendingReleases.add(request);
-    } else if (kind === "acquire" && (error as ConnectionError).outcome === "not-sent") {
-      request.maybeSet &= ~bit;
-    }
-    request.fail(tag >> TAG_BITS, error);
-  }
-
-  /** The release that ends the attempt or the lock goes to this node too if something may be set all the same. */
-  #onNothingSet(request: LockRequest, nodeIndex: number): void {
-    if (!this.#server.resends) request.maybeSet &= ~(1 << nodeIndex);
+    const request = context as QuorumRequest;
+    const nodeIndex = tag >> TAG_BITS;
+    // mutation: release-forgotten
+    if (kind === "release" && request.maySet!(nodeIndex)) this.#pendingReleases.add(request);
+    request.fail(nodeIndex, error, (error as ConnectionError).outcome === "not-sent");
   }
 
   /** Sends what a node in quarantine must not grant. */
-  #ask(operation: Operation, request: LockRequest, nodeIndex: number, flags = 0): void {
+  #ask(operation: Operation, request: QuorumRequest, nodeIndex: number, flags = 0): void {
     if (!isGuarded(request)) return this.#send(operation, request, nodeIndex, flags);
     const connection = this.#connection;
-    if (connection.crowded) return request.fail(nodeIndex, connection.crowdedError());
+    if (connection.crowded) return request.fail(nodeIndex, connection.crowdedError(), true);
     const guard = this.#guard ??= this.#newGuard();
     guard.ahead();
     this.#send(operation, request, nodeIndex, flags);
     guard.behind(request, nodeIndex);
+  }
+
+  #subscribe(listener: ReleaseListener, nodeIndex: number): void {
+    this.#subscription ??= new ReleaseSubscription(this.#server, this.#connection);
+    this.#subscription.open(listener, nodeIndex);
   }
 
   #emit(event: RedlockEvent): void {
@@ -239,14 +234,14 @@ export class RedisNode implements LockNode, ReplyReceiver {
   }
 
   #send(
-    operation: Operation<LockRequest & QueueLeave>,
+    operation: Operation<QuorumRequest & QueueLeave>,
     content: Content,
     nodeIndex: number,
     flags = 0,
   ): void {
     const { code, kind, script } = operation;
     const connection = this.#connection;
-    const request = content as LockRequest & QueueLeave;
+    const request = content as QuorumRequest & QueueLeave;
     const whole = script !== undefined && !this.#scripts.has(script);
     // All nodes share one command; but if there is a ticket, some nodes may put it in a queue and others cannot.
     const shared = flags === 0 && !whole &&
@@ -256,8 +251,7 @@ export class RedisNode implements LockNode, ReplyReceiver {
       : commandOf(operation, request, whole ? "EVAL" : "EVALSHA");
     if (kind === "acquire" || kind === "extend") {
       // Only these are refused if there is no room: what undoes them always finds some.
-      if (connection.crowded) return request.fail(nodeIndex, connection.crowdedError());
-      if (kind === "acquire") request.maybeSet |= 1 << nodeIndex;
+      if (connection.crowded) return request.fail(nodeIndex, connection.crowdedError(), true);
     }
     this.#operations[code] = operation;
     if (whole) this.#scripts.set(script, false);
@@ -268,7 +262,7 @@ export class RedisNode implements LockNode, ReplyReceiver {
   #onErrorReply(
     reply: ReplyError,
     operation: Operation,
-    request: LockRequest,
+    request: QuorumRequest,
     tag: number,
   ): void {
     const nodeIndex = tag >> TAG_BITS;
@@ -296,7 +290,7 @@ export class RedisNode implements LockNode, ReplyReceiver {
    * Sends a command again whose script the server does not know; not one that could outlive what undoes it. The script
    * goes out whole unless that was done behind the command: many calls in flight cause one whole script, not one each.
    */
-  #repeat(operation: Operation, request: LockRequest, tag: number): boolean {
+  #repeat(operation: Operation, request: QuorumRequest, tag: number): boolean {
     const { kind, script } = operation;
     const undoes = kind === "release" || kind === "leave";
     // mutation: script-sent-for-undone-attempt
@@ -313,8 +307,8 @@ export class RedisNode implements LockNode, ReplyReceiver {
 
 /** The command of an operation. */
 function commandOf(
-  operation: Operation<LockRequest & QueueLeave>,
-  request: LockRequest & QueueLeave,
+  operation: Operation<QuorumRequest & QueueLeave>,
+  request: QuorumRequest & QueueLeave,
   call: Call,
 ): LockCommand {
   const { kind } = operation;
@@ -328,12 +322,15 @@ function commandOf(
 }
 
 /** Whether grants of this request are guarded. */
-function isGuarded({ guardMs }: LockRequest): boolean {
+function isGuarded({ guardMs }: QuorumRequest): boolean {
   return guardMs !== undefined && guardMs > 0;
 }
 
 /** How a request for a lock is put to a node; `queues` if that is to put the request's ticket in the queue. */
-export function acquireOperation({ keys, counterFloor }: LockRequest, queues: boolean): Operation {
+export function acquireOperation(
+  { keys, counterFloor }: QuorumRequest,
+  queues: boolean,
+): Operation {
   if (counterFloor !== undefined) {
     return queues ? COUNT_OR_QUEUE : keys.length > 1 ? COUNT_KEYS : COUNT_KEY;
   }

@@ -72,7 +72,7 @@ export class ReleaseSubscription implements SubscriberOwner, ReplyReceiver {
     if (this.#subscriber || this.#refused) return;
     this.#listener = listener;
     this.#nodeIndex = nodeIndex;
-    this.#subscriber = this.#server.subscribe(WAKE_CHANNEL + listener.id, this);
+    this.#subscriber = this.#server.subscribe!(WAKE_CHANNEL + listener.id, this);
   }
 
   /** Ends the subscription; resolves once its connection is closed. */

@@ -7,7 +7,7 @@
  *
  * @module
  */
-import type { LockRequest } from "../quorum/lock_node.ts";
+import type { QuorumRequest } from "../quorum/quorum_node.ts";
 import type { ReplyReceiver } from "../redis/command_queue.ts";
 import { ProtocolError, type RedisError, ReplyError } from "../redis/errors.ts";
 import { type RawReply, textReply, timeReplyMs } from "../redis/reply.ts";
@@ -33,7 +33,7 @@ const INFO = 0, MARKER = 1, TIME = 2, SET_MARKER = 3;
 
 /** One node's part in a request. */
 interface Answer {
-  readonly request: LockRequest;
+  readonly request: QuorumRequest;
   readonly nodeIndex: number;
   /** How many replies about the marker are due. */
   awaited: number;
@@ -48,7 +48,7 @@ export class RedisGuard implements ReplyReceiver {
   readonly #name: string;
   readonly #connection: CommandSender;
   readonly #onQuarantined: (quarantine: Quarantine) => void;
-  readonly #answers: Map<LockRequest, Answer> = new Map();
+  readonly #answers: Map<QuorumRequest, Answer> = new Map();
   readonly #causes = new Causes();
   #used = false;
   /** Whether the uptime was asked for on this connection. */
@@ -98,7 +98,7 @@ export class RedisGuard implements ReplyReceiver {
   }
 
   /** Must be called right behind it. */
-  behind(request: LockRequest, nodeIndex: number): void {
+  behind(request: QuorumRequest, nodeIndex: number): void {
     let answer = this.#answers.get(request);
     if (!answer) {
       answer = { request, nodeIndex, awaited: 0, granted: undefined, marker: null };
@@ -118,7 +118,7 @@ export class RedisGuard implements ReplyReceiver {
    * @param atMs When, by the monotonic clock.
    * @param count What it counted.
    */
-  hold(request: LockRequest, atMs: number, count: number | undefined): void {
+  hold(request: QuorumRequest, atMs: number, count: number | undefined): void {
     const answer = this.#answers.get(request);
     if (answer) answer.granted = { atMs, count };
   }

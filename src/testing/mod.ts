@@ -38,31 +38,19 @@ export {
   type TestLockNodeOptions,
 } from "./test_lock_node.ts";
 export type {
+  /** A node's answer. */
+  Grant,
   /** What a node has under a key. */
   KeyState,
   /** One node: the seam between the lock and a store. */
   LockNode,
-  /** What a node is asked, and where it answers. */
+  /** What a node is asked. */
   LockRequest,
 } from "../quorum/lock_node.ts";
 export type {
   /** What a node reports about itself. */
   NodeDiagnosis,
 } from "../quorum/node_diagnosis.ts";
-export type {
-  /** What a node reports about a key that a ticket waits for. */
-  QueueNotice,
-  /** The position of a ticket in one node's queues. */
-  QueuePosition,
-  /** What a ticket may do if the keys are free. */
-  QueuePriority,
-  /** A waiting call in the queues of the nodes. */
-  QueueTicket,
-  /** A listener for one client's notifications. */
-  ReleaseListener,
-  /** What a node's clock showed between two readings of the client's. */
-  TimeReading,
-} from "../quorum/queue_ticket.ts";
 export type {
   /** Opens a transport to a server, instead of the sockets of the runtime. */
   Connect,

@@ -7,21 +7,18 @@ import { BASIC_CASES, type Case } from "./lock_node/basic_cases.ts";
 import { Bench, type NodeToTest } from "./lock_node/bench.ts";
 import { FENCING_CASES } from "./lock_node/fencing_cases.ts";
 import { HANG_CASES } from "./lock_node/hang_cases.ts";
-import { QUEUE_CASES } from "./lock_node/queue_cases.ts";
 import { RACE_CASES } from "./lock_node/race_cases.ts";
 import { checkOptions, checkType } from "../validate.ts";
 
 /**
- * A part of the suite that a node may do without: `fencing` needs `raiseCounters`, `queue` needs `subscribe`,
- * `unsubscribe` and `leaveQueue`, `race` needs a second node on the same store, and `hang` needs a store that can be made
- * to hang.
+ * A part of the suite that a node may do without: `fencing` needs `raiseCounters`, `race` needs a second node on the
+ * same store, and `hang` needs a store that can be made to hang.
  */
-export type LockNodePart = "fencing" | "queue" | "race" | "hang";
+export type LockNodePart = "fencing" | "race" | "hang";
 
 /** The parts, with their cases. */
 const PARTS: Readonly<Record<LockNodePart, readonly Case[]>> = {
   fencing: FENCING_CASES,
-  queue: QUEUE_CASES,
   race: RACE_CASES,
   hang: HANG_CASES,
 };
@@ -52,9 +49,9 @@ export interface LockNodeCase {
 
 /**
  * Tests a `LockNode` of your own. The node must set and delete only the keys that it may, execute requests in their
- * order, answer each of them once, and leave nothing behind of a lock that is undone, even if the store hangs
- * meanwhile. Two nodes on one store must exclude each other. Further cases test counters and queues. One after another,
- * the cases take about 15 seconds. They use keys that begin with `test:`.
+ * order, answer each of them, and leave nothing behind of a lock that is undone, even if the store hangs meanwhile. Two
+ * nodes on one store must exclude each other. Further cases test counters. One after another, the cases take about 15
+ * seconds. They use keys that begin with `test:`.
  *
  * @example A node on a store of your own
  * ```ts
@@ -74,7 +71,7 @@ export interface LockNodeCase {
  *       await servers.close();
  *     },
  *   };
- * }, { without: ["queue", "race", "hang"] }); // { test: Deno.test } registers them
+ * }, { without: ["race", "hang"] }); // { test: Deno.test } registers them
  * for (const { run } of cases) await run();
  * ```
  *

@@ -13,7 +13,6 @@ import {
   type NotificationHandler,
   type ReleaseNotifications,
 } from "./release_notifications.ts";
-import { eachNode } from "../quorum/each_node.ts";
 import type {
   QueueNotice,
   QueuePosition,
@@ -242,7 +241,7 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
     if (this.#parked) this.#resource.noteEnded(this.#nowMs, this.#random);
     this.#notifications.leave(this.ticketId, this.#keys);
     if (!this.#stands) return;
-    eachNode(this.#nodeSet.nodes, (node) => node.leaveQueue?.(this.#keys, this.ticketId));
+    for (const node of this.#nodeSet.nodes) node.leaveQueue?.(this.#keys, this.ticketId);
   }
 
   /** Sleeps until a time that may change each time that something happens. */

@@ -4,10 +4,8 @@
  * @module
  */
 import { emit, type EventListener } from "../events.ts";
-import { eachNode } from "../quorum/each_node.ts";
 import type { QueueNotice, ReleaseListener, TimeReading } from "../quorum/queue_ticket.ts";
 import type { NodeSet } from "../quorum/round.ts";
-import { toError } from "../to_error.ts";
 import type { TimerEntry } from "../time/timer_wheel.ts";
 import { SharedClock } from "./shared_clock.ts";
 
@@ -132,8 +130,7 @@ export class ReleaseNotifications implements ReleaseListener {
     this.#announce();
   }
 
-  onUnsupported(nodeIndex: number, thrown: Error): void {
-    const error = toError(thrown);
+  onUnsupported(nodeIndex: number, error: Error): void {
     const known = this.#unsupported & 1 << nodeIndex;
     this.#subscribed &= ~(1 << nodeIndex);
     this.#unsupported |= 1 << nodeIndex;
@@ -151,16 +148,16 @@ export class ReleaseNotifications implements ReleaseListener {
     if (handler) return handler.onReleased(nodeIndex, notice);
     const keys = this.#left.get(ticketId);
     if (keys) {
-      eachNode([this.#nodeSet.nodes[nodeIndex]], (node) => node.leaveQueue?.(keys, ticketId));
+      this.#nodeSet.nodes[nodeIndex].leaveQueue?.(keys, ticketId);
     }
   }
 
   #begin(): void {
     this.#open = true;
     this.#waitNoLongerThan(SUBSCRIBE_MS_MAX);
-    eachNode(this.#nodeSet.nodes, (node, nodeIndex) => {
-      return this.#unsupported & 1 << nodeIndex ? undefined : node.subscribe!(this, nodeIndex);
-    }, (nodeIndex, error) => this.onUnsupported(nodeIndex, error));
+    this.#nodeSet.nodes.forEach((node, nodeIndex) => {
+      if (!(this.#unsupported & 1 << nodeIndex)) node.subscribe!(this, nodeIndex);
+    });
   }
 
   #waitNoLongerThan(delayMs: number): void {
@@ -179,7 +176,7 @@ export class ReleaseNotifications implements ReleaseListener {
     this.#idle = undefined;
     this.#subscribed = this.#unsubscribed = 0;
     if (this.#grace) this.#nodeSet.wheel.cancel(this.#grace);
-    eachNode(this.#nodeSet.nodes, (node) => node.unsubscribe?.());
+    for (const node of this.#nodeSet.nodes) node.unsubscribe?.();
   }
 
   #announce(): void {

@@ -4,83 +4,41 @@
  * @module
  */
 
-import type { KeyState, LockNode, LockRequest } from "@hasp/redlock/nodes";
+import type { Grant, KeyState, LockNode, LockRequest } from "@hasp/redlock/nodes";
 import { DatabaseSync } from "node:sqlite";
+
+const NOW = "unixepoch('subsec') * 1000";
+const HELD = `key IN (SELECT value FROM json_each(?1)) AND expires > ${NOW}`; // ?1: the keys
+const SET = `INSERT OR REPLACE INTO lock SELECT value, ?2, ${NOW} + ?3 FROM json_each(?1)`;
+const EXTEND = `UPDATE lock SET expires = max(expires, ${NOW} + ?3)`;
+const INSPECT = `SELECT value, expires - ${NOW} AS remainingMs FROM lock WHERE ${HELD}`;
 
 /** Keeps locks in a file, for all processes that open it. */
 export class SqliteNode implements LockNode {
   readonly name: string;
-  readonly #database: DatabaseSync;
-
+  readonly close = () => Promise.resolve(this.#db.close());
+  readonly #db: DatabaseSync;
   constructor(path: string) {
     this.name = path;
-    this.#database = new DatabaseSync(path);
-    this.#database.exec("PRAGMA busy_timeout = 200"); // how long to wait for other processes
-    this.#database.exec("PRAGMA journal_mode = WAL");
-    this.#database.exec("CREATE TABLE IF NOT EXISTS lock (key PRIMARY KEY, value, expires)");
+    this.#db = new DatabaseSync(path, { timeout: 200 }); // how long it waits for other processes
+    this.#db.exec("PRAGMA journal_mode = WAL");
+    this.#db.exec("CREATE TABLE IF NOT EXISTS lock (key PRIMARY KEY, value, expires)");
   }
-
-  acquire(request: LockRequest, nodeIndex: number): void {
-    const { keys, value, ttlMs } = request;
-    this.#transact(request, nodeIndex, () => {
-      if (keys.some((key) => this.#find(key) !== undefined)) return false;
-      request.maybeSet |= 1 << nodeIndex; // before the first key is set
-      const set = this.#database.prepare("INSERT OR REPLACE INTO lock VALUES (?, ?, ?)");
-      for (const key of keys) set.run(key, value, Date.now() + ttlMs);
-      return true;
-    });
+  acquire({ keys, value, ttlMs }: LockRequest): Promise<Grant> {
+    const free = `NOT EXISTS (SELECT 1 FROM lock WHERE ${HELD})`;
+    return this.#run(`${SET} WHERE ${free}`, keys, value, ttlMs);
   }
-
-  extend(request: LockRequest, nodeIndex: number): void {
-    const set = "UPDATE lock SET expires = max(expires, ?) WHERE key = ?";
-    this.#forOurs(request, nodeIndex, (key) => {
-      this.#database.prepare(set).run(Date.now() + request.ttlMs, key);
-    });
+  extend({ keys, value, ttlMs }: LockRequest): Promise<Grant> {
+    return this.#run(`${EXTEND} WHERE ${HELD} AND value = ?2`, keys, value, ttlMs);
   }
-
-  release(request: LockRequest, nodeIndex: number): void {
-    this.#forOurs(request, nodeIndex, (key) => {
-      this.#database.prepare("DELETE FROM lock WHERE key = ?").run(key);
-    });
+  release({ keys, value }: LockRequest): Promise<Grant> {
+    return this.#run(`DELETE FROM lock WHERE ${HELD} AND value = ?2`, keys, value);
   }
-
-  inspect(key: string): Promise<KeyState | undefined> {
-    return Promise.resolve(this.#find(key));
+  async inspect(key: string): Promise<KeyState | undefined> {
+    return await this.#db.prepare(INSPECT).get(JSON.stringify([key])) as KeyState | undefined;
   }
-
-  close(): Promise<void> {
-    this.#database.close();
-    return Promise.resolve();
-  }
-
-  /** Changes the keys that hold the value. */
-  #forOurs(request: LockRequest, nodeIndex: number, change: (key: string) => void): void {
-    const { keys, value } = request;
-    this.#transact(request, nodeIndex, () => {
-      const ours = keys.filter((key) => this.#find(key)?.value === value);
-      ours.forEach(change);
-      return ours.length === keys.length;
-    });
-  }
-
-  /** Runs a step while no other process can write, and answers the request. */
-  #transact(request: LockRequest, nodeIndex: number, step: () => boolean): void {
-    let granted: boolean;
-    try {
-      this.#database.exec("BEGIN IMMEDIATE"); // a plain BEGIN lets another process write first
-      granted = step();
-      this.#database.exec("COMMIT");
-    } catch (error) {
-      if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
-      return request.fail(nodeIndex, error as Error);
-    }
-    if (granted) request.grant(nodeIndex);
-    else request.deny(nodeIndex);
-  }
-
-  #find(key: string): KeyState | undefined {
-    const row = this.#database.prepare("SELECT value, expires FROM lock WHERE key = ?").get(key);
-    const remainingMs = Number(row?.expires ?? 0) - Date.now();
-    return remainingMs > 0 ? { value: String(row!.value), remainingMs } : undefined;
+  async #run(sql: string, keys: readonly string[], ...rest: (string | number)[]): Promise<Grant> {
+    const { changes } = await this.#db.prepare(sql).run(JSON.stringify(keys), ...rest);
+    return changes === keys.length ? "granted" : "denied";
   }
 }

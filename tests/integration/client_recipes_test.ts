@@ -13,6 +13,7 @@ import { createClient } from "redis";
 import { Redis } from "ioredis";
 import { commandNode } from "../../src/nodes/mod.ts";
 import { testLockNode } from "../../src/testing/mod.ts";
+import { testQueue } from "../support/queue_cases.ts";
 import { ioredisNode } from "../examples/ioredis.ts";
 import { nodeRedisNode } from "../examples/node_redis.ts";
 import { upstashNode } from "../examples/upstash.ts";
@@ -90,12 +91,17 @@ const prefixed = (recipe: string) => (name: string, run: () => Promise<void>) =>
 };
 
 testLockNode(() => onStore(realStore, ioredis), { test: prefixed("ioredis") });
+testQueue(() => onStore(realStore, ioredis), prefixed("ioredis"));
 
 for (const protocol of [2, 3] as const) {
   testLockNode(() => onStore(realStore, nodeRedis(protocol)), {
     test: prefixed(`node-redis with RESP${protocol}`),
     without: protocol === 3 ? ["hang"] : [], // replies alone differ
   });
+  testQueue(
+    () => onStore(realStore, nodeRedis(protocol)),
+    prefixed(`node-redis with RESP${protocol}`),
+  );
 }
 
 testLockNode(
@@ -104,10 +110,7 @@ testLockNode(
       const bridge = startBridge(url);
       return { node: upstashNode(bridge.url, bridge.token), close: () => bridge.close() };
     }),
-  {
-    test: (name, run) => Deno.test(`Upstash's REST protocol: ${name}`, run),
-    without: ["queue"],
-  },
+  { test: (name, run) => Deno.test(`Upstash's REST protocol: ${name}`, run) },
 );
 
 for (const [client, recipes] of Object.entries(CROWDS)) {

@@ -6,21 +6,25 @@ import {
   realStore,
   redisNode,
 } from "../support/nodes_to_test.ts";
+import { testQueue } from "../support/queue_cases.ts";
 
 const named = (node: string) => (name: string, run: () => Promise<void>) => {
   Deno.test(`${node}: ${name}`, run);
 };
 
-testLockNode(() => onStore(realStore, redisNode), { test: named("RedisNode on redis-server") });
-
-testLockNode(() => onStore(memoryStore, redisNode), { test: named("RedisNode on MemoryRedis") });
+for (
+  const [servers, store] of Object.entries({ "redis-server": realStore, MemoryRedis: memoryStore })
+) {
+  const test = named(`RedisNode on ${servers}`);
+  testLockNode(() => onStore(store, redisNode), { test });
+  testQueue(() => onStore(store, redisNode), test);
+}
 
 testLockNode(() => onStore(realStore, ownClientNode), {
   test: named("commandNode one command at a time"),
-  without: ["queue"],
 });
 
 testLockNode(
   () => onStore(realStore, (url) => ownClientNode(url, { pipelined: true, resends: false })),
-  { test: named("commandNode with pipelines"), without: ["queue"] },
+  { test: named("commandNode with pipelines") },
 );

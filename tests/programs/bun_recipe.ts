@@ -11,6 +11,7 @@ import { commandNode } from "../../src/nodes/mod.ts";
 import { testLockNode } from "../../src/testing/mod.ts";
 import { bunRedisNode } from "../examples/bun_redis.ts";
 import { type RecipeNode, runCrowd } from "../support/crowd.ts";
+import { testQueue } from "../support/queue_cases.ts";
 import { breakConnections } from "../support/reconnecting.ts";
 import { startRemoteServer } from "../support/remote_server.ts";
 
@@ -31,7 +32,7 @@ function write(result: object): void {
 }
 
 async function suite(): Promise<void> {
-  const cases = testLockNode(async () => {
+  const factory = async () => {
     const server = await startRemoteServer(controlUrl);
     const { node, close } = await bunRedisNode(server.url);
     return {
@@ -44,7 +45,9 @@ async function suite(): Promise<void> {
         await server.stop();
       },
     };
-  });
+  };
+  const cases = testLockNode(factory);
+  testQueue(factory, (name, run) => cases.push({ name, run }));
   for (const { name, run } of cases) {
     const error = await run().then(() => undefined, (error) => String(error));
     write({ name, error });

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import type { LockNode, LockRequest } from "../../src/quorum/lock_node.ts";
+import { PublishedNode } from "../../src/nodes/published_node.ts";
+import type { Grant, LockNode, LockRequest } from "../../src/quorum/lock_node.ts";
 import type { NodeToTest } from "../../src/testing/mod.ts";
 import { systemClock } from "../../src/time/clock.ts";
 import { KeyspaceNode } from "./keyspace_node.ts";
@@ -16,143 +17,119 @@ const STEP_MS = 2;
 /** After how long a node denies that has no answer, in milliseconds. */
 const GIVES_UP_MS = 500;
 
-/** What a node does in another way than the good one that it is made of. */
-type Breaks = (good: KeyspaceNode) => Partial<LockNode>;
+/** What a node does in another way than the good one that it is made of, and what that has in its memory. */
+type Breaks = (good: LockNode, store: KeyspaceNode) => Partial<LockNode>;
 
 const DEFECTS = {
-  "acquires what is held": (good) => ({
-    acquire(request, nodeIndex) {
-      for (const key of request.keys) good.delete(key);
-      good.acquire(request, nodeIndex);
+  "acquires what is held": (good, store) => ({
+    acquire(request) {
+      for (const key of request.keys) store.delete(key);
+      return good.acquire(request);
     },
   }),
-  "sets some of several keys": (good) => ({
-    acquire(request, nodeIndex) {
-      const free = request.keys.filter((key) => good.holder(key) === undefined);
+  "sets some of several keys": (good, store) => ({
+    acquire(request) {
+      const free = request.keys.filter((key) => store.holder(key) === undefined);
       const some = free.length < request.keys.length ? free : [];
-      for (const key of some) good.set(key, request.value, request.ttlMs);
-      good.acquire(request, nodeIndex);
+      for (const key of some) store.set(key, request.value, request.ttlMs);
+      return good.acquire(request);
     },
   }),
   "never expires": (good) => ({
-    acquire: (request, nodeIndex) => good.acquire(but(request, { ttlMs: FOREVER_MS }), nodeIndex),
+    acquire: (request) => good.acquire({ ...request, ttlMs: FOREVER_MS }),
   }),
-  "extends another's key": (good) => ({
-    extend(request, nodeIndex) {
-      good.extend(but(request, { value: good.holder(request.keys[0]) }), nodeIndex);
-    },
+  "extends another's key": (good, store) => ({
+    extend: (request) => good.extend({ ...request, value: store.holder(request.keys[0]) ?? "" }),
   }),
-  "shortens": (good) => ({
-    extend(request, nodeIndex) {
-      for (const key of request.keys) good.set(key, good.holder(key)!, request.ttlMs);
-      good.extend(request, nodeIndex);
+  "shortens": (_good, store) => ({
+    extend({ keys, value, ttlMs }) {
+      for (const key of keys) store.set(key, value, ttlMs);
+      return Promise.resolve("granted");
     },
   }),
   "sets what it extends": (good) => ({
-    extend(request, nodeIndex) {
-      good.extend(request, nodeIndex); // which answers first
-      queueMicrotask(() => {
-        for (const key of request.keys) good.set(key, request.value, request.ttlMs);
-      });
+    async extend(request) {
+      await good.acquire(request);
+      return good.extend(request);
     },
   }),
-  "deletes another's key": (good) => ({
-    release(request, nodeIndex) {
-      good.release(request, nodeIndex);
-      queueMicrotask(() => request.keys.forEach((key) => good.delete(key)));
+  "deletes another's key": (good, store) => ({
+    async release(request) {
+      const grant = await good.release(request);
+      request.keys.forEach((key) => store.delete(key));
+      return grant;
     },
   }),
   "releases first": (good) => ({
-    acquire: (request, nodeIndex) => queueMicrotask(() => good.acquire(request, nodeIndex)),
+    acquire: (request) => Promise.resolve().then(() => good.acquire(request)),
   }),
-  "answers twice": (good) => ({
-    acquire(request, nodeIndex) {
-      const grant: LockRequest["grant"] = (...answer) => {
-        for (let times = 0; times < 2; times++) request.grant(...answer);
-      };
-      good.acquire(but(request, { grant }), nodeIndex);
-    },
-  }),
-  "answers with another index": (good) => ({
-    acquire(request, nodeIndex) {
-      const grant: LockRequest["grant"] = (index, ...answer) => request.grant(index + 1, ...answer);
-      good.acquire(but(request, { grant }), nodeIndex);
-    },
-  }),
-  "gets, then sets": (good) => {
+  "gets, then sets": (good, store) => {
     const inTurn = turns();
     return {
-      acquire(request, nodeIndex) {
-        if (request.ticket ?? request.counterFloor) return good.acquire(request, nodeIndex);
-        const { keys, value, ttlMs } = request;
-        request.maybeSet |= 1 << nodeIndex;
+      acquire: (request) =>
         inTurn(async () => {
+          const { keys, value, ttlMs, counterFloor } = request;
+          if (counterFloor) return await good.acquire(request);
           const found = await Promise.all(keys.map((key) => good.inspect(key)));
           await step();
-          if (found.some((state) => state !== undefined)) return request.deny(nodeIndex);
-          for (const key of keys) good.set(key, value, ttlMs);
-          request.grant(nodeIndex);
-        });
-      },
-      extend: (request, nodeIndex) => inTurn(() => good.extend(request, nodeIndex)),
-      release: (request, nodeIndex) => inTurn(() => good.release(request, nodeIndex)),
+          if (found.some((state) => state !== undefined)) return "denied";
+          for (const key of keys) store.set(key, value, ttlMs);
+          return "granted";
+        }),
+      extend: (request) => inTurn(() => good.extend(request)),
+      release: (request) => inTurn(() => good.release(request)),
     };
   },
-  "gets, then deletes": (good) => {
+  "gets, then deletes": (good, store) => {
     const inTurn = turns();
     return {
-      acquire: (request, nodeIndex) => inTurn(() => good.acquire(request, nodeIndex)),
-      extend: (request, nodeIndex) => inTurn(() => good.extend(request, nodeIndex)),
-      release(request, nodeIndex) {
-        const { keys, value } = request;
-        if (keys.some((key) => good.queue(key).length > 0)) return good.release(request, nodeIndex);
+      acquire: (request) => inTurn(() => good.acquire(request)),
+      extend: (request) => inTurn(() => good.extend(request)),
+      release: ({ keys, value }) =>
         inTurn(async () => {
           const found = await Promise.all(keys.map((key) => good.inspect(key)));
           const ours = keys.filter((_, index) => found[index]?.value === value);
           await step();
-          for (const key of ours) good.delete(key);
-          if (ours.length === keys.length) request.grant(nodeIndex);
-          else request.deny(nodeIndex);
-        });
-      },
+          for (const key of ours) store.delete(key);
+          return ours.length === keys.length ? "granted" : "denied";
+        }),
     };
   },
-  "gets, then extends": (good) => {
+  "gets, then extends": (good, store) => {
     const inTurn = turns();
     return {
-      acquire: (request, nodeIndex) => inTurn(() => good.acquire(request, nodeIndex)),
-      extend(request, nodeIndex) {
-        const { keys, value, ttlMs } = request;
+      acquire: (request) => inTurn(() => good.acquire(request)),
+      extend: (request) =>
         inTurn(async () => {
+          const { keys, value, ttlMs } = request;
           const found = await Promise.all(keys.map((key) => good.inspect(key)));
           if (found.some((state) => state?.value !== value || state.remainingMs >= ttlMs)) {
-            return good.extend(request, nodeIndex);
+            return await good.extend(request);
           }
           await step();
-          for (const key of keys) good.set(key, value, ttlMs);
-          request.grant(nodeIndex);
-        });
-      },
-      release: (request, nodeIndex) => inTurn(() => good.release(request, nodeIndex)),
+          for (const key of keys) store.set(key, value, ttlMs);
+          return "granted";
+        }),
+      release: (request) => inTurn(() => good.release(request)),
     };
   },
   "counts whole seconds": (good) => ({
-    acquire: (request, nodeIndex) => good.acquire(inSeconds(request), nodeIndex),
-    extend: (request, nodeIndex) => good.extend(inSeconds(request), nodeIndex),
+    acquire: (request) => good.acquire(inSeconds(request)),
+    extend: (request) => good.extend(inSeconds(request)),
   }),
   "extends in whole seconds": (good) => ({
-    extend: (request, nodeIndex) => good.extend(inSeconds(request), nodeIndex),
+    extend: (request) => good.extend(inSeconds(request)),
   }),
-  "extends an expired row": (good) => {
+  "extends an expired row": (good, store) => {
     const rows = new Map<string, string>();
     return {
       ...remembering(good, rows),
-      extend(request, nodeIndex) {
+      extend(request) {
         const { keys, value, ttlMs } = request;
         for (const key of keys) {
-          if (rows.get(key) === value && !good.holder(key)) good.set(key, value, ttlMs);
+          if (rows.get(key) === value && !store.holder(key)) store.set(key, value, ttlMs);
         }
-        good.extend(request, nodeIndex);
+        return good.extend(request);
       },
     };
   },
@@ -168,72 +145,51 @@ const DEFECTS = {
     };
   },
   "denies without an answer": (good) => ({
-    acquire: (request, nodeIndex) => good.acquire(impatient(request, nodeIndex), nodeIndex),
+    acquire: (request) => impatient(good.acquire(request)),
   }),
   "denies extensions without an answer": (good) => ({
-    extend: (request, nodeIndex) => good.extend(impatient(request, nodeIndex), nodeIndex),
+    extend: (request) => impatient(good.extend(request)),
   }),
-  "drops requests at close": (good) => ({
-    close: () => good.close(),
+  "answers nothing": () => ({
+    acquire: () => Promise.resolve(undefined as never),
   }),
-  "loses releases in a hang": (good) => ({
-    release(request, nodeIndex) {
-      const lost = but(request, { value: "nobody's", deny: () => request.grant(nodeIndex) });
-      good.release(good.mode === "hang" ? lost : request, nodeIndex);
+  "drops requests at close": (_good, store) => ({
+    close: () => store.close(),
+  }),
+  "loses releases in a hang": (good, store) => ({
+    async release(request) {
+      if (store.mode !== "hang") return await good.release(request);
+      await good.inspect("any");
+      return "granted";
     },
   }),
-  "grants late what it does not set": (good) => ({
-    acquire(request, nodeIndex) {
-      if (good.mode !== "hang") return good.acquire(request, nodeIndex);
-      good.inspect("any").then(() => request.grant(nodeIndex));
+  "grants late what it does not set": (good, store) => ({
+    async acquire(request) {
+      if (store.mode !== "hang") return await good.acquire(request);
+      await good.inspect("any");
+      return "granted";
     },
   }),
   "counts alike": (good) => ({
-    acquire(request, nodeIndex) {
-      const grant: LockRequest["grant"] = (index) => {
-        request.grant(index, undefined, 1);
-      };
-      good.acquire(but(request, { grant }), nodeIndex);
+    async acquire(request) {
+      const grant = await good.acquire(request);
+      return typeof grant === "number" ? 1 : grant;
     },
   }),
-  "lets anybody raise counters": (good) => ({
-    raiseCounters(request, nodeIndex) {
-      for (const key of request.keys) good.count(key, request.counterFloor!);
-      good.raiseCounters(request, nodeIndex);
+  "lets anybody raise counters": (good, store) => ({
+    raiseCounters(request) {
+      for (const key of request.keys) store.count(key, request.counterFloor!);
+      return good.raiseCounters!(request);
     },
   }),
-  "lowers counters": (good) => ({
-    raiseCounters(request, nodeIndex) {
-      const { keys, counterFloor } = request;
-      for (const key of keys) good.count(key, counterFloor!);
-      request.grant(nodeIndex, undefined, counterFloor);
+  "lowers counters": (_good, store) => ({
+    raiseCounters({ keys, counterFloor }) {
+      for (const key of keys) store.count(key, counterFloor!);
+      return Promise.resolve(counterFloor!);
     },
   }),
-  "ignores the queue": (good) => ({
-    acquire(request, nodeIndex) {
-      const ticket = request.ticket && but(request.ticket, { priority: "overdue" });
-      good.acquire(but(request, { ticket }), nodeIndex);
-    },
-  }),
-  "notifies the last": (good) => {
-    let key = "";
-    return {
-      acquire(request, nodeIndex) {
-        key = request.keys[0];
-        good.acquire(request, nodeIndex);
-      },
-      subscribe(listener, nodeIndex) {
-        const onReleased: typeof listener.onReleased = (index, ticketId, notice) => {
-          listener.onReleased(index, good.queue(key).at(-1) ?? ticketId, notice);
-        };
-        good.subscribe(but(listener, { onReleased }), nodeIndex);
-      },
-    };
-  },
-  "keeps tickets that leave": () => ({ leaveQueue() {} }),
-  "notifies after unsubscribe": () => ({ unsubscribe() {} }),
-  "never closes while hanging": (good) => ({
-    close: () => good.mode === "hang" ? new Promise(() => {}) : good.close(),
+  "never closes while hanging": (good, store) => ({
+    close: () => store.mode === "hang" ? new Promise(() => {}) : good.close!(),
   }),
 } satisfies Record<string, Breaks>;
 
@@ -242,7 +198,7 @@ export type Defect = keyof typeof DEFECTS;
 
 /** A node with one defect or none, another node on the same store, and what has the store hang. */
 export interface BrokenNode extends NodeToTest {
-  readonly node: Required<Omit<LockNode, "readyAtMs" | "adopt" | "diagnose" | "keys">>;
+  readonly node: Required<Omit<LockNode, "adopt" | "diagnose" | "keys">>;
   hang(): void;
   resume(): void;
   peer(): BrokenNode;
@@ -251,8 +207,9 @@ export interface BrokenNode extends NodeToTest {
 /** Makes a node with one defect, or with none. */
 export function brokenNode(
   defect?: Defect,
-  good: KeyspaceNode = new KeyspaceNode("memory", systemClock),
+  store: KeyspaceNode = new KeyspaceNode("memory", systemClock),
 ): BrokenNode {
+  const good = new PublishedNode(store);
   const breaks: Breaks = defect ? DEFECTS[defect] : () => ({});
   const node = {
     name: good.name,
@@ -261,27 +218,28 @@ export function brokenNode(
     release: good.release.bind(good),
     raiseCounters: good.raiseCounters.bind(good),
     inspect: good.inspect.bind(good),
-    subscribe: good.subscribe.bind(good),
-    unsubscribe: good.unsubscribe.bind(good),
-    leaveQueue: good.leaveQueue.bind(good),
     async close() {
       await good.close();
-      good.resume(); // what it kept fails, as it is closed
+      store.resume(); // what it kept fails, as it is closed
     },
-    ...breaks(good),
+    ...breaks(good, store),
   };
   return {
     node,
-    hang: () => good.mode = "hang",
-    resume: () => good.resume(),
-    peer: () => brokenNode(defect, good.peer()),
+    hang: () => store.mode = "hang",
+    resume: () => store.resume(),
+    peer: () => brokenNode(defect, store.peer()),
   };
 }
 
 /** Runs steps one after another. */
-function turns(): (step: () => unknown) => void {
+function turns(): (step: () => Promise<Grant>) => Promise<Grant> {
   let last: Promise<unknown> = Promise.resolve();
-  return (step) => last = last.then(step);
+  return (step) => {
+    const grant = last.then(step);
+    last = grant;
+    return grant;
+  };
 }
 
 /** Takes as long as a slow step. */
@@ -291,60 +249,34 @@ function step(): Promise<void> {
 
 /** The request, with a TTL of whole seconds. */
 function inSeconds(request: LockRequest): LockRequest {
-  return but(request, { ttlMs: Math.max(Math.floor(request.ttlMs / 1_000), 1) * 1_000 });
+  return { ...request, ttlMs: Math.max(Math.floor(request.ttlMs / 1_000), 1) * 1_000 };
 }
 
 /** A node that remembers which keys it has set, even if they have expired. */
-function remembering(good: KeyspaceNode, rows: Map<string, string>): Partial<LockNode> {
+function remembering(good: LockNode, rows: Map<string, string>): Partial<LockNode> {
   return {
-    acquire(request, nodeIndex) {
-      const grant: LockRequest["grant"] = (...answer) => {
-        for (const key of request.keys) rows.set(key, request.value);
-        request.grant(...answer);
-      };
-      good.acquire(but(request, { grant }), nodeIndex);
+    async acquire(request) {
+      const grant = await good.acquire(request);
+      if (grant !== "denied") { for (const key of request.keys) rows.set(key, request.value); }
+      return grant;
     },
-    release(request, nodeIndex) {
-      const forget = () => {
-        const ours = request.keys.filter((key) => rows.get(key) === request.value);
-        for (const key of ours) rows.delete(key);
-      };
-      const after = (answer: "grant" | "deny"): LockRequest["deny"] => (...rest) => {
-        forget();
-        request[answer](...rest);
-      };
-      good.release(but(request, { grant: after("grant"), deny: after("deny") }), nodeIndex);
+    async release(request) {
+      const grant = await good.release(request);
+      for (const key of request.keys) if (rows.get(key) === request.value) rows.delete(key);
+      return grant;
     },
   };
 }
 
-/** The request, denied if no answer comes in time. */
-function impatient(request: LockRequest, nodeIndex: number): LockRequest {
-  let answered = false;
-  const once = (answer: () => void) => {
-    if (answered) return;
-    answered = true;
+/** The answer, or a denial if none comes in time. */
+async function impatient(grant: Promise<Grant>): Promise<Grant> {
+  let timer: unknown;
+  const late = new Promise<Grant>((resolve) => {
+    timer = systemClock.setTimer(() => resolve("denied"), GIVES_UP_MS);
+  });
+  try {
+    return await Promise.race([grant, late]);
+  } finally {
     systemClock.clearTimer(timer);
-    answer();
-  };
-  const timer = systemClock.setTimer(() => once(() => request.deny(nodeIndex)), GIVES_UP_MS);
-  return but(request, {
-    grant: (...answer) => once(() => request.grant(...answer)),
-    deny: (...answer) => once(() => request.deny(...answer)),
-    missing: (...answer) => once(() => request.missing!(...answer)),
-    enqueued: (...answer) => once(() => request.enqueued!(...answer)),
-    fail: (...answer) => once(() => request.fail(...answer)),
-  });
-}
-
-/** The same object, but for some of its members. */
-function but<T extends object>(object: T, changes: Partial<T>): T {
-  return new Proxy(object, {
-    get(target, name) {
-      if (Object.hasOwn(changes, name)) return Reflect.get(changes, name);
-      const value: unknown = Reflect.get(target, name);
-      return typeof value === "function" ? value.bind(target) : value;
-    },
-    set: (target, name, value) => Reflect.set(target, name, value),
-  });
+  }
 }

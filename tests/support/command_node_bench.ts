@@ -4,7 +4,7 @@
  * @module
  */
 import { commandNode, type CommandNodeOptions } from "../../src/nodes/mod.ts";
-import type { LockNode } from "../../src/quorum/lock_node.ts";
+import { type QuorumNode, quorumNodes } from "../../src/quorum/quorum_node.ts";
 import { systemClock } from "../../src/time/clock.ts";
 import { startFakeClock } from "../../src/testing/mod.ts";
 import { FakeClient } from "./fake_client.ts";
@@ -20,13 +20,15 @@ const GIVE_UP_AFTER_MS = 60_000;
 /** Runs with such a node. Time passes as fast as it can while the test waits by {@linkcode pause} or {@linkcode eventually}. */
 export async function withCommandNode(
   options: Partial<CommandNodeOptions>,
-  run: (client: FakeClient, node: LockNode) => Promise<void>,
+  run: (client: FakeClient, node: QuorumNode) => Promise<void>,
 ): Promise<void> {
   using clock = startFakeClock();
   const running = async () => {
     await using client = await FakeClient.open();
     const { send } = client;
-    const node = commandNode({ name: "a", send, timeoutMs: TIMEOUT_MS, ...options });
+    const node = quorumNodes.get(
+      commandNode({ name: "a", send, timeoutMs: TIMEOUT_MS, ...options }),
+    )!;
     try {
       await run(client, node);
     } finally {

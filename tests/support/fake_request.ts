@@ -3,8 +3,8 @@
  *
  * @module
  */
-import type { LockRequest } from "../../src/quorum/lock_node.ts";
 import type { QueuePosition, QueuePriority, QueueTicket } from "../../src/quorum/queue_ticket.ts";
+import type { QuorumRequest } from "../../src/quorum/quorum_node.ts";
 
 /** The id of the ticket of {@linkcode ticketOf}; its client is `id`. */
 export const TICKET_ID = "id:1";
@@ -19,23 +19,27 @@ export function ticketOf(priority: QueuePriority = "in-order"): QueueTicket {
 
 /** What one node answered: how, its index, when by the monotonic clock or why not, and what it counted or queued. */
 export type Answer = readonly [
-  outcome: "granted" | "denied" | "queued" | "failed" | "quarantined",
+  outcome: "granted" | "denied" | "missing" | "queued" | "failed" | "quarantined",
   nodeIndex: number,
   atMsOrMessage: number | string | undefined,
   detail?: number | QueuePosition,
 ];
 
 /** A request about some keys, with a TTL of a second by default. */
-export class FakeRequest implements LockRequest {
+export class FakeRequest implements QuorumRequest {
   readonly keys: readonly string[];
   readonly value: string = "v";
   readonly ttlMs: number = 1_000;
   wanted = true;
-  maybeSet = 0;
+  /** What it says of every node. */
+  set = false;
+  /** Whether the failure was that nothing was sent. */
+  unsent = false;
   shared: unknown = undefined;
   readonly guardMs: number = 0;
   readonly counterFloor?: number;
   counterFloorNext: number | undefined = undefined;
+  readonly replaces?: string;
   readonly ticket?: QueueTicket;
   readonly keepsTicket: boolean = false;
   hasWaiters = false;
@@ -44,35 +48,50 @@ export class FakeRequest implements LockRequest {
   /** The errors among it. */
   readonly errors: Error[] = [];
 
-  constructor(keys: string | readonly string[] = "k", parts: Partial<LockRequest> = {}) {
+  constructor(keys: string | readonly string[] = "k", parts: Partial<QuorumRequest> = {}) {
     this.keys = typeof keys === "string" ? [keys] : keys;
     Object.assign(this, parts);
   }
+
+  #onAnswered = () => {};
+  /** Resolves with the first answer. */
+  readonly answered: Promise<void> = new Promise((resolve) => this.#onAnswered = resolve);
 
   /** The first word of each answer. */
   get outcomes(): string[] {
     return this.answers.map(([outcome]) => outcome);
   }
 
+  maySet(): boolean {
+    return this.set;
+  }
+
   grant(nodeIndex: number, atMs?: number, count?: number): void {
     const answer = ["granted", nodeIndex, atMs] as const;
-    this.answers.push(count === undefined ? answer : [...answer, count]);
+    this.note(count === undefined ? answer : [...answer, count]);
   }
 
   deny(nodeIndex: number, atMs?: number): void {
-    this.answers.push(["denied", nodeIndex, atMs]);
+    this.note(["denied", nodeIndex, atMs]);
   }
 
   enqueued(nodeIndex: number, position: QueuePosition, atMs?: number): void {
-    this.answers.push(["queued", nodeIndex, atMs, position]);
+    this.note(["queued", nodeIndex, atMs, position]);
   }
 
   quarantine(nodeIndex: number, atMs?: number): void {
-    this.answers.push(["quarantined", nodeIndex, atMs]);
+    this.note(["quarantined", nodeIndex, atMs]);
   }
 
-  fail(nodeIndex: number, error: Error): void {
+  fail(nodeIndex: number, error: Error, unsent = false): void {
+    this.unsent = unsent;
     this.errors.push(error);
-    this.answers.push(["failed", nodeIndex, error.message]);
+    this.note(["failed", nodeIndex, error.message]);
+  }
+
+  /** Writes down an answer. */
+  note(answer: Answer): void {
+    this.answers.push(answer);
+    this.#onAnswered();
   }
 }

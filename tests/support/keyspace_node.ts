@@ -5,7 +5,8 @@
  * @module
  */
 import { commandBytes } from "./command_bytes.ts";
-import type { KeyState, LockNode, LockRequest } from "../../src/quorum/lock_node.ts";
+import type { KeyState } from "../../src/quorum/lock_node.ts";
+import type { QuorumNode, QuorumRequest } from "../../src/quorum/quorum_node.ts";
 import type * as queue from "../../src/quorum/queue_ticket.ts";
 import { ReplyError } from "../../src/redis/errors.ts";
 import type { RawReply } from "../../src/redis/reply.ts";
@@ -26,9 +27,9 @@ export type Operation = "acquire" | "adopt" | "extend" | "release" | "raiseCount
 
 /**
  * What a node does with a request: answers it; keeps it until {@linkcode KeyspaceNode.resume}; does what it asks without
- * answering; answers with an error; or throws, as no node should.
+ * answering; or answers with an error.
  */
-export type Mode = "answer" | "hang" | "lose-reply" | "fail" | "throw";
+export type Mode = "answer" | "hang" | "lose-reply" | "fail";
 
 /** One request, as a node got it. */
 export interface Call {
@@ -48,9 +49,10 @@ const NOTICES: Readonly<Record<string, queue.QueueNotice>> = {
 };
 
 /** One node. */
-export class KeyspaceNode implements LockNode {
+export class KeyspaceNode implements QuorumNode {
   readonly name: string;
   readyAtMs: number | undefined = undefined;
+  resends = false;
   /** What it does with requests, unless {@linkcode modes} says otherwise for a kind of them. */
   mode: Mode = "answer";
   readonly modes: Partial<Record<Operation, Mode>> = {};
@@ -235,33 +237,30 @@ export class KeyspaceNode implements LockNode {
 
   // What a client asks it
 
-  acquire(request: LockRequest, nodeIndex: number): void {
+  acquire(request: QuorumRequest, nodeIndex: number): void {
     const queues = request.ticket !== undefined && this.#subscription !== undefined;
-    request.maybeSet |= 1 << nodeIndex;
     this.#take("acquire", acquireOperation(request, queues), request, nodeIndex);
   }
 
-  adopt(request: LockRequest, nodeIndex: number): void {
-    request.maybeSet |= 1 << nodeIndex;
+  adopt(request: QuorumRequest, nodeIndex: number): void {
     this.#take("adopt", ADOPT_KEYS, request, nodeIndex);
   }
 
-  extend(request: LockRequest, nodeIndex: number): void {
+  extend(request: QuorumRequest, nodeIndex: number): void {
     this.#take("extend", EXTEND_KEYS, request, nodeIndex);
   }
 
-  release(request: LockRequest, nodeIndex: number): void {
+  release(request: QuorumRequest, nodeIndex: number): void {
     this.#take("release", releaseOperation(request) as LockOperation, request, nodeIndex);
   }
 
-  raiseCounters(request: LockRequest, nodeIndex: number): void {
+  raiseCounters(request: QuorumRequest, nodeIndex: number): void {
     this.#take("raiseCounters", RAISE_COUNTERS, request, nodeIndex);
   }
 
   inspect(key: string): Promise<KeyState | undefined> {
     this.#note("inspect", { keys: [key], value: "", ttlMs: 0 });
     const mode = this.modes.inspect ?? this.mode;
-    if (mode === "throw") throw new Error(`${this.name} threw`);
     if (mode === "fail") return Promise.reject(new Error(`${this.name} is down`));
     return new Promise((resolve) => {
       const answer = () => {
@@ -296,11 +295,15 @@ export class KeyspaceNode implements LockNode {
     return Promise.resolve();
   }
 
-  #take(kind: Operation, operation: LockOperation, request: LockRequest, nodeIndex: number): void {
+  #take(
+    kind: Operation,
+    operation: LockOperation,
+    request: QuorumRequest,
+    nodeIndex: number,
+  ): void {
     this.#note(kind, request);
     if (this.closed > 0) return request.fail(nodeIndex, new Error(`${this.name} is closed`));
     const mode = this.modes[kind] ?? this.mode;
-    if (mode === "throw") throw new Error(`${this.name} threw`);
     const command = commandBytes(operation.args(request, "EVAL"));
     const act = () => {
       if (mode === "fail" || this.closed > 0) {
@@ -319,15 +322,12 @@ export class KeyspaceNode implements LockNode {
   #answer(
     operation: LockOperation,
     reply: RawReply,
-    request: LockRequest,
+    request: QuorumRequest,
     nodeIndex: number,
   ): void {
     if (reply instanceof ReplyError) return request.fail(nodeIndex, reply);
     const { kind } = operation;
     const outcome = operation.read(reply);
-    if (kind === "acquire" && outcome && ["denied", "missing", "queued"].includes(outcome)) {
-      request.maybeSet &= ~(1 << nodeIndex);
-    }
     if (outcome === "queued") {
       return request.enqueued!(nodeIndex, queuePosition(reply));
     }
@@ -346,8 +346,8 @@ export class KeyspaceNode implements LockNode {
     this.#subscription = undefined;
   }
 
-  #note(operation: Operation, request: Pick<LockRequest, "keys" | "value" | "ttlMs" | "ticket">) {
-    const { keys, value, ttlMs, ticket, counterFloor } = request as LockRequest;
+  #note(operation: Operation, request: Pick<QuorumRequest, "keys" | "value" | "ttlMs" | "ticket">) {
+    const { keys, value, ttlMs, ticket, counterFloor } = request as QuorumRequest;
     const priority = ticket?.priority;
     const atMs = this.#clock.monotonicMs();
     this.calls.push({ operation, keys, value, ttlMs, counterFloor, priority, atMs });

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { quorumNodes } from "../../src/quorum/quorum_node.ts";
 import type { Recipe } from "./crowd.ts";
 import { eventually } from "./eventually.ts";
 
@@ -37,7 +38,7 @@ export async function breakConnections(
     await eventually(() => node.inspect("any").then(() => true, () => false));
   };
   try {
-    node.subscribe!({
+    quorumNodes.get(node)!.subscribe!({
       id: crypto.randomUUID(),
       onSubscribed: () => subscribed++,
       onUnsubscribed() {},

@@ -97,7 +97,7 @@ export class NodeBench extends StreamBench implements ReleaseListener {
 
   /** Asks for the release of keys that may be set. */
   release(request = new FakeRequest(), nodeIndex = 0): FakeRequest {
-    request.maybeSet |= 1 << nodeIndex;
+    request.set = true;
     return this.ask("release", request, nodeIndex);
   }
 
@@ -134,7 +134,7 @@ export class NodeBench extends StreamBench implements ReleaseListener {
   async subscribed(): Promise<this> {
     await this.connected();
     this.transport.writes.length = 0;
-    this.node.subscribe(this, LISTENER_INDEX);
+    this.node.subscribe!(this, LISTENER_INDEX);
     await runMicrotasks();
     await this.receive(SUBSCRIBED);
     return this;

@@ -3,23 +3,21 @@
  *
  * @module
  */
-import type { KeyState, LockNode, LockRequest } from "../../src/quorum/lock_node.ts";
-import { type TestAnswer, TestRequest } from "../../src/testing/lock_node/test_request.ts";
+import type { Grant, KeyState, LockNode, LockRequest } from "../../src/quorum/lock_node.ts";
 
 /** What the other process is to do. */
-interface Call {
-  readonly id: number;
-  readonly method: "acquire" | "extend" | "release" | "inspect";
-  readonly keys: readonly string[];
-  readonly value: string;
-  readonly ttlMs: number;
-}
+type Call =
+  & { readonly id: number }
+  & (
+    | { readonly method: "acquire" | "extend" | "release"; readonly asked: LockRequest }
+    | { readonly method: "inspect"; readonly asked: string }
+  );
 
 /** What it did. */
 interface Result {
   readonly id: number;
-  readonly answer?: Pick<TestAnswer, "outcome"> & { readonly message?: string };
-  readonly state?: KeyState;
+  readonly value?: Grant | KeyState | undefined;
+  readonly error?: string;
 }
 
 /** Answers for a node, on a port that it prints, until the process ends. */
@@ -35,12 +33,12 @@ export function serveNode(node: LockNode): void {
   });
 }
 
-async function resultOf(node: LockNode, call: Call): Promise<Omit<Result, "id">> {
-  if (call.method === "inspect") return { state: await node.inspect(call.keys[0]) };
-  const request = new TestRequest(0, call);
-  node[call.method](request, 0);
-  const { outcome, error } = await request.answer;
-  return { answer: { outcome, message: error?.message } };
+async function resultOf(node: LockNode, { method, asked }: Call): Promise<Omit<Result, "id">> {
+  try {
+    return { value: await node[method](asked as LockRequest & string) };
+  } catch (error) {
+    return { error: String(error) };
+  }
 }
 
 /** The node at such a port. */
@@ -67,22 +65,20 @@ export class RemoteNode implements LockNode {
     return new RemoteNode(socket);
   }
 
-  acquire(request: LockRequest, nodeIndex: number): void {
-    request.maybeSet |= 1 << nodeIndex;
-    this.#ask("acquire", request, nodeIndex);
+  acquire(request: LockRequest): Promise<Grant> {
+    return this.#ask("acquire", request) as Promise<Grant>;
   }
 
-  extend(request: LockRequest, nodeIndex: number): void {
-    this.#ask("extend", request, nodeIndex);
+  extend(request: LockRequest): Promise<Grant> {
+    return this.#ask("extend", request) as Promise<Grant>;
   }
 
-  release(request: LockRequest, nodeIndex: number): void {
-    this.#ask("release", request, nodeIndex);
+  release(request: LockRequest): Promise<Grant> {
+    return this.#ask("release", request) as Promise<Grant>;
   }
 
-  async inspect(key: string): Promise<KeyState | undefined> {
-    const call = { method: "inspect", keys: [key], value: "", ttlMs: 0 } as const;
-    return (await this.#send(call)).state;
+  inspect(key: string): Promise<KeyState | undefined> {
+    return this.#ask("inspect", key) as Promise<KeyState | undefined>;
   }
 
   async close(): Promise<void> {
@@ -91,18 +87,13 @@ export class RemoteNode implements LockNode {
     await closed;
   }
 
-  async #ask(method: Call["method"], request: LockRequest, nodeIndex: number): Promise<void> {
-    const { keys, value, ttlMs } = request;
-    const { outcome, message } = (await this.#send({ method, keys, value, ttlMs })).answer!;
-    if (outcome === "granted") request.grant(nodeIndex);
-    else if (outcome === "denied") request.deny(nodeIndex);
-    else request.fail(nodeIndex, new Error(message));
-  }
-
-  #send(call: Omit<Call, "id">): Promise<Result> {
-    return new Promise((resolve) => {
-      const id = this.#waiting.push(resolve) - 1;
-      this.#socket.send(JSON.stringify({ id, ...call }));
+  #ask(method: Call["method"], asked: Call["asked"]): Promise<Result["value"]> {
+    return new Promise((resolve, reject) => {
+      const id = this.#waiting.push(({ value, error }) => {
+        if (error === undefined) resolve(value);
+        else reject(new Error(error));
+      }) - 1;
+      this.#socket.send(JSON.stringify({ id, method, asked }));
     });
   }
 }

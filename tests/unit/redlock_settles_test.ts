@@ -1,7 +1,8 @@
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import type { Lock } from "../../src/lock/lock.ts";
-import type { LockNode, LockRequest } from "../../src/quorum/lock_node.ts";
+import { AdaptedNode } from "../../src/quorum/adapted_node.ts";
+import type { LockNode } from "../../src/quorum/lock_node.ts";
 import { type Redlock, redlockOn } from "../../src/redlock.ts";
 import { TimerWheel } from "../../src/time/timer_wheel.ts";
 import { advanceUntil, FakeClock, runMicrotasks } from "../support/fake_clock.ts";
@@ -9,89 +10,55 @@ import { advanceUntil, FakeClock, runMicrotasks } from "../support/fake_clock.ts
 const SEED = 1_440;
 const OPTIONS = { ttlMs: 1_000, nodeTimeoutMs: 50, waitMs: 300 };
 const WORK_MS = 700;
-/** How long any call may take, in milliseconds: the longest waits for a first connection that is never made. */
-const SETTLES_WITHIN_MS = 120_000;
+/** How long any call may take, in milliseconds. */
+const SETTLES_WITHIN_MS = 20_000;
 
-// Nodes of one's own that keep to no contract: they answer never, twice, from inside the call, or throw
-
-const ANSWERS = {
-  grant: (request, nodeIndex) => request.grant(nodeIndex),
-  deny: (request, nodeIndex) => request.deny(nodeIndex),
-  fail: (request, nodeIndex) => request.fail(nodeIndex, new Error("odd")),
-  quarantine: (request, nodeIndex) => request.quarantine?.(nodeIndex),
-  enqueue: (request, nodeIndex) =>
-    request.enqueued?.(nodeIndex, { remainingMs: 50, ahead: 1, length: 2 }),
-} satisfies Record<string, (request: LockRequest, nodeIndex: number) => void>;
+// Nodes of one's own that keep to no contract: they answer never or nothing, or throw
 
 /** How a node answers one kind of request. */
 interface Behaviour {
-  /** From inside the call, later, never; or not at all, because it throws or rejects. */
-  readonly when: "inside" | "later" | "never" | "throw" | "reject";
-  readonly answer: keyof typeof ANSWERS;
+  /** At once, later, never; or not at all, because it throws or rejects. */
+  readonly when: "at once" | "later" | "never" | "throw" | "reject";
+  readonly answer: unknown;
   readonly delayMs: number;
-  /** How often. */
-  readonly times: number;
 }
 
-type Method = "acquire" | "extend" | "release" | "inspect" | "diagnose" | "close" | "subscribe";
+type Method = "acquire" | "extend" | "release" | "inspect" | "diagnose" | "close";
 
 /** How a node behaves; it has no method without a behaviour. */
-type Plan = Readonly<Record<Method, Behaviour | undefined>> & {
-  /** Since when it can be asked, from the beginning on; `null` throws. */
-  readonly readyMs: number | null | undefined;
-};
+type Plan = Readonly<Record<Method, Behaviour | undefined>>;
 
 function oddNode(name: string, clock: FakeClock, plan: Plan): LockNode {
-  const startMs = clock.monotonicMs();
-  const behave = ({ when, delayMs, times }: Behaviour, act: () => void) => {
-    if (when === "throw" || when === "reject") throw new Error(`${name} threw`);
-    for (let time = 1; time <= times; time++) {
-      if (when === "inside") act();
-      if (when === "later") clock.setTimer(act, delayMs * time);
-    }
+  const behave = ({ when, delayMs, answer } = GRANTS) => (): unknown => {
+    const error = new Error(`${name} does not answer`);
+    if (when === "throw") throw error;
+    if (when === "reject") return Promise.reject(error);
+    if (when === "at once") return answer;
+    return new Promise((resolve) => {
+      if (when === "later") clock.setTimer(() => resolve(answer), delayMs);
+    });
   };
-  const answers = (behaviour = GRANTS) => (request: LockRequest, nodeIndex: number) =>
-    behave(behaviour, () => ANSWERS[behaviour.answer](request, nodeIndex));
-  const promises = <T>(behaviour = GRANTS, value: T) => (): Promise<T> => {
-    if (behaviour.when === "reject") return Promise.reject(new Error(`${name} rejected`));
-    return new Promise((resolve) => behave(behaviour, () => resolve(value)));
-  };
-  const { acquire, extend, release, inspect, diagnose, close, subscribe, readyMs } = plan;
+  const { acquire, extend, release, inspect, diagnose, close } = plan;
   const state = { value: `${inspect?.answer}`, remainingMs: 1_000 };
-  const nothing = () => behave(subscribe!, () => {});
   return {
     name,
-    get readyAtMs() {
-      if (readyMs === null) throw new Error(`${name} threw`);
-      if (readyMs === undefined) return 0;
-      return startMs + readyMs <= clock.monotonicMs() ? startMs + readyMs : Infinity;
-    },
-    acquire: (request, nodeIndex) => {
-      request.maybeSet |= 1 << nodeIndex;
-      answers(acquire)(request, nodeIndex);
-    },
-    extend: answers(extend),
-    release: answers(release),
-    inspect: promises(inspect, inspect?.answer === "grant" ? undefined : state),
-    ...diagnose && { diagnose: promises(diagnose, { roundTripMs: 1 }) },
-    ...close && { close: promises(close, undefined) },
-    ...subscribe && {
-      subscribe: (listener, nodeIndex) => behave(subscribe, () => listener.onSubscribed(nodeIndex)),
-      unsubscribe: nothing,
-      leaveQueue: nothing,
-    },
-  };
+    acquire: behave(acquire),
+    extend: behave(extend),
+    release: behave(release),
+    inspect: behave({ ...GRANTS, ...inspect, answer: inspect?.answer === "denied" && state }),
+    ...diagnose && { diagnose: behave({ ...diagnose, answer: { roundTripMs: 1 } }) },
+    ...close && { close: behave(close) },
+  } as LockNode;
 }
 
-const GRANTS: Behaviour = { when: "later", answer: "grant", delayMs: 1, times: 1 };
+const GRANTS: Behaviour = { when: "later", answer: "granted", delayMs: 1 };
 const HANGS: Behaviour = { ...GRANTS, when: "never" };
 const PLAIN = {} as Plan;
 
 const behaviour: fc.Arbitrary<Behaviour> = fc.record({
-  when: fc.constantFrom("inside", "later", "later", "later", "never", "throw", "reject"),
-  answer: fc.constantFrom("grant", "grant", "grant", "deny", "fail", "quarantine", "enqueue"),
+  when: fc.constantFrom("at once", "later", "later", "later", "never", "throw", "reject"),
+  answer: fc.constantFrom("granted", "granted", "granted", "denied", "missing", 1, undefined, "no"),
   delayMs: fc.nat(100),
-  times: fc.integer({ min: 1, max: 2 }),
 });
 const mostly = fc.oneof(
   { weight: 2, arbitrary: fc.constant(GRANTS) },
@@ -104,8 +71,6 @@ const plan: fc.Arbitrary<Plan> = fc.record({
   inspect: mostly,
   diagnose: fc.option(behaviour, { nil: undefined }),
   close: fc.option(behaviour, { nil: undefined }),
-  subscribe: fc.option(mostly, { nil: undefined }),
-  readyMs: fc.constantFrom<number | null | undefined>(undefined, undefined, 0, 30, Infinity, null),
 });
 
 /** A client of nodes that behave so. */
@@ -114,7 +79,7 @@ function setUp(plans: readonly Plan[]): { clock: FakeClock; redlock: Redlock } {
   let count = 0;
   const value = () => (++count).toString(16).padStart(40, "0");
   const wheel = new TimerWheel(clock, { value, fraction: () => 0.5 });
-  const nodes = plans.map((plan, index) => oddNode(`node${index}`, clock, plan));
+  const nodes = plans.map((plan, index) => new AdaptedNode(oddNode(`node${index}`, clock, plan)));
   return { clock, redlock: redlockOn(wheel, nodes, OPTIONS) };
 }
 

@@ -1,4 +1,5 @@
 import { assert, assertEquals, assertGreater, assertLessOrEqual, assertThrows } from "@std/assert";
+import { PublishedNode } from "../../src/nodes/published_node.ts";
 import type { LockNode } from "../../src/quorum/lock_node.ts";
 import { NODES_MAX } from "../../src/client_nodes.ts";
 import { Redlock } from "../../src/redlock.ts";
@@ -9,7 +10,7 @@ const NOT_NODES = "'nodes' must contain only objects that implement LockNode";
 
 /** Nodes that no client has. */
 function nodesOf(count: number): LockNode[] {
-  return new Cluster(count).nodes.map((node) => node.peer());
+  return new Cluster(count).nodes.map((node) => new PublishedNode(node.peer()));
 }
 
 for (

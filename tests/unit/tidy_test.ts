@@ -28,7 +28,10 @@ const AREAS: readonly (readonly [name: string, path: RegExp, mayImport: readonly
     ],
   ],
   ["redis", /^src\/redis\//u, ["time", "transport", "base"]],
-  ["seam", /^src\/quorum\/(lock_node|node_diagnosis|queue_ticket)\.ts$/u, ["time", "base"]],
+  ["seam", /^src\/quorum\/(lock_node|node_diagnosis|queue_ticket|quorum_node)\.ts$/u, [
+    "time",
+    "base",
+  ]],
   ["quorum", /^src\/quorum\//u, ["time", "base", "seam"]],
   ["redis_node", /^src\/redis_node\//u, ["time", "base", "seam", "redis"]],
   ["fencing", /^src\/fencing\//u, ["time", "base", "seam", "quorum"]],

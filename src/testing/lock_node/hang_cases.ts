@@ -33,12 +33,10 @@ export const HANG_CASES: readonly Case[] = [
       keys: [bench.key()],
       value: bench.value(),
     }));
-    const acquisition = bench.ask("acquire", released);
-    await bench.answerTo(acquisition);
+    await bench.expect("granted", "acquire", released);
     await bench.expect("granted", "acquire", extended);
     await bench.hang();
     const release = bench.ask("release", released);
-    release.maybeSet = acquisition.maybeSet;
     const requests = [release, bench.ask("extend", extended), bench.ask("acquire", free)];
     await pauseMs(LONG_HANG_MS);
     await bench.resume();
@@ -75,9 +73,7 @@ async function undoneBy(bench: Bench, hangMs: number): Promise<void> {
   const requests = keys.flatMap((key) => {
     const value = bench.value();
     const attempt = bench.ask("acquire", { keys: [key], value });
-    attempt.wanted = false;
     const undo = bench.ask("release", { keys: [key], value });
-    undo.maybeSet = attempt.maybeSet;
     return [attempt, undo];
   });
   await pauseMs(hangMs);

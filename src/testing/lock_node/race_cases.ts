@@ -6,8 +6,7 @@
 import { systemClock } from "../../time/clock.ts";
 import { systemRandom } from "../../time/random.ts";
 import type { Case } from "./basic_cases.ts";
-import { type Bench, check, pauseMs } from "./bench.ts";
-import type { TestRequest } from "./test_request.ts";
+import { type Bench, check, pauseMs, type TestRequest } from "./bench.ts";
 
 /** How often two nodes race for keys. */
 const ROUNDS = 20;

@@ -55,7 +55,7 @@ for (const nodeCount of [1, 2, 3, 4]) {
 
 Deno.test("acquire() waits for no more than a quorum of many nodes, whatever the others do", async () => {
   for (const nodeCount of [5, 6, 7, 31]) {
-    for (const mode of ["fail", "hang", "throw", "lose-reply"] as const) {
+    for (const mode of ["fail", "hang", "lose-reply"] as const) {
       const cluster = new Cluster(nodeCount);
       const quorum = quorumSize(nodeCount);
       cluster.set(mode, ...Array(nodeCount - quorum).keys());

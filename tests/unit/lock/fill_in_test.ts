@@ -1,6 +1,6 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { LockLostError } from "../../../src/errors.ts";
-import type { LockRequest } from "../../../src/quorum/lock_node.ts";
+import type { QuorumRequest } from "../../../src/quorum/quorum_node.ts";
 import { Cluster, locked } from "../../support/cluster.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 
@@ -42,7 +42,7 @@ for (const fencing of [false, true]) {
   Deno.test(`a node is no longer to fill in a lock that is over${fencing ? ", or to raise its counter" : ""}`, async () => {
     const { cluster, lock } = await locked(3, { fencing });
     const [node] = cluster.nodes;
-    const requests: LockRequest[] = [];
+    const requests: QuorumRequest[] = [];
     for (const method of ["acquire", "raiseCounters"] as const) {
       const ask = node[method].bind(node);
       node[method] = (request, nodeIndex) => {
@@ -59,14 +59,6 @@ for (const fencing of [false, true]) {
     assertEquals(wanted(), fencing ? [false, false] : [false]);
   });
 }
-
-Deno.test("Lock.extend() succeeds although a node throws when it is filled in", async () => {
-  const { cluster, lock } = await locked();
-  cluster.forget(0);
-  cluster.nodes[0].modes.acquire = "throw";
-  await cluster.settle(lock.extend());
-  assertEquals(lock.extensions, 1);
-});
 
 Deno.test("a lock that is lost deletes its key on a node that had denied it, and was filled in by two extensions at once", async () => {
   const cluster = new Cluster();

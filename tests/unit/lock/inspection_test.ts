@@ -79,8 +79,8 @@ function possible(states: readonly State[], quorum: number): Set<"held" | "free"
 
 for (const nodeCount of [1, 2, 3, 4]) {
   Deno.test(`inspect() of ${nodeCount} nodes is held or free if and only if the answers leave no doubt, for every combination`, async () => {
-    const all = ["free", "alice", "bob", "fail", "hang", "throw"];
-    for (const states of combinations(all.slice(0, 9 - nodeCount), nodeCount)) {
+    const all = ["free", "alice", "bob", "fail", "hang"];
+    for (const states of combinations(all.slice(0, 8 - nodeCount), nodeCount)) {
       const outcome = await outcomeOf(clusterOf(states.join(" ")));
       const [first, ...others] = possible(states, quorumSize(nodeCount));
       assertEquals(verdict(outcome), others.length > 0 ? "unknown" : first, states.join(" "));
@@ -139,7 +139,7 @@ Deno.test("inspect() asks each node once for the key, and reports what it answer
 });
 
 Deno.test("inspect() without a result names the resource, counts the votes and has the causes", async () => {
-  const error = await outcomeOf(clusterOf("alice fail hang free throw"));
+  const error = await outcomeOf(clusterOf("alice fail hang free fail"));
   assertInstanceOf(error, QuorumError);
   assertEquals(
     error.message,
@@ -147,7 +147,7 @@ Deno.test("inspect() without a result names the resource, counts the votes and h
   );
   assertEquals([error.code, error.resources], ["NO_QUORUM", ["a"]]);
   assertInstanceOf(error.cause, AggregateError);
-  assertEquals(error.cause.message, "node1: node1 is down; node4: node4 threw");
+  assertEquals(error.cause.message, "node1: node1 is down; node4: node4 is down");
   assertEquals((await outcomeOf(clusterOf("hang hang free")) as QuorumError).cause, undefined);
 });
 

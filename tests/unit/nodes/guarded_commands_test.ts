@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 import { commandNode } from "../../../src/nodes/mod.ts";
-import type { LockNode } from "../../../src/quorum/lock_node.ts";
+import { type QuorumNode, quorumNodes } from "../../../src/quorum/quorum_node.ts";
 import { systemClock } from "../../../src/time/clock.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClient } from "../../support/fake_client.ts";
@@ -10,13 +10,13 @@ const HOUR_MS = 3_600_000;
 const GUARD_MS = 60_000;
 
 /** Runs with a node on a server that was started, and marked as created, an hour ago. */
-async function withOldServer(run: (client: FakeClient, node: LockNode) => Promise<void>) {
+async function withOldServer(run: (client: FakeClient, node: QuorumNode) => Promise<void>) {
   let aheadMs = 0;
   const clock = { ...systemClock, wallMs: () => systemClock.wallMs() + aheadMs };
   await using client = await FakeClient.open({ clock });
   await client.send(["SET", "hasp:born", String(Math.floor(clock.wallMs()))]);
   aheadMs = HOUR_MS;
-  const node = commandNode({ name: "a", send: client.send });
+  const node = quorumNodes.get(commandNode({ name: "a", send: client.send }))!;
   try {
     await run(client, node);
   } finally {
@@ -24,7 +24,7 @@ async function withOldServer(run: (client: FakeClient, node: LockNode) => Promis
   }
 }
 
-function ask(node: LockNode, key: string): FakeRequest {
+function ask(node: QuorumNode, key: string): FakeRequest {
   const request = new FakeRequest(key, { guardMs: GUARD_MS });
   node.acquire(request, 0);
   return request;

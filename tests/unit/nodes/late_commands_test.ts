@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertLess } from "@std/assert";
 import { undo } from "../../../src/lock/undo.ts";
 import type { SubscribeChannel } from "../../../src/nodes/mod.ts";
-import type { LockNode } from "../../../src/quorum/lock_node.ts";
+import type { QuorumNode } from "../../../src/quorum/quorum_node.ts";
 import { askToAcquire, createNodeSet, Round } from "../../../src/quorum/round.ts";
 import type { MemoryRedis } from "../../../src/testing/mod.ts";
 import { systemClock } from "../../../src/time/clock.ts";
@@ -14,7 +14,7 @@ import { SeededRandom } from "../../simulation/support/seeded_random.ts";
 
 const TTL_MS = 60_000;
 
-function ask(node: LockNode, method: "acquire" | "release", keys: string | string[] = "k") {
+function ask(node: QuorumNode, method: "acquire" | "release", keys: string | string[] = "k") {
   const request = new FakeRequest(keys, { ttlMs: TTL_MS });
   node[method](request, 0);
   return request;
@@ -29,7 +29,7 @@ Deno.test("commandNode() undoes an acquisition again that is executed after its 
       const acquisition = ask(node, "acquire", keys);
       assertEquals(await outcomeOf(acquisition), "failed");
       const undo = ask(node, "release", keys);
-      undo.maybeSet = acquisition.maybeSet;
+      undo.set = true;
       await outcomeOf(undo);
       await eventually(() => client.sent.filter((args) => args.includes("v")).length >= 3);
       gate.resolve(); // only now does the server execute the acquisition
@@ -62,7 +62,7 @@ for (const way of ["send", "pipeline"]) {
         client = opened;
         const [acquisition, undo] = [ask(node, "acquire"), ask(node, "release")];
         const other = ask(node, "acquire", "l");
-        undo.maybeSet = 1;
+        undo.set = true;
         assertEquals(await outcomeOf(acquisition), "failed");
         assertEquals(acquisition.errors[0].message, `Cannot get reply from a: ${message}`);
         assertEquals([await outcomeOf(undo), await outcomeOf(other)], ["denied", "granted"]);
@@ -101,7 +101,7 @@ Deno.test("commandNode() undoes an acquisition at once when its answer comes lat
     const acquisition = ask(node, "acquire");
     assertEquals(await outcomeOf(acquisition), "failed");
     const undo = ask(node, "release");
-    undo.maybeSet = acquisition.maybeSet;
+    undo.set = true;
     await eventually(() => client.named("EVAL").length > 0);
     gate.resolve();
     const releases = () => [...client.named("EVAL"), ...client.named("EVALSHA")].length;
@@ -132,7 +132,7 @@ Deno.test("commandNode() takes a denial for no proof that nothing was set if the
       client.fate = ([name]) => name === "SET" ? { times: 2 } : {};
       const acquisition = ask(node, "acquire");
       assertEquals(await outcomeOf(acquisition), "denied");
-      assertEquals(acquisition.maybeSet, resends === false ? 0 : 1);
+      assertEquals(node.resends, resends !== false);
     });
   }
 });
@@ -172,7 +172,7 @@ Deno.test("commandNode() fails at once while it is down, and finds out when it i
     client.fate = () => ({ times: 0, loses: true });
     const hung = ask(node, "acquire");
     const waiting = ask(node, "release");
-    waiting.maybeSet = 1;
+    waiting.set = true;
     assertEquals(await outcomeOf(hung), "failed");
     assertEquals(hung.errors[0].message, "Cannot get reply from a: no reply within 20 ms");
     assertEquals(
@@ -181,7 +181,7 @@ Deno.test("commandNode() fails at once while it is down, and finds out when it i
     );
     const sent = client.sent.length;
     const refused = ask(node, "acquire", "l");
-    assertEquals([refused.answers.length, refused.maybeSet, client.sent.length], [1, 0, sent]);
+    assertEquals([refused.answers.length, refused.unsent, client.sent.length], [1, true, sent]);
     assertEquals(refused.errors[0].message, "Cannot get reply from a: it is down or closed");
     await eventually(() => client.named("PING").length >= 2);
     client.fate = () => ({});
@@ -257,8 +257,8 @@ Deno.test("commandNode() leaves no key behind, whatever the client does to comma
       for (const { acquisition, undo } of attempts) {
         await eventually(() => acquisition.answers.length > 0);
         acquisition.wanted = false;
-        undo.maybeSet = acquisition.maybeSet;
-        if (acquisition.answers[0][0] !== "denied" || undo.maybeSet) node.release(undo, 0);
+        undo.set = !acquisition.unsent;
+        node.release(undo, 0); // also if it denied, because it resends
       }
       client.fate = () => ({});
       for (const key of ["k0", "k1", "k2"]) {

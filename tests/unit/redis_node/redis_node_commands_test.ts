@@ -1,5 +1,5 @@
 import { assertEquals, assertStrictEquals } from "@std/assert";
-import type { LockRequest } from "../../../src/quorum/lock_node.ts";
+import type { QuorumRequest } from "../../../src/quorum/quorum_node.ts";
 import { ACQUIRE_ALL, ACQUIRE_OR_WAIT } from "../../../src/redis_node/scripts/acquire.ts";
 import type { LockCommand } from "../../../src/redis_node/command_sender.ts";
 import { EXTEND } from "../../../src/redis_node/scripts/extend.ts";
@@ -33,8 +33,8 @@ const TICKET = [TICKET_ID, 0, SCORE] as const;
 function callsOf(keys: readonly string[], value = "v", ttlMs = 1_000): Call[] {
   const set = [value, ttlMs] as const;
   const release = keys.length > 1 ? RELEASE_QUEUED : RELEASE;
-  const rows: readonly (readonly [Operation, Partial<LockRequest>, Script, readonly unknown[]])[] =
-    [
+  const rows:
+    readonly (readonly [Operation, Partial<QuorumRequest>, Script, readonly unknown[]])[] = [
       ...keys.length > 1
         ? [
           ["acquire", {}, ACQUIRE_ALL, set],

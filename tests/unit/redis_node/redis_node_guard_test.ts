@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import type { LockRequest } from "../../../src/quorum/lock_node.ts";
+import type { QuorumRequest } from "../../../src/quorum/quorum_node.ts";
 import { ACQUIRE_OR_WAIT } from "../../../src/redis_node/scripts/acquire.ts";
 import { CREATED } from "../../../src/redis_node/scripts/creation.ts";
 import { EXTEND } from "../../../src/redis_node/scripts/extend.ts";
@@ -38,12 +38,12 @@ function uptime(seconds: number | string, runId = "one"): string {
 }
 
 /** Asks a node with the guard on, and returns the request. */
-function acquire(bench: NodeBench, parts: Partial<LockRequest> = {}, index = 5) {
+function acquire(bench: NodeBench, parts: Partial<QuorumRequest> = {}, index = 5) {
   return bench.send("acquire", new FakeRequest("k", { guardMs: GUARD_MS, ...parts }), index);
 }
 
 /** Asks a node with the guard on, answers, and returns the outcome. */
-async function outcome(bench: NodeBench, replies: string, parts?: Partial<LockRequest>) {
+async function outcome(bench: NodeBench, replies: string, parts?: Partial<QuorumRequest>) {
   const request = await acquire(bench, parts);
   await bench.answer(replies);
   return request.outcomes.join();
@@ -246,7 +246,8 @@ test.opened("RedisNode whose connection breaks behind the grant fails, and takes
   await bench.answer(UP + "+OK\r\n");
   await bench.hangUp();
   assertEquals(request.outcomes, ["failed"]);
-  bench.ask("release", request, 5);
+  assertEquals(request.unsent, false);
+  bench.release(request, 5);
   assertEquals(await bench.reconnect(), INFO + AGE + wholeRelease());
 });
 

@@ -35,7 +35,7 @@ function join(bench: NodeBench, keys: string | string[] = "k", parts = {}): Prom
 test.connected("RedisNode.subscribe() connects once more, and reports once a message to itself was received", async (bench) => {
   bench.transport.writes.length = 0;
   assertEquals(bench.subscriptions.targets, []);
-  for (let times = 0; times < 2; times++) bench.node.subscribe(bench, INDEX);
+  for (let times = 0; times < 2; times++) bench.node.subscribe!(bench, INDEX);
   await runMicrotasks();
   assertEquals([bench.subscriptions.targets.length, bench.subscriptions.last.writes], [1, [
     SUBSCRIBE,
@@ -64,7 +64,7 @@ for (const reply of ["-NOPERM no 'time'", "*1\r\n:1", "*2\r\n+now\r\n+then"]) {
 test("RedisNode.subscribe() sends its message once the connection for commands is made", async (bench) => {
   bench.network.mode = "refuse";
   await bench.send("acquire");
-  bench.node.subscribe(bench, INDEX);
+  bench.node.subscribe!(bench, INDEX);
   await runMicrotasks();
   await bench.receive(SUBSCRIBED);
   assertEquals(bench.notices, [IS_UNSUBSCRIBED]);
@@ -146,7 +146,7 @@ async function assertUnsupported(bench: NodeBench, error: string): Promise<void>
   await bench.advance(29_000); // the connection for commands is not idle long enough for a PING
   const { length } = bench.subscriptions.targets;
   assertEquals([bench.subscriptions.last.closed, bench.written], [true, ""]);
-  bench.node.subscribe(bench, INDEX);
+  bench.node.subscribe!(bench, INDEX);
   await runMicrotasks();
   assertEquals([bench.subscriptions.targets.length, bench.notices.length], [length, 1]);
   await join(bench);
@@ -188,7 +188,7 @@ for (const error of ["NOPERM no access", "ERR unknown command 'PUBLISH'"]) {
 
   test.connected(`RedisNode.subscribe() is unsupported by ${error} to SUBSCRIBE, and sends no message`, async (bench) => {
     bench.transport.writes.length = 0;
-    bench.node.subscribe(bench, INDEX);
+    bench.node.subscribe!(bench, INDEX);
     await runMicrotasks();
     await bench.receive(`-${error}\r\n`);
     await assertUnsupported(bench, error);
@@ -235,7 +235,7 @@ test.queueing("RedisNode.unsubscribe() ends the queueing, too, until the node is
   await join(bench);
   assertEquals(bench.written, SET);
   await bench.answer("+OK\r\n");
-  bench.node.subscribe(bench, INDEX);
+  bench.node.subscribe!(bench, INDEX);
   await runMicrotasks();
   await bench.receive(SUBSCRIBED);
   await bench.answerProbe();
@@ -246,11 +246,11 @@ test.queueing("RedisNode.unsubscribe() ends the queueing, too, until the node is
 
 test.connected("RedisNode receives nothing over a subscription that was ended, also if another has begun", async (bench) => {
   bench.transport.writes.length = 0;
-  bench.node.subscribe(bench, INDEX);
+  bench.node.subscribe!(bench, INDEX);
   await runMicrotasks();
   const { last: first } = bench.subscriptions;
   bench.node.unsubscribe(); // its SUBSCRIBE is on its way
-  bench.node.subscribe(bench, INDEX);
+  bench.node.subscribe!(bench, INDEX);
   await runMicrotasks();
   first.feed(SUBSCRIBED + message(TICKET_ID));
   await runMicrotasks();

@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertInstanceOf } from "@std/assert";
-import type { LockRequest } from "../../../src/quorum/lock_node.ts";
+import type { QuorumRequest } from "../../../src/quorum/quorum_node.ts";
 import { QUEUE_LENGTH_MAX } from "../../../src/redis/connection.ts";
 import { ProtocolError, ReplyError } from "../../../src/redis/errors.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
@@ -20,7 +20,7 @@ const KINDS: readonly (readonly [
   what: string,
   Operation,
   keys: readonly string[],
-  Partial<LockRequest>,
+  Partial<QuorumRequest>,
   meanings: Readonly<Record<string, string>>,
 ])[] = [
   ["one key", "acquire", ["k"], {}, {
@@ -80,21 +80,17 @@ const REPLIES = [
 ].map((reply) => `${reply}\r\n`).concat(POSITION);
 
 for (const [what, operation, keys, parts, meanings] of KINDS) {
-  const sets = operation === "acquire" || operation === "adopt";
   test.queueing(`RedisNode.${operation}() of ${what} reads each reply as what it answers to this command, and fails on any other`, async (bench) => {
     for (const reply of REPLIES) {
-      const [outcome, others] = [meanings[reply] ?? "failed", 0b10001];
-      const request = new FakeRequest(keys, { ...parts, maybeSet: others });
+      const outcome = meanings[reply] ?? "failed";
+      const request = new FakeRequest(keys, parts);
       bench.ask(operation, request, 2);
-      const asked = sets ? others | 0b100 : others;
-      assertEquals(request.maybeSet, asked); // from the moment it is asked
       await bench.advance(30);
       const atMs = bench.clock.monotonicMs();
       await bench.answer(reply);
       const [answer, ...more] = request.answers;
       assertEquals([answer[0], answer[1], more], [outcome, 2, []], reply);
-      const unset = sets && (outcome === "denied" || outcome === "queued");
-      assertEquals(request.maybeSet, unset ? others : asked);
+      assertEquals(request.unsent, false);
       const releases = operation === "release" && meanings[reply] === "granted";
       assertEquals(request.hasWaiters, releases && reply === ":3\r\n");
       if (outcome === "failed") {
@@ -123,15 +119,12 @@ for (const [what, operation, keys, parts, meanings] of KINDS) {
     await bench.answer("-OOM command not allowed\r\n");
     assertEquals(refused.answers, [["failed", 30, "OOM command not allowed"]]);
     assertInstanceOf(refused.errors[0], ReplyError);
-    assertEquals(refused.maybeSet !== 0, sets); // the error may have come behind the SET
+    assertEquals(refused.unsent, false);
     const lost = await bench.send(operation, request(), 2);
     await bench.hangUp();
-    assertEquals([lost.answers, lost.maybeSet], [
-      [["failed", 2, LOST]],
-      sets ? 0b100 : 0,
-    ]);
+    assertEquals([lost.answers, lost.unsent], [[["failed", 2, LOST]], false]);
     const down = bench.ask(operation, request(), 2);
-    assertEquals([down.answers, down.maybeSet], [[["failed", 2, LOST]], 0]);
+    assertEquals([down.answers, down.unsent], [[["failed", 2, LOST]], true]);
     await bench.close();
     assertEquals(bench.ask(operation, request()).answers, [[
       "failed",
@@ -168,17 +161,17 @@ test("RedisNode gives each request its own reply", async (bench) => {
 
 // Whether a key may be set
 
-test("RedisNode.acquire() says that no key is set if no connection could be made", async (bench) => {
+test("RedisNode.acquire() says that nothing was sent if no connection could be made", async (bench) => {
   bench.network.mode = "refuse";
-  const request = await bench.send("acquire", new FakeRequest("k", { maybeSet: 0b1001 }), 2);
+  const request = await bench.send("acquire", new FakeRequest(), 2);
   const message = `Connection to ${NAME} could not be made: connection refused`;
-  assertEquals([request.answers, request.maybeSet], [[["failed", 2, message]], 0b1001]);
+  assertEquals([request.answers, request.unsent], [[["failed", 2, message]], true]);
 });
 
-test.opened("RedisNode.acquire() says that no key is set if its script could not be sent after NOSCRIPT", async (bench) => {
+test.opened("RedisNode.acquire() says that nothing was sent if its script could not be sent after NOSCRIPT", async (bench) => {
   const request = await bench.send("acquire", new FakeRequest(["k", "l"]), 2);
   await bench.feed(`${NOSCRIPT}*x\r\n`); // the stream breaks in the tick that brought the reply
-  assertEquals([request.outcomes, request.maybeSet], [["failed"], 0]);
+  assertEquals([request.outcomes, request.unsent], [["failed"], true]);
 });
 
 // A crowd
@@ -194,8 +187,8 @@ test.queueing("RedisNode refuses what sets keys while too many commands wait, bu
     bench.ask("acquire", new FakeRequest("k", { ticket })),
     bench.ask("extend"),
   ];
-  for (const { answers, maybeSet } of refused) {
-    assertEquals([answers, maybeSet], [[["failed", 0, message]], 0]);
+  for (const { answers, unsent } of refused) {
+    assertEquals([answers, unsent], [[["failed", 0, message]], true]);
   }
   const release = await bench.send("release");
   assertEquals([release.answers, bench.written.endsWith(laterRelease())], [[], true]);

@@ -256,27 +256,3 @@ Deno.test("close() while nodes are asked to subscribe leaves no timer, whatever 
   assertEquals(callers.error<Error & { code: string }>("first").code, "CLOSED");
   assertEquals([callers.clock.timers, callers.wheel.size], [0, 0]);
 });
-
-for (const method of ["subscribe", "unsubscribe", "leaveQueue"] as const) {
-  Deno.test(`calls wait, give up and get their lock although ${method}() of a node throws`, async () => {
-    const callers = new Callers();
-    const [, odd] = callers.nodes;
-    odd[method] = () => {
-      throw new Error("odd");
-    };
-    callers.occupy();
-    callers.call("first", { waitMs: 500 });
-    await callers.advance(1_000);
-    assertEquals(callers.error("first").name, "LockHeldError");
-    callers.call("second");
-    await callers.advance(1_000);
-    callers.free();
-    await callers.advance(60_000);
-    assertEquals(callers.won, ["second"]);
-    await callers.release("second");
-    await callers.advance(120_000);
-    callers.call("third", { waitMs: 0 });
-    await callers.advance(1_000);
-    assertEquals(callers.won, ["second", "third"]);
-  });
-}

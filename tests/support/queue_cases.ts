@@ -3,88 +3,143 @@
  *
  * @module
  */
-import type { QueueNotice, QueueTicket, ReleaseListener } from "../../quorum/queue_ticket.ts";
-import { systemClock } from "../../time/clock.ts";
-import { systemRandom } from "../../time/random.ts";
-import type { Case } from "./basic_cases.ts";
-import { type Bench, check, NODE_INDEX, within } from "./bench.ts";
+import { assertEquals } from "@std/assert";
+import { type QuorumNode, quorumNodes } from "../../src/quorum/quorum_node.ts";
+import type {
+  QueueNotice,
+  QueuePosition,
+  QueueTicket,
+  ReleaseListener,
+} from "../../src/quorum/queue_ticket.ts";
+import { check, LONG_MS, within } from "../../src/testing/lock_node/bench.ts";
+import type { NodeToTest } from "../../src/testing/mod.ts";
+import { systemClock } from "../../src/time/clock.ts";
+import { systemRandom } from "../../src/time/random.ts";
+import { FakeRequest } from "./fake_request.ts";
 
-/** All cases of this file. */
-export const QUEUE_CASES: readonly Case[] = [
+/** The index that nodes are asked with: any but the first. */
+const NODE_INDEX = 3;
+
+/** Registers the cases for a node. */
+export function testQueue(
+  factory: () => Promise<NodeToTest>,
+  test: (name: string, run: () => Promise<void>) => unknown,
+): void {
+  for (const [name, run] of QUEUE_CASES) {
+    test(name, async () => {
+      const tested = await factory();
+      try {
+        await run(new QueueBench(quorumNodes.get(tested.node)!));
+      } finally {
+        await tested.node.close?.();
+        await tested.close?.();
+      }
+    });
+  }
+}
+
+/** One node on the bench. */
+class QueueBench {
+  readonly node: Required<QuorumNode>;
+
+  constructor(node: QuorumNode) {
+    this.node = node as Required<QuorumNode>;
+  }
+
+  /** Asks the node, and checks how it answers. */
+  async expect(
+    outcome: FakeRequest["outcomes"][number],
+    method: "acquire" | "release",
+    parts: Partial<FakeRequest> = {},
+  ): Promise<QueuePosition | undefined> {
+    const value = systemRandom.value();
+    const request = new FakeRequest([this.key()], { ttlMs: LONG_MS, value, ...parts });
+    this.node[method](request, NODE_INDEX);
+    await within(request.answered, "it did not answer a request");
+    const [[answered, nodeIndex, , position]] = request.answers;
+    assertEquals([answered, nodeIndex], [outcome, NODE_INDEX]);
+    return position as QueuePosition | undefined;
+  }
+
+  key(): string {
+    return `test:${systemRandom.value()}`;
+  }
+}
+
+type Case = readonly [name: string, run: (bench: QueueBench) => Promise<void>];
+
+const QUEUE_CASES: readonly Case[] = [
   ["a ticket that is denied is put in the queue", async (bench) => {
     const { keys, first, second } = await heldWithTickets(bench);
-    const { position } = await bench.expect("enqueued", "acquire", { keys, ticket: first });
+    const position = await bench.expect("queued", "acquire", { keys, ticket: first });
     check(position!.ahead === 0 && position!.length === 1, "the first ticket is not the first");
     check(position!.remainingMs > 0, "it reports no time for which the key is held");
-    const behind = await bench.expect("enqueued", "acquire", { keys, ticket: second });
-    check(behind.position!.ahead === 1, "the second ticket is not behind the first");
-    const again = await bench.expect("enqueued", "acquire", { keys, ticket: first });
-    check(again.position!.ahead === 0, "a ticket lost its place because it asked again");
-    check(again.position!.length === 2, "a ticket that asked again is in the queue twice");
+    const behind = await bench.expect("queued", "acquire", { keys, ticket: second });
+    check(behind!.ahead === 1, "the second ticket is not behind the first");
+    const again = await bench.expect("queued", "acquire", { keys, ticket: first });
+    check(again!.ahead === 0, "a ticket lost its place because it asked again");
+    check(again!.length === 2, "a ticket that asked again is in the queue twice");
   }],
   ["a release notifies the first ticket in the queue", async (bench) => {
     const { keys, value, first, second, listener } = await heldWithTickets(bench);
-    await bench.expect("enqueued", "acquire", { keys, ticket: second });
-    await bench.expect("enqueued", "acquire", { keys, ticket: first });
+    await bench.expect("queued", "acquire", { keys, ticket: second });
+    await bench.expect("queued", "acquire", { keys, ticket: first });
     await bench.expect("granted", "release", { keys, value });
     await listener.heard(first, "first");
   }],
   ["a free key is for the first ticket in the queue", async (bench) => {
     const { keys, value, first, second } = await heldWithTickets(bench);
-    await bench.expect("enqueued", "acquire", { keys, ticket: first });
-    await bench.expect("enqueued", "acquire", { keys, ticket: second });
+    await bench.expect("queued", "acquire", { keys, ticket: first });
+    await bench.expect("queued", "acquire", { keys, ticket: second });
     await bench.expect("granted", "release", { keys, value });
-    const { position } = await bench.expect("enqueued", "acquire", { keys, ticket: second });
+    const position = await bench.expect("queued", "acquire", { keys, ticket: second });
     check(position!.ahead === 1, "the second ticket is not behind the first");
-    const taken = { keys, value: bench.value(), ticket: first };
+    const taken = { keys, value: systemRandom.value(), ticket: first };
     await bench.expect("granted", "acquire", taken);
-    const behind = await bench.expect("enqueued", "acquire", { keys, ticket: second });
-    check(behind.position!.ahead === 0, "a ticket that got the key is still in the queue");
+    const behind = await bench.expect("queued", "acquire", { keys, ticket: second });
+    check(behind!.ahead === 0, "a ticket that got the key is still in the queue");
   }],
   ["a ticket that is overdue takes a free key", async (bench) => {
     const { keys, value, first, second } = await heldWithTickets(bench);
-    await bench.expect("enqueued", "acquire", { keys, ticket: first });
-    await bench.expect("enqueued", "acquire", { keys, ticket: second });
+    await bench.expect("queued", "acquire", { keys, ticket: first });
+    await bench.expect("queued", "acquire", { keys, ticket: second });
     await bench.expect("granted", "release", { keys, value });
     const overdue: QueueTicket = { ...second, priority: "overdue" };
     await bench.expect("granted", "acquire", { keys, ticket: overdue });
   }],
   ["leaveQueue() takes a ticket out of the queue", async (bench) => {
     const { keys, value, first, second, listener } = await heldWithTickets(bench);
-    await bench.expect("enqueued", "acquire", { keys, ticket: first });
-    await bench.expect("enqueued", "acquire", { keys, ticket: second });
-    check(bench.node.leaveQueue, "it has subscribe() and no leaveQueue()");
+    await bench.expect("queued", "acquire", { keys, ticket: first });
+    await bench.expect("queued", "acquire", { keys, ticket: second });
     bench.node.leaveQueue(keys, first.ticketId);
     await bench.expect("granted", "release", { keys, value });
     await listener.heard(second, "first");
   }],
   ["leaveQueue() of a notified ticket notifies the next one", async (bench) => {
     const { keys, value, first, second, listener } = await heldWithTickets(bench);
-    await bench.expect("enqueued", "acquire", { keys, ticket: first });
-    await bench.expect("enqueued", "acquire", { keys, ticket: second });
+    await bench.expect("queued", "acquire", { keys, ticket: first });
+    await bench.expect("queued", "acquire", { keys, ticket: second });
     await bench.expect("granted", "release", { keys, value });
     await listener.heard(first, "first");
-    bench.node.leaveQueue!(keys, first.ticketId);
+    bench.node.leaveQueue(keys, first.ticketId);
     await listener.heard(second, "first");
   }],
   ["unsubscribe() ends the notifications", async (bench) => {
     const { keys, value, first, listener } = await heldWithTickets(bench);
-    await bench.expect("enqueued", "acquire", { keys, ticket: first });
-    check(bench.node.unsubscribe, "it has subscribe() and no unsubscribe()");
+    await bench.expect("queued", "acquire", { keys, ticket: first });
     bench.node.unsubscribe();
     await bench.expect("granted", "release", { keys, value });
-    await bench.expect("granted", "acquire", {});
+    await bench.expect("granted", "acquire");
     check(listener.notices.length === 0, "it notified a client that had unsubscribed");
   }],
 ];
 
 /** A key that is held, a client that is subscribed, and two tickets of it in their order. */
-async function heldWithTickets(bench: Bench) {
+async function heldWithTickets(bench: QueueBench) {
   const listener = new TestListener();
-  check(bench.node.subscribe, "it has no subscribe()");
   bench.node.subscribe(listener, NODE_INDEX);
   await within(listener.subscribed, "it did not call onSubscribed()");
-  const [keys, value] = [[bench.key()], bench.value()];
+  const [keys, value] = [[bench.key()], systemRandom.value()];
   await bench.expect("granted", "acquire", { keys, value });
   const score = Math.floor(systemClock.wallMs() * 1_000);
   const ticket = (number: number): QueueTicket => ({

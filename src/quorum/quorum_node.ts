@@ -1,0 +1,148 @@
+/**
+ * How the algorithm asks a node: by callbacks, so that a request allocates no promise for each node. Inside this library
+ * only; `lock_node.ts` is the public form of it.
+ *
+ * @module
+ */
+import type { KeyState, LockNode, LockRequest } from "./lock_node.ts";
+import type { NodeDiagnosis } from "./node_diagnosis.ts";
+import type { QueuePosition, QueueTicket, ReleaseListener } from "./queue_ticket.ts";
+
+/**
+ * A request to all nodes, and the place for their answers. Each node answers it by calling one of its methods with its
+ * own `nodeIndex`, which is the node's index in the client's array of nodes.
+ */
+export interface QuorumRequest extends LockRequest {
+  /**
+   * Whether the answer still matters. If it is `false`, a node must not send any command that can set a key, because
+   * the command that deletes the key may have been sent already.
+   */
+  readonly wanted: boolean;
+  /** Storage that all nodes of one kind can share for this request, such as the encoded command. */
+  shared: unknown;
+  /** Set by a node that grants, but whose counter may be outdated: the value to which counters must be raised at least. */
+  counterFloorNext?: number | undefined;
+  /**
+   * The caller's ticket for the queue, if it waits. A node with queues puts it in the queue when it denies an acquisition,
+   * and takes it out of the queue with a release.
+   */
+  readonly ticket?: QueueTicket | undefined;
+  /** Only with a release: whether the ticket goes back into the queue with its score, because its caller keeps waiting. */
+  readonly keepsTicket?: boolean;
+  /**
+   * For this long after a node may have lost keys, in milliseconds, it answers {@linkcode quarantine} instead of
+   * granting an acquisition or an extension. Missing or 0: never.
+   */
+  readonly guardMs?: number;
+  /** Set by a node that grants a release: whether others are waiting for the keys. */
+  hasWaiters?: boolean;
+  /** Only with a release: whether keys may be set on a node, so that a release which does not reach it is repeated. */
+  maySet?(nodeIndex: number): boolean;
+  /**
+   * Answers that the node did what the request asks for.
+   *
+   * @param nodeIndex The index of the node.
+   * @param atMs When the answer came, by the monotonic clock in milliseconds; now by default.
+   * @param count Only with fencing tokens: the node's counter for the keys, after the request.
+   */
+  grant(nodeIndex: number, atMs?: number, count?: number): void;
+  /**
+   * Answers that a key has another value, or that an extension or a release did not find it. An acquisition has set
+   * nothing then.
+   *
+   * @param nodeIndex The index of the node.
+   * @param atMs When the answer came, by the monotonic clock in milliseconds; now by default.
+   */
+  deny(nodeIndex: number, atMs?: number): void;
+  /**
+   * Answers an extension that some keys are missing and none has another value. Counts as a denial; the client may ask
+   * the node to set the keys again.
+   *
+   * @param nodeIndex The index of the node.
+   * @param atMs When the answer came, by the monotonic clock in milliseconds; now by default.
+   */
+  missing?(nodeIndex: number, atMs?: number): void;
+  /**
+   * Answers that a key has another value or is for a ticket ahead, that nothing was set, and that the ticket is in the
+   * queue.
+   *
+   * @param nodeIndex The index of the node.
+   * @param position The ticket's position in the queue.
+   * @param atMs When the answer came, by the monotonic clock in milliseconds; now by default.
+   */
+  enqueued?(nodeIndex: number, position: QueuePosition, atMs?: number): void;
+  /**
+   * Answers that the node did what the request asks for, but may have lost keys less than {@linkcode guardMs} ago.
+   *
+   * @param nodeIndex The index of the node.
+   * @param atMs When the answer came, by the monotonic clock in milliseconds; now by default.
+   */
+  quarantine?(nodeIndex: number, atMs?: number): void;
+  /**
+   * Answers that the node failed.
+   *
+   * @param nodeIndex The index of the node.
+   * @param error The reason. If it has `permanent: true`, as a {@linkcode RedisError} about wrong credentials has, no
+   *   later attempt can succeed: a call ends at once if more than N − quorum nodes fail so.
+   * @param unsent Whether it is certain that the store got nothing of the request.
+   */
+  fail(nodeIndex: number, error: Error, unsent?: boolean): void;
+}
+
+/**
+ * A node as the algorithm asks it. `acquire`, `extend`, `release` and `raiseCounters` do what {@linkcode LockNode}
+ * describes, answer by calling a method of the request exactly once, during the call or later, and do not throw.
+ */
+export interface QuorumNode {
+  /** See {@linkcode LockNode.name}. */
+  readonly name: string;
+  /**
+   * When the node became ready, by the monotonic clock in milliseconds; `Infinity` while its first connection is being
+   * opened. An acquisition waits for that in addition to `nodeTimeoutMs`: as long as the call waits, a minute at most.
+   * Extensions and releases do not. Missing: it is always ready.
+   */
+  readonly readyAtMs?: number;
+  /**
+   * Whether its client may send a command again by itself. Then a denial does not show that nothing was set: the store
+   * may deny the second copy of a command because the first one took the key. Missing: it never does.
+   */
+  readonly resends?: boolean;
+  /** Sets the keys, or puts the request's ticket in their queues. */
+  acquire(request: QuorumRequest, nodeIndex: number): void;
+  /** Extends the keys. */
+  extend(request: QuorumRequest, nodeIndex: number): void;
+  /** Replaces the value of the keys. Missing: the node does not support `adopt()`. */
+  adopt?(request: QuorumRequest, nodeIndex: number): void;
+  /** Deletes the keys, or replaces their value. */
+  release(request: QuorumRequest, nodeIndex: number): void;
+  /** Raises the counters of the keys. Missing: the node does not support fencing tokens. */
+  raiseCounters?(request: QuorumRequest, nodeIndex: number): void;
+  /** See {@linkcode LockNode.inspect}. */
+  inspect(key: string): Promise<KeyState | undefined>;
+  /** See {@linkcode LockNode.keys}. */
+  keys?(prefix: string): AsyncIterable<readonly string[]>;
+  /**
+   * Starts notifications about released keys, until {@linkcode unsubscribe}; called again, it does nothing. A node with
+   * this method puts tickets in its queues once it has called `onSubscribed`. Missing: waiting calls poll this node.
+   *
+   * @param listener The listener to notify.
+   * @param nodeIndex The index of the node.
+   */
+  subscribe?(listener: ReleaseListener, nodeIndex: number): void;
+  /** Ends the notifications that {@linkcode subscribe} started. */
+  unsubscribe?(): void;
+  /**
+   * Takes a ticket out of the queue, and notifies the next one if this ticket had been notified.
+   *
+   * @param keys The keys that the ticket waits for.
+   * @param ticketId The id of the ticket.
+   */
+  leaveQueue?(keys: readonly string[], ticketId: string): void;
+  /** See {@linkcode LockNode.diagnose}. */
+  diagnose?(timeoutMs: number, key: string): Promise<NodeDiagnosis>;
+  /** See {@linkcode LockNode.close}. */
+  close?(): Promise<void>;
+}
+
+/** The nodes of this library in their public form, so that the algorithm finds this one behind them. */
+export const quorumNodes: WeakMap<LockNode, QuorumNode> = new WeakMap();

@@ -1,0 +1,86 @@
+import { assertEquals, assertInstanceOf } from "@std/assert";
+import type { Grant, LockNode, LockRequest } from "../../../src/nodes/mod.ts";
+import { AdaptedNode } from "../../../src/quorum/adapted_node.ts";
+import { FakeRequest, ticketOf } from "../../support/fake_request.ts";
+
+/** A node of somebody else's that answers so, and what it was asked. */
+function setUp(answer: (request: LockRequest) => unknown) {
+  const asked: [method: string, request: LockRequest][] = [];
+  const methods = ["acquire", "extend", "adopt", "release", "raiseCounters"] as const;
+  const node = Object.fromEntries(methods.map((method) => [method, (request: LockRequest) => {
+    asked.push([method, request]);
+    return answer(request);
+  }]));
+  return { node: new AdaptedNode({ name: "n", ...node } as unknown as LockNode), asked };
+}
+
+/** What a node answers, and what becomes of it. */
+const ANSWERS: readonly (readonly [answer: unknown, outcome: string, detail: unknown])[] = [
+  ["granted", "granted", undefined],
+  ["denied", "denied", undefined],
+  [7, "granted", 7],
+  ["missing", "missing", undefined],
+  ["Granted", "failed", "n answered acquire() with no Grant"],
+  [undefined, "failed", "n answered acquire() with no Grant"],
+  [0.5, "failed", "n answered acquire() with no Grant"],
+];
+
+for (const [answer, outcome, detail] of ANSWERS) {
+  Deno.test(`AdaptedNode takes ${answer} for ${outcome}`, async () => {
+    const { node } = setUp(() => Promise.resolve(answer));
+    const request = new FakeRequest();
+    Object.assign(request, {
+      missing: (nodeIndex: number) => request.note(["missing", nodeIndex, undefined]),
+    });
+    node.acquire(request, 2);
+    await request.answered;
+    const [[got, nodeIndex, why, count]] = request.answers;
+    assertEquals([got, nodeIndex, count ?? why], [outcome, 2, detail]);
+  });
+}
+
+Deno.test("AdaptedNode asks at once, in the order of the calls, and hands out nothing but plain data", () => {
+  const { node, asked } = setUp(() => new Promise<Grant>(() => {}));
+  const request = new FakeRequest(["k", "l"], {
+    counterFloor: 5,
+    replaces: "u",
+    ticket: ticketOf(),
+  });
+  for (const method of ["acquire", "extend", "adopt", "release", "raiseCounters"] as const) {
+    node[method]!(request, 0);
+  }
+  const plain = { keys: ["k", "l"], value: "v", ttlMs: 1_000, counterFloor: 5, replaces: "u" };
+  assertEquals(asked, [
+    ["acquire", plain],
+    ["extend", plain],
+    ["adopt", plain],
+    ["release", plain],
+    ["raiseCounters", plain],
+  ]);
+});
+
+for (const how of ["throws", "rejects"]) {
+  Deno.test(`AdaptedNode counts it as a failure, of which keys may be set, that a node ${how}`, async () => {
+    const { node } = setUp(() => {
+      const error = Object.assign(new Error("gone"), { outcome: "not-sent" });
+      if (how === "throws") throw error;
+      return Promise.reject(error);
+    });
+    const request = new FakeRequest();
+    node.acquire(request, 1);
+    await request.answered;
+    assertEquals([request.answers, request.unsent], [[["failed", 1, "gone"]], false]);
+    assertInstanceOf(request.errors[0], Error);
+  });
+}
+
+Deno.test("AdaptedNode has no more methods than the node", () => {
+  const { node } = setUp(() => {});
+  assertEquals([node.diagnose, typeof node.raiseCounters, typeof node.adopt], [
+    undefined,
+    "function",
+    "function",
+  ]);
+  const bare = new AdaptedNode({ name: "n" } as LockNode);
+  assertEquals([bare.diagnose, bare.raiseCounters, bare.adopt], Array(3).fill(undefined));
+});
