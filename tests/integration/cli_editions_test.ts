@@ -1,8 +1,12 @@
 /** The command line in every form in which people get it: exclusion while nodes fail, and every exit path. */
 
 import { assert, assertEquals, assertGreater, assertMatch } from "@std/assert";
-import { startConsumer } from "../../scripts/package/consumer.ts";
+import { join } from "node:path";
+import { type Consumer, startConsumer } from "../../scripts/package/consumer.ts";
+import { PROGRAM } from "../../scripts/package/manifest.ts";
+import { nodePath, ROOT, run, succeed } from "../../scripts/package/tools.ts";
 import {
+  DENO_PERMISSIONS,
   type Edition,
   hasp,
   type HaspOptions,
@@ -11,13 +15,6 @@ import {
   SOURCE_EDITION,
   startHasp,
 } from "../support/command_line.ts";
-import {
-  binaryOfBun,
-  binaryOfDeno,
-  compileArgs,
-  installedProgram,
-  missingForBinaries,
-} from "../support/command_line_editions.ts";
 import { eventually } from "../support/eventually.ts";
 import { plainCommand } from "../support/plain_command.ts";
 import { findRuntimes, type Program } from "../support/programs.ts";
@@ -25,6 +22,9 @@ import { type ServerGroup, startServers } from "../support/servers.ts";
 import { gone, holdByAnother, onAll } from "../support/shared_servers.ts";
 
 const END_WITHIN_MS = 120_000;
+
+/** What `deno compile` says if it cannot download the runtime that it puts into binaries. */
+const NO_RUNTIME = /Setting up base binary/;
 
 /** Processes that run `hasp run` at the same time, how often each does, and how often each command writes. */
 const PROCESSES = 4;
@@ -248,3 +248,49 @@ Deno.test("deno compile takes the command line with all that it imports", async 
   assert(success, new TextDecoder().decode(stderr));
   assertGreater((await Deno.stat(binary)).size, (await Deno.stat(Deno.execPath())).size);
 });
+
+// The forms
+
+/** The program that npm installs, in the oldest Node that is supported. */
+async function installedProgram({ folder }: Consumer): Promise<Edition> {
+  return [await nodePath("node20"), join(folder, "node_modules", ".bin", "hasp")];
+}
+
+/** A binary that Bun makes of the installed program. */
+async function binaryOfBun(bun: string, { folder }: Consumer): Promise<Edition> {
+  const binary = join(folder, "hasp");
+  const program = join(folder, "node_modules", "@hasp", "redlock", PROGRAM);
+  await succeed(bun, ["build", "--compile", program, "--outfile", binary]);
+  return [binary];
+}
+
+/** A binary that Deno makes of the source, in `folder`. */
+async function binaryOfDeno(folder: string): Promise<Edition> {
+  const binary = join(folder, "hasp");
+  await succeed(Deno.execPath(), compileArgs(binary), { cwd: ROOT });
+  return [binary];
+}
+
+/** The arguments with which Deno makes a binary, with the permissions that the manual names. */
+function compileArgs(binary: string): string[] {
+  const options = ["--quiet", "--no-check", ...DENO_PERMISSIONS, "--output", binary];
+  return ["compile", ...options, "src/cli/mod.ts"];
+}
+
+/** Why Deno can make no binary here; `undefined` if it can. */
+async function missingForBinaries(): Promise<string | undefined> {
+  const folder = await Deno.makeTempDir({ prefix: "hasp-" });
+  try {
+    const program = join(folder, "empty.ts");
+    await Deno.writeTextFile(program, "");
+    const args = ["compile", "--output", join(folder, "empty"), program];
+    const { success, output } = await run(Deno.execPath(), args);
+    if (success) return undefined;
+    if (!NO_RUNTIME.test(output)) throw new Error(output);
+    const missing = "deno compile cannot download the runtime for binaries";
+    console.error(`Skipping tests: ${missing}`);
+    return missing;
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
