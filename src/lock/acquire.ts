@@ -70,6 +70,7 @@
  * @module
  */
 import type { ClientState } from "../client_state.ts";
+import { LockHeldError } from "../errors.ts";
 import { askFenced, takeToken } from "../fencing/fenced_attempt.ts";
 import { askToAcquire, askToAdopt, Round } from "../quorum/round.ts";
 import { expiryMarginMs } from "../time/validity.ts";
@@ -77,6 +78,7 @@ import { AdoptionRound, waitToAdopt } from "./adopt.ts";
 import { reportAbort, reportAttempt } from "./attempt_events.ts";
 import { takeTurn, wait } from "./contend.ts";
 import { HeldLock } from "./held_lock.ts";
+import { Lock } from "./lock.ts";
 import type { LockCall } from "./lock_call.ts";
 import { Renewal } from "./renewal.ts";
 import { undo } from "./undo.ts";
@@ -85,11 +87,12 @@ import { undo } from "./undo.ts";
  * Makes attempts until one wins the lock or the wait is over. A call that may wait takes its turn: only the first call of
  * this client for the same keys asks the nodes, and while the client holds the lock none does.
  *
+ * @returns The lock; `undefined` if others hold it and the call was only to try.
  * @throws {LockHeldError} If others hold it when the wait is over.
  * @throws {QuorumError} If too few nodes answered the last attempt.
  * @throws The reason of the call's signal, or a {@linkcode RedlockError} if the client is closed.
  */
-export async function acquire(call: LockCall): Promise<HeldLock> {
+export async function acquire(call: LockCall): Promise<Lock | undefined> {
   const { client: { localQueues, openCalls }, name } = call;
   let held: HeldLock | undefined;
   openCalls.begin();
@@ -108,6 +111,7 @@ export async function acquire(call: LockCall): Promise<HeldLock> {
     // mutation: failed-call-blocks-its-client
     localQueues.leave(name, call);
     if (!held) reportAbort(call, error);
+    if (call.trying && error instanceof LockHeldError) return undefined;
     throw error;
   } finally {
     openCalls.end();
@@ -116,7 +120,7 @@ export async function acquire(call: LockCall): Promise<HeldLock> {
   else localQueues.enter(name, held);
   if (!held.active) localQueues.leave(name, held); // lost while it was reported
   if (call.autoExtend) held.renew(new Renewal(held));
-  return held;
+  return new Lock(held.handOut());
 }
 
 /** An attempt, before its first byte is sent. */

@@ -29,6 +29,9 @@ export interface ExtendOptions {
   signal?: AbortSignal;
 }
 
+/** What a handle is for; set by the class, because it needs a private member. */
+export let heldLock: (lock: Lock) => HeldLock;
+
 const EXTEND_OPTION_NAMES: readonly string[] = ["ttlMs", "signal"];
 
 /**
@@ -54,17 +57,16 @@ export class Lock implements AsyncDisposable {
   readonly #lock: HeldLock;
 
   // A field and not a static block: bundlers leave out the class where nobody uses it.
-  static readonly #view = /* @__PURE__ */ defineConsoleView(
-    this,
-    "Lock",
-    (lock) => {
+  static readonly #shared = /* @__PURE__ */ ((): void => {
+    heldLock = (lock) => lock.#lock;
+    defineConsoleView(this, "Lock", (lock) => {
       const { resources, holder, extensions, fencingToken, votes } = lock;
       const nodes = Object.fromEntries(votes.map(({ node, outcome }) => [node, outcome]));
       const token = fencingToken === undefined ? {} : { fencingToken };
       const remainingMs = lock.remainingMs();
       return { resources, state: lock.#state, holder, remainingMs, extensions, ...token, nodes };
-    },
-  );
+    });
+  })();
 
   /** @internal */
   constructor(held: HeldLock) {

@@ -22,6 +22,8 @@ export class LockCall {
   readonly name: string;
   /** Whether the lock is extended while it is held. */
   readonly autoExtend: boolean;
+  /** Whether it makes one attempt, and resolves to `undefined` if others hold the lock. */
+  readonly trying: boolean;
   /** How long it may wait, in milliseconds. */
   readonly waitMs: number;
   /** The value that it replaces, if it adopts a lock. */
@@ -38,7 +40,7 @@ export class LockCall {
    * @param settings The settings of the call.
    * @param resources The resources.
    * @param autoExtend Whether the lock is extended if `autoExtend` is not set.
-   * @param trying Whether it makes one attempt, whatever `waitMs` is.
+   * @param trying Whether it makes one attempt, whatever `waitMs` is, and no error of a lock that others hold.
    * @param replaces The value that it replaces, if it adopts a lock.
    */
   constructor(
@@ -56,6 +58,7 @@ export class LockCall {
     this.keys = keyPrefix === "" ? resources : resources.map((resource) => keyPrefix + resource);
     this.name = this.keys.length === 1 ? this.keys[0] : queueKey(this.keys);
     this.autoExtend = settings.autoExtend ?? autoExtend;
+    this.trying = trying;
     this.waitMs = trying ? 0 : settings.waitMs;
     this.replaces = replaces;
   }

@@ -4,21 +4,21 @@
  * @module
  */
 import { offAbort, onAbort } from "../time/abort_listeners.ts";
-import type { HeldLock } from "./held_lock.ts";
-import { Lock } from "./lock.ts";
+import { heldLock, type Lock } from "./lock.ts";
 
 /** A function that runs while a lock is held, for {@linkcode Redlock.using}. */
 export type Routine<T, L extends Lock = Lock> = (lock: L) => Promise<T> | T;
 
 /** Runs `routine` with the lock, then releases the lock, even if the routine throws. */
-export async function runUsing<T>(held: HeldLock, routine: Routine<T>): Promise<T> {
+export async function runUsing<T>(lock: Lock, routine: Routine<T>): Promise<T> {
+  const held = heldLock(lock);
   const { settings: { signal }, client: { wheel } } = held;
   const abort = () => held.abort(signal!.reason);
   held.handOut();
   wheel.ref(); // a routine may wait for nothing but the end of the lock
   if (signal) onAbort(signal, abort);
   try {
-    const result = await routine(new Lock(held));
+    const result = await routine(lock);
     const lost = held.lostError;
     if (lost) throw lost;
     return result;

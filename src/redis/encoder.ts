@@ -8,8 +8,8 @@
  * @module
  */
 
-/** Bytes of one slab; a longer command gets its own. */
-const SLAB_BYTES = 64 * 1024;
+/** Bytes of one slab; a longer command gets its own. A tick whose commands begin in one slab and end in the next copies. */
+const SLAB_BYTES = 256 * 1024;
 /** Longest line of a length, in bytes: `$`, ten digits, CR LF. */
 const LENGTH_BYTES_MAX = 13;
 /** Longer texts, such as scripts, are encoded by the runtime, which is faster for them. */
