@@ -46,6 +46,8 @@ export type {
   Connect,
   /** What to connect to: a host and port, or the path of a Unix domain socket. */
   ConnectTarget,
+  /** Takes the bytes of a transport that calls back. */
+  OnChunk,
   /** TLS settings: authorities to trust, and the certificate of the client. */
   TlsOptions,
   /** An open byte stream, such as a `Deno.Conn`. */

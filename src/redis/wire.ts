@@ -47,7 +47,8 @@ export class Wire {
   readonly #transport: Transport;
   readonly #owner: WireOwner;
   readonly #decoder: RespDecoder;
-  readonly #buffer = new Uint8Array(READ_BUFFER_BYTES);
+  /** What is read into, unless the stream has its own. */
+  #buffer = NO_BYTES;
   #reading: Promise<void> | undefined = undefined;
   #writing: Promise<void> | undefined = undefined;
   /** The piece that is being written. */
@@ -84,6 +85,7 @@ export class Wire {
 
   /** Begins to read; the stream may be lost before this returns. */
   begin(): void {
+    if (!this.#transport.receive) this.#buffer = new Uint8Array(READ_BUFFER_BYTES);
     this.#read();
   }
 
@@ -101,7 +103,7 @@ export class Wire {
     await this.#writing;
   }
 
-  // Callbacks in place of `await`, which allocates more for each command.
+  // Callbacks in place of `await`, which allocates more for each command; without promises if the stream can do that.
 
   /** Writes what is left of the last piece, of which `written` bytes are written; or what was queued since. */
   readonly #write = (written = 0): void => {
@@ -116,34 +118,53 @@ export class Wire {
         this.#flushing = false;
         return;
       }
-      this.#writing = this.#transport.write(this.#bytes).then(this.#write, this.#lose);
+      const transport = this.#transport;
+      if (transport.send) transport.send(this.#bytes, this.#onSent);
+      else this.#writing = transport.write(this.#bytes).then(this.#write, this.#lose);
     } catch (error) {
       this.#lose(error);
     }
   };
 
+  readonly #onSent = (error?: unknown): void => {
+    if (error) this.#lose(error);
+    else this.#write(this.#bytes.length);
+  };
+
   readonly #read = (): void => {
     if (!this.#open) return;
     try {
-      this.#reading = this.#transport.read(this.#buffer).then(this.#onRead, this.#lose);
+      const transport = this.#transport;
+      if (transport.receive) transport.receive(this.#onChunk, this.#onEnd);
+      else this.#reading = transport.read(this.#buffer).then(this.#onRead, this.#lose);
     } catch (error) {
       this.#lose(error);
     }
   };
 
   readonly #onRead = (count: number | null): void => {
-    if (!this.#open) return;
-    if (count === null) return this.#lose(new Error("the server closed the connection"));
+    if (count === null) this.#onEnd();
+    else if (this.#onChunk(this.#buffer, count)) this.#read();
+  };
+
+  readonly #onChunk = (bytes: Uint8Array, count: number): boolean => {
+    if (!this.#open) return false;
     const decoder = this.#decoder;
     try {
       this.#owner.onBytes();
-      decoder.push(this.#buffer, count);
+      decoder.push(bytes, count);
     } catch (error) {
-      return this.#lose(error);
+      this.#lose(error);
+      return false;
     }
-    if (decoder.elementsDecoded < this.#turnEnds) return this.#read();
+    if (decoder.elementsDecoded < this.#turnEnds) return true;
     this.#turnEnds = decoder.elementsDecoded + ELEMENTS_PER_TURN;
     this.#owner.nextTurn(this.#read);
+    return false;
+  };
+
+  readonly #onEnd = (error: unknown = new Error("the server closed the connection")): void => {
+    this.#lose(error);
   };
 
   readonly #lose = (cause: unknown): void => {

@@ -1,13 +1,13 @@
 /**
  * Streams over `node:net` and `node:tls`, for Node and Bun: with `node_listener.ts` the only modules that name `node:`.
  *
- * A plain socket reads into one buffer (`onread`), which saves an allocation a chunk.
+ * A plain socket reads into one buffer (`onread`), which saves an allocation a chunk, and passes it on without a promise.
  *
  * @module
  */
 import type { LookupFunction, Socket } from "node:net";
 import type { ConnectionOptions, SecureContext } from "node:tls";
-import type { Connect, ConnectTarget, TlsOptions, Transport } from "./transport.ts";
+import type { Connect, ConnectTarget, OnChunk, TlsOptions, Transport } from "./transport.ts";
 
 type TlsTarget = Extract<ConnectTarget, { kind: "tls" }>;
 
@@ -35,23 +35,27 @@ export const connect: Connect = async (target, { signal }) => {
   });
 };
 
-/** Turns the events of a socket into reads and writes that can be awaited. */
+/** Who gets the bytes of a socket. */
+interface Reader {
+  readonly onChunk: OnChunk;
+  onEnd(error?: unknown): void;
+}
+
+/** Passes on what a socket reads and writes, by callbacks, or by promises for those who await it. */
 class NodeTransport implements Transport {
   readonly opened: Promise<void>;
   readonly #socket: Socket;
-  /** Bytes that arrived while there was no read; the socket is paused as long as there are any. */
+  /** Bytes that arrived while there was no reader; the socket is paused as long as there are any. */
   #unread: Uint8Array | undefined = undefined;
-  #reader:
-    | { buffer: Uint8Array; resolve(count: number | null): void; reject(error: unknown): void }
-    | undefined;
+  #reader: Reader | undefined = undefined;
   #ended = false;
   #error: unknown = undefined;
 
   constructor(target: ConnectTarget, open: Opener) {
-    this.#socket = open((count, buffer) => this.#onData(buffer.subarray(0, count)));
+    this.#socket = open((count, buffer) => this.#onData(buffer, count));
     if (target.kind === "tls") {
       this.#socket.on("data", (chunk: Uint8Array) => {
-        if (!this.#onData(chunk)) this.#socket.pause();
+        if (!this.#onData(chunk, chunk.length)) this.#socket.pause();
       });
     }
     this.opened = new Promise((resolve, reject) => {
@@ -70,24 +74,36 @@ class NodeTransport implements Transport {
   }
 
   read(buffer: Uint8Array): Promise<number | null> {
-    if (this.#unread) {
-      const count = Math.min(this.#unread.length, buffer.length);
-      buffer.set(this.#unread.subarray(0, count));
-      this.#unread = count < this.#unread.length ? this.#unread.subarray(count) : undefined;
-      if (!this.#unread) this.#socket.resume();
-      return Promise.resolve(count);
-    }
-    if (this.#error) return Promise.reject(this.#error);
-    if (this.#ended) return Promise.resolve(null);
     return new Promise((resolve, reject) => {
-      this.#reader = { buffer, resolve, reject };
+      const onChunk: OnChunk = (bytes, length) => {
+        const count = Math.min(length, buffer.length);
+        buffer.set(bytes.subarray(0, count));
+        // The socket uses its array again, so the other bytes are copied.
+        if (count < length) this.#unread = bytes.slice(count, length);
+        resolve(count);
+        return false;
+      };
+      this.receive(onChunk, (error) => error ? reject(error) : resolve(null));
     });
+  }
+
+  receive(onChunk: OnChunk, onEnd: (error?: unknown) => void): void {
+    const unread = this.#unread;
+    this.#unread = undefined;
+    if (unread && !onChunk(unread, unread.length)) return;
+    if (this.#ended) return onEnd(this.#error);
+    this.#reader = { onChunk, onEnd };
+    this.#socket.resume();
   }
 
   write(bytes: Uint8Array): Promise<number> {
     return new Promise((resolve, reject) => {
-      this.#socket.write(bytes, (error) => error ? reject(error) : resolve(bytes.length));
+      this.send(bytes, (error) => error ? reject(error) : resolve(bytes.length));
     });
+  }
+
+  send(bytes: Uint8Array, onSent: (error?: unknown) => void): void {
+    this.#socket.write(bytes, onSent);
   }
 
   close(): void {
@@ -100,25 +116,19 @@ class NodeTransport implements Transport {
   }
 
   /** Passes bytes to the reader; returns whether the socket may continue to read. */
-  #onData(bytes: Uint8Array): boolean {
+  #onData(bytes: Uint8Array, count: number): boolean {
     const reader = this.#reader;
-    const count = Math.min(bytes.length, reader?.buffer.length ?? 0);
-    if (reader) {
-      this.#reader = undefined;
-      reader.buffer.set(count < bytes.length ? bytes.subarray(0, count) : bytes);
-      reader.resolve(count);
-    }
-    // The socket reuses its buffer, so the other bytes are copied.
-    if (count < bytes.length) this.#unread = bytes.slice(count);
-    return this.#unread === undefined;
+    if (!reader) this.#unread = bytes.slice(0, count);
+    else if (reader.onChunk(bytes, count)) return true;
+    else this.#reader = undefined;
+    return false;
   }
 
   #onEnd(): void {
     this.#ended = true;
     const reader = this.#reader;
     this.#reader = undefined;
-    if (this.#error) reader?.reject(this.#error);
-    else reader?.resolve(null);
+    reader?.onEnd(this.#error);
   }
 }
 

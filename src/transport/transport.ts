@@ -17,7 +17,26 @@ export interface Transport {
    * ends with its request: the client sends no `PING` on such a stream when it is idle.
    */
   unref?(): void;
+  /**
+   * Reads without a promise for each chunk, in place of `read`. Missing, as `send` then is: the client calls `read` and
+   * `write`.
+   *
+   * @param onChunk Called with each chunk: the first so many bytes of an array, which is used again afterwards. If it
+   *   returns `false`, it is not called until the next call of `receive`.
+   * @param onEnd Called at the end of the stream, with an error if it broke; also after `close`.
+   */
+  receive?(onChunk: OnChunk, onEnd: (error?: unknown) => void): void;
+  /**
+   * Writes all of `bytes` without a promise, in place of `write`.
+   *
+   * @param bytes The bytes, which do not change meanwhile.
+   * @param onSent Called once they are written, with an error if that failed.
+   */
+  send?(bytes: Uint8Array, onSent: (error?: unknown) => void): void;
 }
+
+/** Takes the first `count` of some bytes; returns whether the stream may continue to read. */
+export type OnChunk = (bytes: Uint8Array, count: number) => boolean;
 
 /** TLS settings of a connection; certificates and keys are in PEM format. */
 export interface TlsOptions {

@@ -1,6 +1,6 @@
 /**
- * What acquiring and releasing cost the client alone: its streams answer at once, without servers or sockets. Prints
- * {@linkcode PairCost} as one line of JSON.
+ * What acquiring and releasing cost the client alone: its streams answer at once, without servers or sockets, and call
+ * back as those of Node do. Prints {@linkcode PairCost} as one line of JSON.
  *
  * Needs `--expose-gc`, and a young generation that holds what is allocated, because the heap's growth counts only what
  * no collection has freed; and `--no-opt`, because optimized code leaves some allocations out, now these, now those.
@@ -9,7 +9,7 @@
  */
 import v8 from "node:v8";
 import { createRedlock, type Redlock } from "../../mod.ts";
-import type { Transport } from "../../src/transport/transport.ts";
+import type { OnChunk, Transport } from "../../src/transport/transport.ts";
 
 /** What is counted; all but the last for one pair on five nodes. */
 export interface PairCost {
@@ -20,8 +20,10 @@ export interface PairCost {
   readonly allocatedBytes: number | null;
   /** Bytes that are left of a pair when the young generation was collected, but not the whole heap. */
   readonly keptBytes: number;
-  /** Promises that were created, also those of `await` and of the streams' ends. */
+  /** Promises that were created, also those of `await`. */
   readonly promises: number;
+  /** The same on streams like those of Deno, whose reads and writes are promises. */
+  readonly promisesOnPromises: number;
   /** Calls of `queueMicrotask`. */
   readonly microtasks: number;
   /** Writes to acquire a hundred locks in one moment, and to release them in one. */
@@ -47,36 +49,37 @@ const ONE = new TextEncoder().encode(":1\r\n");
 /** What went out on all streams. */
 const sent = { writes: 0, bytes: 0, commands: 0 };
 
-/** Promises of written bytes, by how many: a stream that makes none adds nothing to what is counted. */
-const written = new Map<number, Promise<number>>();
-
 /** A server that grants: `OK` for commands, 1 for scripts. */
 class GrantingStream implements Transport {
   readonly #replies = new Uint8Array(65_536);
   #end = 0;
-  #buffer: Uint8Array | undefined = undefined;
-  #resolve: (count: number | null) => void = () => {};
+  #onChunk: OnChunk | undefined = undefined;
+  #onEnd: () => void = () => {};
 
-  read(buffer: Uint8Array): Promise<number | null> {
-    return new Promise((resolve) => {
-      this.#buffer = buffer;
-      this.#resolve = resolve;
-      this.#deliver();
-    });
+  receive(onChunk: OnChunk, onEnd: () => void): void {
+    this.#onChunk = onChunk;
+    this.#onEnd = onEnd;
+    this.#deliver();
   }
 
-  write(bytes: Uint8Array): Promise<number> {
+  send(bytes: Uint8Array, onSent: () => void): void {
     sent.writes++;
     sent.bytes += bytes.length;
     for (let at = 0; at < bytes.length;) at = this.#answer(bytes, at);
     this.#deliver();
-    let promise = written.get(bytes.length);
-    if (!promise) written.set(bytes.length, promise = Promise.resolve(bytes.length));
-    return promise;
+    onSent();
+  }
+
+  read(): Promise<number | null> {
+    throw new Error("not needed");
+  }
+
+  write(): Promise<number> {
+    throw new Error("not needed");
   }
 
   close(): void {
-    this.#resolve(null);
+    this.#onEnd();
   }
 
   /** Answers the command at `at` and returns where the next begins. */
@@ -105,12 +108,38 @@ class GrantingStream implements Transport {
   }
 
   #deliver(): void {
-    if (this.#end === 0 || this.#buffer === undefined) return;
+    if (this.#end === 0 || !this.#onChunk) return;
     const count = this.#end;
-    for (let at = 0; at < count; at++) this.#buffer[at] = this.#replies[at]!;
-    this.#buffer = undefined;
     this.#end = 0;
-    this.#resolve(count);
+    this.#onChunk(this.#replies, count);
+  }
+}
+
+/** The same by promises: one for each read, and one for all writes. */
+class PromisingStream implements Transport {
+  readonly #stream = new GrantingStream();
+  readonly #written = new Map<number, Promise<number>>();
+
+  read(buffer: Uint8Array): Promise<number | null> {
+    return new Promise((resolve) => {
+      const onChunk = (bytes: Uint8Array, count: number) => {
+        for (let at = 0; at < count; at++) buffer[at] = bytes[at]!;
+        resolve(count);
+        return true;
+      };
+      this.#stream.receive(onChunk, () => resolve(null));
+    });
+  }
+
+  write(bytes: Uint8Array): Promise<number> {
+    this.#stream.send(bytes, () => {});
+    const written = this.#written.get(bytes.length) ?? Promise.resolve(bytes.length);
+    this.#written.set(bytes.length, written);
+    return written;
+  }
+
+  close(): void {
+    this.#stream.close();
   }
 }
 
@@ -196,9 +225,15 @@ async function countKept(redlock: Redlock): Promise<number> {
 }
 
 const addresses = Array.from({ length: NODES }, (_, index) => `redis://127.0.0.1:${index + 1}`);
-const redlock = createRedlock(addresses, { connect: () => Promise.resolve(new GrantingStream()) });
-await pairs(redlock, WARM_UP_PAIRS);
-const cost: PairCost = {
+
+async function warmClient(open: () => Transport): Promise<Redlock> {
+  const redlock = createRedlock(addresses, { connect: () => Promise.resolve(open()) });
+  await pairs(redlock, WARM_UP_PAIRS);
+  return redlock;
+}
+
+const redlock = await warmClient(() => new GrantingStream());
+const counted = {
   ...await countSent(redlock),
   allocatedBytes: await countAllocated(redlock),
   keptBytes: await countKept(redlock),
@@ -207,4 +242,7 @@ const cost: PairCost = {
   writesAtOnce: await countWritesAtOnce(redlock),
 };
 await redlock.close();
+const promising = await warmClient(() => new PromisingStream());
+const cost: PairCost = { ...counted, promisesOnPromises: await countPromises(promising) };
+await promising.close();
 console.log(JSON.stringify(cost));

@@ -9,6 +9,7 @@ import { Connection, type ConnectionOptions } from "../../src/redis/connection.t
 import type { ConnectionError } from "../../src/redis/errors.ts";
 import type { RawReply } from "../../src/redis/reply.ts";
 import { runMicrotasks } from "./fake_clock.ts";
+import { CallingTransport } from "./fake_transport.ts";
 import { StreamBench, testOn } from "./stream_bench.ts";
 
 /** A connection on faked time and streams, and the outcomes of its commands. */
@@ -70,7 +71,28 @@ export class ConnectionBench extends StreamBench implements ReplyReceiver {
   }
 }
 
-/** Defines a test of a connection that is created by its first command; `test.open`, of one that is open. */
-export const test = Object.assign(testOn(() => new ConnectionBench()), {
-  open: testOn(() => new ConnectionBench().open()),
+/** Makes a bench whose streams call back, in place of promises. */
+function callingBench(): ConnectionBench {
+  const bench = new ConnectionBench();
+  bench.network.make = () => new CallingTransport();
+  return bench;
+}
+
+/** Defines a test on both kinds of streams. */
+function testOnBoth(
+  prepare: (bench: ConnectionBench) => ConnectionBench | Promise<ConnectionBench>,
+): (title: string, act: (bench: ConnectionBench) => void | Promise<void>) => void {
+  const [promised, calling] = [
+    testOn(() => prepare(new ConnectionBench())),
+    testOn(() => prepare(callingBench())),
+  ];
+  return (title, act) => {
+    promised(title, act);
+    calling(`${title}, on a stream that calls back`, act);
+  };
+}
+
+/** Defines tests of a connection that is created by its first command; `test.open`, of one that is open. */
+export const test = Object.assign(testOnBoth((bench) => bench), {
+  open: testOnBoth((bench) => bench.open()),
 });

@@ -4,10 +4,12 @@
  * @module
  */
 import { runMicrotasks } from "./fake_clock.ts";
-import type { Connect, ConnectTarget, Transport } from "../../src/transport/transport.ts";
+import type { Connect, ConnectTarget, OnChunk, Transport } from "../../src/transport/transport.ts";
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
+/** Bytes of one chunk that a stream which calls back has room for. */
+const CHUNK_BYTES = 16_384;
 
 /** One stream. Reads wait until the test feeds bytes; writes are taken at once unless the test says otherwise. */
 export class FakeTransport implements Transport {
@@ -88,6 +90,27 @@ export class FakeTransport implements Transport {
   #put(event: Uint8Array | null | Error): void {
     this.#unread.push(event);
     this.#wake?.();
+  }
+}
+
+/** The same, without promises for its reader and writer. */
+export class CallingTransport extends FakeTransport {
+  receive(onChunk: OnChunk, onEnd: (error?: unknown) => void): void {
+    const buffer = new Uint8Array(CHUNK_BYTES);
+    const next = () => {
+      this.read(buffer).then((count) => {
+        if (count === null) onEnd();
+        else if (onChunk(buffer, count)) next();
+      }, onEnd);
+    };
+    next();
+  }
+
+  send(bytes: Uint8Array, onSent: (error?: unknown) => void): void {
+    this.write(bytes).then((count) => {
+      if (count < bytes.length) this.send(bytes.subarray(count), onSent);
+      else onSent();
+    }, onSent);
   }
 }
 
