@@ -40,7 +40,7 @@ const SCENARIOS: Record<string, Scenario> = {
 const HELP = `Usage: deno task bench [options]
 
   --only LIST      scenarios, comma-separated: ${Object.keys(SCENARIOS).join(", ")}
-  --peers LIST     measured beside the floor and ours; default redlock5, "" for none, all, or of
+  --peers LIST     measured beside the floor and ours; default ours-waiting,redlock5, "" for none, all, or of
                    ${peerNames().join(", ")}
   --rounds N       rounds, of which the median is printed; default 5
   --duration MS    length of one measurement; default 500
@@ -55,7 +55,7 @@ async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
       only: { type: "string", default: Object.keys(SCENARIOS).join(",") },
-      peers: { type: "string", default: "redlock5" },
+      peers: { type: "string", default: "ours-waiting,redlock5" },
       rounds: { type: "string" },
       duration: { type: "string" },
       quick: { type: "boolean", default: false },
@@ -74,7 +74,8 @@ async function main(): Promise<void> {
   const names = ["floor", "ours", ...peers];
   const runtime = known("runtime", values.runtime, { bun: "bun", deno: "deno", node: "node" })[0];
 
-  if (runtime !== "deno" && (peers.length > 0 || scenarios.includes(clients))) await installPeers();
+  const installs = peers.some((name) => name !== "ours-waiting") || scenarios.includes(clients);
+  if (runtime !== "deno" && installs) await installPeers();
   await using servers = await startServers(5);
   await using stack = new AsyncDisposableStack();
   const bench: Bench = {

@@ -54,6 +54,7 @@ export const contenders: Record<string, () => Promise<Contender>> = {
       ? new (await import("./floor_deno.ts")).DenoFloor()
       : new (await import("./floor_node.ts")).NodeFloor(),
   ours: async () => new (await import("./ours.ts")).Ours(),
+  "ours-waiting": async () => new (await import("./ours.ts")).OursWaiting(),
   ...Object.fromEntries(CLIENTS.map((name) => [name, () => onClient(name)])),
   redlock4: async () => new (await import("./redlock4.ts")).Redlock4(),
   redlock5: async () => new (await import("./redlock5.ts")).Redlock5(),
@@ -71,6 +72,7 @@ async function onClient(name: string): Promise<Contender> {
 const TITLES: Record<string, string> = {
   floor: "raw sockets",
   ours: "Hasp",
+  "ours-waiting": "Hasp, with waitMs and signal",
   redlock4: "node-redlock 4",
   redlock5: "node-redlock 5",
   sesamecare: "@sesamecare-oss/redlock",

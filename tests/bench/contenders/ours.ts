@@ -15,6 +15,7 @@ interface OurLock {
 interface OurOptions {
   ttlMs: number;
   waitMs?: number;
+  signal?: AbortSignal;
   autoExtend?: boolean;
   onEvent?(event: { type: string }): void;
 }
@@ -29,7 +30,7 @@ export interface OurRedlock {
   close(): Promise<void> | void;
 }
 
-/** {@linkcode Contender} of `mod.ts`. */
+/** {@linkcode Contender} of `mod.ts`, with `ttlMs` given in each call. */
 export class Ours implements Contender {
   #redlock?: OurRedlock;
   #urls: readonly string[] = [];
@@ -37,6 +38,11 @@ export class Ours implements Contender {
   async open(urls: readonly string[]): Promise<void> {
     this.#urls = urls;
     this.#redlock = await this.create(urls);
+  }
+
+  /** The client, once it is open. */
+  protected get redlock(): OurRedlock {
+    return this.#redlock!;
   }
 
   /** Makes the client. */
@@ -98,5 +104,20 @@ export class Ours implements Contender {
 
   async close(): Promise<void> {
     await this.#redlock!.close();
+  }
+}
+
+/** The same for calls that may wait and can be aborted: with `ttlMs`, `waitMs` and `signal` given in each. */
+export class OursWaiting extends Ours {
+  readonly #signal = new AbortController().signal;
+
+  protected override copy(): Ours {
+    return new OursWaiting();
+  }
+
+  override async pair(resource: string): Promise<void> {
+    const options = { ttlMs: TTL_MS, waitMs: WAIT_MS, signal: this.#signal };
+    const lock = await this.redlock.acquire(resource, options);
+    await lock.release();
   }
 }
