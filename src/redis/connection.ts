@@ -20,15 +20,17 @@
  * @module
  */
 import { settledWithin } from "../time/settled_within.ts";
-import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
-import type { Connect, TlsOptions, Transport } from "../transport/transport.ts";
+import type { TimerWheel } from "../time/timer_wheel.ts";
+import type { TlsOptions, Transport } from "../transport/transport.ts";
 import type { RedisAddress } from "./address.ts";
+import { Availability, type AvailabilityEvents } from "./availability.ts";
 import { CommandQueue, type ReplyReceiver } from "./command_queue.ts";
 import type { DecoderOptions } from "./decoder.ts";
+import { Dialer, type DialerOwner, type DialOptions } from "./dialer.ts";
 import { type Command, encodeCommand } from "./encoder.ts";
 import { ConnectionError, ReplyError } from "./errors.ts";
 import { type IdleConnection, IdleWatch } from "./idle_watch.ts";
-import { connectTarget, loginCommands } from "./opening.ts";
+import { connectTarget, Login } from "./login.ts";
 import { printable } from "../printable.ts";
 import { messageOf, toError } from "../to_error.ts";
 import type { RawReply } from "./reply.ts";
@@ -37,19 +39,12 @@ import { Wire, type WireOwner } from "./wire.ts";
 
 /** Limit of the commands that wait for replies. Commands that undo others may exceed it, up to twice as many. */
 export const QUEUE_LENGTH_MAX = 16_384;
-/** First delay before reconnecting, in milliseconds; doubled each time, with jitter down to one half. */
-const RECONNECT_DELAY_MS = 50;
-/** Longest delay before reconnecting, in milliseconds. */
-const RECONNECT_DELAY_MS_MAX = 2_000;
 /** Longest wait of `close` for replies that are due, in milliseconds, so that no undo is cut off. */
 const CLOSE_GRACE_MS = 250;
 
 /** How a connection is opened, and the callbacks of its owner. */
-export interface ConnectionOptions extends ReplyLimits, Omit<DecoderOptions, "secrets"> {
-  /** Opens the stream. */
-  readonly connect: Connect;
-  /** Timeout for opening the stream and logging in, in milliseconds. */
-  readonly connectTimeoutMs: number;
+export interface ConnectionOptions
+  extends DialOptions, ReplyLimits, AvailabilityEvents, Omit<DecoderOptions, "secrets"> {
   /** TLS settings for `rediss://`. */
   readonly tls: TlsOptions;
   /** The name that the server's `CLIENT LIST` shows. */
@@ -58,13 +53,6 @@ export interface ConnectionOptions extends ReplyLimits, Omit<DecoderOptions, "se
   onConnected?(): void;
   /** Called when an open connection is lost, or the first attempt fails; not for further attempts. */
   onDisconnected?(error: ConnectionError): void;
-  /**
-   * Called when the server has accepted the login, or has replied to a command if there is no login: the first time, and
-   * after each {@linkcode onUnavailable}.
-   */
-  onAvailable?(): void;
-  /** Called when the connection to an available server is lost, or the first connection is lost or could not be made. */
-  onUnavailable?(error: ConnectionError): void;
   /** Called for each reply to a command of the owner; returns whether it was a message of a channel, and no reply. */
   takesMessage?(reply: RawReply): boolean;
 }
@@ -72,40 +60,25 @@ export interface ConnectionOptions extends ReplyLimits, Omit<DecoderOptions, "se
 /** The state of a connection. */
 export type State = "new" | "connecting" | "open" | "down" | "closing" | "closed";
 
-/** The tag of the command that names the connection: a name is no reason to do without the server. */
-const NAMING = 1;
 /** The receiver of a command whose reply is not needed. */
 const IGNORE: ReplyReceiver = { onReply() {}, onFailure() {} };
 const PING: Command = { args: ["PING"] };
 
 /** A connection to one server, which reconnects by itself. */
-export class Connection implements WireOwner, IdleConnection {
+export class Connection implements WireOwner, DialerOwner, IdleConnection {
   /** The arrival of the last bytes, by the monotonic clock, which is read once for all replies of one chunk. */
   receivedAtMs = 0;
   readonly #address: RedisAddress;
   readonly #options: ConnectionOptions;
   readonly #wheel: TimerWheel;
   readonly #queue = new CommandQueue();
-  /** How many replies to commands that log in are due. */
-  #greetings = 0;
+  readonly #login = new Login((refusal) => this.#onLoginEnd(refusal));
+  readonly #dialer: Dialer;
+  readonly #availability: Availability;
   readonly #watch: ReplyWatch;
   readonly #idle: IdleWatch;
   #state: State = "new";
   #wire: Wire | undefined = undefined;
-  #connecting: AbortController | undefined = undefined;
-  /** Settles when the last attempt is over, and a stream that was opened too late is closed. */
-  #attempt: Promise<void> | undefined = undefined;
-  #connectTimer: TimerEntry | undefined = undefined;
-  #retry: TimerEntry | undefined = undefined;
-  /** Attempts since the server last replied to a command. */
-  #failures = 0;
-  /** Whether the server has replied to a command on this connection without an error. */
-  #served = false;
-  /** The last error reply, if all replies on this connection were errors: probably the reason why the server closes it. */
-  #refusal: ReplyError | undefined = undefined;
-  /** Whether the last call was `onAvailable` or `onUnavailable`. */
-  #available: boolean | undefined = undefined;
-  #readyAtMs = Infinity;
   #delivering = false;
   #downError: ConnectionError | undefined = undefined;
   #crowdedError: ConnectionError | undefined = undefined;
@@ -116,13 +89,15 @@ export class Connection implements WireOwner, IdleConnection {
     this.#address = address;
     this.#options = options;
     this.#wheel = wheel;
+    this.#dialer = new Dialer(connectTarget(address, options.tls), options, wheel, this);
+    this.#availability = new Availability(options);
     this.#watch = new ReplyWatch(wheel, this.#queue, options, (what) => this.#lose(what));
     this.#idle = new IdleWatch(wheel, this);
   }
 
   /** The end of the first attempt, by the monotonic clock; `Infinity` until then. */
   get readyAtMs(): number {
-    return this.#readyAtMs;
+    return this.#dialer.readyAtMs;
   }
 
   /** The state at this moment. */
@@ -149,7 +124,10 @@ export class Connection implements WireOwner, IdleConnection {
    * @param tag A number for the receiver.
    */
   submit(command: Command, receiver: ReplyReceiver, context: unknown, tag: number): void {
-    if (this.#state === "new") this.#attempt = this.#connect();
+    if (this.#state === "new") {
+      this.#state = "connecting";
+      this.#dialer.dial();
+    }
     // A reply that arrives during `close` may need one more command, for a script that the server does not know.
     const open = this.#state === "open" || this.#state === "closing" && this.#delivering;
     if (!open && this.#state !== "connecting") {
@@ -177,9 +155,9 @@ export class Connection implements WireOwner, IdleConnection {
     );
   }
 
-  /** Drops a connection that was not ready within `connectTimeoutMs`. */
+  /** Part of {@linkcode DialerOwner}: drops a connection that was not ready within `connectTimeoutMs`. */
   timeOut(): void {
-    if (!this.#connecting && !this.#wire) return; // it was dropped already
+    if (!this.#dialer.dialing && !this.#wire) return; // it was dropped already
     const { connectTimeoutMs } = this.#options;
     this.#lose("could not be made", new Error(`no answer within ${connectTimeoutMs} ms`));
   }
@@ -200,7 +178,7 @@ export class Connection implements WireOwner, IdleConnection {
     if (this.#options.takesMessage?.(reply)) return;
     const { queue } = this.#wire!;
     if (queue.sent === 0) return this.#onUnaskedReply(reply);
-    if (!this.#served && this.#greetings === 0) this.#onFirstReply(reply);
+    if (!this.#availability.served && this.#login.due === 0) this.#onFirstReply(reply);
     this.#delivering = true;
     queue.settleFirst(reply);
     this.#delivering = false;
@@ -209,7 +187,8 @@ export class Connection implements WireOwner, IdleConnection {
 
   /** Part of {@linkcode WireOwner}. */
   onLost(cause: unknown): void {
-    if (this.#refusal) this.#lose("was refused", this.#refusal);
+    const { refusal } = this.#availability;
+    if (refusal) this.#lose("was refused", refusal);
     else this.#lose("was lost", cause);
   }
 
@@ -218,58 +197,37 @@ export class Connection implements WireOwner, IdleConnection {
     this.#wheel.after(0, callback);
   }
 
-  async #connect(): Promise<void> {
-    if (this.#state === "new") this.#state = "connecting";
-    const { connect, connectTimeoutMs, tls } = this.#options;
-    const target = connectTarget(this.#address, tls);
-    const controller = this.#connecting = new AbortController();
-    this.#connectTimer = this.#wheel.deadline(connectTimeoutMs, () => this.timeOut());
-    try {
-      const transport = await connect(target, { signal: controller.signal });
-      if (controller.signal.aborted) transport.close();
-      else this.#greet(transport);
-    } catch (cause) {
-      if (!controller.signal.aborted) this.#lose("could not be made", cause);
-    }
+  /** Part of {@linkcode DialerOwner}. */
+  onNoStream(cause: unknown): void {
+    this.#lose("could not be made", cause);
   }
 
-  /** Logs in, in front of the commands that wait; before they are sent if they are meant for another database. */
-  #greet(transport: Transport): void {
-    this.#connecting = undefined;
+  /**
+   * Part of {@linkcode DialerOwner}. Logs in, in front of the commands that wait; before they are sent if they are meant
+   * for another database.
+   */
+  onStream(transport: Transport): void {
     const { secrets, database } = this.#address;
     const { clientName, replyBytesMax, replyElementsMax } = this.#options;
     // mutation: database-not-awaited
     const awaited = database !== 0;
     const queue = awaited ? new CommandQueue() : this.#queue;
-    for (const command of loginCommands(this.#address, clientName).reverse()) {
-      const tag = command[0] === "CLIENT" ? NAMING : 0;
-      queue.pushFirst(encodeCommand(command), this.#greeter, undefined, tag);
-      this.#greetings++;
-    }
+    this.#login.begin(this.#address, clientName, queue);
     const limits = { replyBytesMax, replyElementsMax, secrets };
     const wire = this.#wire = new Wire(transport, this, queue, limits);
     wire.begin();
     if (this.#wire !== wire) return; // it is lost already
-    if (this.#greetings === 0) this.#endConnecting();
+    if (this.#login.due === 0) this.#dialer.stop();
     if (awaited) wire.flush();
     else this.#opened();
   }
 
-  /** Receives the replies to the commands that log in. */
-  readonly #greeter: ReplyReceiver = {
-    onReply: (reply, _context, tag) => {
-      this.#greetings--;
-      // mutation: refused-login-accepted
-      if (reply instanceof ReplyError && !(tag === NAMING && reply.commandRefused)) {
-        return this.#lose("was refused", reply);
-      }
-      if (this.#greetings > 0) return;
-      this.#endConnecting();
-      this.#becomeAvailable();
-      if (this.#wire!.queue !== this.#queue) this.#opened();
-    },
-    onFailure() {}, // the connection is lost
-  };
+  #onLoginEnd(refusal: ReplyError | undefined): void {
+    if (refusal) return this.#lose("was refused", refusal);
+    this.#dialer.stop();
+    this.#availability.begin();
+    if (this.#wire!.queue !== this.#queue) this.#opened();
+  }
 
   #opened(): void {
     this.#state = "open";
@@ -279,7 +237,7 @@ export class Connection implements WireOwner, IdleConnection {
     if (this.#wire!.outlivesCalls) this.#idle.begin();
     this.#options.onConnected?.();
     if (this.#queue.length > 0) this.#flush();
-    if (this.#available === false && this.#options.onAvailable) this.#idle.askSoon();
+    if (this.#availability.missed) this.#idle.askSoon();
   }
 
   /** Sends a PING unless commands are sent anyway: its reply shows that the server is there. */
@@ -295,33 +253,21 @@ export class Connection implements WireOwner, IdleConnection {
   }
 
   #onFirstReply(reply: RawReply): void {
+    const availability = this.#availability;
     if (reply instanceof ReplyError) {
-      this.#refusal = reply;
+      availability.refusal = reply;
       return;
     }
-    this.#served = true;
+    availability.served = true;
+    availability.refusal = undefined;
     this.#idle.answered();
-    this.#refusal = undefined;
-    this.#failures = 0;
-    this.#becomeAvailable();
-  }
-
-  #becomeAvailable(): void {
-    if (this.#available) return;
-    this.#available = true;
-    this.#options.onAvailable?.();
+    this.#dialer.failures = 0;
+    availability.begin();
   }
 
   #onUnaskedReply(reply: RawReply): void {
     if (reply instanceof ReplyError) this.#lose("was refused", reply);
     else this.#lose("sent a reply that nobody asked for");
-  }
-
-  #endConnecting(): void {
-    this.#connecting?.abort();
-    this.#connecting = undefined;
-    if (this.#connectTimer) this.#wheel.cancel(this.#connectTimer);
-    if (this.#readyAtMs === Infinity) this.#readyAtMs = this.#wheel.clock.monotonicMs();
   }
 
   /** Drops the connection, fails all commands, and schedules the next attempt. */
@@ -334,36 +280,28 @@ export class Connection implements WireOwner, IdleConnection {
     this.#downError = this.#error(what, cause);
     const unknown = this.#error(what, cause, "unknown");
     // mutation: no-reconnect
-    if (!closing) this.#planRetry();
+    if (!closing) this.#dialer.dialLater();
     // mutation: sent-commands-count-as-unsent
     this.#queue.failAll(unknown, this.#downError);
     this.#onDrained?.();
     if (!down) this.#options.onDisconnected?.(this.#downError);
-    if (this.#available === false) return;
-    this.#available = false;
-    this.#options.onUnavailable?.(this.#downError);
+    this.#availability.end(this.#downError);
   }
 
   #teardown(): void {
-    this.#endConnecting();
+    this.#dialer.stop();
     this.#idle.end();
     this.#watch.end();
-    this.#served = false;
-    this.#refusal = undefined;
+    this.#availability.served = false;
+    this.#availability.refusal = undefined;
     const wire = this.#wire;
     this.#wire = undefined;
-    this.#greetings = 0;
+    this.#login.due = 0;
     wire?.close();
   }
 
-  #planRetry(): void {
-    const delayMs = Math.min(RECONNECT_DELAY_MS * 2 ** this.#failures++, RECONNECT_DELAY_MS_MAX);
-    const jitteredMs = delayMs * (1 + this.#wheel.random.fraction()) / 2;
-    this.#retry = this.#wheel.after(jitteredMs, () => void (this.#attempt = this.#connect()));
-  }
-
   async #close(): Promise<void> {
-    if (this.#retry) this.#wheel.cancel(this.#retry);
+    this.#dialer.close();
     const wire = this.#wire;
     if (this.#state === "open" && this.#queue.length > 0) {
       this.#state = "closing";
@@ -374,7 +312,7 @@ export class Connection implements WireOwner, IdleConnection {
     this.#teardown();
     this.#state = "closed";
     this.#queue.failAll(this.#error("was closed", undefined, "unknown"), error);
-    const closed = Promise.all([this.#attempt, wire?.close()]);
+    const closed = Promise.all([this.#dialer.attempt, wire?.close()]);
     await settledWithin(this.#wheel, closed, CLOSE_GRACE_MS);
   }
 

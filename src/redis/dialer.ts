@@ -1,0 +1,104 @@
+/**
+ * Opens the streams of one connection, one at a time: at once, or again after a delay that grows.
+ *
+ * @module
+ */
+import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
+import type { Connect, ConnectTarget, Transport } from "../transport/transport.ts";
+
+/** First delay before reconnecting, in milliseconds; doubled each time, with jitter down to one half. */
+const RECONNECT_DELAY_MS = 50;
+/** Longest delay before reconnecting, in milliseconds. */
+const RECONNECT_DELAY_MS_MAX = 2_000;
+
+/** How streams are opened. */
+export interface DialOptions {
+  /** Opens the stream. */
+  readonly connect: Connect;
+  /** Timeout for opening the stream and logging in, in milliseconds. */
+  readonly connectTimeoutMs: number;
+}
+
+/** Who gets the streams. */
+export interface DialerOwner {
+  /** Called with an open stream. {@linkcode Dialer.stop} must follow when the login is done. */
+  onStream(transport: Transport): void;
+  /** Called if the stream could not be opened. */
+  onNoStream(cause: unknown): void;
+  /** Called if stream and login were not ready in time. */
+  timeOut(): void;
+}
+
+/** See the module. */
+export class Dialer {
+  /** The end of the first attempt, by the monotonic clock; `Infinity` until then. */
+  readyAtMs = Infinity;
+  /** Settles when the last attempt is over, and a stream that was opened too late is closed. */
+  attempt: Promise<void> | undefined = undefined;
+  /** Attempts since the server last replied to a command. */
+  failures = 0;
+  readonly #target: ConnectTarget;
+  readonly #options: DialOptions;
+  readonly #wheel: TimerWheel;
+  readonly #owner: DialerOwner;
+  #opening: AbortController | undefined = undefined;
+  #timer: TimerEntry | undefined = undefined;
+  #retry: TimerEntry | undefined = undefined;
+
+  /**
+   * @param target Where the streams lead.
+   * @param options How they are opened.
+   * @param wheel Where timers wait.
+   * @param owner Gets the streams.
+   */
+  constructor(target: ConnectTarget, options: DialOptions, wheel: TimerWheel, owner: DialerOwner) {
+    this.#target = target;
+    this.#options = options;
+    this.#wheel = wheel;
+    this.#owner = owner;
+  }
+
+  /** Whether a stream is being opened. */
+  get dialing(): boolean {
+    return this.#opening !== undefined;
+  }
+
+  /** Opens a stream. */
+  dial(): void {
+    this.attempt = this.#dial();
+  }
+
+  async #dial(): Promise<void> {
+    const { connect, connectTimeoutMs } = this.#options;
+    const { signal } = this.#opening = new AbortController();
+    this.#timer = this.#wheel.deadline(connectTimeoutMs, () => this.#owner.timeOut());
+    try {
+      const transport = await connect(this.#target, { signal });
+      if (signal.aborted) return transport.close();
+      this.#opening = undefined;
+      this.#owner.onStream(transport);
+    } catch (cause) {
+      if (!signal.aborted) this.#owner.onNoStream(cause);
+    }
+  }
+
+  /** Opens another stream after a delay. */
+  dialLater(): void {
+    const delayMs = Math.min(RECONNECT_DELAY_MS * 2 ** this.failures++, RECONNECT_DELAY_MS_MAX);
+    const jitteredMs = delayMs * (1 + this.#wheel.random.fraction()) / 2;
+    this.#retry = this.#wheel.after(jitteredMs, () => this.dial());
+  }
+
+  /** Ends the attempt: it has succeeded, or is given up. */
+  stop(): void {
+    this.#opening?.abort();
+    this.#opening = undefined;
+    if (this.#timer) this.#wheel.cancel(this.#timer);
+    if (this.readyAtMs === Infinity) this.readyAtMs = this.#wheel.clock.monotonicMs();
+  }
+
+  /** Opens no other stream. */
+  close(): void {
+    if (this.#retry) this.#wheel.cancel(this.#retry);
+  }
+}

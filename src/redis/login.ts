@@ -1,0 +1,71 @@
+/**
+ * How a connection begins: where it leads, and the commands that log in.
+ *
+ * @module
+ */
+import type { ConnectTarget, TlsOptions } from "../transport/transport.ts";
+import type { RedisAddress } from "./address.ts";
+import type { CommandQueue, ReplyReceiver } from "./command_queue.ts";
+import { encodeCommand } from "./encoder.ts";
+import { ReplyError } from "./errors.ts";
+import type { RawReply } from "./reply.ts";
+
+/** The tag of the command that names the connection: a name is no reason to do without the server. */
+const NAMING = 1;
+
+/** Where the stream to a server leads. */
+export function connectTarget(
+  { kind, hostname, port, path }: RedisAddress,
+  tls: TlsOptions,
+): ConnectTarget {
+  if (kind === "unix") return { kind, path };
+  return kind === "tcp" ? { kind, hostname, port } : { kind, hostname, port, tls };
+}
+
+/** The login of one connection. */
+export class Login implements ReplyReceiver {
+  /** How many replies to commands that log in are due. */
+  due = 0;
+  readonly #onEnd: (refusal?: ReplyError) => void;
+
+  /** @param onEnd Called when the server has accepted the last command, or with its refusal of one. */
+  constructor(onEnd: (refusal?: ReplyError) => void) {
+    this.#onEnd = onEnd;
+  }
+
+  /** Puts the commands that log in, if there are any, in front of all others in a queue. */
+  begin(address: RedisAddress, clientName: string | undefined, queue: CommandQueue): void {
+    for (const command of loginCommands(address, clientName).reverse()) {
+      const tag = command[0] === "CLIENT" ? NAMING : 0;
+      queue.pushFirst(encodeCommand(command), this, undefined, tag);
+      this.due++;
+    }
+  }
+
+  /** Part of {@linkcode ReplyReceiver}. */
+  onReply(reply: RawReply, _context: unknown, tag: number): void {
+    this.due--;
+    // mutation: refused-login-accepted
+    if (reply instanceof ReplyError && !(tag === NAMING && reply.commandRefused)) {
+      this.#onEnd(reply);
+    } else if (this.due === 0) {
+      this.#onEnd();
+    }
+  }
+
+  /** Part of {@linkcode ReplyReceiver}: the connection is lost. */
+  onFailure(): void {}
+}
+
+/** The commands that log in, select the database and name the connection, in their order. */
+function loginCommands(
+  { username, password, database }: RedisAddress,
+  clientName: string | undefined,
+): string[][] {
+  const commands: string[][] = [];
+  if (username !== undefined) commands.push(["AUTH", username, password ?? ""]);
+  else if (password !== undefined) commands.push(["AUTH", password]);
+  if (database !== 0) commands.push(["SELECT", String(database)]);
+  if (clientName !== undefined) commands.push(["CLIENT", "SETNAME", clientName]);
+  return commands;
+}
