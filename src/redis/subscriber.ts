@@ -34,7 +34,6 @@ export class Subscriber implements ReplyReceiver {
   readonly #wheel: TimerWheel;
   readonly #owner: SubscriberOwner;
   readonly #subscribe: Command;
-  #subscribed = false;
   #asked = true;
   /** The number of errors in a row. */
   #errors = 0;
@@ -85,7 +84,6 @@ export class Subscriber implements ReplyReceiver {
   onReply(reply: RawReply): void {
     if (this.#closed) return;
     if (!(reply instanceof ReplyError)) {
-      this.#subscribed = true;
       this.#errors = 0;
       this.#owner.onSubscribed();
     } else if (reply.commandRefused) {
@@ -113,7 +111,7 @@ export class Subscriber implements ReplyReceiver {
 
   #lose(): void {
     if (this.#closed) return;
-    this.#subscribed = this.#asked = false;
+    this.#asked = false;
     if (this.#timer) this.#wheel.cancel(this.#timer);
     this.#owner.onUnsubscribed();
   }

@@ -125,6 +125,15 @@ Deno.test("tidy: no function has more than 70 lines", () => {
   assertEquals(long, []);
 });
 
+Deno.test("tidy: every private field is read, and not only written", () => {
+  const unread = FILES.flatMap(({ path, uncommented }) =>
+    [...uncommented.matchAll(/^ {2}(?:readonly )?(#\w+)(?=[?:!=; ])/gmu)].map(([, name]) => name)
+      .filter((name) => !new RegExp(`\\.${name}\\b(?!\\s*=(?!=))`, "u").test(uncommented))
+      .map((name) => `${path}: ${name}`)
+  );
+  assertEquals(unread, []);
+});
+
 Deno.test("tidy: every file begins with a module doc", () => {
   const bare = FILES.filter(({ text }) =>
     !/^\/\*\*\n(?: \*[^\n]*\n)+? \* @module\n \*\//u.test(text)

@@ -72,9 +72,6 @@ export function bulk(text: string | undefined): string {
   return text === undefined ? "$-1\r\n" : `$${text.length}\r\n${text}\r\n`;
 }
 
-/** The null array. */
-export const NULL_ARRAY = "*-1\r\n";
-
 /** An array of encoded replies. */
 export function array(replies: readonly string[]): string {
   return `*${replies.length}\r\n${replies.join("")}`;
