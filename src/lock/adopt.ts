@@ -59,10 +59,12 @@ export async function waitToAdopt(call: LockCall, denied: Round): Promise<void> 
   const { nodes, quorum, wheel } = client;
   const { votes } = denied;
   call.throwIfEnded(votes);
+  const taken = !denied.unanswered && await isTaken(call);
+  // Read now, because nodes that fail at once may decide a round before the others answer.
   if (denied.missingCount > nodes.length - quorum) {
     throw lost(call, denied, "a majority of the nodes no longer holds it");
   }
-  if (!denied.unanswered && await isTaken(call)) throw lost(call, denied, "somebody else holds it");
+  if (taken) throw lost(call, denied, "somebody else holds it");
   const isLast = call.leftMs() <= 0 && (denied.unanswered || attempts >= ATTEMPTS_MIN);
   if (isLast || isHopeless(votes, nodes.length, quorum)) throw refusal(call, denied);
   await pause(wheel, pollingDelayMs(wheel, settings, attempts - 1), settings.signal);

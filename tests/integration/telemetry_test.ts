@@ -12,10 +12,11 @@ import {
   type ReadableSpan,
   SimpleSpanProcessor,
 } from "@opentelemetry/sdk-trace-base";
-import { createRedlock, LockHeldError, QuorumError } from "@hasp/redlock";
+import { createRedlock, LockHeldError, LockLostError, QuorumError } from "@hasp/redlock";
 import { otelListener } from "@hasp/redlock/otel";
 import { startFakeClock, startNodes } from "@hasp/redlock/testing";
 import { startTelemetry, telemetry } from "../examples/opentelemetry.ts";
+import { handOverToken } from "../../src/lock/hand_over_token.ts";
 import { eventually } from "../support/eventually.ts";
 
 const CLOSED_PORT = "redis://127.0.0.1:1";
@@ -133,6 +134,29 @@ Deno.test("otelListener() keeps calls apart that wait for one lock, in one clien
   }
   const woken = lockSpans().flatMap(({ events }) => events).filter(({ name }) => name === "woken");
   assertGreater(woken.length, 0);
+});
+
+Deno.test("otelListener() ends the span of a lock that is handed over, and links it to the one that adopts it", async () => {
+  spanExporter.reset();
+  await using nodes = await startNodes(3);
+  await using one = createRedlock(nodes.addresses, { onEvent: telemetry });
+  await using other = createRedlock(nodes.addresses, { onEvent: telemetry });
+  const given = await one.acquire("moved:1");
+  const lock = await other.adopt(given.handOver());
+  await lock.release();
+  await assertRejects(() => other.adopt(handOverToken(given.value, ["moved:1"])), LockLostError);
+  assertEquals(lockSpans().map(summary), [
+    ["redlock.acquire", "acquired", SpanStatusCode.UNSET],
+    ["redlock.hold", "handed-over", SpanStatusCode.UNSET],
+    ["redlock.acquire", "acquired", SpanStatusCode.UNSET],
+    ["redlock.hold", "released", SpanStatusCode.UNSET],
+    ["redlock.acquire", "gone", SpanStatusCode.UNSET],
+  ]);
+  const from = lockSpans().map(({ attributes }) => attributes["redlock.adopted_from"]);
+  assertEquals(from, [undefined, undefined, given.holder, given.holder, undefined]);
+  const global = { exporter: metricExporter, reader: globalReader };
+  const held = await pointsOf("redlock.held {lock}", global);
+  assert(held.some((point) => isEqual(point, [{ "redlock.label": "moved" }, 0])), `${held}`);
 });
 
 Deno.test("otelListener() marks a call as an error if too few nodes answer, and a lock if it is lost", async () => {

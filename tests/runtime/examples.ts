@@ -5,6 +5,7 @@
  */
 
 import { createRedlock } from "../../mod.ts";
+import { connect } from "../../src/redis/mod.ts";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { findRuntime } from "../../scripts/find_runtimes.ts";
@@ -14,6 +15,7 @@ import { findTools, nodePath } from "../../scripts/package/tools.ts";
 import { type Outcome, runCases } from "./context.ts";
 import { exclusive } from "../examples/http_statuses.ts";
 import { expect, expectSame } from "./expect.ts";
+import { eventually } from "../support/eventually.ts";
 import { startBridge } from "../support/upstash_bridge.ts";
 import { startProgram, startWorker } from "./processes.ts";
 import { bundleWorker } from "./runtimes.ts";
@@ -37,6 +39,9 @@ export async function runExamples(consumer: Consumer, world: World): Promise<Out
   await runCases((test) => {
     test("deno_deploy.ts does a job once", () => runDenoDeploy(env));
     test("cloudflare_worker.ts does a job once", () => runWorker(consumer, world, env));
+    test("cloudflare_queue.ts does in its queue what one request began", () => {
+      return runQueue(consumer, world, env);
+    });
     test("a client that requests of a Worker share rejects, and says what to do", () => {
       return runSharedClient(consumer, world);
     });
@@ -47,6 +52,9 @@ export async function runExamples(consumer: Consumer, world: World): Promise<Out
     });
     test("node_guard.cjs answers 200 and 409", () => runNodeGuard(consumer, env));
     test("bullmq_processor.ts runs one job per account", () => runBullMq(consumer, env));
+    test("bullmq_hand_over.ts has a worker finish what one request began", () => {
+      return runBullMqHandOver(consumer, env);
+    });
     test("upstash_worker.ts does a job once over HTTP", () => runUpstashWorker(consumer, world));
     test("upstash_node.ts does a job once over HTTP", () => runUpstashNode(consumer, world));
     test("http_statuses.ts answers 200, 409 and 503", () => runHttpStatuses(world));
@@ -86,6 +94,28 @@ async function runWorker(
   const path = `/jobs/${crypto.randomUUID()}`;
   const responses = await worker.send({ path, times: REQUESTS });
   expectStatuses(responses.map(({ status }) => status));
+}
+
+async function runQueue(
+  consumer: Consumer,
+  world: World,
+  bindings: Record<string, string>,
+): Promise<void> {
+  const script = await bundleWorker(consumer, join(EXAMPLES, "cloudflare_queue.ts"));
+  const node = await nodePath("node22");
+  await using worker = await startWorker(node, script, bindings, world.authorityFile, "JOBS");
+  await using store = await connect(bindings.STORE_URL);
+  const path = `/jobs/${crypto.randomUUID()}`;
+  for (let jobs = 1; jobs <= 2; jobs++) {
+    const responses = await worker.send({ path, times: REQUESTS });
+    const statuses = responses.map(({ status }) => status).sort().join();
+    expectSame(statuses, "202,409,409,409,409", "the statuses");
+    await eventually(async () => {
+      expectSame(await store.send(["GET", `done:${path}`]), String(jobs), "how often it was done");
+      await using redlock = createRedlock(world.urls.slice(0, 3));
+      expect(!(await redlock.inspect(path)).held, "the lock was not released");
+    });
+  }
 }
 
 async function runSharedClient(consumer: Consumer, world: World): Promise<void> {
@@ -139,14 +169,28 @@ async function runNodeGuard(consumer: Consumer, env: Record<string, string>): Pr
   expectSame(statuses.sort().join(), "200,409", "the statuses");
 }
 
-async function runBullMq(consumer: Consumer, env: Record<string, string>): Promise<void> {
-  const host = fileURLToPath(new URL("./runners/bullmq_host.ts", import.meta.url));
-  const script = join(consumer.folder, "bullmq_host.js");
+function runBullMq(consumer: Consumer, env: Record<string, string>): Promise<void> {
+  return runBullMqHost(consumer, env, "bullmq_host", "8 jobs, 1 at once");
+}
+
+function runBullMqHandOver(consumer: Consumer, env: Record<string, string>): Promise<void> {
+  const expected = "2 added, 4 refused, 1 taken back, 4 tries, 1 at once";
+  return runBullMqHost(consumer, env, "bullmq_hand_over_host", expected);
+}
+
+async function runBullMqHost(
+  consumer: Consumer,
+  env: Record<string, string>,
+  name: string,
+  expected: string,
+): Promise<void> {
+  const host = fileURLToPath(new URL(`./runners/${name}.ts`, import.meta.url));
+  const script = join(consumer.folder, `${name}.js`);
   await bundle(host, script, { platform: "node" });
   const module = join(await findTools("bullmq"), "bullmq/dist/cjs/index.js");
   const node = await nodePath("node22");
   await using program = startProgram(node, [script, module, env.STORE_URL], { env });
-  expectSame(await program.nextLine(), "8 jobs, 1 at once", "what came of the jobs");
+  expectSame(await program.nextLine(), expected, "what came of the jobs");
   expectSame((await program.end()).code, 0, "exit status");
 }
 

@@ -1,7 +1,8 @@
 /**
  * Runs a bundled Worker in workerd, in Node with Miniflare, and passes requests on to it.
  *
- * Arguments: where Miniflare's module is, the bundle, and the bindings as JSON. Each line of the standard input is a request as JSON: `method`,
+ * Arguments: where Miniflare's module is, the bundle, the bindings as JSON, and the binding of a queue that the Worker
+ * fills and empties, if there is one. Each line of the standard input is a request as JSON: `method`,
  * `path`, `body`, and `times`, how often it is sent at once. For each the bodies of the responses are written, as a
  * JSON array of `{ status, body }` on one line. At the end of the input the host ends.
  *
@@ -25,7 +26,10 @@ interface Miniflare {
   dispose(): Promise<void>;
 }
 
-const [module, scriptPath, bindings] = process.argv.slice(2) as [string, string, string];
+const [module, scriptPath, bindings, queue] = process.argv.slice(2) as [
+  ...[string, string, string],
+  string | undefined,
+];
 const { Miniflare } = await import(module) as { Miniflare: new (options: object) => Miniflare };
 const miniflare = new Miniflare({
   modules: true,
@@ -33,6 +37,10 @@ const miniflare = new Miniflare({
   scriptPath,
   compatibilityDate: "2025-05-01",
   bindings: JSON.parse(bindings),
+  ...(queue === undefined ? {} : {
+    queueProducers: { [queue]: "queue" },
+    queueConsumers: { queue: { maxBatchTimeout: 0, maxRetries: 5 } },
+  }),
 });
 // workerd is a process of its own: it would outlive a host that just dies.
 process.once("SIGTERM", () => miniflare.dispose().finally(() => process.exit(1)));

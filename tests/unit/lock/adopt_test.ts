@@ -6,6 +6,7 @@ import {
   type RedlockEvent,
   type RedlockOptions,
 } from "../../../mod.ts";
+import type { QuorumRequest } from "../../../src/quorum/quorum_node.ts";
 import { holderOf } from "../../../src/lock/holder.ts";
 import { handOverToken } from "../../../src/lock/hand_over_token.ts";
 import {
@@ -50,6 +51,20 @@ Deno.test("handOver() ends the handle and asks no node", async () => {
   await cluster.advance(TTL_MS / 2);
   assertEquals([cluster.steps, cluster.holders()], [steps, [value, value, value]]);
   assertEquals([lock.signal.aborted, cluster.timers], [false, [0, 0]]);
+});
+
+Deno.test("handOver() has nodes send nothing more that could set a key", async () => {
+  const requests: QuorumRequest[] = [];
+  const { lock } = await locked(3, {}, ([node]) => {
+    const { acquire } = node;
+    node.acquire = (request, nodeIndex) => {
+      requests.push(request);
+      acquire.call(node, request, nodeIndex);
+    };
+  });
+  assertEquals(requests.map(({ wanted }) => wanted), [true]);
+  lock.handOver();
+  assertEquals(requests.map(({ wanted }) => wanted), [false]);
 });
 
 Deno.test("handOver() throws a LockLostError if the lock is not held", async () => {
@@ -140,6 +155,21 @@ Deno.test("adopt() gets a lock that others wait for, in this client and others, 
   await cluster.settle(first.release());
   const both = await cluster.settle(Promise.all(waiting));
   assertEquals(new Set([lock.value, ...both.map(({ value }) => value)]).size, 3);
+});
+
+Deno.test("adopt() does not wait for a cooldown, and handOver() begins none", async () => {
+  const cluster = new Cluster(3, { cooldownMs: 60_000 });
+  const { redlock } = cluster;
+  const lost = await cluster.lock({ autoExtend: false });
+  await cluster.advance(TTL_MS + 1);
+  assertEquals([lost.held, await cluster.try()], [false, undefined]);
+  const given = await cluster.settle(cluster.peer().acquire("a"));
+  const lock = await cluster.settle(redlock.adopt(given.handOver()));
+  assert(lock.held);
+  const fresh = new Cluster(3, { cooldownMs: 60_000 });
+  const token = (await fresh.lock()).handOver();
+  await fresh.settle((await fresh.settle(fresh.peer().adopt(token))).release());
+  assert((await fresh.try())?.held);
 });
 
 Deno.test("adopt() with fencing gets a greater token than the former holder's", async () => {
@@ -283,6 +313,18 @@ Deno.test("adopt() rejects with a LockLostError if the lock is gone, or somebody
     assertEquals([error.message, error.reason, error.resources], [message, "gone", ["a"]]);
     assertEquals(cluster.holders(), holders);
   }
+});
+
+Deno.test("adopt() rejects at once if the lock is gone, also if nodes that fail decide before the others answer", async () => {
+  const { cluster, token } = await handedOver(5);
+  cluster.forget(2, 3, 4);
+  cluster.set("fail", 0, 1);
+  cluster.nodes.slice(2).forEach((node, index) => node.replyMs = 1 + index);
+  const error = await cluster.rejection(cluster.redlock.adopt(token), TTL_MS / 2);
+  assertEquals([error instanceof LockLostError, error.message], [
+    true,
+    'Cannot adopt lock "a": a majority of the nodes no longer holds it',
+  ]);
 });
 
 Deno.test("adopt() ends with its signal or its client, and leaves the lock to be adopted", async () => {

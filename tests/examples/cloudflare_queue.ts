@@ -1,0 +1,44 @@
+/**
+ * A Cloudflare Worker that takes the lock of a job in a request, and does the job when its message comes out of a queue.
+ *
+ * @module
+ */
+
+import { createRedlock } from "@hasp/redlock";
+import { connect } from "@hasp/redlock/redis";
+import { sendInvoice } from "./once.ts";
+import { type LockedJob, takeOver } from "./take_over.ts";
+
+/** The worker's variables; `JOBS` is the producer of the queue that the worker also consumes. */
+type Env = Record<"REDIS_NODES" | "STORE_URL", string> & {
+  JOBS: { send(job: LockedJob): unknown };
+};
+type Batch = { messages: { body: LockedJob; ack(): void; retry(): void }[] };
+
+const open = ({ REDIS_NODES }: Env) => createRedlock(REDIS_NODES.split(","), { notify: false });
+
+export default {
+  /** Answers 202 if this request has begun the job, 409 if it is under way. */
+  async fetch({ url }: Request, env: Env): Promise<Response> {
+    await using redlock = open(env); // closing it leaves what was handed over
+    const lock = await redlock.tryAcquire(new URL(url).pathname, { ttlMs: 300_000 });
+    if (!lock) return new Response("under way", { status: 409 });
+    await env.JOBS.send({ resource: lock.resources[0], token: lock.handOver() });
+    return new Response("begun", { status: 202 });
+  },
+
+  async queue({ messages }: Batch, env: Env): Promise<void> {
+    await using redlock = open(env);
+    await using store = await connect(env.STORE_URL);
+    for (const message of messages) {
+      try {
+        await using lock = await takeOver(redlock, message.body);
+        await sendInvoice(lock.signal);
+        await store.send(["INCR", `done:${message.body.resource}`]);
+        message.ack();
+      } catch {
+        message.retry();
+      }
+    }
+  },
+};
