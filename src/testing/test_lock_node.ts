@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { ADOPTING_CASES } from "./lock_node/adopting_cases.ts";
 import { BASIC_CASES, type Case } from "./lock_node/basic_cases.ts";
 import { Bench, type NodeToTest } from "./lock_node/bench.ts";
 import { FENCING_CASES } from "./lock_node/fencing_cases.ts";
@@ -11,14 +12,15 @@ import { RACE_CASES } from "./lock_node/race_cases.ts";
 import { checkOptions, checkType } from "../validate.ts";
 
 /**
- * A part of the suite that a node may do without: `fencing` needs `raiseCounters`, `race` needs a second node on the
+ * A part of the suite that a node may do without: `fencing` needs `raiseCounters`, `adopting` needs `adopt`, `race` needs a second node on the
  * same store, and `hang` needs a store that can be made to hang.
  */
-export type LockNodePart = "fencing" | "race" | "hang";
+export type LockNodePart = "fencing" | "adopting" | "race" | "hang";
 
 /** The parts, with their cases. */
 const PARTS: Readonly<Record<LockNodePart, readonly Case[]>> = {
   fencing: FENCING_CASES,
+  adopting: ADOPTING_CASES,
   race: RACE_CASES,
   hang: HANG_CASES,
 };
@@ -50,7 +52,7 @@ export interface LockNodeCase {
 /**
  * Tests a `LockNode` of your own. The node must set and delete only the keys that it may, execute requests in their
  * order, answer each of them, and leave nothing behind of a lock that is undone, even if the store hangs meanwhile. Two
- * nodes on one store must exclude each other. Further cases test counters. One after another, the cases take about 15
+ * nodes on one store must exclude each other. Further cases test counters and adoptions. One after another, the cases take about 15
  * seconds. They use keys that begin with `test:`.
  *
  * @example A node on a store of your own

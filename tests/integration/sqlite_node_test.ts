@@ -27,7 +27,7 @@ testLockNode(async () => {
   };
 }, {
   test: (name, run) => Deno.test(`SqliteNode: ${name}`, run),
-  without: ["fencing", "hang"],
+  without: ["fencing", "adopting", "hang"],
 });
 
 Deno.test("SqliteNode locks by several files, and by the same ones again once it is released", async () => {

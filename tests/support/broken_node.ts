@@ -188,6 +188,45 @@ const DEFECTS = {
       return Promise.resolve(counterFloor!);
     },
   }),
+  "adopts any key": (good, store) => ({
+    adopt: (request) => good.adopt!({ ...request, replaces: store.holder(request.keys[0]) }),
+  }),
+  "adopts some of several keys": (good) => ({
+    async adopt({ keys, ...request }) {
+      const grants = await Promise.all(keys.map((key) => good.adopt!({ ...request, keys: [key] })));
+      return grants.find((grant) => grant === "denied") ??
+        grants.find((grant) => grant === "missing") ??
+        grants[0];
+    },
+  }),
+  "shortens what it adopts": (good, store) => ({
+    async adopt(request) {
+      const grant = await good.adopt!(request);
+      const { keys, value, ttlMs } = request;
+      if (grant === 1) { for (const key of keys) store.set(key, value, ttlMs); }
+      return grant;
+    },
+  }),
+  "sets what it adopts": (good) => ({
+    async adopt(request) {
+      await good.acquire(request);
+      return good.adopt!(request);
+    },
+  }),
+  "deletes what it gives back": (good) => ({
+    release: (request) => good.release({ ...request, replaces: undefined }),
+  }),
+  "gets, then adopts": (good, store) => ({
+    async adopt(request) {
+      const found = await good.inspect(request.keys[0]);
+      await step();
+      if (request.keys.length > 1 || found?.value !== request.replaces) {
+        return await good.adopt!(request);
+      }
+      for (const key of request.keys) store.set(key, request.value, found!.remainingMs);
+      return "granted";
+    },
+  }),
   "never closes while hanging": (good, store) => ({
     close: () => store.mode === "hang" ? new Promise(() => {}) : good.close!(),
   }),
@@ -198,7 +237,7 @@ export type Defect = keyof typeof DEFECTS;
 
 /** A node with one defect or none, another node on the same store, and what has the store hang. */
 export interface BrokenNode extends NodeToTest {
-  readonly node: Required<Omit<LockNode, "adopt" | "diagnose" | "keys">>;
+  readonly node: Required<Omit<LockNode, "diagnose" | "keys">>;
   hang(): void;
   resume(): void;
   peer(): BrokenNode;
@@ -216,6 +255,7 @@ export function brokenNode(
     acquire: good.acquire.bind(good),
     extend: good.extend.bind(good),
     release: good.release.bind(good),
+    adopt: good.adopt.bind(good),
     raiseCounters: good.raiseCounters.bind(good),
     inspect: good.inspect.bind(good),
     async close() {

@@ -48,7 +48,7 @@ export interface TestRequest extends LockRequest {
 }
 
 /** A method of a node that answers a request. */
-type Method = "acquire" | "extend" | "release" | "raiseCounters";
+type Method = "acquire" | "adopt" | "extend" | "release" | "raiseCounters";
 
 /** See the module. */
 export class Bench {

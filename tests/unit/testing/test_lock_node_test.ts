@@ -41,6 +41,13 @@ const SHOWN_BY: Readonly<Record<Defect, string>> = {
   "lets anybody raise counters":
     "raiseCounters() denies if a key has another value, and raises nothing",
   "lowers counters": "raiseCounters() lowers no counter",
+  "adopts any key": "adopt() denies if a key has another value, and replaces none",
+  "adopts some of several keys": "adopt() denies if a key has another value, and replaces none",
+  "shortens what it adopts": "adopt() replaces the value of all keys, and never shortens a TTL",
+  "sets what it adopts": "adopt() answers that keys are missing, and sets none",
+  "deletes what it gives back":
+    "release() gives keys back the value that was replaced, with the TTL that they have",
+  "gets, then adopts": "of two that adopt one lock, one does",
   "never closes while hanging": "close() settles during a hang, and every request is answered",
 };
 
@@ -125,7 +132,7 @@ Deno.test("testLockNode() rejects options that make no sense", () => {
   assertThrows(
     () => testLockNode(factory, { without: ["hangs" as never] }),
     TypeError,
-    "Cannot test node as 'hangs' in 'without' must be one of fencing, race, hang",
+    "Cannot test node as 'hangs' in 'without' must be one of fencing, adopting, race, hang",
   );
   assertThrows(
     () => testLockNode(factory, { tests: [] } as never),
