@@ -7,7 +7,7 @@
 /** Random bytes of a lock's value: as many as the Redis page on distributed locks recommends. */
 const VALUE_BYTES = 20;
 /** Values made from one call of the generator, because one call per lock would cost more than the lock's own logic. */
-const VALUES_POOLED = 64;
+const VALUES_POOLED = 512;
 
 /** The source of randomness for the library; simulations replace it by a seeded one. */
 export interface Random {
