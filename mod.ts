@@ -6,8 +6,8 @@
  * - Beside it are `src/waiting` (queues), `src/fencing` (tokens) and `src/health` (`check()`); none of them knows Redis.
  * - `src/redis_node` is a node on Redis: it uses the client in `src/redis`, on the streams of `src/transport` and the
  *   clocks and timers of `src/time`. Only `src/create_redlock.ts` puts the algorithm and Redis together.
- * - The other entry points are `./nodes` (nodes on any client or store), `./redis` (the client and its errors), `./otel`
- *   (traces and metrics), `./testing` (servers in memory) and `./cli` (the command `hasp`).
+ * - The other entry points are `./nodes` (nodes on any client or store), `./upstash` (nodes over HTTP), `./redis` (the
+ *   client and its errors), `./otel` (traces and metrics), `./testing` (servers in memory) and `./cli` (the command).
  *
  * @example Lock, work, release
  * ```ts

@@ -18,6 +18,7 @@ const IMPORTS = {
   "@hasp/redlock/otel": new URL("src/otel/mod.ts", ROOT).href,
   "@hasp/redlock/redis": new URL("src/redis/mod.ts", ROOT).href,
   "@hasp/redlock/testing": new URL("src/testing/mod.ts", ROOT).href,
+  "@hasp/redlock/upstash": new URL("src/upstash/mod.ts", ROOT).href,
   "@opentelemetry/api": config.imports["@opentelemetry/api"],
   "ioredis": config.imports.ioredis,
   "redlock": config.imports.redlock5,

@@ -5,14 +5,14 @@
  */
 
 import { LockHeldError, Redlock } from "@hasp/redlock";
-import { upstashNode } from "./upstash.ts"; // from "Redis over HTTP"
+import { upstashNode } from "@hasp/redlock/upstash";
 
 export const runtime = "edge";
 
 /** Answers 200 if this request did the job, 409 if another one is doing it. */
 export async function POST() {
   const databases = JSON.parse(process.env.DATABASES); // the REST URL and the token of each
-  const redlock = new Redlock(databases.map(({ url, token }) => upstashNode(url, token)));
+  const redlock = new Redlock(databases.map(upstashNode));
   try {
     const done = await redlock.using("job", { waitMs: 0 }, (lock) => lock.held);
     return Response.json({ done });

@@ -5,7 +5,7 @@
  */
 
 import { Redlock } from "@hasp/redlock";
-import { upstashNode } from "./upstash.ts";
+import { upstashNode } from "@hasp/redlock/upstash";
 
 /** The worker's variables. */
 export interface Env {
@@ -19,7 +19,7 @@ export default {
   /** Answers 201 if this request did the job, 200 if it had been done before. */
   async fetch(request: Request, { DATABASES, STORE_URL }: Env): Promise<Response> {
     const databases: { url: string; token: string }[] = JSON.parse(DATABASES);
-    await using redlock = new Redlock(databases.map(({ url, token }) => upstashNode(url, token)));
+    await using redlock = new Redlock(databases.map(upstashNode));
     const id = new URL(request.url).pathname;
     const result = new URL(id, STORE_URL);
     const done = await redlock.using(`job:${id}`, { ttlMs: 10_000 }, async ({ signal }) => {

@@ -1,13 +1,4 @@
-import {
-  assert,
-  assertEquals,
-  assertGreater,
-  assertGreaterOrEqual,
-  assertInstanceOf,
-  assertRejects,
-} from "@std/assert";
-import { QuorumError, Redlock } from "../../mod.ts";
-import { ConnectionError } from "../../src/redis/mod.ts";
+import { assert, assertEquals, assertGreater, assertGreaterOrEqual } from "@std/assert";
 import { fileURLToPath } from "node:url";
 import { createClient } from "redis";
 import { Redis } from "ioredis";
@@ -16,7 +7,6 @@ import { testLockNode } from "../../src/testing/mod.ts";
 import { testQueue } from "../support/queue_cases.ts";
 import { ioredisNode } from "../examples/ioredis.ts";
 import { nodeRedisNode } from "../examples/node_redis.ts";
-import { upstashNode } from "../examples/upstash.ts";
 import { brokenNode } from "../support/broken_node.ts";
 import { type Recipe, runCrowd } from "../support/crowd.ts";
 import { onStore, realStore } from "../support/nodes_to_test.ts";
@@ -25,7 +15,6 @@ import { startProxy } from "../../src/testing/mod.ts";
 import { breakConnections } from "../support/reconnecting.ts";
 import { startServerControl } from "../support/server_control.ts";
 import { startServer, startServers } from "../support/servers.ts";
-import { startBridge } from "../support/upstash_bridge.ts";
 
 /** Has a value, such as 10000, for a long run, which prints its reports. */
 const LONG = Deno.env.get("HASP_LOCKS");
@@ -104,15 +93,6 @@ for (const protocol of [2, 3] as const) {
   );
 }
 
-testLockNode(
-  () =>
-    onStore(realStore, (url) => {
-      const bridge = startBridge(url);
-      return { node: upstashNode(bridge.url, bridge.token), close: () => bridge.close() };
-    }),
-  { test: (name, run) => Deno.test(`Upstash's REST protocol: ${name}`, run) },
-);
-
 for (const [client, recipes] of Object.entries(CROWDS)) {
   Deno.test({
     name:
@@ -186,44 +166,6 @@ async function outputInBun(...[what, ...rest]: string[]): Promise<string[]> {
   assertEquals([code, stderr], [0, ""]);
   return stdout.trimEnd().split("\n");
 }
-
-/** What gateways answer in place of the server. */
-const GIVEN_UP = [
-  () => new Response("Bad gateway", { status: 502 }),
-  () => Response.json({ message: "Endpoint request timed out" }, { status: 504 }),
-  () => Response.json({ message: "Too many requests" }),
-  () => Response.json([{ result: "OK" }], { status: 500 }),
-];
-
-Deno.test("Upstash's REST protocol: what a gateway answers in place of the server is no reply", async () => {
-  await using server = await startServer();
-  for (const give of GIVEN_UP) {
-    await using bridge = startBridge(server.url, { givesUp: give });
-    await using redlock = new Redlock([upstashNode(bridge.url, bridge.token)]);
-    const error = await assertRejects(() => redlock.tryAcquire("invoice:42"), QuorumError);
-    assertEquals(error.votes.map(({ outcome }) => outcome), ["failed"]);
-    assertInstanceOf(error.votes[0].error, ConnectionError);
-    assertEquals((error.votes[0].error as ConnectionError).outcome, "unknown");
-  }
-});
-
-Deno.test("Upstash's REST protocol: no two clients hold the lock at once while nodes die and hang, and requests are late or lost", async () => {
-  await using servers = await startServers(5);
-  const bridges = new Map(servers.map(({ url }) => [
-    url,
-    startBridge(url, {
-      delayMs: () => Math.random() < 0.03 ? Math.random() * 100 : 0,
-      givesUp: () => Math.random() < 0.01 ? GIVEN_UP[Math.floor(Math.random() * 3)]() : undefined,
-    }),
-  ]));
-  const recipe: Recipe = (url) => {
-    const bridge = bridges.get(url)!;
-    return { node: upstashNode(bridge.url, bridge.token), close: () => {} };
-  };
-  const report = await runCrowd([recipe], servers, { locks: LOCKS, faults: FAULTS });
-  for (const bridge of bridges.values()) await bridge.close();
-  expectExclusion(report);
-});
 
 Deno.test("a crowd without a lock that excludes is found out", async () => {
   await using servers = await startServers(5);

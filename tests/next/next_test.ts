@@ -69,11 +69,7 @@ async function addNext(folder: string): Promise<void> {
   }
   await Deno.writeTextFile(join(folder, "app/layout.js"), LAYOUT);
   await Deno.writeTextFile(join(folder, "app/tcp/route.js"), TCP_ROUTE);
-  // Outside of the folder `app`, where a file of TypeScript would have Next install the compiler.
-  const route = await Deno.readTextFile(new URL("next_route.js", EXAMPLES));
-  const moved = route.replace("./upstash.ts", "../../upstash.ts");
-  await Deno.writeTextFile(join(folder, "app/jobs/route.js"), moved);
-  await Deno.copyFile(new URL("upstash.ts", EXAMPLES), join(folder, "upstash.ts"));
+  await Deno.copyFile(new URL("next_route.js", EXAMPLES), join(folder, "app/jobs/route.js"));
 }
 
 /** The address that the program says that it listens on. */

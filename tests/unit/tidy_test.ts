@@ -54,6 +54,7 @@ const AREAS: readonly (readonly [name: string, path: RegExp, mayImport: readonly
   ],
   ["otel", /^src\/otel\//u, ["time", "base"]],
   ["nodes", /^src\/nodes\//u, ["time", "base", "seam", "redis", "redis_node"]],
+  ["upstash", /^src\/upstash\//u, ["time", "base", "nodes"]],
   [
     "testing",
     /^src\/testing\//u,

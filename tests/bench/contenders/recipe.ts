@@ -1,11 +1,13 @@
 /**
- * This library on the clients of others, by the recipes in `tests/examples`.
+ * This library on the clients of others, by the recipes in `tests/examples`, and over HTTP.
  *
  * @module
  */
 
 import process from "node:process";
 import { type OurRedlock, Ours } from "./ours.ts";
+
+const UPSTASH = new URL("../../../src/upstash/mod.ts", import.meta.url).href;
 
 type Recipe = (url: string) => Promise<{ node: unknown; close(): unknown }>;
 
@@ -29,7 +31,8 @@ const RECIPES: Record<string, (exported: Exported) => Recipe> = {
   upstash: ({ upstashNode }) => (url) => {
     // A variable says where Redis speaks HTTP.
     const [bridgeUrl, token] = JSON.parse(process.env.BENCH_BRIDGES!)[url];
-    return Promise.resolve({ node: upstashNode!(bridgeUrl, token), close: () => {} });
+    const node = upstashNode!({ url: bridgeUrl, token });
+    return Promise.resolve({ node, close: () => {} });
   },
 };
 
@@ -48,7 +51,8 @@ export class OnClient extends Ours {
     const folder = "Deno" in globalThis
       ? new URL("../../examples", import.meta.url)
       : process.env.BENCH_PACKAGES;
-    const exported: Exported = await import(`${folder}/${this.#name}.ts`);
+    const file = this.#name === "upstash" ? UPSTASH : `${folder}/${this.#name}.ts`;
+    const exported: Exported = await import(file);
     const recipe = RECIPES[this.#name]!(exported);
     const nodes = await Promise.all(urls.map(recipe));
     this.#close = nodes.map(({ close }) => close);

@@ -21,7 +21,7 @@ export async function clients(bench: Bench): Promise<void> {
     return [url, [bridge.url, bridge.token]];
   });
   Deno.env.set("BENCH_BRIDGES", JSON.stringify(Object.fromEntries(bridges)));
-  await installRecipes(CLIENTS);
+  await installRecipes(CLIENTS.filter((name) => name !== "upstash"));
   await measured(bench, bench.runtime, CLIENTS.filter((name) => name !== "bun_redis"));
   await measured(bench, "bun", ["bun_redis"]).catch(({ message }) => {
     console.error(`Left out: ${message}`); // there may be no Bun

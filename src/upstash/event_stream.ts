@@ -1,0 +1,83 @@
+/**
+ * A subscription over HTTP, by server-sent events.
+ *
+ * @module
+ */
+import type { SubscribeChannel } from "../nodes/mod.ts";
+import { systemClock } from "../time/clock.ts";
+
+/** Longest wait for the confirmation, in milliseconds. */
+const CONFIRM_MS_MAX = 10_000;
+/** Most characters of an event. A notification has fewer than a thousand. */
+const EVENT_LENGTH_MAX = 65_536;
+/** The end of a line; a carriage return at the end of what has come may be half of one. */
+const LINE_END = /\r\n|\n|\r(?!$)/u;
+
+/**
+ * Makes the function that subscribes to a channel: `GET /subscribe/<channel>`. The events of the response are
+ * `subscribe,<channel>,1` and `message,<channel>,<message>`; the subscription is lost when the response ends.
+ */
+export function subscribeOver(url: URL, headers: Record<string, string>): SubscribeChannel {
+  return async (channel, listener) => {
+    const ended = new AbortController();
+    const timer = systemClock.setTimer(() => ended.abort(), CONFIRM_MS_MAX);
+    const message = `message,${channel},`;
+    try {
+      const body = await openStream(new URL(`subscribe/${encodeURIComponent(channel)}`, url), {
+        headers: { ...headers, accept: "text/event-stream" },
+        signal: ended.signal,
+      });
+      await new Promise<void>((resolve, reject) => {
+        const read = readEvents(body, (event) => {
+          if (event.startsWith(`subscribe,${channel},`)) resolve();
+          if (event.startsWith(message)) listener.onMessage(event.slice(message.length));
+        });
+        read.then(() => reject(new Error("The stream of events ended")), reject).then(() => {
+          if (!ended.signal.aborted) listener.onLost();
+        });
+      });
+    } finally {
+      systemClock.clearTimer(timer);
+    }
+    return () => ended.abort();
+  };
+}
+
+/** The body of the response; rejects with the database's error, or with the status. */
+async function openStream(url: URL, init: RequestInit): Promise<ReadableStream<Uint8Array>> {
+  const response = await fetch(url, init);
+  const isStream = response.headers.get("content-type")?.startsWith("text/event-stream");
+  if (response.ok && isStream && response.body) return response.body;
+  const text = await response.text();
+  throw new Error(text.startsWith("{") ? JSON.parse(text).error : `HTTP ${response.status}`);
+}
+
+/** Calls `onEvent` with the data of each event, until the stream ends. */
+async function readEvents(
+  body: ReadableStream<Uint8Array>,
+  onEvent: (data: string) => void,
+): Promise<void> {
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  let unread = "";
+  let event: string | undefined;
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const lines = (unread + decoder.decode(value, { stream: true })).split(LINE_END);
+    unread = lines.pop()!;
+    for (const line of lines) {
+      if (line.startsWith("data:")) {
+        const data = line.slice(line[5] === " " ? 6 : 5);
+        event = event === undefined ? data : `${event}\n${data}`;
+      } else if (line === "" && event !== undefined) {
+        onEvent(event);
+        event = undefined;
+      }
+    }
+    if (unread.length + (event?.length ?? 0) > EVENT_LENGTH_MAX) {
+      await reader.cancel();
+      throw new Error("The event is too long");
+    }
+  }
+}

@@ -1,0 +1,112 @@
+/**
+ * Nodes on Redis over HTTP, by the REST protocol of Upstash: for runtimes without TCP. They need nothing but `fetch`.
+ *
+ * @example A lock over three databases
+ * ```ts no-eval
+ * import { Redlock } from "@hasp/redlock";
+ * import { upstashNode } from "@hasp/redlock/upstash";
+ *
+ * const databases = [
+ *   { url: "https://eu-1.example.com", token: "…" },
+ *   { url: "https://eu-2.example.com", token: "…" },
+ *   { url: "https://eu-3.example.com", token: "…" },
+ * ];
+ * await using redlock = new Redlock(databases.map(upstashNode));
+ * await redlock.using("invoice:42", (lock) => fetch("https://bank.example.com", lock));
+ * ```
+ *
+ * @module
+ */
+import { commandNode, type LockNode } from "../nodes/mod.ts";
+import { checkOptions } from "../validate.ts";
+import { subscribeOver } from "./event_stream.ts";
+
+const ATTEMPT = "create node";
+const OPTION_NAMES: readonly string[] = ["url", "token", "timeoutMs"];
+
+/** Options of {@linkcode upstashNode}. */
+export interface UpstashNodeOptions {
+  /** The REST URL of the database: `https:`, or `http:` for a server of your own. */
+  readonly url: string | URL;
+  /** The token of the database that allows to write. */
+  readonly token: string;
+  /**
+   * How long a response is waited for, in milliseconds: more than 0, and finite. Then the command counts as lost, and the
+   * node undoes it.
+   *
+   * @default {2_000}
+   */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** One element of a response. */
+interface Result {
+  readonly result?: unknown;
+  readonly error?: unknown;
+}
+
+/**
+ * Makes a node of a database that speaks Redis over HTTP. Waiting calls are notified by server-sent events.
+ *
+ * @param options Where the database is, and its token.
+ * @returns The node, for `new Redlock(nodes)`; its name is the host of the URL.
+ * @throws {TypeError} If an option is missing, unknown or of the wrong type.
+ * @throws {RangeError} If `timeoutMs` is out of range.
+ */
+export function upstashNode(options: UpstashNodeOptions): LockNode {
+  const { url, token, timeoutMs } = checked(options);
+  const headers = { authorization: `Bearer ${token}` };
+  const post = async (path: string, body: unknown, signal: AbortSignal): Promise<unknown> => {
+    const init = { method: "POST", headers, body: JSON.stringify(body), signal };
+    return readJson(await fetch(new URL(path, url), init));
+  };
+  return commandNode({
+    name: url.host,
+    timeoutMs,
+    // A gateway or a browser may send a request again.
+    resends: true,
+    send: async (args, signal) => {
+      const reply = replyOf(await post("", args, signal));
+      if (reply instanceof Error) throw reply;
+      return reply;
+    },
+    pipeline: async (commands, signal) => {
+      const replies = await post("pipeline", commands, signal);
+      if (!Array.isArray(replies)) throw replyOf(replies);
+      return replies.map(replyOf);
+    },
+    subscribe: subscribeOver(url, headers),
+  });
+}
+
+function checked(options: UpstashNodeOptions): UpstashNodeOptions & { readonly url: URL } {
+  checkOptions(ATTEMPT, options, OPTION_NAMES);
+  const { url, token, timeoutMs } = options;
+  // A token in an error or in a name would be a secret in a log, so neither is shown.
+  const base = URL.canParse(String(url)) ? new URL(url) : undefined;
+  if (!base || !/^https?:$/u.test(base.protocol) || base.username || base.password) {
+    const message = "'url' must be the database's REST URL: https://host, without credentials";
+    throw new TypeError(`Cannot ${ATTEMPT} as ${message}`);
+  }
+  if (typeof token !== "string" || token === "") {
+    throw new TypeError(`Cannot ${ATTEMPT} as 'token' must be a non-empty string`);
+  }
+  if (!base.pathname.endsWith("/")) base.pathname += "/";
+  return { url: base, token, timeoutMs };
+}
+
+/**
+ * The JSON of a response. A database answers a command that fails with 4xx and JSON; everything else comes from a gateway
+ * that gave up, so the command may have been executed.
+ */
+async function readJson(response: Response): Promise<unknown> {
+  const text = await response.text();
+  if (response.status >= 500 || !/^[[{]/u.test(text)) throw new Error(`HTTP ${response.status}`);
+  return JSON.parse(text);
+}
+
+/** The reply, or an error. A gateway's own JSON has neither a `result` nor an `error`, and is no reply. */
+function replyOf(returned: unknown): unknown {
+  const { result, error = "no result and no error" } = (returned ?? {}) as Result;
+  return result === undefined ? new Error(String(error)) : result;
+}

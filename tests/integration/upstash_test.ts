@@ -1,0 +1,170 @@
+import {
+  assertEquals,
+  assertGreaterOrEqual,
+  assertInstanceOf,
+  assertLess,
+  assertRejects,
+  assertThrows,
+} from "@std/assert";
+import { QuorumError, Redlock } from "../../mod.ts";
+import { ConnectionError } from "../../src/redis/mod.ts";
+import { testLockNode } from "../../src/testing/mod.ts";
+import { upstashNode, type UpstashNodeOptions } from "../../src/upstash/mod.ts";
+import { type Recipe, runCrowd } from "../support/crowd.ts";
+import { eventually } from "../support/eventually.ts";
+import { onStore, realStore } from "../support/nodes_to_test.ts";
+import { testQueue } from "../support/queue_cases.ts";
+import { startServer, startServers } from "../support/servers.ts";
+import { type Bridge, type BridgeFaults, startBridge } from "../support/upstash_bridge.ts";
+
+/** How many locks the crowd takes, and how many faults it survives at least. */
+const LOCKS = 300;
+const FAULTS = 8;
+
+const at = ({ url, token }: Bridge) => upstashNode({ url, token });
+
+const onBridge = () =>
+  onStore(realStore, (url) => {
+    const bridge = startBridge(url);
+    return { node: at(bridge), close: () => bridge.close() };
+  });
+const named = (name: string, run: () => Promise<void>) => {
+  Deno.test(`upstashNode(): ${name}`, run);
+};
+
+testLockNode(onBridge, { test: named });
+testQueue(onBridge, named);
+
+/** What gateways answer in place of the server. */
+const GIVEN_UP = [
+  () => new Response("Bad gateway", { status: 502 }),
+  () => Response.json({ message: "Endpoint request timed out" }, { status: 504 }),
+  () => Response.json({ message: "Too many requests" }),
+  () => Response.json([{ result: "OK" }], { status: 500 }),
+];
+
+Deno.test("upstashNode() takes what a gateway answers in place of the server for no reply", async () => {
+  await using server = await startServer();
+  for (const give of GIVEN_UP) {
+    await using bridge = startBridge(server.url, { givesUp: give });
+    await using redlock = new Redlock([at(bridge)]);
+    const error = await assertRejects(() => redlock.tryAcquire("invoice:42"), QuorumError);
+    assertEquals(error.votes.map(({ outcome }) => outcome), ["failed"]);
+    assertInstanceOf(error.votes[0].error, ConnectionError);
+    assertEquals((error.votes[0].error as ConnectionError).outcome, "unknown");
+  }
+});
+
+Deno.test("upstashNode() lets no two clients hold the lock at once while nodes die and hang, and requests are late or lost", async () => {
+  await using servers = await startServers(5);
+  const bridges = new Map(servers.map(({ url }) => [
+    url,
+    startBridge(url, {
+      delayMs: () => Math.random() < 0.03 ? Math.random() * 100 : 0,
+      givesUp: () => Math.random() < 0.01 ? GIVEN_UP[Math.floor(Math.random() * 3)]() : undefined,
+    }),
+  ]));
+  const recipe: Recipe = (url) => {
+    const bridge = bridges.get(url)!;
+    return { node: at(bridge), close: () => {} };
+  };
+  const report = await runCrowd([recipe], servers, { locks: LOCKS, faults: FAULTS });
+  for (const bridge of bridges.values()) await bridge.close();
+  assertEquals([report.overlaps, report.down], [0, 0]);
+  assertGreaterOrEqual(report.locks, LOCKS);
+  assertGreaterOrEqual(report.faults, FAULTS);
+});
+
+for (const lineEnd of ["\n", "\r\n"] as const) {
+  Deno.test(`upstashNode() notifies a waiting call by events whose lines end with ${JSON.stringify(lineEnd)}`, async () => {
+    await using scene = await Scene.of({ lineEnd });
+    const lock = await scene.holder.acquire("invoice:42", { ttlMs: 60_000 });
+    const waiting = scene.waiter.acquire("invoice:42", { waitMs: 60_000 });
+    await eventually(async () => (await scene.holder.inspect("invoice:42")).waiters === 1);
+    assertEquals(scene.bridge.subscriptions, 1);
+    await lock.release();
+    await using _next = await waiting;
+    assertEquals(scene.wakings, 1);
+  });
+}
+
+Deno.test("upstashNode() subscribes again if the gateway ends the stream of events", async () => {
+  await using scene = await Scene.of({});
+  const lock = await scene.holder.acquire("invoice:42", { ttlMs: 60_000 });
+  const waiting = scene.waiter.acquire("invoice:42", { waitMs: 60_000 });
+  await eventually(() => scene.bridge.subscriptions === 1);
+  scene.bridge.endSubscriptions();
+  assertEquals(scene.bridge.subscriptions, 0);
+  await eventually(() => scene.bridge.subscriptions === 1);
+  await lock.release();
+  await using _next = await waiting;
+});
+
+Deno.test("upstashNode() ends the stream of events with its client", async () => {
+  await using scene = await Scene.of({});
+  await using _lock = await scene.holder.acquire("invoice:42");
+  const refused = assertRejects(() => scene.waiter.acquire("invoice:42", { waitMs: 60_000 }));
+  await eventually(() => scene.bridge.subscriptions === 1);
+  await scene.waiter.close();
+  await refused;
+  await eventually(() => scene.bridge.subscriptions === 0);
+});
+
+Deno.test("upstashNode() shows the database's error for a wrong token, and ends the call at once", async () => {
+  await using server = await startServer();
+  await using bridge = startBridge(server.url);
+  await using redlock = new Redlock([upstashNode({ url: bridge.url, token: "wrong" })]);
+  const startMs = performance.now();
+  const error = await assertRejects(() => redlock.acquire("a", { waitMs: 60_000 }), QuorumError);
+  assertLess(performance.now() - startMs, 30_000);
+  assertEquals(error.message.includes("WRONGPASS"), true, error.message);
+  assertEquals(error.message.includes("wrong"), false, error.message);
+});
+
+Deno.test("upstashNode() reports bad options, and shows no secret", () => {
+  const url = "https://eu-1.example.com";
+  const wrong: [unknown, string][] = [
+    [{ url: "eu-1.example.com", token: "t" }, "'url' must be"],
+    [{ url: "rediss://eu-1.example.com", token: "t" }, "'url' must be"],
+    [{ url: "https://:secret@eu-1.example.com", token: "t" }, "'url' must be"],
+    [{ url, token: "" }, "'token' must be a non-empty string"],
+    [{ url }, "'token' must be a non-empty string"],
+    [{ url, token: "t", timeout: 1 }, "option 'timeout' is unknown"],
+  ];
+  for (const [options, message] of wrong) {
+    const error = assertThrows(() => upstashNode(options as UpstashNodeOptions), TypeError);
+    assertEquals(error.message.includes(message), true, error.message);
+    assertEquals(error.message.includes("secret"), false);
+  }
+});
+
+/** A server behind a gateway, and two clients. */
+class Scene implements AsyncDisposable {
+  readonly bridge: Bridge;
+  readonly holder: Redlock;
+  readonly waiter: Redlock;
+  /** How often the waiting call was notified. */
+  wakings = 0;
+  readonly #server: AsyncDisposable;
+
+  constructor(bridge: Bridge, server: AsyncDisposable) {
+    this.bridge = bridge;
+    this.#server = server;
+    this.holder = new Redlock([at(bridge)]);
+    this.waiter = new Redlock([at(bridge)], {
+      onEvent: ({ type }) => void (type === "woken" && this.wakings++),
+    });
+  }
+
+  static async of(faults: BridgeFaults): Promise<Scene> {
+    const server = await startServer();
+    return new Scene(startBridge(server.url, faults), server);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.waiter.close();
+    await this.holder.close();
+    await this.bridge.close();
+    await this.#server[Symbol.asyncDispose]();
+  }
+}
