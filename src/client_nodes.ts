@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { AdaptedNode } from "./quorum/adapted_node.ts";
+import { adaptedNode } from "./quorum/adapted_node.ts";
 import type { LockNode } from "./quorum/lock_node.ts";
 import { type QuorumNode, quorumNodes } from "./quorum/quorum_node.ts";
 
@@ -52,7 +52,7 @@ export function checkNodes(nodes: readonly LockNode[]): void {
 export function takeNodes(nodes: readonly LockNode[]): readonly QuorumNode[] {
   return nodes.map((node) => {
     taken.add(node);
-    return quorumNodes.get(node) ?? new AdaptedNode(node);
+    return quorumNodes.get(node) ?? adaptedNode(node);
   });
 }
 

@@ -11,7 +11,7 @@ import { ChannelSubscription } from "./channel_subscription.ts";
 import { connectionError, Exchanges } from "./client_calls.ts";
 import { type CommandNodeOptions, resolveNodeOptions } from "./command_node_options.ts";
 import { OrderedSender } from "./ordered_sender.ts";
-import { PublishedNode } from "./published_node.ts";
+import { publishedNode } from "./published_node.ts";
 
 /**
  * Makes a node of any client for one Redis or Valkey server: with fencing tokens, inspection and health check, and with
@@ -73,5 +73,5 @@ export function commandNode(options: CommandNodeOptions): LockNode {
       wheel.close();
     },
   });
-  return new PublishedNode(node);
+  return publishedNode(node);
 }

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { PublishedNode } from "../../src/nodes/published_node.ts";
+import { publishedNode } from "../../src/nodes/published_node.ts";
 import type { Grant, LockNode, LockRequest } from "../../src/quorum/lock_node.ts";
 import type { NodeToTest } from "../../src/testing/mod.ts";
 import { systemClock } from "../../src/time/clock.ts";
@@ -248,7 +248,7 @@ export function brokenNode(
   defect?: Defect,
   store: KeyspaceNode = new KeyspaceNode("memory", systemClock),
 ): BrokenNode {
-  const good = new PublishedNode(store);
+  const good = publishedNode(store);
   const breaks: Breaks = defect ? DEFECTS[defect] : () => ({});
   const node = {
     name: good.name,

@@ -4,7 +4,7 @@
  * @module
  */
 import { commandNode, type CommandNodeOptions } from "../../src/nodes/mod.ts";
-import { PublishedNode } from "../../src/nodes/published_node.ts";
+import { publishedNode } from "../../src/nodes/published_node.ts";
 import { parseAddress } from "../../src/redis/address.ts";
 import { connect, type RedisClient } from "../../src/redis/mod.ts";
 import { resolveClientOptions } from "../../src/redis/client.ts";
@@ -53,7 +53,7 @@ export function redisNode(url: string): NodeToTest {
   const address = parseAddress(url);
   const options = resolveClientOptions({ stallTimeoutMs: STALL_TIMEOUT_MS }, [address]);
   const wheel = new TimerWheel();
-  const node = new PublishedNode(new RedisNode(redisServer(address, options, wheel)));
+  const node = publishedNode(new RedisNode(redisServer(address, options, wheel)));
   return { node, close: () => wheel.close() };
 }
 

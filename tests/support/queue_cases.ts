@@ -3,7 +3,6 @@
  *
  * @module
  */
-import { assertEquals } from "@std/assert";
 import { type QuorumNode, quorumNodes } from "../../src/quorum/quorum_node.ts";
 import type {
   QueueNotice,
@@ -57,7 +56,8 @@ class QueueBench {
     this.node[method](request, NODE_INDEX);
     await within(request.answered, "it did not answer a request");
     const [[answered, nodeIndex, , position]] = request.answers;
-    assertEquals([answered, nodeIndex], [outcome, NODE_INDEX]);
+    check(answered === outcome, `its answer to ${method}() was '${answered}', not '${outcome}'`);
+    check(nodeIndex === NODE_INDEX, `it answered with the index ${nodeIndex}`);
     return position as QueuePosition | undefined;
   }
 

@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { createRedlock } from "../../src/create_redlock.ts";
-import { PublishedNode } from "../../src/nodes/published_node.ts";
+import { publishedNode } from "../../src/nodes/published_node.ts";
 import type { RedlockOptions } from "../../src/options.ts";
 import { Redlock, redlockOn } from "../../src/redlock.ts";
 import { Cluster } from "../support/cluster.ts";
@@ -112,7 +112,7 @@ Deno.test("Redlock refuses an unknown option beside known ones, also an inherite
       const start = "Cannot acquire lock as option 'ttl' is unknown: valid options are ttlMs, ";
       assert(error.message.startsWith(start));
     }
-    assertThrows(() => new Redlock([new PublishedNode(cluster.nodes[0])], options), TypeError);
+    assertThrows(() => new Redlock([publishedNode(cluster.nodes[0])], options), TypeError);
     assertThrows(() => createRedlock(["redis://h"], options), TypeError);
   }
 });

@@ -1,7 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import type { Lock } from "../../src/lock/lock.ts";
-import { AdaptedNode } from "../../src/quorum/adapted_node.ts";
+import { adaptedNode } from "../../src/quorum/adapted_node.ts";
 import type { LockNode } from "../../src/quorum/lock_node.ts";
 import { type Redlock, redlockOn } from "../../src/redlock.ts";
 import { TimerWheel } from "../../src/time/timer_wheel.ts";
@@ -79,7 +79,7 @@ function setUp(plans: readonly Plan[]): { clock: FakeClock; redlock: Redlock } {
   let count = 0;
   const value = () => (++count).toString(16).padStart(40, "0");
   const wheel = new TimerWheel(clock, { value, fraction: () => 0.5 });
-  const nodes = plans.map((plan, index) => new AdaptedNode(oddNode(`node${index}`, clock, plan)));
+  const nodes = plans.map((plan, index) => adaptedNode(oddNode(`node${index}`, clock, plan)));
   return { clock, redlock: redlockOn(wheel, nodes, OPTIONS) };
 }
 

@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertGreater, assertLessOrEqual, assertThrows } from "@std/assert";
-import { PublishedNode } from "../../src/nodes/published_node.ts";
+import { publishedNode } from "../../src/nodes/published_node.ts";
 import type { LockNode } from "../../src/quorum/lock_node.ts";
 import { NODES_MAX } from "../../src/client_nodes.ts";
 import { Redlock } from "../../src/redlock.ts";
@@ -10,7 +10,7 @@ const NOT_NODES = "'nodes' must contain only objects that implement LockNode";
 
 /** Nodes that no client has. */
 function nodesOf(count: number): LockNode[] {
-  return new Cluster(count).nodes.map((node) => new PublishedNode(node.peer()));
+  return new Cluster(count).nodes.map((node) => publishedNode(node.peer()));
 }
 
 for (
@@ -121,4 +121,21 @@ Deno.test("Redlock refuses a node of another client, open or closed, and takes o
   refuse();
   await redlock.close();
   refuse();
+});
+
+Deno.test("Redlock asks a node of this library by callbacks, and any other by promises", async () => {
+  const [published, other] = nodesOf(2);
+  const asked: string[] = [];
+  const watch = (node: LockNode) => {
+    const { acquire } = node;
+    node.acquire = (request) => {
+      asked.push(node.name);
+      return acquire(request);
+    };
+    return node;
+  };
+  const redlock = new Redlock([watch(published), { ...watch(other) }]);
+  assert(await (await redlock.acquire("a")).release());
+  assertEquals(asked, [other.name]);
+  await redlock.close();
 });

@@ -10,7 +10,7 @@ import {
   Redlock,
   type RedlockOptions,
 } from "../../mod.ts";
-import { PublishedNode } from "../../src/nodes/published_node.ts";
+import { publishedNode } from "../../src/nodes/published_node.ts";
 import { Cluster } from "../support/cluster.ts";
 
 /** Whether two types are the same, not only assignable to each other. */
@@ -21,7 +21,7 @@ type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ?
 function expectType<_ extends true>(): void {}
 
 const { nodes } = new Cluster();
-const peers = () => nodes.map((node) => new PublishedNode(node.peer()));
+const peers = () => nodes.map((node) => publishedNode(node.peer()));
 const options: RedlockOptions = { ttlMs: 1_000 };
 
 Deno.test("the type of a lock has a number as fencingToken if its client or its call has fencing: true", () => {

@@ -1,14 +1,14 @@
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { Redlock } from "../../../mod.ts";
 import { commandNode, type CommandNodeOptions } from "../../../src/nodes/mod.ts";
-import { PublishedNode } from "../../../src/nodes/published_node.ts";
+import { publishedNode } from "../../../src/nodes/published_node.ts";
 import { outcomeOf, pause, withCommandNode } from "../../support/command_node_bench.ts";
 import { FakeClient } from "../../support/fake_client.ts";
 import { FakeRequest } from "../../support/fake_request.ts";
 
 Deno.test("commandNode() locks, extends, inspects, releases and counts through one function", async () => {
   await withCommandNode({ timeoutMs: undefined }, async (_client, node) => {
-    const redlock = new Redlock([new PublishedNode(node)], { fencing: true });
+    const redlock = new Redlock([publishedNode(node)], { fencing: true });
     const lock = await redlock.acquire("invoice:42");
     assert(lock.fencingToken > 0);
     await lock.extend();

@@ -1,6 +1,6 @@
 import { assertEquals, assertInstanceOf } from "@std/assert";
 import type { Grant, LockNode, LockRequest } from "../../../src/nodes/mod.ts";
-import { AdaptedNode } from "../../../src/quorum/adapted_node.ts";
+import { adaptedNode } from "../../../src/quorum/adapted_node.ts";
 import { FakeRequest, ticketOf } from "../../support/fake_request.ts";
 
 /** A node of somebody else's that answers so, and what it was asked. */
@@ -11,7 +11,7 @@ function setUp(answer: (request: LockRequest) => unknown) {
     asked.push([method, request]);
     return answer(request);
   }]));
-  return { node: new AdaptedNode({ name: "n", ...node } as unknown as LockNode), asked };
+  return { node: adaptedNode({ name: "n", ...node } as unknown as LockNode), asked };
 }
 
 /** What a node answers, and what becomes of it. */
@@ -26,7 +26,7 @@ const ANSWERS: readonly (readonly [answer: unknown, outcome: string, detail: unk
 ];
 
 for (const [answer, outcome, detail] of ANSWERS) {
-  Deno.test(`AdaptedNode takes ${answer} for ${outcome}`, async () => {
+  Deno.test(`adaptedNode() takes ${answer} for ${outcome}`, async () => {
     const { node } = setUp(() => Promise.resolve(answer));
     const request = new FakeRequest();
     Object.assign(request, {
@@ -39,7 +39,7 @@ for (const [answer, outcome, detail] of ANSWERS) {
   });
 }
 
-Deno.test("AdaptedNode asks at once, in the order of the calls, and hands out nothing but plain data", () => {
+Deno.test("adaptedNode() asks at once, in the order of the calls, and hands out nothing but plain data", () => {
   const { node, asked } = setUp(() => new Promise<Grant>(() => {}));
   const request = new FakeRequest(["k", "l"], {
     counterFloor: 5,
@@ -60,7 +60,7 @@ Deno.test("AdaptedNode asks at once, in the order of the calls, and hands out no
 });
 
 for (const how of ["throws", "rejects"]) {
-  Deno.test(`AdaptedNode counts it as a failure, of which keys may be set, that a node ${how}`, async () => {
+  Deno.test(`adaptedNode() counts it as a failure, of which keys may be set, that a node ${how}`, async () => {
     const { node } = setUp(() => {
       const error = Object.assign(new Error("gone"), { outcome: "not-sent" });
       if (how === "throws") throw error;
@@ -74,13 +74,13 @@ for (const how of ["throws", "rejects"]) {
   });
 }
 
-Deno.test("AdaptedNode has no more methods than the node", () => {
+Deno.test("adaptedNode() has no more methods than the node", () => {
   const { node } = setUp(() => {});
   assertEquals([node.diagnose, typeof node.raiseCounters, typeof node.adopt], [
     undefined,
     "function",
     "function",
   ]);
-  const bare = new AdaptedNode({ name: "n" } as LockNode);
+  const bare = adaptedNode({ name: "n" } as LockNode);
   assertEquals([bare.diagnose, bare.raiseCounters, bare.adopt], Array(3).fill(undefined));
 });

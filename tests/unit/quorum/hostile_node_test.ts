@@ -1,7 +1,7 @@
 import { assertEquals, assertInstanceOf } from "@std/assert";
 import { Redlock } from "../../../mod.ts";
 import type { LockNode } from "../../../src/nodes/mod.ts";
-import { PublishedNode } from "../../../src/nodes/published_node.ts";
+import { publishedNode } from "../../../src/nodes/published_node.ts";
 import { startFakeClock } from "../../../src/testing/mod.ts";
 import { systemClock } from "../../../src/time/clock.ts";
 import { HOSTILE } from "../../support/hostile.ts";
@@ -41,7 +41,7 @@ function hostileNode(act: () => unknown): LockNode {
 
 /** Two locks, a wait, an inspection, a check and the close, with one hostile node in three. */
 async function useBesideTwo(hostile: LockNode): Promise<void> {
-  const others = ["a", "b"].map((name) => new PublishedNode(new KeyspaceNode(name, systemClock)));
+  const others = ["a", "b"].map((name) => publishedNode(new KeyspaceNode(name, systemClock)));
   const redlock = new Redlock([hostile, ...others], { nodeTimeoutMs: 100, fencing: true });
   const lock = await redlock.acquire("invoice:42", { ttlMs: 2_000 });
   const waiting = redlock.acquire("invoice:42", { ttlMs: 2_000, waitMs: 1_000 });
