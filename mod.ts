@@ -53,5 +53,6 @@ export type { ExtendOptions, FencedLock, Lock, LockOf } from "./src/lock/lock.ts
 export type { RedlockOptions } from "./src/options.ts";
 export type { Routine } from "./src/lock/using.ts";
 export { Redlock } from "./src/redlock.ts";
+export { slots } from "./src/resources.ts";
 export type { Connect, ConnectTarget, TlsOptions, Transport } from "./src/transport/transport.ts";
 export type { Vote } from "./src/vote.ts";

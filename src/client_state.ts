@@ -51,6 +51,8 @@ export interface ClientState extends NodeSet {
   contention: Contention | undefined;
   /** The resources that it does not acquire for a while, once there were any. */
   cooldowns: Cooldowns | undefined;
+  /** Which of several keys a call had last, by the name of all, once one had. */
+  lastPlaces: Map<string, number> | undefined;
   /** Whether the client was closed. */
   closed: boolean;
 }
@@ -74,6 +76,7 @@ export function createClientState(
     onEvent,
     contention: undefined,
     cooldowns: undefined,
+    lastPlaces: undefined,
     closed: false,
   };
 }

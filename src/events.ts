@@ -10,7 +10,8 @@ import type { Vote } from "./vote.ts";
 export interface LockEvent {
   /**
    * The resources of the lock, in the order of the call. All events of one call and of its lock have the same array, which
-   * no other call has: it can be the key of a `WeakMap`.
+   * no other call has: it can be the key of a `WeakMap`. With `any: true`, it contains all resources until the call has
+   * one of them, and from then on that one.
    */
   readonly resources: readonly string[];
 }

@@ -115,6 +115,8 @@ export function foreignKey(
 
 /** What the message of a {@linkcode LockHeldError} is made of. */
 export interface Held extends Refused {
+  /** Whether the call asked for any one of the resources. */
+  readonly any?: boolean | undefined;
   /** How long the call waited, in milliseconds; `undefined` if it made one attempt only. */
   readonly waitedMs?: number | undefined;
   /** How long the key in the way lives, in milliseconds, if a node has reported it. */
@@ -151,15 +153,17 @@ export function lockHeldError(held: Held): LockHeldError {
     ...(remainingMs !== undefined && !cooling ? [keyText(held, remainingMs)] : []),
     ...(votes.length > 0 && !cooling ? [voteCount(votes, nodeCount, quorum)] : []),
   ];
-  const message = `Cannot acquire ${lockName(resources)}: ${parts.join("; ")}`;
+  const name = `${held.any ? "any of " : ""}${lockName(resources)}`;
+  const message = `Cannot acquire ${name}: ${parts.join("; ")}`;
   const cause = cooling ? cooldownError(cooldownLeftMs) : nodeErrors(votes);
   return new LockHeldError(message, { resources, votes, cause, waiters, holder, remainingMs });
 }
 
 function obstacle(held: Held): string {
-  const { votes, nodeCount, quorum, label, ownHeldMs, cooldownLeftMs = 0 } = held;
+  const { votes, nodeCount, quorum, label, ownHeldMs, cooldownLeftMs = 0, any } = held;
   if (cooldownLeftMs > 0) {
-    return `it is in its cooldown for another ${Math.ceil(cooldownLeftMs)} ms`;
+    const who = any ? "each is held or" : "it is";
+    return `${who} in its cooldown for another ${Math.ceil(cooldownLeftMs)} ms`;
   }
   if (ownHeldMs !== undefined) {
     return `this client itself has held it for ${
@@ -167,6 +171,7 @@ function obstacle(held: Held): string {
     } ms, and locks are not reentrant`;
   }
   if (votes.length === 0) return "earlier calls of this client are still waiting for it";
+  if (any) return "each of them is held, or others compete for it";
   const denied = votes.filter(({ outcome }) => outcome === "denied").length;
   if (denied <= nodeCount - quorum) return "others hold it or compete for it";
   return `someone else ${label === undefined ? "" : `(${label}) `}holds it`;

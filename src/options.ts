@@ -146,6 +146,14 @@ export interface RedlockOptions {
    */
   cooldownMs?: number;
   /**
+   * Whether the call locks any one of several resources, whichever is free first, in place of all of them:
+   * {@linkcode Lock.resources} says which. `resource` must be an array of 1 to 52 names then, such as that of
+   * {@linkcode slots}.
+   *
+   * @default {false}
+   */
+  any?: boolean;
+  /**
    * Called for every event. Contention is reported as an event, never as an error. An exception thrown by the listener is
    * ignored. Without a listener, a client warns by `console.warn` when a node has been unreachable for a minute, and when
    * a lock was lost: once each.
@@ -172,6 +180,7 @@ export interface Settings {
   readonly label: string;
   readonly restartGuardMs: number;
   readonly cooldownMs: number;
+  readonly any: boolean;
   readonly onEvent: EventListener | undefined;
   /** TTL less drift, in milliseconds. */
   readonly validityMs: number;
@@ -202,6 +211,7 @@ const DEFAULTS: CompleteOptions = {
   label: "",
   restartGuardMs: 0,
   cooldownMs: 0,
+  any: false,
   onEvent: undefined,
 };
 
@@ -228,6 +238,7 @@ const CHECKS: Readonly<Record<keyof CompleteOptions, OptionCheck>> = {
   label: checkLabel,
   restartGuardMs: checkFiniteMs,
   cooldownMs: checkFiniteMs,
+  any: checkBoolean,
   onEvent: checkFunction,
 };
 

@@ -91,7 +91,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    * Acquires a lock. Waits for it up to `waitMs` if somebody else holds it, first come, first served.
    *
    * @param resource The resource to lock, a non-empty string; or an array of 1 to 1 000 of them without duplicates, of
-   *   which all or none are locked.
+   *   which all or none are locked. With `any: true` an array of 1 to 52, of which one is locked.
    * @param options Options that replace the client's own for this call.
    * @returns The lock, with a `number` as `fencingToken` if the call or the client has `fencing: true`.
    * @throws {LockHeldError} If somebody else holds the lock when `waitMs` is over.
@@ -100,8 +100,8 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    * @throws {RedlockError} If the client is closed (`CLOSED`).
    * @throws {TypeError} If `resource` is not of this form, an option is unknown or of the wrong type, or `fencing` is set
    *   and a node does not support it.
-   * @throws {RangeError} If there are more than 1 000 resources, an option is out of range, or a key would begin with
-   *   `hasp:`.
+   * @throws {RangeError} If there are more than 1 000 resources, or 52 with `any`, an option is out of range, or a key would
+   *   begin with `hasp:`.
    * @throws The reason of `signal`, if it aborts; whatever was set by then is released.
    */
   acquire<F extends boolean = Fencing>(
@@ -112,7 +112,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
   }
 
   /**
-   * Makes one attempt to acquire a lock, without waiting.
+   * Makes one attempt to acquire a lock, without waiting; with `any: true`, one for each resource that is free.
    *
    * @param resource The resource to lock, or several, as in {@linkcode acquire}.
    * @param options Options that replace the client's own for this call; `waitMs` has no effect here.
@@ -359,7 +359,8 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
   ): Promise<Lock | undefined> {
     try {
       const settings = this.#options.resolve("acquire lock", options);
-      const resources = checkResources("acquire lock", resource, settings.keyPrefix);
+      const { keyPrefix, any } = settings;
+      const resources = checkResources("acquire lock", resource, keyPrefix, any);
       if (settings.fencing) checkFencing("acquire lock", this.#client.nodes);
       return acquire(new LockCall(this.#client, settings, resources, autoExtend, trying));
     } catch (error) {

@@ -4,7 +4,7 @@
  * @module
  */
 import { quoted } from "./errors.ts";
-import { checkKeyText, rangeError } from "./validate.ts";
+import { checkKeyText, checkNumber, rangeError } from "./validate.ts";
 
 /** Most resources of one lock: each is a key of one script, and a script blocks its node while it runs. */
 export const RESOURCES_MAX = 1_000;
@@ -14,28 +14,70 @@ export const RESOURCES_MAX = 1_000;
  */
 const RESERVED_PREFIX = "hasp:";
 
+/** Most resources of which a call locks any one: nodes reply which of them are free in one number. */
+export const POOL_MAX = 52;
+
+/**
+ * The names of `count` resources that are alike, for calls with `any: true`: of `slots("gpu", 4)`, `gpu:0` to `gpu:3`.
+ *
+ * @example Four jobs at a time, on four GPUs
+ * ```ts
+ * import { assertMatch } from "@std/assert";
+ * import { createRedlock, slots } from "@hasp/redlock";
+ * import { startNodes } from "@hasp/redlock/testing";
+ *
+ * await using nodes = await startNodes(3);
+ * await using redlock = createRedlock(nodes.addresses);
+ * await redlock.using(slots("gpu", 4), { any: true }, (lock) => {
+ *   assertMatch(lock.resources[0], /^gpu:[0-3]$/);
+ * });
+ * ```
+ *
+ * @param name What the names begin with, before a colon; a non-empty string.
+ * @param count How many there are; an integer from 1 to 52.
+ * @returns The names, with numbers from 0.
+ * @throws {TypeError} If `name` is not a non-empty string, or `count` is not a number.
+ * @throws {RangeError} If `count` is not an integer from 1 to 52.
+ */
+export function slots(name: string, count: number): string[] {
+  if (typeof name !== "string" || name === "") {
+    throw new TypeError("Cannot name slots as 'name' must be a non-empty string");
+  }
+  checkNumber("name slots", "count", count);
+  if (!Number.isInteger(count) || count < 1 || count > POOL_MAX) {
+    throw rangeError("name slots", "count", `must be an integer from 1 to ${POOL_MAX}`, count);
+  }
+  return Array.from({ length: count }, (_, index) => `${name}:${index}`);
+}
+
 /**
  * The resources of a call as an array.
  *
  * @param attempt The call that fails otherwise, for messages: `acquire lock`.
  * @param resource What the caller passed.
  * @param keyPrefix The prefix of each resource in its key.
+ * @param any Whether the call locks any one of them.
  * @throws {TypeError} If `resource` is not a non-empty string of well-formed Unicode, or a non-empty array of them
- *   without duplicates.
- * @throws {RangeError} If it has more than {@linkcode RESOURCES_MAX} elements, or a key begins with
- *   {@linkcode RESERVED_PREFIX}.
+ *   without duplicates, or if it is not an array and `any` is set.
+ * @throws {RangeError} If it has more than {@linkcode RESOURCES_MAX} elements, or more than {@linkcode POOL_MAX} if `any`
+ *   is set, or a key begins with {@linkcode RESERVED_PREFIX}.
  */
 export function checkResources(
   attempt: string,
   resource: string | readonly string[],
   keyPrefix: string,
+  any = false,
 ): readonly string[] {
+  if (any && !Array.isArray(resource)) {
+    throw new TypeError(`Cannot ${attempt} as 'resource' must be an array if 'any' is true`);
+  }
   const resources = Array.isArray(resource) ? [...resource] : [resource];
   if (resources.length === 0) {
     throw new TypeError(`Cannot ${attempt} as 'resource' must not be an empty array`);
   }
-  if (resources.length > RESOURCES_MAX) {
-    const rule = `must have at most ${RESOURCES_MAX} elements`;
+  const max = any ? POOL_MAX : RESOURCES_MAX;
+  if (resources.length > max) {
+    const rule = `must have at most ${max} elements${any ? " if 'any' is true" : ""}`;
     throw rangeError(attempt, "resource", rule, resources.length);
   }
   for (const name of resources) {

@@ -96,6 +96,7 @@ with --foreground they go to the command alone.
 Examples:
   hasp run --resource nightly-backup --wait 0 --on-held skip --at-least 1m -- ./backup.sh
   hasp run -r invoices -r ledger --ttl 1m --wait forever -- psql -f close_month.sql
+  hasp run --any -r gpu:0 -r gpu:1 -- sh -c './train.sh "$HASP_RESOURCE"'
   hasp run -r deploy --foreground -- bash
 `;
 
@@ -107,6 +108,10 @@ function addRun(program: Command, onExitCode: OnExitCode): void {
     .argument("<command...>", "the command and its arguments")
     .passThroughOptions()
     .requiredOption("-r, --resource <name>", "what to lock; repeat it to lock several", collect)
+    .option(
+      "--any",
+      "lock any one of the resources, whichever is free first; HASP_RESOURCE is its name",
+    )
     .addOption(
       durationOption("-t, --ttl <duration>", "how long a crashed machine keeps the lock")
         .default(30_000, "30s"),

@@ -57,6 +57,11 @@
  *    holder's handle has ended before the token exists (step 6). Its undo gives back the old value where a key holds the
  *    attempt's own, which takes nothing from a held lock (step 5) and lets no other handle be held, because no handle
  *    with the old value is left.
+ * 10. *Any one of several is one.* Each attempt of a call for any one of several keys (`pool.ts`) is an attempt for one
+ *    of them, with a value of its own, and is undone before the next if it fails: so steps 1 to 8 hold for it, key by
+ *    key, and k keys have k holders at most. What nodes say about the other keys, and which queues a ticket stands in,
+ *    only decides for which key the next attempt is. Nodes that counted holders would not do: of three nodes that each
+ *    admit two of three callers, every caller may have two.
  *
  * **Tests.** `tests/simulation` checks the claim on every run (`mutual-exclusion`, `handle-truth`), and
  * `tests/simulation/support/mutations.ts` breaks the steps one by one to show that the checkers notice. In
@@ -65,7 +70,8 @@
  * ("by grants that are concluded after"), `time/continuous_clock_test.ts` and `time/validity_test.ts`, step 4 in
  * `quorum/decision_test.ts` (`quorumSize`), step 5 in `lock/undo_test.ts` and `lock/acquire_test.ts` ("undoes each
  * attempt"), step 6 in `lock/fill_in_test.ts` and `lock/held_lock_test.ts`, step 7 in `lock/renewal_test.ts` and
- * `lock/lock_extend_test.ts`, step 8 in `lock/held_lock_test.ts`, step 9 in `lock/adopt_test.ts`.
+ * `lock/lock_extend_test.ts`, step 8 in `lock/held_lock_test.ts`, step 9 in `lock/adopt_test.ts`, step 10 in
+ * `redlock_any_test.ts` and, for every order of messages, in `tests/simulation/model/pool_model.ts`.
  *
  * @module
  */
@@ -76,6 +82,7 @@ import { askToAcquire, askToAdopt, Round } from "../quorum/round.ts";
 import { expiryMarginMs } from "../time/validity.ts";
 import { AdoptionRound, waitToAdopt } from "./adopt.ts";
 import { reportAbort, reportAttempt } from "./attempt_events.ts";
+import { queueKey } from "../waiting/local_queues.ts";
 import { takeTurn, wait } from "./contend.ts";
 import { HeldLock } from "./held_lock.ts";
 import { Lock } from "./lock.ts";
@@ -105,6 +112,7 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
       await ask(call, round); // step 2: until the votes are decided
       held = conclude(call, round);
       if (held) break;
+      if (call.pool?.tryNext(round, call.waitMs > 0 ? call.leftMs() : Infinity)) continue;
       await (call.replaces === undefined ? wait(call, round) : waitToAdopt(call, round));
     }
   } catch (error) {
@@ -116,26 +124,29 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
   } finally {
     openCalls.end();
   }
-  if (call.takesTurns) localQueues.promote(name, call, held);
+  if (call.pool) call.pool.won(call, held, call.waiter !== undefined);
+  else if (call.takesTurns) localQueues.promote(name, call, held);
   else localQueues.enter(name, held);
-  if (!held.active) localQueues.leave(name, held); // lost while it was reported
+  if (!held.active) localQueues.leave(queueKey(held.round.keys), held); // lost while it was reported
   if (call.autoExtend) held.renew(new Renewal(held));
   return new Lock(held.handOut());
 }
 
 /** An attempt, before its first byte is sent. */
 function begin(call: LockCall): Round<ClientState> {
-  const { client, settings: { ttlMs, restartGuardMs, label }, keys, replaces } = call;
+  const { client, settings: { ttlMs, restartGuardMs, label }, pool, replaces } = call;
   // mutation: one-value-for-all-attempts
   const random = client.wheel.random.value();
   // mutation: adopted-value-kept
   const value = label === "" ? random : `${random}:${label}`;
+  const keys = pool ? [pool.key] : call.keys;
   const round = replaces === undefined // step 1: it reads the clocks
     ? new Round(client, keys, value, ttlMs)
     : new AdoptionRound(client, keys, value, ttlMs, replaces);
   call.attempts++;
   call.startClock(round.startMs);
   round.ticket = call.waiter?.nextTicket();
+  round.pool = pool?.next(round.ticket !== undefined);
   round.guardMs = restartGuardMs;
   round.connectingMs = call.connectingMs(round.startMs);
   return round;
@@ -152,13 +163,13 @@ function ask({ client, settings, replaces }: LockCall, round: Round): Promise<vo
 
 /** Looks at the clocks, and accepts the lock or undoes the attempt. */
 function conclude(call: LockCall, round: Round<ClientState>): HeldLock | undefined {
-  const { settings, resources } = call;
+  const { settings } = call;
   const { validityMs } = settings;
   const remainingMs = validityMs - round.elapsedMs; // step 3
   // mutation: granted-too-late
   const inTime = remainingMs > expiryMarginMs(validityMs); // else its holder would be notified of the end at once
   const granted = round.decision === "granted" && inTime && accepts(call, round);
-  const held = granted ? new HeldLock(round, settings, resources) : undefined;
+  const held = granted ? new HeldLock(round, settings, call.locked()) : undefined;
   // mutation: failed-attempt-stays
   if (!held) undo(round, true, call.replaces); // step 5
   if (settings.onEvent) reportAttempt(call, round, held);
@@ -168,6 +179,6 @@ function conclude(call: LockCall, round: Round<ClientState>): HeldLock | undefin
 /** Accepts unless the call was ended, a cooldown began, or the counters do not agree on a fencing token. */
 function accepts(call: LockCall, round: Round): boolean {
   // mutation: accepted-in-its-cooldown
-  if (call.ended || call.cooldownMs > 0) return false;
+  if (call.ended || call.cooldownOf(round.keys) > 0) return false;
   return !round.counts || takeToken(round, round.counts);
 }

@@ -65,6 +65,7 @@ export async function wait(call: LockCall, denied: Round): Promise<void> {
   const waiter = call.waiter ??= contention.waiter(name, keys, settings);
   contention.recordDenial(name, denied);
   await waiter.wait(call.attempts - 1, call.leftMs(), settings.signal, denied);
+  call.pool?.startOver(waiter.place);
   const { onEvent } = settings;
   const { resources, elapsedMs } = call;
   if (onEvent && waiter.notified) emit(onEvent, { type: "woken", resources, elapsedMs });

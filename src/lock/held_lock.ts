@@ -275,7 +275,7 @@ export class HeldLock extends TimerEntry {
     this.#end ??= "released"; // step 5: before any key is deleted
     client.wheel.cancel(this);
     this.round.cancel();
-    round.ticket = this.round.ticket;
+    if (!this.round.pool) round.ticket = this.round.ticket; // that of a pool has left
     await round.ask(askToRelease, settings.nodeTimeoutMs);
     const name = queueKey(round.keys);
     client.localQueues.noteReleased(name, round.hasWaiters, client.wheel.clock.monotonicMs());

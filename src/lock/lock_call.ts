@@ -9,8 +9,9 @@ import type { Settings } from "../options.ts";
 import { CONNECTING_MS_MAX } from "../quorum/answer_due.ts";
 import type { Round } from "../quorum/round.ts";
 import type { Vote } from "../vote.ts";
-import { queueKey } from "../waiting/local_queues.ts";
+import { poolKey, queueKey } from "../waiting/local_queues.ts";
 import type { Waiter } from "../waiting/waiter.ts";
+import { Pool } from "./pool.ts";
 
 /** A call for a lock. */
 export class LockCall {
@@ -20,6 +21,8 @@ export class LockCall {
   readonly keys: readonly string[];
   /** The name of its keys in this client's queues. */
   readonly name: string;
+  /** How it chooses between its keys, if it locks any one of them. */
+  readonly pool: Pool | undefined;
   /** Whether the lock is extended while it is held. */
   readonly autoExtend: boolean;
   /** Whether it makes one attempt, and resolves to `undefined` if others hold the lock. */
@@ -55,8 +58,11 @@ export class LockCall {
     this.client = client;
     this.settings = settings;
     this.resources = resources;
-    this.keys = keyPrefix === "" ? resources : resources.map((resource) => keyPrefix + resource);
-    this.name = this.keys.length === 1 ? this.keys[0] : queueKey(this.keys);
+    const any = settings.any && replaces === undefined;
+    const isSame = keyPrefix === "" && !any; // see locked()
+    this.keys = isSame ? resources : resources.map((resource) => keyPrefix + resource);
+    this.pool = any ? new Pool(client, this.keys, poolKey(this.keys)) : undefined;
+    this.name = this.pool?.name ?? (this.keys.length === 1 ? this.keys[0] : queueKey(this.keys));
     this.autoExtend = settings.autoExtend ?? autoExtend;
     this.trying = trying;
     this.waitMs = trying ? 0 : settings.waitMs;
@@ -96,12 +102,28 @@ export class LockCall {
   }
 
   /**
-   * How long the resources stay in their cooldown, in milliseconds; 0 if they are in none, or if the call adopts a lock:
-   * then the work goes on that holds it, and nobody begins.
+   * What the lock is for, once an attempt has won it. If it is one of several, the array of all becomes that of the one,
+   * because events identify the call and its lock by the array.
+   */
+  locked(): readonly string[] {
+    const { pool, resources } = this;
+    if (pool) (resources as string[]).splice(0, Infinity, resources[pool.place]);
+    return resources;
+  }
+
+  /**
+   * How long the resources stay in their cooldown, in milliseconds; 0 if they are in none, if one of several is not, or if
+   * the call adopts a lock: then the work goes on that holds it, and nobody begins.
    */
   get cooldownMs(): number {
-    if (this.replaces !== undefined) return 0;
-    return this.client.cooldowns?.leftMs(this.keys) ?? 0;
+    if (!this.client.cooldowns) return 0;
+    if (!this.pool) return this.cooldownOf(this.keys);
+    return Math.min(...this.keys.map((key) => this.cooldownOf([key])));
+  }
+
+  /** How long some of the keys stay in their cooldown, in milliseconds; 0 as {@linkcode cooldownMs} is. */
+  cooldownOf(keys: readonly string[]): number {
+    return this.replaces === undefined ? this.client.cooldowns?.leftMs(keys) ?? 0 : 0;
   }
 
   /** Whether an attempt failed because nodes did not answer, or not in time, and not because others hold the lock. */

@@ -31,6 +31,7 @@ export function refusal(
   const value = own ? own.value : waiter?.holderValue;
   return lockHeldError({
     ...refused,
+    any: call.pool !== undefined,
     waitedMs: waitMs === 0 ? undefined : waitedMs,
     remainingMs: denied && !own ? waiter?.remainingMs : undefined,
     holder: value === undefined ? undefined : holderOf(value),

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { QuorumRequest } from "../quorum/quorum_node.ts";
+import type { KeyPool, QuorumRequest } from "../quorum/quorum_node.ts";
 import type { QueueTicket } from "../quorum/queue_ticket.ts";
 import type { Round } from "../quorum/round.ts";
 
@@ -35,6 +35,7 @@ class UndoRequest implements QuorumRequest {
   readonly wanted = true;
   shared: unknown = undefined;
   readonly ticket: QueueTicket | undefined;
+  readonly pool: KeyPool | undefined;
   readonly keepsTicket: boolean;
   readonly replaces: string | undefined;
   readonly #round: Round;
@@ -44,6 +45,7 @@ class UndoRequest implements QuorumRequest {
     // mutation: failed-adoption-deletes
     this.replaces = replaces;
     this.ticket = round.ticket;
+    this.pool = round.pool;
     this.keepsTicket = keepsTicket;
     this.keys = round.keys;
     this.value = round.value;

@@ -4,6 +4,9 @@
  * @module
  */
 
+/** What the id of a ticket ends with that waits for any one of several keys. */
+export const POOL_SUFFIX = ".";
+
 /** The position of a ticket in one node's queues for its keys. */
 export interface QueuePosition {
   /** How long a key is held, in milliseconds. `Infinity`: it does not expire. 0: all are free, but others are ahead. */
@@ -22,6 +25,10 @@ export interface QueuePosition {
   readonly foreign?: boolean;
   /** The value of a key that is held. Missing or empty: the node does not report it. */
   readonly value?: string;
+  /** Only with a pool: which of its keys are free for this ticket, as in {@linkcode LockRequest.deny}. */
+  readonly free?: number;
+  /** Only with a pool: the index of a key that is free, but for another ticket, or -1. */
+  readonly kept?: number;
 }
 
 /**
@@ -32,7 +39,11 @@ export type QueuePriority = "in-order" | "overdue";
 
 /** A waiting call of this client in the queues of the nodes. */
 export interface QueueTicket {
-  /** The id of the ticket in the queues: the client's id and a number of lower-case letters and digits, with a colon between. */
+  /**
+   * The id of the ticket in the queues: the client's id and a number of lower-case letters and digits, with a colon
+   * between. That of a ticket for a pool ends with {@linkcode POOL_SUFFIX}; in the queue of each key of the pool, the
+   * number of the key follows, from 1.
+   */
   readonly ticketId: string;
   /** What the ticket may do if the keys are free. */
   readonly priority: QueuePriority;
@@ -87,6 +98,7 @@ export interface ReleaseListener {
    * @param nodeIndex The index of the node.
    * @param ticketId The id of the ticket; anybody can send one, so it may be no ticket of this client.
    * @param notice What happened, and where the ticket stands.
+   * @param place The index of the key in the pool that the ticket waits for. Missing: it waits for no pool.
    */
-  onReleased(nodeIndex: number, ticketId: string, notice: QueueNotice): void;
+  onReleased(nodeIndex: number, ticketId: string, notice: QueueNotice, place?: number): void;
 }

@@ -8,6 +8,14 @@ import type { KeyState, LockNode, LockRequest } from "./lock_node.ts";
 import type { NodeDiagnosis } from "./node_diagnosis.ts";
 import type { QueuePosition, QueueTicket, ReleaseListener } from "./queue_ticket.ts";
 
+/** Several keys of which a call locks any one, and the one that an attempt is for. */
+export interface KeyPool {
+  /** The keys. */
+  readonly keys: readonly string[];
+  /** The index of the attempt's key. */
+  readonly place: number;
+}
+
 /**
  * A request to all nodes, and the place for their answers. Each node answers it by calling one of its methods with its
  * own `nodeIndex`, which is the node's index in the client's array of nodes.
@@ -27,6 +35,12 @@ export interface QuorumRequest extends LockRequest {
    * and takes it out of the queue with a release.
    */
   readonly ticket?: QueueTicket | undefined;
+  /**
+   * Only of a call for any one of several keys, of which `keys` has one: all of them. A node that denies the attempt can
+   * say which of them are free; a ticket stands in the queues of all. A node that does not know this ignores it, and
+   * denies: then the call tries one key after the other.
+   */
+  readonly pool?: KeyPool | undefined;
   /** Only with a release: whether the ticket goes back into the queue with its score, because its caller keeps waiting. */
   readonly keepsTicket?: boolean;
   /**
@@ -52,8 +66,9 @@ export interface QuorumRequest extends LockRequest {
    *
    * @param nodeIndex The index of the node.
    * @param atMs When the answer came, by the monotonic clock in milliseconds; now by default.
+   * @param free Only with a {@linkcode pool}: which of its keys are free, as the sum of 2 to the power of their indexes.
    */
-  deny(nodeIndex: number, atMs?: number): void;
+  deny(nodeIndex: number, atMs?: number, free?: number): void;
   /**
    * Answers an extension that some keys are missing and none has another value. Counts as a denial; the client may ask
    * the node to set the keys again.

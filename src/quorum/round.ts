@@ -6,7 +6,7 @@
 import { offAbort, onAbort } from "../time/abort_listeners.ts";
 import { answerDueMs } from "./answer_due.ts";
 import { decide, type Decision, quorumSize } from "./decision.ts";
-import type { QuorumNode, QuorumRequest } from "./quorum_node.ts";
+import type { KeyPool, QuorumNode, QuorumRequest } from "./quorum_node.ts";
 import type { QueuePosition, QueueTicket } from "./queue_ticket.ts";
 import type { Vote } from "../vote.ts";
 import { TimerEntry, type TimerWheel } from "../time/timer_wheel.ts";
@@ -36,14 +36,10 @@ const LINGER_MS_MIN = 2;
 
 /** The questions. Each is a constant function, so that asking allocates no closure. */
 export const askToAcquire: Question = (node, request, index) => node.acquire(request, index);
-/** See {@linkcode askToAcquire}. */
 export const askToAdopt: Question = (node, request, index) => node.adopt!(request, index);
-/** See {@linkcode askToAcquire}. */
 export const askToExtend: Question = (node, request, index) => node.extend(request, index);
-/** See {@linkcode askToAcquire}. */
 export const askToRaiseCounters: Question = (node, request, index) =>
   node.raiseCounters!(request, index);
-/** See {@linkcode askToAcquire}. */
 export const askToRelease: Question = (node, request, index) => node.release(request, index);
 
 /**
@@ -66,6 +62,9 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
   ttlMs: number;
   shared: unknown = undefined;
   ticket: QueueTicket | undefined = undefined;
+  pool: KeyPool | undefined = undefined;
+  /** With a pool, which of its keys are free on each node, as far as the node has said so. */
+  free: number[] | undefined = undefined;
   hasWaiters = false;
   counterFloor: number | undefined = undefined;
   counterFloorNext: number | undefined = undefined;
@@ -84,9 +83,8 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
   readonly monotonicMs: number;
   /** The continuous clock at the same moment. */
   readonly startMs: number;
-  /** How many nodes granted. */
+  /** How many nodes granted, and how many denied. */
   granted = 0;
-  /** How many denied. */
   denied = 0;
   /** How many failed, did not answer in time, or are in quarantine. */
   failed = 0;
@@ -227,6 +225,11 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
     return outcome !== UNSENT;
   }
 
+  /** Whether a node has not answered, and still has time to. */
+  pendingOn(nodeIndex: number): boolean {
+    return this.#answers[nodeIndex] % OUTCOMES_MAX === PENDING;
+  }
+
   /** Calls `act` for every node that answered that keys are missing, and for each that will. */
   forEachMissing(act: (nodeIndex: number) => void): void {
     this.nodeSet.nodes.forEach((_, nodeIndex) => {
@@ -273,7 +276,8 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
     this.counts[nodeIndex] = count;
   }
 
-  deny(nodeIndex: number, atMs?: number): void {
+  deny(nodeIndex: number, atMs?: number, free?: number): void {
+    if (free !== undefined) (this.free ??= [])[nodeIndex] = free;
     if (this.counts) this.counts[nodeIndex] = undefined; // the key is gone, so its counter does not count
     if (this.#cast(nodeIndex, DENIED, atMs)) this.denied++;
     this.#settleIfDecided();
@@ -286,7 +290,7 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
   ): void {
     this.enqueuedOn |= 1 << nodeIndex;
     this.ticket?.onEnqueued(nodeIndex, position, this.monotonicMs, atMs);
-    this.deny(nodeIndex, atMs);
+    this.deny(nodeIndex, atMs, position.free);
   }
 
   missing(nodeIndex: number, atMs?: number): void {
@@ -331,12 +335,8 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
     let nextMs = Infinity;
     for (let nodeIndex = 0; nodeIndex < nodes.length; nodeIndex++) {
       if (this.#answers[nodeIndex] !== PENDING) continue;
-      const dueMs = answerDueMs(
-        nodes[nodeIndex],
-        this.monotonicMs,
-        this.#timeoutMs,
-        this.connectingMs,
-      );
+      const { monotonicMs, connectingMs } = this;
+      const dueMs = answerDueMs(nodes[nodeIndex], monotonicMs, this.#timeoutMs, connectingMs);
       if (dueMs <= nowMs) {
         this.#note(nodeIndex, TIMED_OUT, nowMs);
         this.failed++;

@@ -21,7 +21,7 @@ export type Outcome = "granted" | "counted" | "denied" | "missing" | "queued" | 
 
 /** One operation. A reply means something only together with its operation: most are answered by an integer. */
 export interface Operation<Content = QuorumRequest> {
-  /** Its place in a table, from 0 to 15. */
+  /** Its place in a table, from 0 to 31. */
   readonly code: number;
   /** What it does: sets the keys, extends them, raises their counters, deletes them, or leaves their queues. */
   readonly kind: "acquire" | "extend" | "raise" | "release" | "leave";
@@ -38,7 +38,10 @@ export interface Operation<Content = QuorumRequest> {
 }
 
 /** What a release needs of a request. */
-export type Release = Pick<QuorumRequest, "keys" | "value" | "replaces" | "ticket" | "keepsTicket">;
+export type Release = Pick<
+  QuorumRequest,
+  "keys" | "value" | "replaces" | "ticket" | "pool" | "keepsTicket"
+>;
 
 /** Sets a single key if it is missing. */
 export const SET_KEY: Operation = {

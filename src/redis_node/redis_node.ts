@@ -9,7 +9,7 @@
 import { emit, type EventListener, type RedlockEvent } from "../events.ts";
 import type { KeyState } from "../quorum/lock_node.ts";
 import type { NodeDiagnosis } from "../quorum/node_diagnosis.ts";
-import type { ReleaseListener } from "../quorum/queue_ticket.ts";
+import { POOL_SUFFIX, type ReleaseListener } from "../quorum/queue_ticket.ts";
 import type { QuorumNode, QuorumRequest } from "../quorum/quorum_node.ts";
 import type { ReplyReceiver } from "../redis/command_queue.ts";
 import {
@@ -27,6 +27,13 @@ import { EXTEND_KEYS } from "./extend_operation.ts";
 import { inspectKey } from "./inspect_key.ts";
 import { type Call, type Operation, type Release, RELEASE_KEY, SET_KEY } from "./operation.ts";
 import { type PendingRelease, PendingReleases, type QueueLeave } from "./pending_releases.ts";
+import {
+  LEAVE_POOL,
+  poolPosition,
+  RELEASE_ANY_KEY,
+  SET_ANY,
+  SET_ANY_OR_QUEUE,
+} from "./pool_operations.ts";
 import {
   LEAVE_QUEUE,
   queuePosition,
@@ -49,7 +56,7 @@ const UNKNOWN_SCRIPT = "NOSCRIPT";
  * A command's tag: the operation's code, whether the script went out whole, whether it was sent before, whether it is a
  * release that did not reach the node before, and the node's index.
  */
-const CODE_MASK = 15, WHOLE = 16, REPEATED = 32, PENDING = 64, TAG_BITS = 7;
+const CODE_MASK = 31, WHOLE = 32, REPEATED = 64, PENDING = 128, TAG_BITS = 8;
 
 type Content = QuorumRequest | PendingRelease | QueueLeave;
 /** One Redis server as a node. */
@@ -85,7 +92,9 @@ export class RedisNode implements QuorumNode, ReplyReceiver {
       onUnavailable: (error) => this.#emit({ type: "node-disconnected", node: this.name, error }),
     });
     this.#pendingReleases = new PendingReleases(this.#connection, server.wheel, (pending) => {
-      const operation = "ticketId" in pending ? LEAVE_QUEUE : releaseOperation(pending);
+      const operation = "ticketId" in pending
+        ? leaveOperation(pending.ticketId)
+        : releaseOperation(pending);
       this.#send(operation, pending, 0, PENDING);
     });
   }
@@ -136,7 +145,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver {
   leaveQueue(keys: readonly string[], ticketId: string): void {
     const untilMs = this.#server.wheel.clock.monotonicMs() + QUEUE_TTL_MS;
     const leave = { keys, ticketId, untilMs };
-    if (this.#connection.open) this.#send(LEAVE_QUEUE, leave, 0, PENDING);
+    if (this.#connection.open) this.#send(leaveOperation(ticketId), leave, 0, PENDING);
     else this.#pendingReleases.addAgain(leave);
   }
 
@@ -181,11 +190,13 @@ export class RedisNode implements QuorumNode, ReplyReceiver {
         return request.grant(nodeIndex, atMs, count);
       }
       case "denied":
-        return request.deny(nodeIndex, atMs);
+        return request.deny(nodeIndex, atMs, Array.isArray(reply) ? reply[0] as number : undefined);
       case "missing":
         return request.missing ? request.missing(nodeIndex, atMs) : request.deny(nodeIndex, atMs);
-      case "queued":
-        return request.enqueued!(nodeIndex, queuePosition(reply), atMs);
+      case "queued": {
+        const position = request.pool ? poolPosition(reply) : queuePosition(reply);
+        return request.enqueued!(nodeIndex, position, atMs);
+      }
       default: {
         const text = `Cannot read vote as ${this.name} sent an unexpected reply`;
         request.fail(nodeIndex, new ProtocolError(text));
@@ -314,7 +325,7 @@ function commandOf(
   const { kind } = operation;
   return {
     args: operation.args(request, call),
-    keys: request.keys,
+    keys: request.pool?.keys ?? request.keys, // what else is sent about one of them keeps its order
     sets: kind === "acquire" ? request : undefined,
     releases: kind === "release" ? request.value : undefined,
     bytes: undefined,
@@ -328,9 +339,10 @@ function isGuarded({ guardMs }: QuorumRequest): boolean {
 
 /** How a request for a lock is put to a node; `queues` if that is to put the request's ticket in the queue. */
 export function acquireOperation(
-  { keys, counterFloor }: QuorumRequest,
+  { keys, counterFloor, pool }: QuorumRequest,
   queues: boolean,
 ): Operation {
+  if (pool) return queues ? SET_ANY_OR_QUEUE : SET_ANY;
   if (counterFloor !== undefined) {
     return queues ? COUNT_OR_QUEUE : keys.length > 1 ? COUNT_KEYS : COUNT_KEY;
   }
@@ -338,8 +350,14 @@ export function acquireOperation(
   return keys.length > 1 ? SET_KEYS : SET_KEY;
 }
 
+/** How a ticket that leaves its queues is put to a node. */
+export function leaveOperation(ticketId: string): Operation<Pick<QueueLeave, "keys" | "ticketId">> {
+  return ticketId.endsWith(POOL_SUFFIX) ? LEAVE_POOL : LEAVE_QUEUE;
+}
+
 /** How a release is put to a node. */
-export function releaseOperation({ keys, replaces, ticket }: Release): Operation<Release> {
+export function releaseOperation({ keys, replaces, ticket, pool }: Release): Operation<Release> {
   if (replaces !== undefined) return GIVE_BACK_KEYS;
+  if (pool && ticket) return RELEASE_ANY_KEY;
   return keys.length > 1 || ticket !== undefined ? RELEASE_KEYS : RELEASE_KEY;
 }

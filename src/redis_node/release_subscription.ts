@@ -19,8 +19,8 @@ const UNHEARD_DELAY_MS = 100;
 /** How long to wait before the next probe after an error, in milliseconds. */
 const BUSY_DELAY_MS = 500;
 
-/** A message: a ticket, and what it means for it. */
-const TICKET_AND_SUFFIX = /^([^:]*:[0-9a-z]+)([+-]?)$/u;
+/** A message: a ticket, the number of a key if it waits for a pool, and what it means for it. */
+const TICKET_AND_SUFFIX = /^([^:]*:[0-9a-z]+\.?)(\d*)([+-]?)$/u;
 const NOTICES: Readonly<Record<string, QueueNotice>> = {
   "": "first",
   [NOTIFIED_SUFFIX]: "next",
@@ -114,8 +114,10 @@ export class ReleaseSubscription implements SubscriberOwner, ReplyReceiver {
 
   /** Text that is no ticket is a probe, or sent by somebody else; the listener ignores tickets that it does not know. */
   onMessage(message: Uint8Array): void {
-    const [, ticketId, suffix] = TICKET_AND_SUFFIX.exec(decoder.decode(message)) ?? [];
-    if (ticketId) this.#listener!.onReleased(this.#nodeIndex, ticketId, NOTICES[suffix]);
+    const [, ticketId, number, suffix] = TICKET_AND_SUFFIX.exec(decoder.decode(message)) ?? [];
+    if (!ticketId) return;
+    const place = number === "" ? undefined : Number(number) - 1;
+    this.#listener!.onReleased(this.#nodeIndex, ticketId, NOTICES[suffix], place);
   }
 
   /** Part of {@linkcode ReplyReceiver}: the replies to a probe. */

@@ -76,7 +76,7 @@ export class Contention {
     );
     const resource = this.#queues.contend(name);
     const queue = this.#queues.open(name);
-    queue.waiter ??= new QueuedWaiter(notifications, this.#nodeSet, keys, resource);
+    queue.waiter ??= new QueuedWaiter(notifications, this.#nodeSet, keys, resource, settings.any);
     queue.waiter.settings = settings;
     return queue.waiter;
   }
@@ -87,10 +87,15 @@ export class Contention {
     if (queue) queue.latest = denied;
   }
 
-  /** The first call cannot take the lock for now, and leaves the nodes' queues. */
-  yield(name: string): void {
+  /**
+   * The first call cannot take the lock for now, or has won one of several keys: it leaves the nodes' queues, and the
+   * next that waits has a ticket of its own.
+   *
+   * @param won The round that won the key.
+   */
+  yield(name: string, won?: Round): void {
     const queue = this.#queues.get(name);
-    queue?.waiter?.leave();
+    queue?.waiter?.leave(won);
     if (queue) queue.waiter = undefined;
   }
 

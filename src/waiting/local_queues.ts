@@ -34,6 +34,11 @@ export function queueKey(keys: readonly string[]): string {
   return keys.length === 1 ? keys[0] : [...keys].sort().join(SEPARATOR);
 }
 
+/** The name of a set of keys of which a call locks any one; the name of no other lock begins so. */
+export function poolKey(keys: readonly string[]): string {
+  return SEPARATOR + keys.join(SEPARATOR);
+}
+
 /** All local queues of one client. A lock that no other call waits for takes one entry of a map. */
 export class LocalQueues {
   #owners: Map<string, Owner> = new Map();

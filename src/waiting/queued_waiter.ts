@@ -24,6 +24,7 @@ import type { NodeSet, Round } from "../quorum/round.ts";
 import { Pause } from "../time/pause.ts";
 import type { Random } from "../time/random.ts";
 import { pollingDelayMs } from "./polling.ts";
+import * as queues from "./queue_positions.ts";
 import type { Waiter } from "./waiter.ts";
 
 /** The first in a queue that does not use its turn is overtaken after this many round trips. */
@@ -56,12 +57,17 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
   /** See {@linkcode QueueTicket}; 0 until the ticket is first sent. */
   score = 0;
   notified = false;
+  /** Only with a pool: see {@linkcode Waiter}; and the keys that are free for the ticket, and for the first alone. */
+  place: number | undefined = undefined;
+  #notifiedPlace: number | undefined = undefined;
+  #overduePlace: number | undefined = undefined;
   /** The settings of the call that waits. */
   settings!: Settings;
   readonly #notifications: ReleaseNotifications;
   readonly #nodeSet: NodeSet;
   readonly #keys: readonly string[];
   readonly #resource: ContendedResource;
+  readonly #pooled: boolean;
   /** Where the ticket stands, node by node, as far as is known. */
   readonly #positions: (QueuePosition | undefined)[] = [];
   /** When a node last answered where it stands, by the monotonic clock. */
@@ -91,17 +97,20 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
   #idles = 0;
   #recoveries = 0;
   #pause: Pause | undefined = undefined;
-  /** Whether the ticket may be in a queue, and whether its client has the lock. */
+  /** Whether the ticket may be in a queue, whether its client has the lock, and whether it has one key of a pool. */
   #stands = false;
   #parked = true;
+  #left = false;
 
   constructor(
     notifications: ReleaseNotifications,
     nodeSet: NodeSet,
     keys: readonly string[],
     resource: ContendedResource,
+    pooled: boolean,
   ) {
     this.#resource = resource;
+    this.#pooled = pooled;
     this.#notifications = notifications;
     this.#nodeSet = nodeSet;
     this.#keys = keys;
@@ -110,20 +119,17 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
 
   /** How many clients are in the queue, this one included; `undefined` if no node has reported it. */
   get queueLength(): number | undefined {
-    const lengths = this.#positions.flatMap((position) => position ? [position.length] : []);
-    return lengths.length > 0 ? Math.max(...lengths) : undefined;
+    return queues.lengthOf(this.#positions);
   }
 
   /** How long the keys live that are in the way, in milliseconds, as the last answers said; `undefined` if they did not. */
   get remainingMs(): number | undefined {
-    const lives = this.#positions.flatMap((position) => position ? [position.remainingMs] : []);
-    const remainingMs = Math.max(...lives) - (this.#nowMs - this.#positionsMs);
-    return remainingMs > 0 ? remainingMs : undefined;
+    return queues.remainingMsOf(this.#positions, this.#nowMs - this.#positionsMs);
   }
 
   /** The value of the keys in the way, if a node has reported it. */
   get holderValue(): string | undefined {
-    return this.#positions.map((position) => position?.value).find((value) => value);
+    return this.#positions.find((position) => position?.value)?.value;
   }
 
   nextTicket(): QueueTicket | undefined {
@@ -166,9 +172,11 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
     this.#planAgain = undefined;
     this.notified = this.#notifiedOn !== 0;
     if (!this.notified && this.#overdueMs <= this.#nowMs) this.priority = "overdue";
+    this.place = this.notified ? this.#notifiedPlace : this.#overduePlace;
   }
 
   onEnqueued(nodeIndex: number, position: QueuePosition, sentMs: number, receivedMs: number): void {
+    if (this.#left) return this.#leaveNode(nodeIndex); // it had won another node's key by then
     const { clock, subscribed } = this.#notifications;
     const { timeMs } = position;
     if (timeMs !== undefined) clock.read(nodeIndex, { timeMs, sentMs, receivedMs });
@@ -178,14 +186,19 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
     this.#planAgain?.();
   }
 
-  onReleased(nodeIndex: number, notice: QueueNotice): void {
+  onReleased(nodeIndex: number, notice: QueueNotice, place?: number): void {
     if (this.#parked) return; // the lock is this client's: its release takes the ticket out and notifies the next
     const bit = 1 << nodeIndex;
     if (notice === "first") {
-      if (this.#notifiedOn === 0) this.#resource.share(this.#nowMs, this.#random);
+      if (this.#notifiedOn === 0) {
+        this.#resource.share(this.#nowMs, this.#random);
+        this.#notifiedPlace = place;
+      }
       this.#notifiedOn |= bit;
       this.#idles = this.#recoveries = 0;
       if (this.#pause) this.#planNotified();
+    } else if (!this.#watches(place)) {
+      return;
     } else if (notice === "taken") {
       this.#takenOn |= bit;
       // mutation: first-overtaken-though-it-took-the-key
@@ -205,9 +218,10 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
     if (!this.#pause || bitCount(this.#queuedOn) >= this.#nodeSet.quorum) return;
     if (hasQuorum && isReady) {
       const withinMs = this.#stands ? RECOVERY_MS * 2 ** this.#recoveries++ : 0;
-      this.#askMs = Math.min(this.#askMs, this.#nowMs + this.#fraction() * withinMs);
+      this.#askMs = Math.min(this.#askMs, this.#nowMs + this.#random.fraction() * withinMs);
     } else if (this.#stands) {
-      this.#askMs = Math.min(this.#askMs, this.#nowMs + this.#pollingMs(0));
+      const delayMs = pollingDelayMs(this.#nodeSet.wheel, this.settings, 0);
+      this.#askMs = Math.min(this.#askMs, this.#nowMs + delayMs);
     }
     this.#pause.end();
   }
@@ -224,7 +238,7 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
   requeue(): void {
     if (this.#parked) {
       const last = this.ticketId;
-      this.ticketId = this.#notifications.enter(this);
+      this.ticketId = this.#notifications.enter(this, this.#pooled);
       if (last !== "") {
         this.#notifications.leave(last, this.#keys);
         this.#resource.noteEnded(this.#nowMs, this.#random);
@@ -236,12 +250,33 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
     this.priority = "in-order";
   }
 
-  /** Nobody here waits any more. */
-  leave(): void {
+  /**
+   * Nobody here waits any more.
+   *
+   * @param won The round that won a key of the pool, if it did: nodes that granted took the ticket out, and those that
+   *   have not answered yet do so, or report it.
+   */
+  leave(won?: Round): void {
     if (this.#parked) this.#resource.noteEnded(this.#nowMs, this.#random);
     this.#notifications.leave(this.ticketId, this.#keys);
+    this.#left = won !== undefined;
     if (!this.#stands) return;
-    for (const node of this.#nodeSet.nodes) node.leaveQueue?.(this.#keys, this.ticketId);
+    this.#nodeSet.nodes.forEach((_, nodeIndex) => {
+      if (!won?.grantedBy(nodeIndex) && !won?.pendingOn(nodeIndex)) this.#leaveNode(nodeIndex);
+    });
+  }
+
+  #leaveNode(nodeIndex: number): void {
+    this.#nodeSet.nodes[nodeIndex].leaveQueue?.(this.#keys, this.ticketId);
+  }
+
+  /** Whether it watches how the first uses its turn for a key; of a pool, one key at a time. */
+  #watches(place: number | undefined): boolean {
+    if (place === this.#overduePlace) return true;
+    if (this.#overdueMs < Infinity) return false;
+    this.#overduePlace = place;
+    this.#takenOn = 0;
+    return true;
   }
 
   /** Sleeps until a time that may change each time that something happens. */
@@ -281,10 +316,10 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
     if (!isReady && !isQueued) {
       return this.#nowMs + this.#graceMs(POLL_ROUND_TRIP_MS_MAX) * POLL_FACTOR * 2 ** attempt;
     }
-    const pollMs = this.#nowMs + this.#pollingMs(attempt);
+    const pollMs = this.#nowMs + pollingDelayMs(this.#nodeSet.wheel, this.settings, attempt);
     if (denied.unanswered) return pollMs;
     if (hasQuorum && !isQueued && bitCount(this.#askedOn) < quorum) return this.#nowMs;
-    const livesMs = this.#livesMs(denied);
+    const livesMs = queues.livesMsOf(this.#positions, denied);
     if (livesMs.length >= quorum) {
       const askMs = this.#planUnnotified(denied, livesMs[quorum - 1]);
       return hasQuorum ? askMs : Math.min(askMs, pollMs);
@@ -303,14 +338,13 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
    * @param freeInMs When a quorum of nodes should have nothing in the way, from now, in milliseconds.
    */
   #planUnnotified(denied: Round, freeInMs: number): number {
-    const positions = this.#positions.filter((position, nodeIndex) => {
-      return position && denied.enqueuedOn & 1 << nodeIndex;
-    }) as QueuePosition[];
+    const positions = queues.answersTo(denied, this.#positions);
     const ahead = Math.max(0, ...positions.map((position) => position.ahead));
-    this.#agreeOnScore(positions, denied.granted);
+    // mutation: scores-stay-apart
+    this.score = queues.agreedScore(positions, this.score, denied.granted, this.#nodeSet.quorum);
     const { retryDelayMaxMs } = this.settings;
     const idleMs = Math.max(retryDelayMaxMs, IDLE_MS_MIN) * 2 ** this.#idles++ * (1 + ahead);
-    let delayMs = Math.min(idleMs, IDLE_MS_MAX) * (1 + this.#fraction()) / 2;
+    let delayMs = Math.min(idleMs, IDLE_MS_MAX) * (1 + this.#random.fraction()) / 2;
     // Contenders may have split the vote, so that nobody has the lock; or somebody has it by a bare quorum.
     const split = denied.granted > 0 || freeInMs === 0 && ahead === 0;
     this.#splits = split ? this.#splits + 1 : 0;
@@ -322,32 +356,12 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
     }
     if (freeInMs > 0) {
       delayMs = Math.min(delayMs, freeInMs + STAGGER_MS * ahead);
-    } else if (ahead > 0) {
+    } else if (ahead > 0 && this.#watches(queues.keptPlace(positions))) {
       const overdueMs = this.#nowMs + this.#patienceMs + STAGGER_MS * (ahead - 1);
       this.#overdueMs = Math.min(this.#overdueMs, this.#overdueBeforeMs, overdueMs);
     }
     // mutation: unnotified-waiter-never-asks
     return this.#nowMs + delayMs;
-  }
-
-  /**
-   * If nodes have different scores, asks with one next time that a quorum of them will have then: else each contender
-   * may be the first on some nodes and on no quorum. Nodes that granted have put the ticket back with its own score.
-   */
-  #agreeOnScore(positions: readonly QueuePosition[], granted: number): void {
-    const scores = positions.map(({ score = 0 }) => score);
-    const all = [...scores, ...Array(granted).fill(this.score)].sort((one, other) => one - other);
-    // mutation: scores-stay-apart
-    this.score = Math.max(this.score, all[this.#nodeSet.quorum - 1] ?? 0);
-  }
-
-  /** How long keys will be in the way, node by node, as far as it is known, the shortest first. */
-  #livesMs(denied: Round): number[] {
-    return this.#nodeSet.nodes.flatMap((_, nodeIndex) => {
-      if (denied.grantedBy(nodeIndex)) return [0];
-      const position = denied.enqueuedOn & 1 << nodeIndex ? this.#positions[nodeIndex] : undefined;
-      return position ? [position.remainingMs] : [];
-    }).sort((one, other) => one - other);
   }
 
   /** Whether the first in the queue has used its turn. */
@@ -365,17 +379,13 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
   /** A client of another library has the lock, and will notify nobody. */
   #foreignDelayMs(freeInMs: number): number {
     const { retryDelayMs } = this.settings;
-    return this.#resource.pollMsMax(this.#nowMs, freeInMs, retryDelayMs) * this.#fraction();
+    return this.#resource.pollMsMax(this.#nowMs, freeInMs, retryDelayMs) * this.#random.fraction();
   }
 
   /** Half a round trip to one and a half, in milliseconds: a notification is on its way, or will not come. */
   #graceMs(maxMs = Infinity): number {
     const roundTripMs = Math.min(this.#roundTripMs, maxMs);
-    return Math.max(GRACE_MS_MIN, roundTripMs) * (0.5 + this.#fraction());
-  }
-
-  #pollingMs(attempt: number): number {
-    return pollingDelayMs(this.#nodeSet.wheel, this.settings, attempt);
+    return Math.max(GRACE_MS_MIN, roundTripMs) * (0.5 + this.#random.fraction());
   }
 
   get #nowMs(): number {
@@ -384,9 +394,5 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
 
   get #random(): Random {
     return this.#nodeSet.wheel.random;
-  }
-
-  #fraction(): number {
-    return this.#random.fraction();
   }
 }

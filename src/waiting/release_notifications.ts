@@ -4,7 +4,12 @@
  * @module
  */
 import { emit, type EventListener } from "../events.ts";
-import type { QueueNotice, ReleaseListener, TimeReading } from "../quorum/queue_ticket.ts";
+import {
+  POOL_SUFFIX,
+  type QueueNotice,
+  type ReleaseListener,
+  type TimeReading,
+} from "../quorum/queue_ticket.ts";
 import type { NodeSet } from "../quorum/round.ts";
 import type { TimerEntry } from "../time/timer_wheel.ts";
 import { SharedClock } from "./shared_clock.ts";
@@ -23,7 +28,7 @@ const ID_LENGTH = 20;
 /** Who waits with a ticket. */
 export interface NotificationHandler {
   /** See {@linkcode ReleaseListener}. */
-  onReleased(nodeIndex: number, notice: QueueNotice): void;
+  onReleased(nodeIndex: number, notice: QueueNotice, place?: number): void;
   /** One more node sends notifications, or one fewer, or it is over that they are waited for. */
   onSubscriptionChange(): void;
 }
@@ -86,9 +91,9 @@ export class ReleaseNotifications implements ReleaseListener {
     return bitCount(known) === length || this.#graceOver || this.#closed;
   }
 
-  /** Gives a waiter a new ticket, and subscribes if it is the first. */
-  enter(handler: NotificationHandler): string {
-    const ticketId = `${this.id}:${(++this.#numbers).toString(36)}`;
+  /** Gives a waiter a new ticket, of a pool if `pooled`, and subscribes if it is the first. */
+  enter(handler: NotificationHandler, pooled = false): string {
+    const ticketId = `${this.id}:${(++this.#numbers).toString(36)}${pooled ? POOL_SUFFIX : ""}`;
     this.#handlers.set(ticketId, handler);
     if (this.#idle) this.#nodeSet.wheel.cancel(this.#idle);
     this.#idle = undefined;
@@ -143,9 +148,9 @@ export class ReleaseNotifications implements ReleaseListener {
    * A ticket that has left may be in a queue all the same: a server that hung executed late what had put it there. So it
    * is taken out, which passes the notification on.
    */
-  onReleased(nodeIndex: number, ticketId: string, notice: QueueNotice): void {
+  onReleased(nodeIndex: number, ticketId: string, notice: QueueNotice, place?: number): void {
     const handler = this.#handlers.get(ticketId);
-    if (handler) return handler.onReleased(nodeIndex, notice);
+    if (handler) return handler.onReleased(nodeIndex, notice, place);
     const keys = this.#left.get(ticketId);
     if (keys) {
       this.#nodeSet.nodes[nodeIndex].leaveQueue?.(keys, ticketId);

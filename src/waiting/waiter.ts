@@ -12,6 +12,8 @@ export interface Waiter {
   nextTicket(): QueueTicket | undefined;
   /** Whether the last wait ended because a node notified the call of a release. */
   readonly notified: boolean;
+  /** The index of the key in the pool to ask for next; `undefined` if it does not matter which. */
+  readonly place?: number | undefined;
   /** Resolves when a first attempt with a ticket can be made; `signal` and the end of `limitMs` cut it short. */
   ready?(limitMs: number, signal: AbortSignal | undefined): Promise<void>;
   /**

@@ -242,6 +242,7 @@ Deno.test("docs: the table of a custom node names every member of LockNode", () 
 const LIMITS: Record<string, readonly string[]> = {
   "nodes of one client": ["NODES_MAX"],
   "resources of one lock": ["RESOURCES_MAX"],
+  "resources of which a call locks any one": ["POOL_MAX"],
   "shortest and longest": ["TTL_MS_MIN", "TTL_MS_MAX"],
   "commands that wait": ["QUEUE_LENGTH_MAX"],
   "releases kept": ["PENDING_RELEASES_MAX"],

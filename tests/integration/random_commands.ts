@@ -17,6 +17,7 @@ import {
 } from "../../src/redis_node/scripts/fencing.ts";
 import { EXTEND } from "../../src/redis_node/scripts/extend.ts";
 import { LEAVE, queueOf, RELEASE_QUEUED } from "../../src/redis_node/scripts/queue.ts";
+import { ACQUIRE_ANY, RELEASE_ANY } from "../../src/redis_node/scripts/pool.ts";
 import { RELEASE } from "../../src/redis_node/scripts/release.ts";
 
 /** Lives are so long that nothing expires while a sequence runs, or so short that they are refused. */
@@ -44,6 +45,8 @@ export const PEER_SCRIPTS = [Redlock4, Redlock5].flatMap((Peer) => {
 const SCRIPTS = [ACQUIRE_ALL, EXTEND, RELEASE, ...PEER_SCRIPTS];
 /** Scripts that read a server's own time: their replies are compared only as far as that does not matter. */
 const TIMED_SCRIPTS = [
+  ACQUIRE_ANY,
+  RELEASE_ANY,
   ACQUIRE_OR_WAIT,
   LEAVE,
   RELEASE_QUEUED,
@@ -207,7 +210,7 @@ export const QUEUE_KEYS: readonly string[] = [...new Set([...LOCKS, ...QUEUES])]
 /** The channels of the tickets' clients. The first two are subscribed to now and then, the third never is. */
 const CHANNELS = ["hasp:wake:x", "hasp:wake:y", "hasp:wake:gone"];
 
-const ticket = weighted([8, word("x:1", "x:2", "y:1", "y:é\r\n")], [
+const ticket = weighted([8, word("x:1", "x:2", "y:1", "x:1.", "y:2.", "x:1.1", "y:é\r\n")], [
   4,
   word("gone:1", "gone:2", "x:3", "y:3"),
 ]);
@@ -228,6 +231,26 @@ const parting = fc.oneof(
   ticket.map((ticket) => [ticket]),
   fc.tuple(ticket, ticketScore),
 );
+/** A pool, and the number of one of its keys. */
+const pool = fc.uniqueArray(word(...LOCKS.slice(0, 4)), { minLength: 1, maxLength: 3 })
+  .chain((keys) => fc.tuple(fc.constant(keys), fc.integer({ min: 1, max: keys.length })))
+  .map(([keys, number]) => [String(keys.length), ...keys, String(number)]);
+/** What a call for any of a pool says of its ticket. */
+const standing = fc.oneof(
+  fc.constant([]),
+  fc.tuple(ticket, word("0", "0", "1"), ticketScore),
+);
+const poolScript = fc.oneof(
+  fc.tuple(pool, holder, lockLife, standing).map(([pool, value, life, standing]) => {
+    return [ACQUIRE_ANY.source, ...pool, value, life, "", ...standing];
+  }),
+  fc.tuple(
+    pool,
+    word("v", "w", ""),
+    fc.oneof(ticket.map((ticket) => [ticket]), fc.tuple(ticket, ticketScore)),
+  )
+    .map(([pool, value, parting]) => [RELEASE_ANY.source, ...pool, value, ...parting]),
+);
 const join = fc.tuple(locks, holder, lockLife, ticket, priority, ticketScore);
 const queueScript = weighted(
   [5, join.map(([keys, ...args]) => [ACQUIRE_OR_WAIT.source, ...keys, ...args])],
@@ -238,6 +261,7 @@ const queueScript = weighted(
       .map(([keys, value, parting]) => [RELEASE_QUEUED.source, ...keys, value, ...parting]),
   ],
   [2, fc.tuple(locks, ticket).map(([keys, ticket]) => [LEAVE.source, ...keys, ticket])],
+  [8, poolScript],
 ).map((words) => ["EVAL", ...words]);
 const queue = word(...QUEUES);
 const queueCommand: fc.Arbitrary<Command> = weighted(
@@ -295,8 +319,15 @@ const adopting = fc.tuple(locks, holder, lockLife, holder, fc.array(anyHint, { m
   });
 const raising = fc.tuple(locks, holder, strangeToken)
   .map(([keys, value, token]) => [RAISE.source, ...keys, value, token]);
+const fencingPool = fc.tuple(pool, holder, lockLife, anyHint, standing)
+  .map(([pool, value, life, hint, standing]) => {
+    return [ACQUIRE_ANY.source, ...pool, value, life, hint, ...standing];
+  });
 const fenceCommand: fc.Arbitrary<Command> = weighted(
-  [20, fc.oneof(counting, fencing, adopting, raising).map((words) => ["EVAL", ...words])],
+  [
+    20,
+    fc.oneof(counting, fencing, fencingPool, adopting, raising).map((words) => ["EVAL", ...words]),
+  ],
   [4, fc.tuple(word("GET", "PTTL"), counter)],
   [4, fc.tuple(fc.constant("SET"), counter, strangeToken)],
   [2, fc.tuple(fc.constant("PEXPIRE"), counter, lockLife)],

@@ -1,5 +1,5 @@
 /**
- * Takes one lock and gives it back, step by step, as its standard input says: `ask`, `release`.
+ * Takes one lock, or any one of several, and gives it back, step by step, as its standard input says: `ask`, `release`.
  *
  * Writes `ready` once connected, `held` once it has the lock, `released` once that is given back.
  *
@@ -9,7 +9,7 @@ import { createRedlock, type Lock } from "../../mod.ts";
 
 interface Job {
   readonly urls: string[];
-  readonly resource: string;
+  readonly resource: string | string[];
   readonly ttlMs: number;
 }
 
@@ -25,7 +25,7 @@ const lines = Deno.stdin.readable.pipeThrough(new TextDecoderStream());
 for await (const text of lines) {
   for (const line of text.split("\n")) {
     if (line === "ask") {
-      lock = await redlock.acquire(resource);
+      lock = await redlock.acquire(resource, { any: Array.isArray(resource) });
       console.log("held");
     } else if (line === "release") {
       await lock!.release();

@@ -14,8 +14,13 @@ import { ADOPT_KEYS } from "../../src/redis_node/adopt_operations.ts";
 import { RAISE_COUNTERS } from "../../src/redis_node/count_operations.ts";
 import { EXTEND_KEYS } from "../../src/redis_node/extend_operation.ts";
 import type { Operation as LockOperation } from "../../src/redis_node/operation.ts";
-import { LEAVE_QUEUE, queuePosition } from "../../src/redis_node/queue_operations.ts";
-import { acquireOperation, releaseOperation } from "../../src/redis_node/redis_node.ts";
+import { poolPosition } from "../../src/redis_node/pool_operations.ts";
+import { queuePosition } from "../../src/redis_node/queue_operations.ts";
+import {
+  acquireOperation,
+  leaveOperation,
+  releaseOperation,
+} from "../../src/redis_node/redis_node.ts";
 import { COUNTER_PREFIX } from "../../src/redis_node/scripts/fencing.ts";
 import { NOTIFIED_SUFFIX, queueOf, TAKEN_SUFFIX } from "../../src/redis_node/scripts/queue.ts";
 import type { MemorySession } from "../../src/testing/mod.ts";
@@ -66,6 +71,8 @@ export class KeyspaceNode implements QuorumNode {
   refusal: Error | undefined = undefined;
   /** Whether its counters may be outdated, as after a restart. */
   outdated = false;
+  /** Whether it knows what a pool of keys is; else it sees each attempt as one for a single key. */
+  knowsPools = true;
   /** Whether the restart guard keeps it from granting. */
   quarantined = false;
   /** What it was asked, in order. */
@@ -154,8 +161,12 @@ export class KeyspaceNode implements QuorumNode {
   }
 
   /** Notifies a ticket of this client, whether or not anything is free. */
-  notify(ticketId: string, notice: queue.QueueNotice = "first"): void {
-    this.#listener!.onReleased(this.#nodeIndex, ticketId, notice);
+  notify(member: string, notice: queue.QueueNotice = "first"): void {
+    const end = member.indexOf(".") + 1;
+    const [ticketId, place] = end > 0
+      ? [member.slice(0, end), Number(member.slice(end)) - 1]
+      : [member, undefined];
+    this.#listener!.onReleased(this.#nodeIndex, ticketId, notice, place);
   }
 
   /** Ends the subscription, for the time being. */
@@ -239,7 +250,9 @@ export class KeyspaceNode implements QuorumNode {
 
   acquire(request: QuorumRequest, nodeIndex: number): void {
     const queues = request.ticket !== undefined && this.#subscription !== undefined;
-    this.#take("acquire", acquireOperation(request, queues), request, nodeIndex);
+    const { keys, counterFloor } = request;
+    const known = this.knowsPools ? request : { keys, counterFloor } as QuorumRequest;
+    this.#take("acquire", acquireOperation(known, queues), request, nodeIndex);
   }
 
   adopt(request: QuorumRequest, nodeIndex: number): void {
@@ -287,7 +300,8 @@ export class KeyspaceNode implements QuorumNode {
 
   leaveQueue(keys: readonly string[], ticketId: string): void {
     this.leaves.push(ticketId);
-    this.#server.send(commandBytes(LEAVE_QUEUE.args({ keys, ticketId }, "EVAL")));
+    const operation = leaveOperation(ticketId);
+    this.#server.send(commandBytes(operation.args({ keys, ticketId }, "EVAL")));
   }
 
   close(): Promise<void> {
@@ -329,9 +343,11 @@ export class KeyspaceNode implements QuorumNode {
     const { kind } = operation;
     const outcome = operation.read(reply);
     if (outcome === "queued") {
-      return request.enqueued!(nodeIndex, queuePosition(reply));
+      const isPool = this.knowsPools && request.pool !== undefined;
+      return request.enqueued!(nodeIndex, (isPool ? poolPosition : queuePosition)(reply));
     }
-    if (outcome === "denied") return request.deny(nodeIndex);
+    const [free] = Array.isArray(reply) ? reply as number[] : [];
+    if (outcome === "denied") return request.deny(nodeIndex, undefined, free);
     if (outcome === "missing") return request.missing!(nodeIndex);
     if (outcome === "contended") request.hasWaiters = true;
     const guarded = kind === "acquire" || kind === "extend";

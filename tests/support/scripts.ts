@@ -8,6 +8,7 @@ import * as adopt from "../../src/redis_node/scripts/adopt.ts";
 import * as creation from "../../src/redis_node/scripts/creation.ts";
 import * as extend from "../../src/redis_node/scripts/extend.ts";
 import * as fencing from "../../src/redis_node/scripts/fencing.ts";
+import * as pool from "../../src/redis_node/scripts/pool.ts";
 import * as queue from "../../src/redis_node/scripts/queue.ts";
 import * as release from "../../src/redis_node/scripts/release.ts";
 import { TRIAL } from "../../src/redis_node/scripts/trial.ts";
@@ -19,6 +20,7 @@ export const scripts = {
   ...creation,
   ...extend,
   ...fencing,
+  ...pool,
   ...queue,
   ...release,
   TRIAL,

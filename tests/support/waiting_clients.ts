@@ -126,7 +126,8 @@ export async function connections(servers: readonly RedisServer[]): Promise<numb
 /** The arguments of `waiter.ts`. */
 export interface WaiterJob {
   readonly urls: readonly string[];
-  readonly resource: string;
+  /** What it locks; of several, any one. */
+  readonly resource: string | readonly string[];
   readonly ttlMs: number;
 }
 

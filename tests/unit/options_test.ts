@@ -23,6 +23,7 @@ const DEFAULTS = {
   label: "",
   restartGuardMs: 0,
   cooldownMs: 0,
+  any: false,
   onEvent: undefined,
   validityMs: 29_698,
 } as const;
@@ -59,6 +60,7 @@ const GIVEN = {
   label: "web-3:1234",
   restartGuardMs: 8_000,
   cooldownMs: 70,
+  any: true,
   onEvent: () => {},
 } satisfies RedlockOptions;
 const RESOLVED = { ...GIVEN, validityMs: 4_998 };

@@ -34,6 +34,8 @@ const MARGIN_MS_MIN = 100;
 export interface RunOptions extends NodeOptions {
   /** What is locked, all or none. */
   readonly resource: readonly string[];
+  /** Whether any one of the resources is locked, and not all. */
+  readonly any?: boolean;
   /** The TTL, in milliseconds. */
   readonly ttl: number;
   /** Longest wait for the lock, in milliseconds. */
@@ -68,6 +70,7 @@ export async function run(command: readonly string[], options: RunOptions): Prom
       ttlMs: options.ttl,
       waitMs: options.wait,
       fencing: options.fencing,
+      any: options.any,
       autoExtend: true,
       restartGuardMs: options.restartGuard,
       label: options.label ?? processName(),
@@ -89,14 +92,14 @@ export async function run(command: readonly string[], options: RunOptions): Prom
 /**
  * Acquires the lock; `undefined` if somebody else holds it and that is to be skipped. A denial does not show that: some
  * nodes may deny while others fail, or machines that ask at the same moment may deny each other. So a quorum is asked
- * who holds the lock, and if nobody does, the machines try again at different times.
+ * who holds the lock, and if nobody does (or, of any one of several, somebody holds not all), the machines try again at different times.
  *
  * @throws {LockHeldError} If nobody got the lock in the last try either, or if somebody holds it and that is a failure.
  * @throws The reason of `signal`, if it aborts.
  */
 export async function acquire(
   redlock: Redlock,
-  { resource, onHeld }: RunOptions,
+  { resource, onHeld, any }: RunOptions,
   signal: AbortSignal,
 ): Promise<Lock | undefined> {
   for (let tries = 1;; tries++) {
@@ -106,7 +109,7 @@ export async function acquire(
       if (!(error instanceof LockHeldError)) throw error;
       const found = await Promise.all(resource.map((name) => redlock.inspect(name)));
       signal.throwIfAborted();
-      const isHeld = found.some(({ held }) => held);
+      const isHeld = any ? found.every(({ held }) => held) : found.some(({ held }) => held);
       if (isHeld && onHeld === "skip") return undefined;
       if (isHeld || tries === TRIES_MAX) throw error;
       const delayMs = RETRY_MS_MIN + (RETRY_MS_MAX - RETRY_MS_MIN) * systemRandom.fraction();

@@ -78,8 +78,8 @@ export function raise(
   return integer(setCounters(context, names, token, token, 0));
 }
 
-/** `set(keys, token, hint, step)`. */
-function setCounters(
+/** `set(keys, token, hint, step)`; `fence(keys, hint)` is that with no token, and a step of 1. */
+export function setCounters(
   context: CommandContext,
   names: readonly string[],
   token: number,

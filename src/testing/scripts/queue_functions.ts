@@ -20,7 +20,7 @@ import { getInScript, ReturnedError, setInScript } from "./script_calls.ts";
 
 const LEAD_US = QUEUE_LEAD_MS * 1_000;
 /** What the value of a lock of this library looks like. */
-const OUR_VALUE = /^[0-9a-f]{40}(:|$)/i;
+export const OUR_VALUE = /^[0-9a-f]{40}(:|$)/i;
 
 /** RELEASE. */
 export function release(
@@ -117,8 +117,8 @@ function join(
 ): string {
   const [, , ticket, , since] = args;
   const nowUs = Math.floor(server.clock.wallMs() * 1_000);
-  const queues = names.map((key) => keys.sortedSet(queueOf(key)));
-  const score = allowedScore(queues, ticket, parseScore(since), nowUs + LEAD_US);
+  const places = names.map((key) => [keys.sortedSet(queueOf(key)), ticket] as const);
+  const score = allowedScore(places, parseScore(since), nowUs + LEAD_US);
   let [held, ahead, length, foreign, holder] = [-2, 0, 0, 0, ""];
   names.forEach((key, index) => {
     const queue = keys.sortedSet(queueOf(key), true);
@@ -135,16 +135,15 @@ function join(
   return array([...[held, ahead, length, score, nowUs, foreign].map(integer), bulk(holder)]);
 }
 
-/** The score that a ticket gets, within the limits of the queue. */
-function allowedScore(
-  queues: readonly (SortedSet | undefined)[],
-  ticket: string,
+/** The score that a ticket gets, within the limits of the queues that it is to stand in, under its name in each. */
+export function allowedScore(
+  places: readonly (readonly [queue: SortedSet | undefined, ticket: string])[],
   askedUs: number,
   limitUs: number,
 ): number {
   let known: number | undefined;
   let last: number | undefined;
-  for (const queue of queues) {
+  for (const [queue, ticket] of places) {
     known = queue?.score(ticket) ?? known;
     const [member] = queue?.range(-1, -1) ?? [];
     if (member !== undefined) last = queue!.score(member);
@@ -155,7 +154,7 @@ function allowedScore(
 }
 
 /** Notifies the first ticket of a queue and its successor, and drops tickets whose clients are gone. */
-function notify(context: CommandContext, key: string, own?: string): boolean {
+export function notify(context: CommandContext, key: string, own?: string): boolean {
   const { keys } = context;
   for (;;) {
     const [first, second] = queueIfAny(keys, key)?.range(0, 1) ?? [];
@@ -173,7 +172,7 @@ function notify(context: CommandContext, key: string, own?: string): boolean {
 }
 
 /** Sends a message to a ticket's client; returns how many received it. */
-function publish({ server }: CommandContext, ticket: string, message: string): number {
+export function publish({ server }: CommandContext, ticket: string, message: string): number {
   const [id, number] = ticket.split(":", 2);
   return number === undefined ? 0 : server.channels?.publish(WAKE_CHANNEL + id, message) ?? 0;
 }
@@ -189,7 +188,7 @@ function queueIfAny(keys: Keyspace, key: string): SortedSet | undefined {
 }
 
 /** `redis.pcall('GET', …)`. */
-function tryGet(keys: Keyspace, key: string): { found?: string; error?: CommandError } {
+export function tryGet(keys: Keyspace, key: string): { found?: string; error?: CommandError } {
   try {
     return { found: keys.get(key) };
   } catch (error) {
@@ -199,7 +198,7 @@ function tryGet(keys: Keyspace, key: string): { found?: string; error?: CommandE
 }
 
 /** A ticket that won the key but not the lock goes back into the queue. */
-function putBack(keys: Keyspace, key: string, ticket: string, score: string): void {
+export function putBack(keys: Keyspace, key: string, ticket: string, score: string): void {
   const name = queueOf(key);
   const scoreUs = Number(score);
   if (Number.isNaN(scoreUs)) return; // `redis.pcall`
@@ -217,7 +216,7 @@ function quit(keys: Keyspace, key: string, ticket: string, overdue: boolean): vo
 }
 
 /** `redis.call('ZREM', …)`: returns whether the ticket was in the queue. */
-function remove(keys: Keyspace, key: string, ticket: string): boolean {
+export function remove(keys: Keyspace, key: string, ticket: string): boolean {
   const removed = keys.sortedSet(queueOf(key))?.remove(ticket) ?? false;
   keys.dropIfEmpty(queueOf(key));
   return removed;

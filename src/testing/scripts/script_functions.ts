@@ -9,11 +9,13 @@ import { ACQUIRE_COUNTED, ACQUIRE_FENCED, RAISE } from "../../redis_node/scripts
 import { CREATED } from "../../redis_node/scripts/creation.ts";
 import { EXTEND } from "../../redis_node/scripts/extend.ts";
 import { LEAVE, RELEASE_QUEUED } from "../../redis_node/scripts/queue.ts";
+import { ACQUIRE_ANY, RELEASE_ANY } from "../../redis_node/scripts/pool.ts";
 import { RELEASE } from "../../redis_node/scripts/release.ts";
 import { TRIAL } from "../../redis_node/scripts/trial.ts";
 import { adopt } from "./adopt_function.ts";
 import { created } from "./creation_function.ts";
 import { acquireCounted, acquireFenced, raise } from "./fence_functions.ts";
+import { acquireAny, releaseAny } from "./pool_functions.ts";
 import { acquireOrWait, leave, release, releaseQueued } from "./queue_functions.ts";
 import type { CommandContext } from "../commands/command.ts";
 import { expireKey } from "../commands/key_commands.ts";
@@ -41,6 +43,8 @@ export const SCRIPT_FUNCTIONS: readonly ScriptFunction[] = [
   { sha1: ACQUIRE_FENCED.sha1, run: acquireFenced },
   { sha1: RAISE.sha1, run: raise },
   { sha1: ADOPT.sha1, run: adopt },
+  { sha1: ACQUIRE_ANY.sha1, run: acquireAny },
+  { sha1: RELEASE_ANY.sha1, run: releaseAny },
   { sha1: CREATED.sha1, run: created },
   { sha1: TRIAL.sha1, run: trial },
 ];

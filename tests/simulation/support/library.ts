@@ -20,6 +20,7 @@ export { ACQUIRE_ALL, ACQUIRE_OR_WAIT } from "../../../src/redis_node/scripts/ac
 export { ACQUIRE_COUNTED, ACQUIRE_FENCED } from "../../../src/redis_node/scripts/fencing.ts";
 export { ADOPT } from "../../../src/redis_node/scripts/adopt.ts";
 export { EXTEND } from "../../../src/redis_node/scripts/extend.ts";
+export { ACQUIRE_ANY, RELEASE_ANY } from "../../../src/redis_node/scripts/pool.ts";
 export { RELEASE } from "../../../src/redis_node/scripts/release.ts";
 export { queueOf, RELEASE_QUEUED, WAKE_CHANNEL } from "../../../src/redis_node/scripts/queue.ts";
 export type { ConnectionState, ServerState } from "../../../src/testing/commands/command.ts";

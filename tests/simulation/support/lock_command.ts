@@ -5,12 +5,14 @@
  */
 import {
   ACQUIRE_ALL,
+  ACQUIRE_ANY,
   ACQUIRE_COUNTED,
   ACQUIRE_FENCED,
   ACQUIRE_OR_WAIT,
   ADOPT,
   EXTEND,
   RELEASE,
+  RELEASE_ANY,
   RELEASE_QUEUED,
 } from "./library.ts";
 
@@ -33,8 +35,13 @@ const OPERATIONS = new Map<string, LockCommand["operation"]>(
     ["extend", EXTEND],
     ["release", RELEASE],
     ["release", RELEASE_QUEUED],
+    ["acquire", ACQUIRE_ANY],
+    ["release", RELEASE_ANY],
   ] as const).flatMap(([operation, { sha1, source }]) => [[sha1, operation], [source, operation]]),
 );
+
+/** The scripts that are about one of their keys, whose number precedes the value. */
+const OF_POOLS = [ACQUIRE_ANY, RELEASE_ANY].flatMap(({ sha1, source }) => [sha1, source]);
 
 /** What a request is about, where it is about a lock. */
 export function lockCommand(words: readonly string[]): LockCommand | undefined {
@@ -44,6 +51,11 @@ export function lockCommand(words: readonly string[]): LockCommand | undefined {
   if (!operation) return undefined;
   const count = Number(words[2]);
   const keys = words.slice(3, 3 + count);
+  if (OF_POOLS.includes(words[1])) {
+    const [number, value] = words.slice(3 + count);
+    if (value === "") return undefined; // a ticket leaves
+    return { operation, keys: [keys[Number(number) - 1]], value };
+  }
   const [value, ttl, replaces] = words.slice(3 + count);
   if (words[1] !== ADOPT.sha1 && words[1] !== ADOPT.source) return { operation, keys, value };
   // What gives keys back names the values the other way round.

@@ -96,6 +96,21 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
     "a key that is missing counts as extended",
   ],
   "filled-in-after-its-end": [always, "a lock that is over is filled in"],
+  // Any one of several.
+  "any-key-of-a-pool-counts": [
+    becomes("names.find((name) => !keys.has(name)) ?? names[place]"),
+    "a node grants whichever key of a pool is free",
+  ],
+  "held-key-of-a-pool-granted": [never, "a node grants a key of a pool that is held"],
+  "won-queue-alone-is-left": [
+    becomes("index === place && tickets.some((each) => remove(keys, name, each))"),
+    "one that has a key of a pool stays in the queues of the others",
+  ],
+  "notification-of-a-pool-kept": [
+    drop,
+    "one that has a key of a pool keeps the notification of another",
+  ],
+  "free-keys-ignored": [always, "a call for any key of a pool asks for those that are held"],
   // Keys that are left behind, or taken from others.
   "failed-attempt-stays": [drop, "a failed attempt is not taken back"],
   "undo-spares-no-node": [never, "a failed attempt is taken back where it was denied, too"],

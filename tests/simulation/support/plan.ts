@@ -12,6 +12,8 @@ export interface Op {
   readonly atMs: number;
   readonly kind: "acquire" | "tryAcquire" | "using" | "inspect" | "close";
   readonly resources: readonly string[];
+  /** Whether it takes any one of them. */
+  readonly any?: boolean;
   readonly ttlMs: number;
   readonly waitMs: number;
   /** For how long it works while it holds the lock. */

@@ -159,21 +159,26 @@ async function demandProgress(world: World, times: number): Promise<void> {
   const resources = [
     ...new Set(plan.clients.flatMap(({ ops }) => ops.flatMap((op) => op.resources))),
   ];
+  const pools = plan.clients.flatMap(({ ops }) => ops.filter(({ any }) => any)).slice(0, 1);
   const livesMs = nodes.flatMap((node) => node.liveKeys().map(({ remainingMs }) => remainingMs));
   const ops = new Ops(world);
   let failed = 0;
   for (const client of clientsOf(world)) {
-    for (const resource of resources) {
+    const wants = [
+      ...resources.map((resource) => ({ resources: [resource], any: false })),
+      ...pools.map(({ resources }) => ({ resources, any: true })),
+    ];
+    for (const want of wants) {
       const op: Op = {
         ...PLAIN_OP,
         atMs: loop.nowMs,
-        resources: [resource],
+        ...want,
         ttlMs: Math.min(PROGRESS_TTL_MS, client.plan.restartGuardMs ?? Infinity),
         waitMs: Infinity,
         holdMs: PROGRESS_HOLD_MS,
       };
       const take = (turns: number) => {
-        world.turns.ask(client.name, resource);
+        if (!want.any) world.turns.ask(client.name, want.resources[0]);
         ops.begin(client, op, loop.nowMs, (done) => {
           failed += Number(!done);
           if (done && turns > 1) take(turns - 1);
@@ -205,7 +210,9 @@ function clientsOf(world: World): SimClient[] {
 /** How many turns others may have while one waits, if all wait to be notified, whatever their clocks. */
 function fairTurnsMax(world: World): number {
   if (!world.assumptions.waitersAreNotified) return Infinity;
-  return 2 * clientsOf(world).length + FAIR_TURNS;
+  const pooled = world.plan.clients.some(({ ops }) => ops.some(({ any }) => any));
+  const callers = clientsOf(world).length * (pooled ? 2 : 1); // one for a key, and one for a pool with it
+  return 2 * callers + FAIR_TURNS;
 }
 
 async function closeAll(world: World): Promise<void> {

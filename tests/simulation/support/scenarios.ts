@@ -1,13 +1,14 @@
 /**
  * The named scenarios: faults that analyses of Redlock and users of other lock clients speak of, each with what must
  * come of it. `P` is about processes, `N` about nodes, `W` about the wire, `G` about the algorithm, `E` about
- * extending, `H` about handing over, `Q` about waiting.
+ * extending, `H` about handing over, `Q` about waiting, `A` about any one of several.
  *
  * @module
  */
 import { EXTENSION_SCENARIOS } from "./scenarios_extending.ts";
 import { HANDING_OVER_SCENARIOS } from "./scenarios_handing_over.ts";
 import { NODE_SCENARIOS } from "./scenarios_nodes.ts";
+import { POOL_SCENARIOS } from "./scenarios_pools.ts";
 import { PROCESS_SCENARIOS } from "./scenarios_processes.ts";
 import type { Scenario } from "./scenario.ts";
 import { PROTECTION_SCENARIOS } from "./scenarios_protection.ts";
@@ -25,6 +26,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...EXTENSION_SCENARIOS,
   ...HANDING_OVER_SCENARIOS,
   ...WAITING_SCENARIOS,
+  ...POOL_SCENARIOS,
   ...PROTECTION_SCENARIOS,
   ...REGRESSION_SCENARIOS,
 ];

@@ -13,15 +13,7 @@ import {
   type Plan,
 } from "./plan.ts";
 import { SeededRandom } from "./seeded_random.ts";
-import {
-  lostExtensions,
-  sleepsAndLosses,
-  withBusyCallers,
-  withCooldown,
-  withDistances,
-  withHandOvers,
-  withListeners,
-} from "./swarm_callers.ts";
+import { lostExtensions, sleepsAndLosses, withManners } from "./swarm_callers.ts";
 
 /** Every kind of fault that swarms choose from. */
 export const FAULT_KINDS = [
@@ -99,9 +91,7 @@ export function swarmPlan(seed: string | number, { kinds = FAULT_KINDS }: SwarmO
     partialWriteChance: random.pick([0, 0, 0.2]),
     slowWriteChance: random.pick([0, 0, 0, 0.1]),
   };
-  let clients = withListeners(seed, clientPlans(random, healAtMs, rate));
-  clients = withHandOvers(seed, clients);
-  clients = withDistances(seed, withBusyCallers(seed, withCooldown(seed, clients)));
+  const clients = withManners(seed, clientPlans(random, healAtMs, rate));
   const waiting = waitingPlan(new SeededRandom(`${seed} waiting`), nodes, healAtMs);
   const restartGuardMs = guardPlan(new SeededRandom(`${seed} guard`), clients);
   const clocks = clockPlan(new SeededRandom(`${seed} wrong clocks`));

@@ -15,8 +15,14 @@ const LISTENED = [
   ...["extended", "extend-failed", "lost"] as const,
 ];
 
+/** What callers and clients do in some runs beside what all do. */
+export function withManners(seed: string | number, clients: ClientPlan[]): ClientPlan[] {
+  return [withListeners, withHandOvers, withPools, withCooldown, withBusyCallers, withDistances]
+    .reduce((plans, change) => change(seed, plans), clients);
+}
+
 /** In some runs listeners of some locks close the client or release the lock; of a randomness of its own. */
-export function withListeners(seed: string | number, clients: ClientPlan[]): ClientPlan[] {
+function withListeners(seed: string | number, clients: ClientPlan[]): ClientPlan[] {
   const random = new SeededRandom(`${seed} listeners`);
   if (!random.chance(0.3)) return clients;
   const listener = () => ({
@@ -30,7 +36,7 @@ export function withListeners(seed: string | number, clients: ClientPlan[]): Cli
 }
 
 /** In some runs some locks are handed over: to one, to several, to nobody, or late; of a randomness of its own. */
-export function withHandOvers(seed: string | number, clients: ClientPlan[]): ClientPlan[] {
+function withHandOvers(seed: string | number, clients: ClientPlan[]): ClientPlan[] {
   const random = new SeededRandom(`${seed} hand-overs`);
   if (!random.chance(0.3)) return clients;
   const taker = () => ({
@@ -47,15 +53,32 @@ export function withHandOvers(seed: string | number, clients: ClientPlan[]): Cli
 }
 
 /** In some runs all clients have a cooldown; of a randomness of its own. */
-export function withCooldown(seed: string | number, clients: ClientPlan[]): ClientPlan[] {
+function withCooldown(seed: string | number, clients: ClientPlan[]): ClientPlan[] {
   const random = new SeededRandom(`${seed} cooldown`);
   if (!random.chance(0.2)) return clients;
   const cooldownMs = random.pick([20, 300, 3_000]);
   return clients.map((client) => ({ ...client, cooldownMs }));
 }
 
+/** In some runs some callers take any one of their resources; of a randomness of its own. */
+function withPools(seed: string | number, clients: ClientPlan[]): ClientPlan[] {
+  const random = new SeededRandom(`${seed} pools`);
+  if (!random.chance(0.3)) return clients;
+  const names = ["a", "b", "c"].slice(0, random.integer(2, 3));
+  const pooled = () => {
+    const resources = random.some(names);
+    return { resources: random.chance(0.5) ? resources : resources.reverse(), any: true };
+  };
+  return clients.map((client) => ({
+    ...client,
+    ops: client.ops.map((op) => {
+      return op.kind !== "inspect" && random.chance(0.6) ? { ...op, ...pooled() } : op;
+    }),
+  }));
+}
+
 /** In some runs some callers block their event loop and ask their signals; of a randomness of its own. */
-export function withBusyCallers(seed: string | number, clients: ClientPlan[]): ClientPlan[] {
+function withBusyCallers(seed: string | number, clients: ClientPlan[]): ClientPlan[] {
   const random = new SeededRandom(`${seed} busy`);
   if (!random.chance(0.3)) return clients;
   const busy = () => ({
@@ -69,7 +92,7 @@ export function withBusyCallers(seed: string | number, clients: ClientPlan[]): C
 }
 
 /** In some runs whose locks are long some clients are far from the nodes; of a randomness of its own. */
-export function withDistances(seed: string | number, clients: ClientPlan[]): ClientPlan[] {
+function withDistances(seed: string | number, clients: ClientPlan[]): ClientPlan[] {
   const random = new SeededRandom(`${seed} distances`);
   const ttls = clients.flatMap(({ ops }) => ops.map(({ ttlMs }) => ttlMs));
   if (!random.chance(0.5) || Math.min(...ttls) < FAR_TTL_MS_MIN) return clients;

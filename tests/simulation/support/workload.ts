@@ -41,7 +41,8 @@ export function boundsOf(world: World, client: SimClient, op: Op): Bounds {
   const rate = world.slowestRate(client.index);
   const { connectTimeoutMs, fencing } = client.plan;
   const answerMs = connectTimeoutMs + client.nodeTimeoutMs(op.ttlMs) * (fencing ? 2 : 1);
-  const attemptMs = answerMs / rate + slackMs;
+  const attempts = op.any ? op.resources.length : 1;
+  const attemptMs = attempts * answerMs / rate + slackMs;
   const { retryDelayMaxMs } = client.plan;
   return {
     attemptMs,
@@ -127,6 +128,7 @@ async function takeAndWork(
   const options: RedlockOptions = {
     ttlMs: op.ttlMs,
     waitMs: op.waitMs,
+    any: op.any,
     autoExtend: op.autoExtend,
     extensionsMax: op.extensionsMax,
     signal: op.abortAfterMs === undefined ? undefined : controller.signal,

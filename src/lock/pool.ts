@@ -1,0 +1,127 @@
+/**
+ * Which of several keys a call for any one of them asks for. Each attempt is an ordinary attempt for one key, so the
+ * argument in `acquire.ts` holds as it stands, key by key.
+ *
+ * @module
+ */
+import type { ClientState } from "../client_state.ts";
+import type { KeyPool } from "../quorum/quorum_node.ts";
+import type { Round } from "../quorum/round.ts";
+import type { HeldLock } from "./held_lock.ts";
+
+/** Most pools of which a client remembers the key that it had last; the oldest is forgotten for one more. */
+const LAST_PLACES_MAX = 4_096;
+
+/** The keys of one call, of which it locks any one. */
+export class Pool {
+  readonly #client: ClientState;
+  readonly #keys: readonly string[];
+  /** The name of the pool in this client's queues. */
+  readonly name: string;
+  /** The index of the key that the attempt is for. */
+  place: number;
+  /** The keys that were asked for since the call began, or since it last waited. */
+  readonly #asked: Set<number> = new Set();
+  /** Whether it has asked before. */
+  #begun = false;
+
+  /**
+   * @param client The client.
+   * @param keys The keys.
+   * @param name The name of the pool in the client's queues.
+   */
+  constructor(client: ClientState, keys: readonly string[], name: string) {
+    this.#client = client;
+    this.#keys = keys;
+    this.name = name;
+    this.place = this.#choose(client.lastPlaces?.get(name));
+  }
+
+  /** The key that the attempt is for. */
+  get key(): string {
+    return this.#keys[this.place];
+  }
+
+  /**
+   * Begins an attempt.
+   *
+   * @param queues Whether it has a ticket.
+   * @returns The pool for the nodes; `undefined` for the first attempt of a call, which is a plain one, so that an idle
+   *   pool costs what a lock costs.
+   */
+  next(queues: boolean): KeyPool | undefined {
+    const isPlain = !this.#begun && !queues;
+    this.#begun = true;
+    this.#asked.add(this.place);
+    return isPlain ? undefined : { keys: this.#keys, place: this.place };
+  }
+
+  /**
+   * Chooses the key that may be free on most nodes, and on a quorum at least, and that was not asked for.
+   *
+   * @param denied The last attempt.
+   * @param leftMs What is left of the wait, in milliseconds.
+   * @returns Whether there is one; else the call waits.
+   */
+  tryNext(denied: Round, leftMs: number): boolean {
+    if (denied.unanswered || leftMs <= 0) return false;
+    const { quorum } = this.#client;
+    const found = this.#places((place) => !this.#asked.has(place) && this.#isUsable(place))
+      .map((place) => ({ place, nodes: freeOn(denied, place) }));
+    const most = Math.max(quorum, ...found.map(({ nodes }) => nodes));
+    const best = found.filter(({ nodes }) => nodes === most).map(({ place }) => place);
+    if (best.length === 0) return false;
+    this.place = this.#pick(best);
+    return true;
+  }
+
+  /** The call has waited: it may ask for every key again, and first for the one that a node has named. */
+  startOver(place: number | undefined): void {
+    this.#asked.clear();
+    this.place = place ?? this.#choose();
+  }
+
+  /** The call has one of the keys: the next call of this client may ask for another, and this one leaves the queues. */
+  won(call: object, held: HeldLock, waited: boolean): void {
+    const { contention, localQueues } = this.#client;
+    const places = this.#client.lastPlaces ??= new Map();
+    places.delete(this.name); // so that it goes to the end
+    places.set(this.name, this.place);
+    if (places.size > LAST_PLACES_MAX) places.delete(places.keys().next().value!);
+    if (waited) contention!.yield(this.name, held.round);
+    localQueues.leave(this.name, call);
+    localQueues.enter(this.key, held);
+  }
+
+  /** The preferred key, if it can be had; else any that can be. */
+  #choose(preferred?: number): number {
+    if (preferred !== undefined && this.#isUsable(preferred)) return preferred;
+    const usable = this.#places((place) => this.#isUsable(place));
+    return this.#pick(usable.length > 0 ? usable : this.#places(() => true));
+  }
+
+  /** Whether no other lock or call of this client has a key, and the key is not in its cooldown. */
+  #isUsable(place: number): boolean {
+    const { localQueues, cooldowns } = this.#client;
+    const key = this.#keys[place];
+    return localQueues.owner(key) === undefined && (cooldowns?.leftMs([key]) ?? 0) === 0;
+  }
+
+  #places(matches: (place: number) => boolean): number[] {
+    return [...this.#keys.keys()].filter(matches);
+  }
+
+  #pick(places: readonly number[]): number {
+    return places[Math.floor(this.#client.wheel.random.fraction() * places.length)];
+  }
+}
+
+/** On how many nodes a key may be free: those that said so, and those that did not say whether it is. */
+function freeOn(denied: Round, place: number): number {
+  return denied.nodeSet.nodes.filter((_, nodeIndex) => {
+    const free = denied.free?.[nodeIndex];
+    if (free === undefined) return denied.grantedBy(nodeIndex) || denied.deniedBy(nodeIndex);
+    // mutation: free-keys-ignored
+    return Math.floor(free / 2 ** place) % 2 === 1;
+  }).length;
+}

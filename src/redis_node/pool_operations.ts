@@ -1,0 +1,100 @@
+/**
+ * The operations of a call for any one of several keys.
+ *
+ * @module
+ */
+import type { QuorumRequest } from "../quorum/quorum_node.ts";
+import type { QueuePosition } from "../quorum/queue_ticket.ts";
+import type { RawReply } from "../redis/reply.ts";
+import { type Call, callArgs, type Operation, type Outcome, type Release } from "./operation.ts";
+import type { QueueLeave } from "./pending_releases.ts";
+import { PRIORITIES } from "./queue_operations.ts";
+import { scriptError } from "./script_error.ts";
+import { ACQUIRE_ANY, RELEASE_ANY } from "./scripts/pool.ts";
+
+/** How many numbers a denial has: without a ticket, and with one. */
+const MASK_LENGTH = 1, POSITION_LENGTH = 8;
+/** In place of a value, for a ticket that leaves and releases nothing. */
+const NONE = "";
+
+/** Sets one key of the pool; else learns which are free. */
+export const SET_ANY: Operation = {
+  code: 13,
+  kind: "acquire",
+  script: ACQUIRE_ANY,
+  explain: scriptError,
+  args: (request, call) => acquireArgs(request, call),
+  read: (reply) => isNumbers(reply, MASK_LENGTH) ? "denied" : grantOf(reply),
+};
+
+/** The same; puts the request's ticket in the queues of all keys. */
+export const SET_ANY_OR_QUEUE: Operation = {
+  code: 14,
+  kind: "acquire",
+  script: ACQUIRE_ANY,
+  explain: scriptError,
+  queues: true,
+  args(request, call) {
+    const { ticketId, priority, score } = request.ticket!;
+    return acquireArgs(request, call, ticketId, PRIORITIES[priority], String(score));
+  },
+  read: (reply) => isNumbers(reply, POSITION_LENGTH) ? "queued" : grantOf(reply),
+};
+
+/** Deletes the key of an attempt, and takes its ticket out of the queues of the pool, or puts it back. */
+export const RELEASE_ANY_KEY: Operation<Release> = {
+  code: 15,
+  kind: "release",
+  script: RELEASE_ANY,
+  args({ pool, value, ticket, keepsTicket }, call) {
+    const args = [String(pool!.place + 1), value, ticket!.ticketId];
+    if (keepsTicket) args.push(String(ticket!.score));
+    return callArgs(call, RELEASE_ANY, pool!.keys, ...args);
+  },
+  read: (reply) => reply === 1 ? "granted" : reply === 0 ? "denied" : undefined,
+};
+
+/** Takes a ticket out of the queues of the pool; nobody reads the reply. */
+export const LEAVE_POOL: Operation<Pick<QueueLeave, "keys" | "ticketId">> = {
+  code: 16,
+  kind: "leave",
+  script: RELEASE_ANY,
+  args: ({ keys, ticketId }, call) => callArgs(call, RELEASE_ANY, keys, "1", NONE, ticketId),
+  read: () => undefined,
+};
+
+function acquireArgs(
+  { pool, value, ttlMs, counterFloor }: QuorumRequest,
+  call: Call,
+  ...ticket: readonly string[]
+): string[] {
+  const hint = counterFloor === undefined ? "" : String(counterFloor);
+  const args = [String(pool!.place + 1), value, String(ttlMs), hint, ...ticket];
+  return callArgs(call, ACQUIRE_ANY, pool!.keys, ...args);
+}
+
+function isNumbers(reply: RawReply, length: number): boolean {
+  return Array.isArray(reply) && reply.length === length &&
+    reply.every((part) => typeof part === "number");
+}
+
+/** A grant replies 1, and with fencing tokens the counter, which is a time in microseconds. */
+function grantOf(reply: RawReply): Outcome | undefined {
+  if (reply === 1) return "granted";
+  return Number.isSafeInteger(reply) && reply as number > 1 ? "counted" : undefined;
+}
+
+/** The place in the queues of a pool that a node replied. */
+export function poolPosition(reply: RawReply): QueuePosition {
+  const [free, pttl, ahead, length, score, timeUs, foreign, kept] = reply as number[];
+  return {
+    remainingMs: pttl === -1 ? Infinity : Math.max(pttl + 1, 0),
+    ahead,
+    length,
+    score,
+    timeMs: timeUs / 1_000,
+    foreign: foreign === 1,
+    free,
+    kept: kept - 1,
+  };
+}

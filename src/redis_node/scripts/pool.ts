@@ -1,0 +1,133 @@
+/**
+ * The scripts of a call for any one of several keys, its pool.
+ *
+ * An attempt is for one key of the pool, and a node that denies it says which of the others are free. A ticket stands in
+ * the queues of all keys of the pool, with one score. Its id ends with a dot, `<client id>:<number>.`, and in the queue of
+ * each key the number of the key follows, so that a notification says which key is free.
+ *
+ * @module
+ */
+import { FENCE } from "./fencing.ts";
+import { NOTIFY } from "./notify.ts";
+import { lua, type Script } from "./script.ts";
+
+/**
+ * `KEYS` the pool; `ARGV` the number of the key that is asked for, from 1, value, TTL, the hint of a fencing token or an
+ * empty text; and, if its caller waits, ticket, priority and score: sets the key, leaves the queues of the pool, and
+ * notifies the next waiter of every other key that is free. Returns 1, or the counter. If the key is held, or is for
+ * another ticket, it sets nothing, and the ticket stands in all queues of the pool.
+ *
+ * The reply then is a list. Its first part is a bit mask: 1 for the first key of the pool if it is free for the caller,
+ * 2 for the second, and so on. With a ticket there are the parts that `ACQUIRE_OR_WAIT` returns: the shortest time for
+ * which a key is held (-2 if one is free, but for another ticket), the least number of tickets ahead, the greatest
+ * number of all tickets, the ticket's score, the node's time, and whether a key holds what is no value of this library;
+ * and the number of a key that is free, but for another ticket, or 0.
+ *
+ * With priority 1 a stuck first is dropped from all queues of the pool, not from one queue after the other.
+ */
+export const ACQUIRE_ANY: Script = {
+  source: /* @__PURE__ */ lua(
+    NOTIFY,
+    FENCE,
+    `local place, value, ttl, hint, ticket, priority, since = unpack(ARGV)
+place = tonumber(place)
+local key, overdue = KEYS[place], priority == '1'
+local blocked = redis.call('EXISTS', key) == 1
+if not blocked and ticket and not overdue then blocked = notify(key, ticket .. place) end
+if not blocked then
+  local first = overdue and redis.call('ZRANGE', 'hasp:queue:' .. key, 0, 0)[1]
+  local stuck = first and first:match('^(.*%.)%d+$')
+  for index, name in ipairs(ticket and KEYS or {}) do
+    local queue, own = 'hasp:queue:' .. name, ticket .. index
+    local other = stuck and stuck .. index or index == place and first or own
+    local left = redis.call('ZREM', queue, own, other) > 0
+    if index == place then
+      local next = redis.call('ZRANGE', queue, 0, 0)[1]
+      if next then publish(next, next .. '-') end
+    elseif left and redis.call('EXISTS', name) == 0 then
+      notify(name)
+    end
+  end
+  local granted = hint == '' and 1 or fence({ key }, hint)
+  redis.call('SET', key, value, 'PX', ttl)
+  return granted
+end
+local free, bit, lives = 0, 1, {}
+for index, name in ipairs(KEYS) do lives[index] = redis.call('PTTL', name) end
+if not ticket then
+  for _, life in ipairs(lives) do
+    if life == -2 then free = free + bit end
+    bit = bit * 2
+  end
+  return { free }
+end
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local score, known, last = tonumber(since), nil, nil
+for index, name in ipairs(KEYS) do
+  local queue = 'hasp:queue:' .. name
+  known = tonumber(redis.call('ZSCORE', queue, ticket .. index)) or known
+  last = tonumber(redis.call('ZRANGE', queue, -1, -1, 'WITHSCORES')[2]) or last
+end
+if known then
+  if score < known or score > now + 250000 then score = known end
+else
+  score = math.min(score, now + 250000)
+  if last and score < last - 250000 then score = last + 1 end
+end
+local held, ahead, length, foreign, kept
+for index, name in ipairs(KEYS) do
+  local queue, own, life = 'hasp:queue:' .. name, ticket .. index, lives[index]
+  redis.call('ZADD', queue, score, own)
+  redis.call('PEXPIRE', queue, 180000)
+  local rank = redis.call('ZRANK', queue, own)
+  ahead = math.min(ahead or rank, rank)
+  length = math.max(length or 0, redis.call('ZCARD', queue))
+  if life == -2 and rank == 0 then
+    free = free + bit
+  elseif life == -2 then
+    kept = kept or index
+  else
+    local found = redis.pcall('GET', name)
+    if type(found) ~= 'string' or (found .. ':'):match('^%x*():') ~= 41 then foreign = 1 end
+  end
+  if life ~= -1 and (not held or held == -1 or life < held) then held = life end
+  held = held or -1
+  bit = bit * 2
+end
+return { free, held, ahead, length, score, now, foreign or 0, kept or 0 }
+`,
+  ),
+  sha1: "158f20ee9fbbb6f9fdb641002d018051d25e806a",
+};
+
+/**
+ * `KEYS` the pool; `ARGV` the number of a key, from 1, value, ticket; and, if its caller waits on, its score: deletes
+ * the key if it holds the value and that is not empty. Takes the ticket out of the queues of the pool, or puts it back where the key held the
+ * value. Notifies the next waiter of every key that so becomes free, but not the ticket that is put back. Returns 1 if
+ * the key held the value, else 0.
+ */
+export const RELEASE_ANY: Script = {
+  source: /* @__PURE__ */ lua(
+    NOTIFY,
+    `local place, value, ticket, score = unpack(ARGV)
+place = tonumber(place)
+local ours = value ~= '' and redis.pcall('GET', KEYS[place]) == value
+if ours then redis.call('DEL', KEYS[place]) end
+for index, name in ipairs(KEYS) do
+  local queue, own = 'hasp:queue:' .. name, ticket .. index
+  local left = false
+  if not score then
+    left = redis.call('ZREM', queue, own) == 1
+  elseif ours and type(redis.pcall('ZADD', queue, 'NX', score, own)) == 'number' then
+    redis.pcall('PEXPIRE', queue, 180000)
+  end
+  if (left or ours and index == place) and redis.call('EXISTS', name) == 0 then
+    notify(name, score and own)
+  end
+end
+return ours and 1 or 0
+`,
+  ),
+  sha1: "db8fd6c791c660d358ed4c239c2ca1b979843579",
+};

@@ -1,0 +1,152 @@
+/**
+ * The scripts of a call for any one of several keys, as functions.
+ *
+ * @module
+ */
+import {
+  QUEUE_LEAD_MS,
+  QUEUE_TTL_MS,
+  queueOf,
+  TAKEN_SUFFIX,
+} from "../../redis_node/scripts/queue.ts";
+import type { CommandContext } from "../commands/command.ts";
+import { parseScore } from "../commands/sorted_set_commands.ts";
+import { array, integer } from "../server/replies.ts";
+import { setCounters } from "./fence_functions.ts";
+import {
+  allowedScore,
+  notify,
+  OUR_VALUE,
+  publish,
+  putBack,
+  remove,
+  tryGet,
+} from "./queue_functions.ts";
+import { setInScript } from "./script_calls.ts";
+
+/** A ticket of a pool in the queue of one of its keys. */
+const POOLED = /^(.*\.)\d+$/su;
+
+/** ACQUIRE_ANY. */
+export function acquireAny(
+  context: CommandContext,
+  names: readonly string[],
+  args: readonly string[],
+): string {
+  const { keys } = context;
+  const [number, value, ttl, hint, ticket, priority] = args;
+  const place = Number(number) - 1;
+  // mutation: any-key-of-a-pool-counts
+  const key = names[place];
+  const overdue = priority === "1";
+  // mutation: held-key-of-a-pool-granted
+  const isHeld = keys.has(key);
+  const blocked = isHeld ||
+    ticket !== undefined && !overdue && notify(context, key, member(ticket, place));
+  if (!blocked) {
+    if (ticket !== undefined) leaveAll(context, names, place, ticket, overdue);
+    const granted = hint === "" ? 1 : setCounters(context, [key], 0, Number(hint), 1);
+    setInScript(keys, key, [value, "PX", ttl]);
+    return integer(granted);
+  }
+  const lives = names.map((name) => Number(keys.remainingMs(name)));
+  if (ticket !== undefined) return joinAll(context, names, args, lives);
+  return array([integer(maskOf(lives.map((life) => life === -2)))]);
+}
+
+/** RELEASE_ANY. */
+export function releaseAny(
+  context: CommandContext,
+  names: readonly string[],
+  [number, value, ticket, score]: readonly string[],
+): string {
+  const { keys } = context;
+  const place = Number(number) - 1;
+  const { found } = tryGet(keys, names[place]);
+  const ours = value !== "" && found !== undefined && found === value;
+  if (ours) keys.delete(names[place]);
+  names.forEach((name, index) => {
+    const own = member(ticket, index);
+    const left = score === undefined && remove(keys, name, own);
+    if (score !== undefined && ours) putBack(keys, name, own, score);
+    if ((left || ours && index === place) && !keys.has(name)) {
+      notify(context, name, score === undefined ? undefined : own);
+    }
+  });
+  return integer(ours ? 1 : 0);
+}
+
+/** The ticket in the queue of one of the keys. */
+function member(ticket: string, place: number): string {
+  return ticket + (place + 1);
+}
+
+/** The sum of the bits of those that are true. */
+function maskOf(flags: readonly boolean[]): number {
+  return flags.reduce((mask, flag, index) => flag ? mask + 2 ** index : mask, 0);
+}
+
+/** Takes a ticket that has won one of the keys out of the queues of all, and a stuck first too. */
+function leaveAll(
+  context: CommandContext,
+  names: readonly string[],
+  place: number,
+  ticket: string,
+  overdue: boolean,
+): void {
+  const { keys } = context;
+  const queue = keys.sortedSet(queueOf(names[place]));
+  const first = overdue ? queue?.range(0, 0)[0] : undefined;
+  const stuck = first === undefined ? undefined : POOLED.exec(first)?.[1];
+  names.forEach((name, index) => {
+    const own = member(ticket, index);
+    const other = stuck !== undefined ? member(stuck, index) : index === place ? first : undefined;
+    const tickets = other === undefined ? [own] : [own, other];
+    // mutation: won-queue-alone-is-left
+    const left = tickets.filter((each) => remove(keys, name, each)).length > 0;
+    if (index === place) {
+      const [next] = keys.sortedSet(queueOf(name))?.range(0, 0) ?? [];
+      if (next !== undefined) publish(context, next, next + TAKEN_SUFFIX);
+    } else if (left && !keys.has(name)) {
+      // mutation: notification-of-a-pool-kept
+      notify(context, name);
+    }
+  });
+}
+
+/** Puts a ticket into the queues of all keys. */
+function joinAll(
+  { keys, server }: CommandContext,
+  names: readonly string[],
+  [, , , , ticket, , since]: readonly string[],
+  lives: readonly number[],
+): string {
+  const nowUs = Math.floor(server.clock.wallMs() * 1_000);
+  const places = names.map((name, index) =>
+    [keys.sortedSet(queueOf(name)), member(ticket, index)] as const
+  );
+  const score = allowedScore(places, parseScore(since), nowUs + QUEUE_LEAD_MS * 1_000);
+  const ranks = names.map((name, index) => {
+    const queue = keys.sortedSet(queueOf(name), true);
+    queue.add(member(ticket, index), score);
+    keys.expireAt(queueOf(name), keys.nowMs() + BigInt(QUEUE_TTL_MS));
+    return queue.rank(member(ticket, index))!;
+  });
+  const lengths = names.map((name) => keys.sortedSet(queueOf(name))!.size);
+  const foreign = names.some((name, index) => {
+    return lives[index] !== -2 && !OUR_VALUE.test(tryGet(keys, name).found ?? "");
+  });
+  const kept = lives.findIndex((life, index) => life === -2 && ranks[index] > 0) + 1;
+  const held = Math.min(...lives.map((life) => life === -1 ? Infinity : life));
+  const numbers = [
+    maskOf(lives.map((life, index) => life === -2 && ranks[index] === 0)),
+    held === Infinity ? -1 : held,
+    Math.min(...ranks),
+    Math.max(...lengths),
+    score,
+    nowUs,
+    foreign ? 1 : 0,
+    kept,
+  ];
+  return array(numbers.map(integer));
+}

@@ -1,0 +1,147 @@
+/**
+ * Calls for any one of several resources, on real servers: as many have one as there are, whatever becomes of nodes.
+ */
+import { assert, assertEquals, assertGreater, assertLessOrEqual } from "@std/assert";
+import { createRedlock, type Redlock, slots } from "../../mod.ts";
+import { eventually } from "../support/eventually.ts";
+import { startMonitor } from "../support/monitor.ts";
+import { type RedisServer, startServers } from "../support/servers.ts";
+import { onAll, shareServers, warmUp } from "../support/shared_servers.ts";
+import { TTL_MS } from "../support/times.ts";
+import { openClients, queueOfLength, soon, startWaiter } from "../support/waiting_clients.ts";
+
+const shared = shareServers(5);
+const NAMES = slots("gpu", 3);
+const ANY = { any: true } as const;
+
+/** Within what a resource is taken, whatever the first in its queue does, in milliseconds. */
+const TAKEN_WITHIN_MS = 1_500;
+
+Deno.test("of an idle pool, a lock costs each node one SET and one EVALSHA, and is on one resource", async () => {
+  await using servers = shared.lend();
+  await using redlock = createRedlock(servers.urls);
+  await warmUp(redlock, servers);
+  await using stack = new AsyncDisposableStack();
+  const monitors = await Promise.all(servers.map(startMonitor));
+  for (const monitor of monitors) stack.use(monitor);
+  const names = [];
+  for (let count = 0; count < 3; count++) {
+    const lock = await redlock.acquire(NAMES, ANY);
+    names.push(...lock.resources);
+    await lock.release();
+  }
+  await redlock.close();
+  for (const monitor of monitors) assertEquals(await monitor.take(), { set: 3, evalsha: 3 });
+  assertEquals([names.length, new Set(names).size], [3, 1]);
+});
+
+/** Who works on what, by name. */
+class Work {
+  readonly #now = new Map<string, string>();
+  /** How often each name was worked on. */
+  readonly counts: Record<string, number> = {};
+  most = 0;
+
+  /** Somebody works for some time. */
+  async work(name: string, who: string, ms: number): Promise<void> {
+    const other = this.#now.get(name);
+    if (other !== undefined) throw new Error(`${who} and ${other} both have ${name}`);
+    this.#now.set(name, who);
+    this.most = Math.max(this.most, this.#now.size);
+    this.counts[name] = (this.counts[name] ?? 0) + 1;
+    await new Promise((resolve) => setTimeout(resolve, ms));
+    this.#now.delete(name);
+  }
+}
+
+/** A client without a library, which asks three of five nodes: the plain SET NX PX and the well-known script. */
+async function foreign(three: readonly RedisServer[], name: string, work: Work): Promise<boolean> {
+  const value = crypto.randomUUID();
+  const replies = await onAll(three, "SET", name, value, "NX", "PX", TTL_MS);
+  const granted = replies.every((reply) => reply === "OK");
+  if (granted) await work.work(name, "another library", 10);
+  const script = "return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('DEL', KEYS[1])";
+  await onAll(three, "EVAL", script, 1, name, value);
+  return granted;
+}
+
+Deno.test("callers of one, of any and of another library never have one resource together, while a node hangs", async () => {
+  await using servers = await startServers(5);
+  await using clients = openClients(servers.urls, 8, {
+    ttlMs: TTL_MS,
+    waitMs: TTL_MS,
+    nodeTimeoutMs: 300,
+  });
+  const work = new Work();
+  let over = false;
+  const hang = async () => {
+    for (let turn = 0; !over; turn++) {
+      const server = servers[turn % 2];
+      server.pause();
+      await new Promise((resolve) => setTimeout(resolve, 150));
+      server.resume();
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  };
+  const callers = async (client: Redlock, index: number) => {
+    for (let count = 0; count < 15; count++) {
+      const one = index < 2;
+      const resource = one ? NAMES[(index + count) % 3] : index % 2 ? NAMES : [...NAMES].reverse();
+      await client.using(resource, { any: !one }, async ({ resources }) => {
+        assertEquals(resources.length, 1);
+        await work.work(resources[0], `client ${index}`, 5);
+      });
+    }
+  };
+  let granted = 0;
+  const foreigner = async () => {
+    while (!over) {
+      granted += Number(await foreign(servers.slice(2), NAMES[granted % 3], work));
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  };
+  const running = Promise.all(clients.map(callers)).finally(() => over = true);
+  const outcomes = await Promise.allSettled([running, hang(), foreigner()]);
+  for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
+  assertEquals(Object.keys(work.counts).sort(), NAMES);
+  assertLessOrEqual(work.most, 3);
+  assertGreater(work.most, 1);
+  for (const name of NAMES) {
+    await eventually(async () => {
+      assertEquals(await onAll(servers, "EXISTS", name, `hasp:queue:${name}`), [0, 0, 0, 0, 0]);
+    });
+  }
+});
+
+for (const [fault, signal] of [["stopped", "SIGSTOP"], ["killed", "SIGKILL"]] as const) {
+  Deno.test(`a first in the queues that is ${fault} keeps none of several that are free from the next for long`, async () => {
+    await using servers = shared.lend();
+    await using clients = openClients(servers.urls, 3);
+    await using first = await startWaiter({ urls: servers.urls, resource: NAMES, ttlMs: TTL_MS });
+    const locks = await Promise.all(NAMES.map((name) => clients[0].acquire(name)));
+    await first.write("ask");
+    await queueOfLength(servers, "hasp:queue:gpu:0", 1);
+    const next = clients[1].acquire(NAMES, ANY);
+    await queueOfLength(servers, "hasp:queue:gpu:2", 2);
+    const last = clients[2].acquire(NAMES, ANY);
+    await queueOfLength(servers, "hasp:queue:gpu:2", 3);
+    Deno.kill(first.pid, signal);
+    await locks[1].release();
+    await locks[2].release();
+    const taken = await soon(Promise.all([next, last]), TAKEN_WITHIN_MS);
+    assertEquals(taken.map(({ resources: [name] }) => name).sort(), ["gpu:1", "gpu:2"]);
+    await Promise.all([...taken, locks[0]].map((lock) => lock.release()));
+    assert(await clients[0].tryAcquire("gpu:0").then((lock) => lock?.release()));
+  });
+}
+
+Deno.test("a node that is filled with other types than locks and queues fails, and the others decide", async () => {
+  await using servers = shared.lend();
+  await using clients = openClients(servers.urls, 2);
+  for (const name of NAMES) await servers[0].command("RPUSH", `hasp:queue:${name}`, "x");
+  const locks = await Promise.all(NAMES.map((name) => clients[0].acquire(name)));
+  const waiting = clients[1].acquire(NAMES, ANY);
+  await queueOfLength(servers.slice(1), "hasp:queue:gpu:0", 1);
+  await locks[2].release();
+  assertEquals((await soon(waiting)).resources, ["gpu:2"]);
+});
