@@ -4,7 +4,7 @@ import { createClient } from "redis";
 import { Redis } from "ioredis";
 import { commandNode } from "../../src/nodes/mod.ts";
 import { testLockNode } from "../../src/testing/mod.ts";
-import { testQueue } from "../support/queue_cases.ts";
+import { testQueue } from "./queue_cases.ts";
 import { ioredisNode } from "../examples/ioredis.ts";
 import { nodeRedisNode } from "../examples/node_redis.ts";
 import { brokenNode } from "../support/broken_node.ts";

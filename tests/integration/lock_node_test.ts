@@ -6,7 +6,7 @@ import {
   realStore,
   redisNode,
 } from "../support/nodes_to_test.ts";
-import { testQueue } from "../support/queue_cases.ts";
+import { testQueue } from "./queue_cases.ts";
 
 const named = (node: string) => (name: string, run: () => Promise<void>) => {
   Deno.test(`${node}: ${name}`, run);

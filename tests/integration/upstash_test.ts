@@ -13,7 +13,7 @@ import { upstashNode, type UpstashNodeOptions } from "../../src/upstash/mod.ts";
 import { type Recipe, runCrowd } from "../support/crowd.ts";
 import { eventually } from "../support/eventually.ts";
 import { onStore, realStore } from "../support/nodes_to_test.ts";
-import { testQueue } from "../support/queue_cases.ts";
+import { testQueue } from "./queue_cases.ts";
 import { startServer, startServers } from "../support/servers.ts";
 import { type Bridge, type BridgeFaults, startBridge } from "../support/upstash_bridge.ts";
 

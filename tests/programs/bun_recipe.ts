@@ -11,7 +11,7 @@ import { commandNode } from "../../src/nodes/mod.ts";
 import { testLockNode } from "../../src/testing/mod.ts";
 import { bunRedisNode } from "../examples/bun_redis.ts";
 import { type RecipeNode, runCrowd } from "../support/crowd.ts";
-import { testQueue } from "../support/queue_cases.ts";
+import { testQueue } from "../integration/queue_cases.ts";
 import { breakConnections } from "../support/reconnecting.ts";
 import { startRemoteServer } from "../support/remote_server.ts";
 

@@ -14,7 +14,7 @@ import { check, LONG_MS, within } from "../../src/testing/lock_node/bench.ts";
 import type { NodeToTest } from "../../src/testing/mod.ts";
 import { systemClock } from "../../src/time/clock.ts";
 import { systemRandom } from "../../src/time/random.ts";
-import { FakeRequest } from "./fake_request.ts";
+import { FakeRequest } from "../support/fake_request.ts";
 
 /** The index that nodes are asked with: any but the first. */
 const NODE_INDEX = 3;
