@@ -35,6 +35,7 @@ const TYPES: Readonly<Record<keyof NodeDiagnosis, "boolean" | "number" | "object
   appendfsync: "string",
   maxmemoryBytes: "number",
   maxmemoryPolicy: "string",
+  releasedBy: "string",
   refused: "object",
 };
 

@@ -127,7 +127,8 @@ function cellsOf(node: NodeHealth): string[] {
   return [
     name,
     roundTripMs === undefined ? UNKNOWN : `${roundTripMs.toFixed(1)} ms`,
-    serverName === undefined ? version : `${serverName} ${version}`,
+    (serverName === undefined ? version : `${serverName} ${version}`) +
+    (node.releasedBy === undefined ? "" : `, ${node.releasedBy}`),
     (node.clustered ? "cluster, " : "") + (node.role ?? UNKNOWN),
     uptimeMs === undefined ? UNKNOWN : duration(uptimeMs),
     clockOffsetMs === undefined ? UNKNOWN : clock(clockOffsetMs, roundTripMs ?? 0),

@@ -41,6 +41,8 @@ export interface NodeDiagnosis {
   readonly maxmemoryBytes?: number;
   /** What the server does at that limit (`maxmemory-policy`). */
   readonly maxmemoryPolicy?: string;
+  /** The command by which the node releases a lock on one key; missing if that is a script. */
+  readonly releasedBy?: string;
   /** The commands that the node refused, each with the first word of its reply, as `{ SET: "OOM" }`, or `in scripts`. */
   readonly refused?: Readonly<Record<string, string>>;
 }

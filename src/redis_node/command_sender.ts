@@ -82,6 +82,8 @@ export interface ServerAccess {
    * deny the second copy of a command because the first one took the key. Missing: it never does.
    */
   readonly resends?: boolean;
+  /** Whether replies come in the order of the commands, so that a release may be two commands. Missing: they may not. */
+  readonly inOrder?: boolean;
   /** Makes a sender: the node's own, or one more for a diagnosis. */
   open(events?: SenderEvents): CommandSender;
   /** Subscribes to a channel, and again whenever the subscription is lost. Missing: waiting calls poll. */

@@ -26,6 +26,7 @@ import { RedisDiagnostics } from "./diagnostics.ts";
 import { EXTEND_KEYS } from "./extend_operation.ts";
 import { inspectKey } from "./inspect_key.ts";
 import { type Call, type Operation, type Release, RELEASE_KEY, SET_KEY } from "./operation.ts";
+import { NativeRelease, type NativeReleaseOwner } from "./native_release.ts";
 import { type PendingRelease, PendingReleases, type QueueLeave } from "./pending_releases.ts";
 import {
   LEAVE_POOL,
@@ -60,7 +61,7 @@ const CODE_MASK = 31, WHOLE = 32, REPEATED = 64, PENDING = 128, TAG_BITS = 8;
 
 type Content = QuorumRequest | PendingRelease | QueueLeave;
 /** One Redis server as a node. */
-export class RedisNode implements QuorumNode, ReplyReceiver {
+export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver {
   readonly name: string;
   readonly subscribe: QuorumNode["subscribe"];
   readonly #server: ServerAccess;
@@ -71,6 +72,8 @@ export class RedisNode implements QuorumNode, ReplyReceiver {
   readonly #operations: Operation[] = [];
   /** The scripts that were sent whole on this connection, and whether that was answered. */
   readonly #scripts: Map<Script, boolean> = new Map();
+  /** Missing if replies may come in another order. */
+  readonly #native: NativeRelease | undefined;
   #guard: RedisGuard | undefined = undefined;
   #subscription: ReleaseSubscription | undefined = undefined;
   #diagnostics: RedisDiagnostics | undefined = undefined;
@@ -83,6 +86,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver {
     this.#connection = server.open({
       onConnected: () => {
         this.#scripts.clear();
+        this.#native?.onConnected();
         this.#guard?.onConnected();
         this.#pendingReleases.sendAll();
         this.#subscription?.onCommandsPossible();
@@ -91,6 +95,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver {
       onAvailable: () => this.#emit({ type: "node-connected", node: this.name }),
       onUnavailable: (error) => this.#emit({ type: "node-disconnected", node: this.name, error }),
     });
+    if (server.inOrder) this.#native = new NativeRelease(this.#connection, this);
     this.#pendingReleases = new PendingReleases(this.#connection, server.wheel, (pending) => {
       const operation = "ticketId" in pending
         ? leaveOperation(pending.ticketId)
@@ -127,7 +132,32 @@ export class RedisNode implements QuorumNode, ReplyReceiver {
   }
 
   release(request: QuorumRequest, nodeIndex: number): void {
+    if (this.#native?.release(request, nodeIndex)) return;
     this.#send(releaseOperation(request), request, nodeIndex);
+  }
+
+  /** Part of {@linkcode NativeReleaseOwner}. */
+  onReleased(request: QuorumRequest, nodeIndex: number, deleted: boolean): void {
+    const atMs = this.#connection.receivedAtMs;
+    if (deleted) request.grant(nodeIndex, atMs);
+    else request.deny(nodeIndex, atMs);
+  }
+
+  /** Part of {@linkcode NativeReleaseOwner}. */
+  onScriptNeeded(request: QuorumRequest, nodeIndex: number, deleted: boolean): void {
+    if (!deleted) return this.#send(releaseOperation(request), request, nodeIndex);
+    const { keys, value, ttlMs } = request;
+    const untilMs = this.#server.wheel.clock.monotonicMs() + ttlMs;
+    this.#send(RELEASE_KEY, { keys, value, untilMs }, 0, PENDING); // notifies the first in the queue
+    request.hasWaiters = true;
+    request.grant(nodeIndex, this.#connection.receivedAtMs);
+  }
+
+  /** Part of {@linkcode NativeReleaseOwner}. */
+  onReleaseFailed(request: QuorumRequest, nodeIndex: number, error: RedisError): void {
+    // mutation: release-forgotten
+    if (request.maySet!(nodeIndex)) this.#pendingReleases.add(request);
+    request.fail(nodeIndex, error, (error as ConnectionError).outcome === "not-sent");
   }
 
   inspect(key: string): Promise<KeyState | undefined> {
@@ -149,9 +179,13 @@ export class RedisNode implements QuorumNode, ReplyReceiver {
     else this.#pendingReleases.addAgain(leave);
   }
 
-  diagnose(timeoutMs: number, key: string): Promise<NodeDiagnosis> {
+  async diagnose(timeoutMs: number, key: string): Promise<NodeDiagnosis> {
     this.#diagnostics ??= new RedisDiagnostics(this.#connection, this.#server);
-    return this.#diagnostics.diagnose(timeoutMs, key);
+    const asked = this.#diagnostics.diagnose(timeoutMs, key);
+    this.#native?.find();
+    const diagnosis = await asked;
+    const releasedBy = this.#native?.command;
+    return releasedBy === undefined ? diagnosis : { ...diagnosis, releasedBy };
   }
 
   async close(): Promise<void> {
@@ -213,8 +247,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver {
     const { kind } = this.#operations[tag & CODE_MASK];
     const request = context as QuorumRequest;
     const nodeIndex = tag >> TAG_BITS;
-    // mutation: release-forgotten
-    if (kind === "release" && request.maySet!(nodeIndex)) this.#pendingReleases.add(request);
+    if (kind === "release") return this.onReleaseFailed(request, nodeIndex, error);
     request.fail(nodeIndex, error, (error as ConnectionError).outcome === "not-sent");
   }
 
@@ -268,6 +301,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver {
     if (whole) this.#scripts.set(script, false);
     const tag = nodeIndex << TAG_BITS | code | flags | (whole ? WHOLE : 0);
     connection.submit(command as LockCommand, this, content, tag);
+    if (whole) this.#native?.find();
   }
 
   #onErrorReply(

@@ -53,6 +53,8 @@ export class NodeBench extends StreamBench implements ReleaseListener {
   readonly notices: unknown[][] = [];
   /** The readings of the node's clock that the listener received. */
   readonly readings: (TimeReading | undefined)[] = [];
+  /** Whether the node finds out by which command its server deletes a key; set before {@linkcode use}. */
+  native = false;
   #node: RedisNode | undefined = undefined;
 
   /** The node, created with the defaults unless {@linkcode use} was called. */
@@ -66,7 +68,11 @@ export class NodeBench extends StreamBench implements ReleaseListener {
     const server = (connect: ConnectionOptions["connect"]) =>
       redisServer(parseAddress(address), { ...this.options, connect, ...options }, wheel);
     const { subscribe } = server(this.subscriptions.connect);
-    this.#node = new RedisNode({ ...server(this.network.connect), subscribe }, (event) => {
+    this.#node = new RedisNode({
+      ...server(this.network.connect),
+      subscribe,
+      inOrder: this.native,
+    }, (event) => {
       if (event.type === "node-connected") this.events.push(`${event.node} connected`);
       if (event.type === "node-disconnected") {
         this.events.push(`${event.node}: ${event.error.message}`);

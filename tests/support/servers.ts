@@ -60,6 +60,8 @@ export interface StartServerOptions {
    * addresses with a database, `+client|setname` for `clientName`, or what a test itself sends over a client.
    */
   rights?: readonly string[];
+  /** The server's executable. @default the one that `find_redis.ts` finds */
+  executable?: string;
 }
 
 /** Options of {@linkcode RedisServer.restart}. */
@@ -108,6 +110,7 @@ export class RedisServer implements AsyncDisposable {
   /** Where tests have all rights. */
   readonly admin: QueryAddress;
   readonly #config: string;
+  readonly #executable: string | undefined;
   readonly #ports = new DisposableStack();
   #child?: Deno.ChildProcess;
   #paused = false;
@@ -118,6 +121,7 @@ export class RedisServer implements AsyncDisposable {
     const { port } = this.#ports.use(reservePort());
     const users = options.users ?? (password === undefined ? restrictedUsers(rights) : undefined);
     const guarded = password !== undefined || users !== undefined;
+    this.#executable = options.executable;
     this.dir = dir;
     this.port = port;
     this.url = `redis://${
@@ -216,10 +220,10 @@ export class RedisServer implements AsyncDisposable {
 
   /** Starts a server that is not running. @throws {Error} If it does not answer in time, with its log. */
   async start(): Promise<void> {
-    executable ??= findRedisServer();
+    const found = this.#executable ?? await (executable ??= findRedisServer());
     const file = `${this.dir}/redis.conf`;
     await Deno.writeTextFile(file, this.#config);
-    const child = new Deno.Command(await executable, {
+    const child = new Deno.Command(found, {
       args: [file],
       cwd: this.dir,
       stdin: "null",

@@ -39,6 +39,7 @@ export const COMMANDS: ReadonlyMap<string, Command> = new Map(
 export function runCommand(context: CommandContext, words: readonly string[]): string {
   try {
     const { command, name, args } = findCommand(words);
+    if (command.newer && !context.server.newer?.includes(name)) throw unknownCommand(words);
     if (!context.connection.authenticated && !command.beforeLogin) {
       throw new CommandError("NOAUTH Authentication required.");
     }

@@ -1,5 +1,5 @@
 /**
- * The commands about keys: GET, SET, DEL, EXISTS, PTTL, TYPE, PEXPIRE, INCR.
+ * The commands about keys: GET, SET, DEL, EXISTS, PTTL, TYPE, PEXPIRE, INCR, and on newer servers DELEX and DELIFEQ.
  *
  * SET supports NX, XX, PX and EX; any other option is a syntax error, as on a server that is older than the option.
  *
@@ -20,6 +20,8 @@ export const KEY_COMMANDS: Readonly<Record<string, Command>> = {
   type: { arity: 2, run: ({ keys }, [key]) => simple(keys.type(key)) },
   pexpire: { arity: 3, run: expire },
   incr: { arity: 2, run: increment },
+  delex: { arity: -2, newer: true, run: deleteIf },
+  delifeq: { arity: 3, newer: true, run: deleteIfEqual },
 };
 
 /** The options of one SET. */
@@ -102,6 +104,19 @@ function increment({ keys }: CommandContext, [key]: readonly string[]): string {
   if (before === INT64_MAX) throw new CommandError("ERR increment or decrement would overflow");
   keys.replace(key, String(before + 1n));
   return integer(before + 1n);
+}
+
+function deleteIf(context: CommandContext, [key, ...condition]: readonly string[]): string {
+  if (condition.length === 0) return integer(context.keys.delete(key) ? 1 : 0);
+  const [word, value] = condition;
+  if (condition.length !== 2 || word.toUpperCase() !== "IFEQ") {
+    throw new CommandError("ERR syntax error");
+  }
+  return deleteIfEqual(context, [key, value]);
+}
+
+function deleteIfEqual({ keys }: CommandContext, [key, value]: readonly string[]): string {
+  return integer(keys.get(key) === value && keys.delete(key) ? 1 : 0);
 }
 
 function count(keys: readonly string[], holds: (key: string) => boolean): number {

@@ -9,6 +9,8 @@
 import type { Command, CommandContext, ServerState } from "./command.ts";
 import { array, bulk, CommandError, simple } from "../server/replies.ts";
 
+/** The null array, which describes no command. */
+const NULL_ARRAY = "*-1\r\n";
 /** The version of the server that is imitated. */
 const VERSION = "7.0.15";
 /** The settings of CONFIG GET, with their defaults. */
@@ -25,6 +27,7 @@ export const SERVER_COMMANDS: Readonly<Record<string, Command>> = {
   info: { arity: -1, run: info },
   config: { arity: -2, subcommands: { get: { arity: -3, run: configGet } } },
   flushall: { arity: -1, run: flushAll },
+  command: { arity: -1, subcommands: { info: { arity: -2, run: commandInfo } } },
 };
 
 function time({ server }: CommandContext): string {
@@ -61,6 +64,14 @@ function infoSections(server: ServerState): Record<string, string[]> {
     Replication: ["role:master", "connected_slaves:0"],
     Cluster: ["cluster_enabled:0"],
   };
+}
+
+/** Replies the names of newer commands alone, and that there are no others. */
+function commandInfo({ server }: CommandContext, names: readonly string[]): string {
+  return array(names.map((name) => {
+    const known = server.newer?.includes(name.toLowerCase());
+    return known ? array([bulk(name.toLowerCase())]) : NULL_ARRAY;
+  }));
 }
 
 /** Replies each known setting once, under the name in the request. */

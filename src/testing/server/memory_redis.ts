@@ -17,7 +17,9 @@ import { checkOptions } from "../../validate.ts";
 /** The number of databases. */
 const DATABASES = 16;
 /** The names of all options of a server. */
-export const MEMORY_REDIS_OPTION_NAMES: readonly string[] = ["clock", "password"];
+export const MEMORY_REDIS_OPTION_NAMES: readonly string[] = ["clock", "password", "newer"];
+/** The commands that only newer servers have. */
+const NEWER = ["delex", "delifeq"];
 
 /** Options of {@linkcode MemoryRedis} and of {@linkcode startNodes}. */
 export interface MemoryRedisOptions {
@@ -33,6 +35,12 @@ export interface MemoryRedisOptions {
    * @default {no login is required}
    */
   password?: string;
+  /**
+   * Commands of newer servers that this one has, by which a client releases a lock without a script.
+   *
+   * @default {none of them}
+   */
+  newer?: readonly ("DELEX" | "DELIFEQ")[];
 }
 
 /** Options of {@linkcode MemoryRedis.restart}. */
@@ -54,6 +62,7 @@ export interface MemoryRestartOptions {
  * - scripts: EVAL, EVALSHA and SCRIPT (LOAD, EXISTS, FLUSH), for the scripts of this library and of node-redlock 4 and 5
  * - channels: PUBLISH, SUBSCRIBE, UNSUBSCRIBE
  * - the connection: PING, AUTH, SELECT, CLIENT (ID, GETNAME, SETNAME), RESET, QUIT
+ * - with the option `newer`: DELEX and DELIFEQ, as Redis 8.4 and Valkey 9.0 have them; COMMAND INFO, of these alone
  * - the server: TIME, FLUSHALL, INFO and CONFIG GET, these two with the fields that lock libraries read
  *
  * It replies with an error to every other command, also to HELLO, as a server does that supports RESP2 only.
@@ -81,6 +90,7 @@ export interface MemoryRestartOptions {
 export class MemoryRedis {
   readonly #clock: CommandClock;
   readonly #password: string | undefined;
+  readonly #newer: readonly string[];
   readonly #sessions: Set<MemorySession> = new Set();
   #state: ServerState;
   #connections = 0;
@@ -88,12 +98,17 @@ export class MemoryRedis {
   /**
    * Creates a server without keys.
    *
-   * @param options The clock and the password.
-   * @throws {TypeError} If an option is unknown.
+   * @param options The clock, the password and the newer commands.
+   * @throws {TypeError} If an option or a newer command is unknown.
    */
   constructor(options: MemoryRedisOptions = {}) {
     checkOptions("create server", options, MEMORY_REDIS_OPTION_NAMES);
-    const { clock = systemClock, password } = options;
+    const { clock = systemClock, password, newer = [] } = options;
+    this.#newer = newer.map((name) => name.toLowerCase());
+    const unknown = newer.find((name) => !NEWER.includes(name.toLowerCase()));
+    if (unknown !== undefined) {
+      throw new TypeError(`Cannot create server as 'newer' has an unknown command: ${unknown}`);
+    }
     this.#clock = new CommandClock(clock);
     this.#password = password === undefined ? undefined : utf8ByteString(password);
     this.#state = this.#freshState();
@@ -147,6 +162,7 @@ export class MemoryRedis {
       password: this.#password,
       databases: databases ?? Array.from({ length: DATABASES }, () => new Keyspace(clock)),
       scripts: new Set(),
+      newer: this.#newer,
       runId: systemRandom.value(),
       startedAtMs: clock.wallMs(),
     };

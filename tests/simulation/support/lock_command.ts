@@ -46,6 +46,7 @@ const OF_POOLS = [ACQUIRE_ANY, RELEASE_ANY].flatMap(({ sha1, source }) => [sha1,
 /** What a request is about, where it is about a lock. */
 export function lockCommand(words: readonly string[]): LockCommand | undefined {
   if (words[0] === "SET") return { operation: "acquire", keys: [words[1]], value: words[2] };
+  if (words[0] === "delex") return { operation: "release", keys: [words[1]], value: words[3] };
   if (words[0] !== "EVALSHA" && words[0] !== "EVAL") return undefined;
   const operation = OPERATIONS.get(words[1]);
   if (!operation) return undefined;

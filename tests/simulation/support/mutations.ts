@@ -157,6 +157,10 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
     drop,
     "a client forgets that others wait for the lock that it releases",
   ],
+  "native-release-notifies-nobody": [
+    without(0),
+    "a release by a native command ignores the queue",
+  ],
   "dead-waiter-notified": [always, "one that died is notified, and nobody else"],
   "newcomers-overtake": [never, "newcomers pass those who wait"],
   "unnotified-waiter-never-asks": [becomes("Infinity"), "nobody asks who is not notified"],

@@ -139,6 +139,8 @@ export interface Plan {
    * nobody out.
    */
   readonly login?: "password" | "database" | "open";
+  /** Whether nodes have `DELEX`, and clients look for it; left out: they don't. */
+  readonly native?: boolean;
   readonly network: NetworkManners;
   readonly process: ProcessManners;
   /** Until everything is mended; left out: they all come, once. */

@@ -42,6 +42,12 @@ function onAll(fault: (node: number) => Fault): Fault[] {
 
 /** See the module. */
 export const WAITING_SCENARIOS: readonly Scenario[] = [
+  scenario("Q1", "a release by a native command notifies those who wait", {
+    native: true,
+    catches: ["native-release-notifies-nobody"],
+    clients: [[{ resources: ["b"], holdMs: 50 }, { ...HOLDER, atMs: 200 }], [waits(300)]],
+    missing: all(expectOrder(0, 1), expectSoon(1, RELEASED_MS + 200, HAND_OFF_MS)),
+  }),
   scenario("Q1", "those who wait get the lock in the order of asking, each as soon as it is free", {
     catches: ["release-notifies-nobody"],
     clients: [[HOLDER], [waits(50)], [waits(100)], [waits(150)], [waits(200)]],

@@ -117,7 +117,8 @@ export class SimClient {
       const address = `redis://${credentials}node-${node + 1}${
         login === "database" ? `/${DATABASE}` : ""
       }`;
-      return new RedisNode(redisServer(parseAddress(address), connection, wheel), onNodeEvent);
+      const server = redisServer(parseAddress(address), connection, wheel);
+      return new RedisNode({ ...server, inOrder: plan.native ?? false }, onNodeEvent);
     });
     // A listener reads the clocks, and each reading may stall the process: it is there whether or not it writes.
     const onEvent = (event: RedlockEvent) => this.onEvent(event);

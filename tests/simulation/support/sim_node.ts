@@ -93,6 +93,7 @@ export class SimNode {
     surroundings: { loop: EventLoop; clock: MachineClock; ledger: Ledger; trace: Trace },
     options: {
       password: string | undefined;
+      native?: boolean | undefined;
       database: number;
       rateMax: number;
       messages: Messages;
@@ -116,7 +117,8 @@ export class SimNode {
     const bornMs = clock.wallMs() - BORN_MS_AGO;
     this.#keyspace.set(CREATED_KEY, String(Math.floor(bornMs)));
     const { password } = options;
-    this.#state = { clock, password, databases, scripts: new Set(), startedAtMs: bornMs };
+    const newer = options.native ? ["delex"] : [];
+    this.#state = { clock, password, databases, scripts: new Set(), newer, startedAtMs: bornMs };
   }
 
   /** Whether it runs but does nothing. */

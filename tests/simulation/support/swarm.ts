@@ -72,7 +72,6 @@ const ERRORS: readonly { text: string; commands: readonly string[] }[] = [
 ];
 
 const LOGINS = ["password", "database", "open"] as const;
-
 /** Makes the plan of one seed. */
 export function swarmPlan(seed: string | number, { kinds = FAULT_KINDS }: SwarmOptions = {}): Plan {
   const random = new SeededRandom(`${seed} plan`);
@@ -119,6 +118,7 @@ export function swarmPlan(seed: string | number, { kinds = FAULT_KINDS }: SwarmO
     ],
     messages: waiting.messages,
     driftFactor,
+    native: new SeededRandom(`${seed} native`).chance(0.3),
     login: random.chance(0.3) ? new SeededRandom(`${seed} login`).pick(LOGINS) : undefined,
     network,
     process: {
