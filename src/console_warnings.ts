@@ -55,6 +55,14 @@ export function watchNodes(wheel: TimerWheel, nodeCount: number): EventListener 
   };
 }
 
+/** Warns of a term of a leader that failed: each time, because nobody else reports what its routine threw. */
+export function warnOfFailedTerm(event: Extract<RedlockEvent, { type: "lead-failed" }>): void {
+  const { resources, error, delayMs } = event;
+  const next = `The next term begins in ${(delayMs / 1_000).toFixed(1)} s`;
+  const text = `@hasp/redlock: A term with ${lockName(resources)} failed. ${next}.`;
+  callIsolated((line) => globalThis.console?.warn(line, error), text);
+}
+
 /** Warns of a lost lock, if it is the client's first. */
 export function warnOfLoss(client: Owner, event: LostEvent): void {
   writeOnce(client, lostText(event));

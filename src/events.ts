@@ -108,6 +108,8 @@ export type RedlockEvent =
     readonly confirmed: boolean;
     /** Time from acquiring the lock to the end of its release, in milliseconds. */
     readonly heldMs: number;
+    /** For how long the keys live on because of `atLeastMs`, in milliseconds; 0 if they are deleted. */
+    readonly keptMs: number;
   })
   /** Emitted when too few nodes answered a release to confirm it. The keys expire with their TTL. */
   | (VoteEvent & {
@@ -116,6 +118,17 @@ export type RedlockEvent =
     readonly error: Error;
     /** Time from acquiring the lock to the end of its release, in milliseconds. */
     readonly heldMs: number;
+  })
+  /**
+   * Emitted when a term of {@linkcode Redlock.lead} has failed: the lock was lost, the routine threw, or too few nodes
+   * answered. The next one begins after a pause.
+   */
+  | (LockEvent & {
+    readonly type: "lead-failed";
+    /** What the term failed with. */
+    readonly error: unknown;
+    /** How long the pause is, in milliseconds. */
+    readonly delayMs: number;
   })
   /** Emitted when the connection to a node is ready for commands. */
   | ({

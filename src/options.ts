@@ -154,9 +154,15 @@ export interface RedlockOptions {
    */
   any?: boolean;
   /**
-   * Called for every event. Contention is reported as an event, never as an error. An exception thrown by the listener is
-   * ignored. Without a listener, a client warns by `console.warn` when a node has been unreachable for a minute, and when
-   * a lock was lost: once each.
+   * For how long the resource stays locked at least, in milliseconds from the winning attempt on: 0 to 86 400 000. An
+   * earlier release ends the lock, but its keys live on, and nobody is notified at their end. A lost lock ends earlier.
+   *
+   * @default {0}
+   */
+  atLeastMs?: number;
+  /**
+   * Called for every event. An exception that it throws is ignored. Without it, a client warns by `console.warn` when a
+   * node has been unreachable for a minute, and when a lock was lost: once each.
    *
    * @default {no listener}
    */
@@ -181,6 +187,7 @@ export interface Settings {
   readonly restartGuardMs: number;
   readonly cooldownMs: number;
   readonly any: boolean;
+  readonly atLeastMs: number;
   readonly onEvent: EventListener | undefined;
   /** TTL less drift, in milliseconds. */
   readonly validityMs: number;
@@ -212,9 +219,9 @@ const DEFAULTS: CompleteOptions = {
   restartGuardMs: 0,
   cooldownMs: 0,
   any: false,
+  atLeastMs: 0,
   onEvent: undefined,
 };
-
 /** A label: see {@linkcode RedlockOptions.label}. */
 const LABEL = /^[ -~]{0,64}$/u;
 
@@ -239,8 +246,14 @@ const CHECKS: Readonly<Record<keyof CompleteOptions, OptionCheck>> = {
   restartGuardMs: checkFiniteMs,
   cooldownMs: checkFiniteMs,
   any: checkBoolean,
+  atLeastMs: checkAtLeast,
   onEvent: checkFunction,
 };
+
+function checkAtLeast(attempt: string, name: string, value: number): void {
+  checkFiniteMs(attempt, name, value);
+  if (value > TTL_MS_MAX) throw rangeError(attempt, name, `must be at most ${TTL_MS_MAX}`, value);
+}
 
 function checkLabel(attempt: string, name: string, value: string): void {
   checkType(attempt, name, value, "string");

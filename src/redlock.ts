@@ -14,7 +14,8 @@ import { checkHolder, forceRelease, type ForceReleaseOptions } from "./lock/forc
 import { inspect, type Inspection, type ListedLock } from "./lock/inspection.ts";
 import { list, type ListOptions } from "./lock/list.ts";
 import type { FencedLock, Lock, LockOf } from "./lock/lock.ts";
-import { type Routine, runUsing } from "./lock/using.ts";
+import { lead } from "./lock/lead.ts";
+import { checkRoutine, type Routine, runUsing } from "./lock/using.ts";
 import type { LockNode } from "./quorum/lock_node.ts";
 import type { QuorumNode } from "./quorum/quorum_node.ts";
 import { LOCK_OPTION_NAMES, LockOptions, type RedlockOptions } from "./options.ts";
@@ -165,9 +166,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     const short = typeof optionsOrRoutine === "function";
     const routine = (short ? optionsOrRoutine : maybeRoutine) as Routine<T>;
     const options = short ? undefined : optionsOrRoutine;
-    if (typeof routine !== "function") {
-      throw new TypeError("Cannot acquire lock as 'routine' must be a function");
-    }
+    checkRoutine(routine);
     const lock = await this.#acquire(resource, options, true) as Lock;
     return await runUsing(lock, routine);
   }
@@ -224,6 +223,29 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
   }
 
   /**
+   * Leads in terms: waits for a lock without a limit, runs a routine while it is held, pauses for a second, and begins
+   * again, until `signal` aborts. The pause grows at random, up to 30 s, while terms fail: if the lock is lost, the routine
+   * throws, or too few nodes answer. The event `lead-failed` reports that; without a listener, `console.warn` does.
+   *
+   * @param resource The resource to lock, or several, as in {@linkcode acquire}.
+   * @param options Options that replace the client's own; `waitMs` has no effect here. If `signal` aborts, so does
+   *   `lock.signal`, and the call resolves when the routine has ended and the lock is released.
+   * @param routine The function to run in each term, until its `lock.signal` aborts.
+   * @throws {RedlockError} If the client is closed (`CLOSED`).
+   * @throws {TypeError | RangeError} As in {@linkcode using}.
+   */
+  async lead<F extends boolean = Fencing>(
+    resource: string | readonly string[],
+    options: (RedlockOptions & { fencing?: F }) | undefined,
+    routine: Routine<unknown, LockOf<F>>,
+  ): Promise<void> {
+    checkRoutine(routine);
+    const newCall = () => this.#call(resource, { ...options, waitMs: Infinity }, true, false);
+    const use = routine as Routine<unknown>;
+    await lead(newCall, async (call) => await runUsing(await acquire(call) as Lock, use));
+  }
+
+  /**
    * Asks every node what it has under the key of a resource, without changing anything.
    *
    * @param resource The resource, a non-empty string.
@@ -244,9 +266,8 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    * Takes a lock away from its holder, such as a process that hangs. Deletes the key only where it has that holder's
    * value, so the next holder keeps the lock, whatever happens meanwhile; waiting calls are notified.
    *
-   * The old holder is not stopped: it notices with its next extension, or when its validity ends, and until then two
-   * clients may believe that they hold the lock. Only fencing tokens keep its late writes out. If it holds several
-   * resources by one call, release each of them.
+   * The old holder is not stopped: until its next extension, or the end of its validity, two clients may believe that they
+   * hold the lock. Only fencing tokens keep its late writes out. If it holds several resources, release each of them.
    *
    * @param resource The resource, a non-empty string.
    * @param options Whose lock it is, and options that replace the client's own.
@@ -272,20 +293,6 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    *
    * Every key that begins with `keyPrefix` and holds a string counts as a lock. The event `list-failed` reports a node that
    * fails; the list goes on with a quorum of the others.
-   *
-   * @example What is locked now
-   * ```ts
-   * import { assertEquals } from "@std/assert";
-   * import { createRedlock } from "@hasp/redlock";
-   * import { startNodes } from "@hasp/redlock/testing";
-   *
-   * await using nodes = await startNodes(3);
-   * await using redlock = createRedlock(nodes.addresses);
-   * await using lock = await redlock.acquire("invoice:42");
-   * const found = [];
-   * for await (const { resource, held } of redlock.list({ prefix: "invoice:" })) found.push([resource, held]);
-   * assertEquals(found, [["invoice:42", true]]);
-   * ```
    *
    * @param options What the resources begin with, and options that replace the client's own.
    * @returns The resources, each with what the nodes have. Throws as follows with the first one.
@@ -358,14 +365,23 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     trying = false,
   ): Promise<Lock | undefined> {
     try {
-      const settings = this.#options.resolve("acquire lock", options);
-      const { keyPrefix, any } = settings;
-      const resources = checkResources("acquire lock", resource, keyPrefix, any);
-      if (settings.fencing) checkFencing("acquire lock", this.#client.nodes);
-      return acquire(new LockCall(this.#client, settings, resources, autoExtend, trying));
+      return acquire(this.#call(resource, options, autoExtend, trying));
     } catch (error) {
       return Promise.reject(error); // wrong arguments are a rejection, like everything that fails later
     }
+  }
+
+  #call(
+    resource: string | readonly string[],
+    options: RedlockOptions | undefined,
+    autoExtend: boolean,
+    trying: boolean,
+  ): LockCall {
+    const settings = this.#options.resolve("acquire lock", options);
+    const { keyPrefix, any, fencing } = settings;
+    const resources = checkResources("acquire lock", resource, keyPrefix, any);
+    if (fencing) checkFencing("acquire lock", this.#client.nodes);
+    return new LockCall(this.#client, settings, resources, autoExtend, trying);
   }
 }
 

@@ -80,13 +80,18 @@ export function toJson(
     waiters,
     foreign,
     error,
-    votes: votes.map(({ node, outcome, elapsedMs, error }) => ({
-      node,
-      outcome,
-      elapsedMs,
-      ...error && { error: printable(error.message) },
-    })),
+    votes: plainVotes(votes),
   };
+}
+
+/** Votes as plain data. */
+export function plainVotes(votes: readonly Vote[]): Record<string, unknown>[] {
+  return votes.map(({ node, outcome, elapsedMs, error }) => ({
+    node,
+    outcome,
+    elapsedMs,
+    ...error && { error: printable(error.message) },
+  }));
 }
 
 /** The headings of the columns. */

@@ -6,7 +6,7 @@
 import { Command, InvalidArgumentError, Option } from "commander";
 import type { CheckOptions } from "./check_command.ts";
 import { parseDuration, parseLimit } from "./duration.ts";
-import { UsageError } from "./exit_codes.ts";
+import { LOCK_HELD, UsageError } from "./exit_codes.ts";
 import type { InspectOptions } from "./inspect_command.ts";
 import type { ListCommandOptions } from "./list_command.ts";
 import type { ReleaseOptions } from "./release_command.ts";
@@ -25,6 +25,9 @@ const GRACE_DIVISOR = 4;
 const GRACE_DIVISOR_MIN = 2;
 /** Shortest time between two looks of `watch`, in milliseconds. */
 const INTERVAL_MS_MIN = 100;
+
+/** Greatest exit code. */
+const EXIT_CODE_MAX = 255;
 
 /** Longest line of the help, in characters. */
 const HELP_COLUMNS = 100;
@@ -74,7 +77,7 @@ const EXIT_CODES_HELP = `
 Exit codes:
   0      success; 'run' returns the code of its command, or 0 with --on-held skip
   1      'check' has found an error, or what its --fail-on names
-  120    somebody else holds the lock
+  120    somebody else holds the lock; for 'run', -E chooses another code
   121    too few nodes answered
   122    the lock was lost while the command ran, so the command was stopped
   125    the command line or the configuration is wrong, or something unexpected happened
@@ -84,8 +87,8 @@ Exit codes:
 `;
 
 const RUN_HELP = `
-The lock is extended while the command runs, and released when the command ends, or when --at-least
-is over. Signals, input and output are passed through. The command gets two variables: HASP_RESOURCE,
+The lock is extended while the command runs, and released when the command ends. With --at-least,
+hasp ends with the command too, but the resource stays locked for the rest of that time. Signals, input and output are passed through. The command gets two variables: HASP_RESOURCE,
 and HASP_FENCING_TOKEN, a number greater than that of every earlier lock on the resource.
 
 If the lock cannot be extended, the command gets SIGTERM, and after the grace period SIGKILL, before
@@ -128,9 +131,13 @@ function addRun(program: Command, onExitCode: OnExitCode): void {
         .choices(["fail", "skip"]).default("fail"),
     )
     .addOption(
+      new Option("-E, --held-exit-code <number>", "the exit code of 'fail'")
+        .argParser(parseExitCode).default(LOCK_HELD, `${LOCK_HELD}`),
+    )
+    .addOption(
       durationOption(
         "--at-least <duration>",
-        "hold the lock so long even if the command ends earlier, for machines with a late clock",
+        "keep the resource locked so long even if the command ends earlier, for machines with a late clock",
       ).default(0, "0"),
     )
     .addOption(
@@ -141,6 +148,8 @@ function addRun(program: Command, onExitCode: OnExitCode): void {
     )
     .option("--foreground", "stay in the terminal's foreground, as editors and shells must")
     .option("--label <text>", "who holds the lock, for others to see (default: host and process)")
+    .option("-v, --verbose", "say on the standard error what happens to the lock")
+    .option("--json", "say that in lines of JSON")
     .option("--no-fencing", "run the command without HASP_FENCING_TOKEN")
     .addOption(
       durationOption("--restart-guard <duration>", "how long a restarted node does not count"),
@@ -296,6 +305,12 @@ function checked(parse: (text: string) => number): (text: string) => number {
       throw error;
     }
   };
+}
+
+function parseExitCode(text: string): number {
+  const code = Number(text);
+  if (/^\d+$/u.test(text) && code <= EXIT_CODE_MAX) return code;
+  throw new InvalidArgumentError(`it must be an integer from 0 to ${EXIT_CODE_MAX}`);
 }
 
 function collect(value: string, previous: readonly string[] = []): readonly string[] {

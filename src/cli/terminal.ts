@@ -74,8 +74,13 @@ export function printError(line: string): void {
 
 /** Prints a value as JSON on the standard output: on one line, unless `indent` is given. */
 export function printJson(value: unknown, indent?: number): void {
+  process.stdout.write(`${jsonLine(value, indent)}\n`);
+}
+
+/** A value as JSON with each text in it masked: masked as a whole, it might be no JSON any more. */
+export function jsonLine(value: unknown, indent?: number): string {
   const mask = (_name: string, part: unknown) => typeof part === "string" ? masked(part) : part;
-  process.stdout.write(`${JSON.stringify(value, mask, indent)}\n`); // masked as a whole, it might be no JSON any more
+  return JSON.stringify(value, mask, indent);
 }
 
 /** Rows and columns of a terminal that does not say how large it is. */

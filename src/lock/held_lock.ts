@@ -26,6 +26,7 @@ import { askToRelease, type Round } from "../quorum/round.ts";
 import type { ClientState } from "../client_state.ts";
 import { Cooldowns } from "./cooldowns.ts";
 import { holderOf } from "./holder.ts";
+import { KeepingRound } from "./keep_keys.ts";
 import { undo } from "./undo.ts";
 import { clockedSignal } from "./lock_signal.ts";
 import { TimerEntry } from "../time/timer_wheel.ts";
@@ -181,14 +182,17 @@ export class HeldLock extends TimerEntry {
   handOut(): this {
     const { client, settings: { signal }, resources, round } = this;
     if (!client.closed && !signal?.aborted) return this;
-    if (this.active) this.release().catch(() => {}); // an event reports the failure
+    if (this.active) this.release(0).catch(() => {}); // an event reports the failure
     signal?.throwIfAborted();
     throw closedError(`acquire ${lockName(resources)}`, resources, round.votes);
   }
 
-  /** Ends the lock and deletes its keys. A second call returns the result of the first. */
-  release(): Promise<boolean> {
-    return this.#released ??= this.#release();
+  /**
+   * Ends the lock and deletes its keys, or has them live on until it is `atLeastMs` old. A second call returns the result
+   * of the first.
+   */
+  release(atLeastMs: number = this.settings.atLeastMs): Promise<boolean> {
+    return this.#released ??= this.#release(atLeastMs);
   }
 
   /**
@@ -266,16 +270,18 @@ export class HeldLock extends TimerEntry {
     return this.#sinceMs + this.#validityMs - nowMs;
   }
 
-  async #release(): Promise<boolean> {
+  async #release(atLeastMs: number): Promise<boolean> {
     const { client, settings, resources } = this;
-    const round = this.round.follow(); // it reads the clocks
+    const keptMs = Math.max(atLeastMs - this.round.elapsedMs, 0);
+    // Each reads the clocks.
+    const round = keptMs > 0 ? new KeepingRound(this.round, keptMs) : this.round.follow();
     const leftMs = this.#leftAt(round.startMs);
     const ranOut = this.#end !== undefined || leftMs <= 0;
     // mutation: held-after-release
     this.#end ??= "released"; // step 5: before any key is deleted
     client.wheel.cancel(this);
     this.round.cancel();
-    if (!this.round.pool) round.ticket = this.round.ticket; // that of a pool has left
+    if (keptMs === 0 && !this.round.pool) round.ticket = this.round.ticket; // that of a pool has left
     await round.ask(askToRelease, settings.nodeTimeoutMs);
     const name = queueKey(round.keys);
     client.localQueues.noteReleased(name, round.hasWaiters, client.wheel.clock.monotonicMs());
@@ -292,6 +298,7 @@ export class HeldLock extends TimerEntry {
         confirmed,
         elapsedMs: round.elapsedMs,
         heldMs: this.round.elapsedMs,
+        keptMs: confirmed ? keptMs : 0,
       });
     }
     return confirmed;

@@ -9,6 +9,12 @@ import { heldLock, type Lock } from "./lock.ts";
 /** A function that runs while a lock is held, for {@linkcode Redlock.using}. */
 export type Routine<T, L extends Lock = Lock> = (lock: L) => Promise<T> | T;
 
+/** @throws {TypeError} If a routine is not a function. */
+export function checkRoutine(routine: unknown): void {
+  if (typeof routine === "function") return;
+  throw new TypeError("Cannot acquire lock as 'routine' must be a function");
+}
+
 /** Runs `routine` with the lock, then releases the lock, even if the routine throws. */
 export async function runUsing<T>(lock: Lock, routine: Routine<T>): Promise<T> {
   const held = heldLock(lock);

@@ -23,6 +23,8 @@ export interface LockRequest {
    * keys with `value` get back, in place of being deleted.
    */
   readonly replaces?: string | undefined;
+  /** Only with an extension: the keys get exactly this TTL, also where they would live longer. */
+  readonly shortens?: boolean | undefined;
 }
 
 /**
@@ -58,7 +60,8 @@ export interface LockNode {
   /** Sets every key to the value with the TTL, and grants, if none of the keys exists; else sets nothing, and denies. */
   acquire(request: LockRequest): Promise<Grant>;
   /**
-   * Gives every key that has the value the TTL, counted from now, but never a shorter one than it has. Grants if all of
+   * Gives every key that has the value the TTL, counted from now, but never a shorter one than it has, unless the request
+   * `shortens`: a node that does not know this field keeps the resource locked for longer than it must. Grants if all of
    * the keys had the value, denies if one has another value, and answers `missing` otherwise. Never sets a missing key.
    * A node that cannot distinguish the last two may answer `denied`.
    */

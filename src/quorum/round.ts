@@ -40,7 +40,9 @@ export const askToAdopt: Question = (node, request, index) => node.adopt!(reques
 export const askToExtend: Question = (node, request, index) => node.extend(request, index);
 export const askToRaiseCounters: Question = (node, request, index) =>
   node.raiseCounters!(request, index);
-export const askToRelease: Question = (node, request, index) => node.release(request, index);
+/** See {@linkcode askToAcquire}. */
+export const askToRelease: Question = (node, request, index) =>
+  request.shortens ? node.extend(request, index) : node.release(request, index);
 
 /**
  * A node's answer and its time in one number, so that a lock keeps one small array: microseconds since the round began,

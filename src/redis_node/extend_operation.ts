@@ -11,7 +11,8 @@ export const EXTEND_KEYS: Operation = {
   code: 10,
   kind: "extend",
   script: EXTEND,
-  args: ({ keys, value, ttlMs }, call) => callArgs(call, EXTEND, keys, value, String(ttlMs)),
+  args: ({ keys, value, ttlMs, shortens }, call) =>
+    callArgs(call, EXTEND, keys, value, String(ttlMs), ...shortens ? ["1"] : []),
   read(reply) {
     // mutation: missing-key-counts-as-extended
     return outcomeOf(reply, ["denied", "granted", "missing"]);

@@ -6,6 +6,7 @@ import * as codes from "../../src/cli/exit_codes.ts";
 import { HEADINGS } from "../../src/cli/inspect_command.ts";
 import { rowOf } from "../../src/cli/list_command.ts";
 import { createProgram } from "../../src/cli/program.ts";
+import { eventText } from "../../src/cli/run/run_log.ts";
 import { formatTable } from "../../src/cli/table.ts";
 import { paintNothing } from "../../src/cli/terminal.ts";
 import { WATCH_HEADINGS, WatchedResource } from "../../src/cli/watch_command.ts";
@@ -48,7 +49,10 @@ Deno.test("docs: the command line is installed from this package, with the permi
 
 Deno.test("docs: the commands of the command line do what they are shown for", async () => {
   await using place = await makePlace();
-  for (const code of codesMarked("hasp")) await place.run(code, { HASP_NODES: place.nodes });
+  for (const code of codesMarked("hasp")) {
+    await place.freeAll(); // the commands before may have kept something locked by --at-least
+    await place.run(code, { HASP_NODES: place.nodes });
+  }
   const ran = (await Deno.readTextFile(`${place.folder}/ran`)).replace(/gpu:[01]/u, "any gpu");
   assertEquals(ran.trim().split("\n"), [
     "./backup.sh nightly-backup", // of the README
@@ -77,6 +81,7 @@ Deno.test("docs: the lines for cron and systemd run, with the nodes from a file 
   const [, variable] = /^(\w+)=\/etc\/hasp\/nodes$/mu.exec(crontab)!;
   const [, job] = /^0 3 \* \* \* {2}(.*)$/mu.exec(crontab)!;
   await place.run(job, { [variable]: nodes });
+  await place.freeAll();
   const [unit] = codesMarked("systemd");
   const [, credential] = /^LoadCredential=([\w-]+):/mu.exec(unit)!;
   assertEquals(nodes, `${place.folder}/${credential}`);
@@ -120,6 +125,26 @@ Deno.test("docs: what hasp list is shown to print is what it prints", () => {
   };
   const rows = [HEADINGS, ...[held, residue].map(rowOf)];
   assertEquals(shown.trimEnd().split("\n"), formatTable(rows, paintNothing));
+});
+
+Deno.test("docs: what hasp run --verbose is shown to say is what it says", () => {
+  const [shown] = codesMarked("verbose");
+  const resources = ["backup"];
+  const vote = { node: "", outcome: "granted", elapsedMs: 1 } as const;
+  const lines = [
+    {
+      type: "acquired",
+      resources,
+      holder: "7c1f09be web-3:1234",
+      votes: [vote, vote, vote],
+      attempts: 1,
+      elapsedMs: 4,
+      remainingMs: 29_700,
+    },
+    { type: "ended", code: 0, elapsedMs: 61 },
+    { type: "skipped", resources, holder: "e05b11a4 web-7:99" },
+  ] as const;
+  assertEquals(shown.trimEnd().split("\n"), lines.map(eventText));
 });
 
 Deno.test("docs: what hasp watch is shown to print is what it prints", () => {
@@ -203,6 +228,8 @@ async function makePlace() {
   return {
     folder,
     nodes: servers.urls.join(" "),
+    /** Deletes all keys of the servers. */
+    freeAll: () => Promise.all(servers.map((server) => server.command("FLUSHALL"))),
     /** Runs lines of shell, and returns what they print. */
     async run(code: string, env: Record<string, string>): Promise<string> {
       const { success, stdout, stderr } = await plainCommand("sh", {

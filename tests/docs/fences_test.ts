@@ -40,7 +40,7 @@ const WAYS: Record<string, readonly string[]> = {
   sh: ["install", "tasks", "redis", "runner", "hasp", "cli-install", "certificates", "tls"],
   text: [
     ...["demo", "addresses", "acl", "report", "areas", "crontab", "inspect", "list", "watch"],
-    ...["stuck", "warnings"],
+    ...["stuck", "verbose", "warnings"],
   ],
   conf: ["redis", "hosts", "tls"],
   ini: ["systemd", "unit"],

@@ -12,24 +12,12 @@ import { setTimeout } from "node:timers/promises";
 const stop = new AbortController();
 process.once("SIGTERM", () => stop.abort());
 
-const redlock = createRedlock(process.env.REDIS_NODES.split(","), {
-  ttlMs: 10_000,
-  waitMs: Infinity,
-  signal: stop.signal,
-});
-
-/** The work, step by step, until the lock is lost or the process is to stop. */
-async function lead({ signal }) {
+const redlock = createRedlock(process.env.REDIS_NODES.split(","), { ttlMs: 10_000 });
+await redlock.lead("leader", { signal: stop.signal }, async ({ signal }) => {
   console.log("leading");
-  while (!signal.aborted) {
+  while (!signal.aborted) { // the work, step by step, until the lock is lost or the process is to stop
     await setTimeout(1_000, undefined, { signal }).catch(() => {});
   }
   console.log("handed over");
-}
-
-while (!stop.signal.aborted) {
-  await redlock.using("leader", lead).catch((error) => {
-    if (!stop.signal.aborted) console.warn(error); // the lock was lost: wait for it again
-  });
-}
+});
 await redlock.close();

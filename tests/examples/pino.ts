@@ -15,6 +15,7 @@ const LEVELS: Record<RedlockEvent["type"], Level> = {
   "node-quarantined": "warn",
   "notify-refused": "warn",
   "list-failed": "warn",
+  "lead-failed": "warn",
   "extend-failed": "warn",
   "release-failed": "warn",
   "lost": "error",

@@ -1,7 +1,7 @@
 /** `hasp run`: what the command gets, what it leaves behind, and every exit code. */
 
 import { assert, assertEquals, assertGreater, assertMatch } from "@std/assert";
-import { hasp, makeFolder, processGone, startHasp } from "../support/command_line.ts";
+import { hasp, startHasp } from "../support/command_line.ts";
 import { eventually } from "../support/eventually.ts";
 import { type RedisServer, startServers } from "../support/servers.ts";
 import { gone, holdByAnother, onAll, shareServers } from "../support/shared_servers.ts";
@@ -83,29 +83,82 @@ Deno.test("hasp run ends with 120 if somebody else holds the lock, and with 0 if
   assertEquals(skipped, { code: 0, stdout: "", stderr: "" });
 });
 
-Deno.test("hasp run --at-least keeps the lock until the time is over, and returns the code of the command", async () => {
+Deno.test("hasp run --held-exit-code chooses the code for a lock that somebody else holds", async () => {
   await using servers = shared.lend();
-  const startMs = performance.now();
-  const args = ["run", "-r", "backup", "--at-least", "1s", ...sh("exit 7")];
-  assertEquals((await hasp(args, servers)).code, 7);
-  assertGreater(performance.now() - startMs, 1_000);
-  await gone(servers, "backup");
+  await holdByAnother(servers, "backup");
+  const run = (code: string) =>
+    hasp(["run", "-r", "backup", "-w", "0", "-E", code, ...sh("echo ran")], servers);
+  assertEquals((await run("75")).code, 75);
+  const wrong = await run("256");
+  assertEquals(wrong.code, 125);
+  assertMatch(wrong.stderr, /it must be an integer from 0 to 255/);
 });
 
-Deno.test("hasp run --at-least gives the lock back if a signal asks it to end", async () => {
+Deno.test("hasp run --verbose says what happens to the lock, and --on-held skip that it skipped", async () => {
   await using servers = shared.lend();
-  await using folder = await makeFolder();
-  const script = 'echo $$ >"$FILE"; echo ready; exit 7';
-  const args = ["run", "-r", "backup", "--at-least", "1h", ...sh(script)];
-  const env = { FILE: `${folder.path}/pid` };
-  await using program = startHasp(args, { urls: servers.urls, env });
-  await program.line("ready");
-  await processGone(Number(folder.lines("pid")[0]));
-  const another = ["run", "-r", "backup", "-w", "0", ...sh("echo ran")];
-  assertEquals((await hasp(another, servers)).code, 120);
+  const run = (...options: string[]) =>
+    hasp(["run", "-r", "backup", "--label", "me", ...options, ...sh("echo ran; exit 7")], servers);
+  const { code, stdout, stderr } = await run("--verbose");
+  assertEquals([code, stdout], [7, "ran\n"]);
+  assertMatch(stderr, /^hasp: acquired "backup": holder [\da-f]{8} me, \d granted, attempts 1,/m);
+  assertMatch(
+    stderr,
+    /^hasp: ended: code 7, elapsed .*\n(.*\n)*hasp: released "backup": .*confirmed yes/m,
+  );
+  await holdByAnother(servers, "backup");
+  const skipped = await run("-w", "0", "--on-held", "skip", "-v");
+  assertEquals([skipped.code, skipped.stdout], [0, ""]);
+  assertMatch(skipped.stderr, /^hasp: skipped "backup": holder [\da-f]{8}$/m);
+});
+
+Deno.test("hasp run --json says the same, and its errors, in lines of JSON", async () => {
+  await using servers = shared.lend();
+  const run = async (...options: string[]) => {
+    const args = ["run", "-r", "backup", "--json", ...options, ...sh("exit 7")];
+    const { code, stderr } = await hasp(args, servers);
+    const lines = stderr.trim().split("\n").map((line) => JSON.parse(line));
+    return { code, lines, types: lines.map(({ type }) => type) };
+  };
+  const first = await run();
+  assertEquals(first.code, 7);
+  const acquired = first.lines.find(({ type }) => type === "acquired");
+  assertEquals([acquired.resources, acquired.votes[0].outcome], [["backup"], "granted"]);
+  assertGreater(acquired.timeMs, 1_700_000_000_000);
+  assertEquals(first.types.filter((type) => /^(ended|released)$/u.test(type)), [
+    "ended",
+    "released",
+  ]);
+  await holdByAnother(servers, "backup");
+  const held = await run("-w", "0");
+  assertEquals([held.code, held.types.at(-1)], [120, "problem"]);
+  assertMatch(held.lines.at(-1).text, /^Cannot acquire lock "backup": /);
+});
+
+Deno.test("hasp run --at-least ends with its command, and keeps the resource locked for the rest of the time", async () => {
+  await using servers = shared.lend();
+  const run = (atLeast: string, script: string) =>
+    hasp(["run", "-r", "backup", "-w", "0", "--at-least", atLeast, ...sh(script)], servers);
+  assertEquals((await run("1h", "exit 7")).code, 7);
+  const lives = await onAll(servers, "PTTL", "backup") as number[];
+  assert(lives.every((ms) => ms > 3_400_000 && ms < 3_600_000), `${lives}`);
+  assertEquals((await run("1s", "echo ran")).code, 120);
+  await onAll(servers, "DEL", "backup");
+  assertEquals((await run("1s", "sleep 1.2")).code, 0);
+  assertEquals(await onAll(servers, "EXISTS", "backup"), [0, 0, 0]);
+});
+
+Deno.test("hasp run --at-least keeps nothing if a signal comes before the command begins", async () => {
+  await using servers = shared.lend();
+  await holdByAnother(servers, "backup");
+  const args = ["run", "-r", "backup", "-w", "forever", "--at-least", "1h", ...sh("echo ran")];
+  await using program = startHasp(args, servers);
+  await eventually(async () => {
+    assertEquals(await onAll(servers, "ZCARD", "hasp:queue:backup"), [1, 1, 1]);
+  });
   program.signal("SIGTERM");
-  assertEquals((await program.end(END_WITHIN_MS)).code, 7);
-  await gone(servers, "backup");
+  assertEquals((await program.end(END_WITHIN_MS)).code, 143);
+  await onAll(servers, "DEL", "backup");
+  assertEquals(await onAll(servers, "EXISTS", "backup"), [0, 0, 0]);
 });
 
 Deno.test("hasp run waits for the lock", async () => {

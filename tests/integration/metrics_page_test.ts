@@ -105,7 +105,7 @@ function everyEvent(): RedlockEvent[] {
     acquired,
     { type: "extended", ...round, extensions: 1 },
     { type: "extend-failed", ...round },
-    { type: "released", ...round, confirmed: true },
+    { type: "released", ...round, confirmed: true, keptMs: 0 },
     acquired,
     { type: "release-failed", ...round, error },
     acquired,

@@ -227,6 +227,11 @@ const DEFECTS = {
       return "granted";
     },
   }),
+  "lists what was not asked for": () => ({
+    async *keys(prefix) {
+      yield await Promise.resolve([`${prefix}]`, "another"]);
+    },
+  }),
   "never closes while hanging": (good, store) => ({
     close: () => store.mode === "hang" ? new Promise(() => {}) : good.close!(),
   }),

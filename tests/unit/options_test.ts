@@ -24,6 +24,7 @@ const DEFAULTS = {
   restartGuardMs: 0,
   cooldownMs: 0,
   any: false,
+  atLeastMs: 0,
   onEvent: undefined,
   validityMs: 29_698,
 } as const;
@@ -61,6 +62,7 @@ const GIVEN = {
   restartGuardMs: 8_000,
   cooldownMs: 70,
   any: true,
+  atLeastMs: 80,
   onEvent: () => {},
 } satisfies RedlockOptions;
 const RESOLVED = { ...GIVEN, validityMs: 4_998 };
@@ -113,6 +115,7 @@ const RANGES: Record<string, [within: number[], ...rules: [rule: string, outside
   retryDelayMaxMs: [[0, 0.5], [FINITE, [-1, NaN, Infinity]]],
   restartGuardMs: [[0, 30_000, 30_000.5], [FINITE, [-1, NaN, Infinity]]],
   cooldownMs: [[0, 0.5], [FINITE, [-1, NaN, Infinity]]],
+  atLeastMs: [[0, 0.5, 86_400_000], [FINITE, [-1, NaN, Infinity]]],
   extensionsMax: [
     [0, 1, Infinity],
     ["must not be negative", [-1, NaN]],

@@ -9,12 +9,12 @@ import { systemClock } from "../../time/clock.ts";
 import { pause } from "../../time/pause.ts";
 import { systemRandom } from "../../time/random.ts";
 import { TimerWheel } from "../../time/timer_wheel.ts";
-import { exitCodeOf, LOCK_LOST, messageOf, SUCCESS } from "../exit_codes.ts";
+import { exitCodeOf, LOCK_LOST, SUCCESS } from "../exit_codes.ts";
 import { type NodeOptions, openClient, processName } from "../node_options.ts";
-import { printError } from "../terminal.ts";
 import { LockGuard } from "./lock_guard.ts";
 import { type Ending, type RunningCommand, startCommand } from "./running_command.ts";
 import { OVER } from "./shell_scripts.ts";
+import { logEvent, type LogOptions, logProblem } from "./run_log.ts";
 import { Interrupted, signalExitCode, Signals } from "./signals.ts";
 
 /** How often the lock is tried for if others deny it though nobody holds it. */
@@ -31,7 +31,7 @@ const MARGIN_DIVISOR = 20;
 const MARGIN_MS_MIN = 100;
 
 /** The options of `run`. */
-export interface RunOptions extends NodeOptions {
+export interface RunOptions extends NodeOptions, LogOptions {
   /** What is locked, all or none. */
   readonly resource: readonly string[];
   /** Whether any one of the resources is locked, and not all. */
@@ -42,9 +42,11 @@ export interface RunOptions extends NodeOptions {
   readonly wait: number;
   /** Whether a lock that somebody else holds is a failure. */
   readonly onHeld: "fail" | "skip";
+  /** The exit code of that failure. */
+  readonly heldExitCode: number;
   /** Time between SIGTERM and SIGKILL, in milliseconds. */
   readonly grace: number;
-  /** How long the lock is held at least, in milliseconds. */
+  /** How long the resource stays locked at least, in milliseconds. */
   readonly atLeast: number;
   /** Whether the command gets a fencing token. */
   readonly fencing: boolean;
@@ -72,18 +74,20 @@ export async function run(command: readonly string[], options: RunOptions): Prom
       fencing: options.fencing,
       any: options.any,
       autoExtend: true,
+      atLeastMs: options.atLeast,
       restartGuardMs: options.restartGuard,
       label: options.label ?? processName(),
-      onEvent: ({ type }) => {
-        if (type === "extended") extensions.onExtended?.();
+      onEvent: (event) => {
+        if (event.type === "extended") extensions.onExtended?.();
+        logEvent(options, event);
       },
     });
     const lock = await acquire(redlock, options, signals.waiting);
     return lock ? await runLocked(command, lock, options, signals, extensions) : SUCCESS;
   } catch (error) {
     if (error instanceof Interrupted) return error.exitCode;
-    printError(messageOf(error));
-    return exitCodeOf(error);
+    logProblem(options, error);
+    return error instanceof LockHeldError ? options.heldExitCode : exitCodeOf(error);
   } finally {
     signals.stop();
   }
@@ -99,9 +103,10 @@ export async function run(command: readonly string[], options: RunOptions): Prom
  */
 export async function acquire(
   redlock: Redlock,
-  { resource, onHeld, any }: RunOptions,
+  options: RunOptions,
   signal: AbortSignal,
 ): Promise<Lock | undefined> {
+  const { resource, onHeld, any } = options;
   for (let tries = 1;; tries++) {
     try {
       return await redlock.acquire(resource, tries === 1 ? { signal } : { signal, waitMs: 0 });
@@ -109,8 +114,12 @@ export async function acquire(
       if (!(error instanceof LockHeldError)) throw error;
       const found = await Promise.all(resource.map((name) => redlock.inspect(name)));
       signal.throwIfAborted();
-      const isHeld = any ? found.every(({ held }) => held) : found.some(({ held }) => held);
-      if (isHeld && onHeld === "skip") return undefined;
+      const holders = found.filter(({ held }) => held);
+      const isHeld = any ? holders.length === found.length : holders.length > 0;
+      if (isHeld && onHeld === "skip") {
+        logEvent(options, { type: "skipped", resources: resource, holder: holders[0].holder });
+        return undefined;
+      }
       if (isHeld || tries === TRIES_MAX) throw error;
       const delayMs = RETRY_MS_MIN + (RETRY_MS_MAX - RETRY_MS_MIN) * systemRandom.fraction();
       await pause(new TimerWheel(), delayMs, signal);
@@ -139,8 +148,9 @@ export async function runLocked(
   signals: Signals,
   extensions: Extensions,
 ): Promise<number> {
-  const { foreground = false, grace, atLeast, ttl } = options;
+  const { foreground = false, grace, ttl } = options;
   const startMs = systemClock.monotonicMs();
+  const report = (message: string) => logProblem(options, new Error(message));
   const limitMs = () => lock.remainingMs() - marginMs(ttl);
   const beforeBegin = () => {
     signals.waiting.throwIfAborted();
@@ -151,30 +161,24 @@ export async function runLocked(
     const env = environmentOf(lock);
     running = await startCommand(command, { env, foreground, limitMs, beforeBegin });
   } catch (error) {
-    const { aborted, reason } = lock.signal;
-    await lock.release().catch(() => {}); // the keys expire with their TTL
-    throw aborted ? reason : error;
+    // The end of the client deletes the keys: a release would keep them for --at-least, though nothing has run.
+    throw lock.signal.aborted ? lock.signal.reason : error;
   }
   const guard = new LockGuard(lock, running, { graceMs: grace, limitMs, report });
   extensions.onExtended = () => guard.extended();
-  const toEnd = new AbortController();
   signals.passTo((signal) => {
-    if (!USER_SIGNALS.includes(signal)) toEnd.abort();
-    pass(signal, running, foreground);
+    if (!pass(signal, running, foreground)) {
+      report(`Cannot pass ${signal} on, because the command runs as another user`);
+    }
   });
   const ending = await running.ended;
   const heldToItsEnd = lock.held;
   guard.stop();
   const word = await running.close(guard.isEnding ? Math.max(guard.leftMs, 1) : 0);
-  if (heldToItsEnd && !guard.isEnding) {
-    const leftMs = atLeast - (systemClock.monotonicMs() - startMs);
-    if (leftMs > 0) {
-      await pause(new TimerWheel(), leftMs, AbortSignal.any([toEnd.signal, lock.signal]));
-    }
-  }
-  const wasHeld = heldToItsEnd && (!lock.held || await release(lock));
-  if (guard.isEnding) return LOCK_LOST;
   const code = exitCodeOfEnding(ending);
+  logEvent(options, { type: "ended", code, elapsedMs: systemClock.monotonicMs() - startMs });
+  const wasHeld = heldToItsEnd && (!lock.held || await release(lock, report));
+  if (guard.isEnding) return LOCK_LOST;
   // If the watcher's time was over while hasp was stopped, and it did not kill the command, this had ended in time.
   if (word === OVER ? ending[1] !== "SIGKILL" : wasHeld) return code;
   report(
@@ -186,7 +190,7 @@ export async function runLocked(
 }
 
 /** Releases the lock. Returns whether it was held until then, as far as that is known. */
-async function release(lock: Lock): Promise<boolean> {
+async function release(lock: Lock, report: (message: string) => void): Promise<boolean> {
   try {
     return await lock.release();
   } catch (error) {
@@ -195,16 +199,12 @@ async function release(lock: Lock): Promise<boolean> {
   }
 }
 
-/** Signals that do not ask a process to end. */
-const USER_SIGNALS: readonly NodeJS.Signals[] = ["SIGUSR1", "SIGUSR2"];
-
 /** A terminal sends these to all processes of its foreground, so passing them on would double them. */
 const TERMINAL_SIGNALS: readonly NodeJS.Signals[] = ["SIGINT", "SIGQUIT"];
 
-function pass(signal: NodeJS.Signals, running: RunningCommand, foreground: boolean): void {
-  if (foreground && TERMINAL_SIGNALS.includes(signal)) return;
-  if (running.signal(signal)) return;
-  report(`Cannot pass ${signal} on, because the command runs as another user`);
+/** Passes a signal on. Returns whether that is allowed. */
+function pass(signal: NodeJS.Signals, running: RunningCommand, foreground: boolean): boolean {
+  return foreground && TERMINAL_SIGNALS.includes(signal) || running.signal(signal);
 }
 
 /** The environment of the command. A token of an outer `hasp run` is not its own. */
@@ -216,8 +216,4 @@ function environmentOf({ resources, fencingToken }: Lock): NodeJS.ProcessEnv {
 
 function exitCodeOfEnding([code, signal]: Ending): number {
   return signal === null ? code ?? 0 : signalExitCode(signal);
-}
-
-function report(message: string): void {
-  printError(messageOf(new Error(message)));
 }

@@ -6,8 +6,8 @@
 import type { Script } from "./script.ts";
 
 /**
- * `KEYS` resources; `ARGV` value, TTL. Gives the TTL to every key that holds the value and would live shorter. Replies 1
- * if all keys hold it, 2 if some are missing and the others hold it, 0 if one holds another value: then nothing is done.
+ * `KEYS` resources; `ARGV` value, TTL, and anything to shorten. Gives the TTL to every key that holds the value and would
+ * live shorter, or, to shorten, to every key that holds the value, as the end of a lock does. Replies 1 if all keys hold it, 2 if some are missing and the others hold it, 0 if one holds another value: then nothing is done.
  *
  * It never sets a key, because nothing that is not certain to be held may come back: the client that asked may have
  * lost the lock by the time that this runs. A missing key is set again by a command of its own, once a quorum has
@@ -20,9 +20,9 @@ for _, key in ipairs(KEYS) do
   if not value then reply = 2 elseif value ~= ARGV[1] then return 0 end
 end
 for _, key in ipairs(KEYS) do
-  if redis.call('PTTL', key) < tonumber(ARGV[2]) then redis.call('PEXPIRE', key, ARGV[2]) end
+  if ARGV[3] or redis.call('PTTL', key) < tonumber(ARGV[2]) then redis.call('PEXPIRE', key, ARGV[2]) end
 end
 return reply
 `,
-  sha1: "ceefc5dac79e9bdb7305212962b0470153f25c86",
+  sha1: "6320834872bc93934624650adfbf9a18887d488d",
 };

@@ -173,6 +173,15 @@ const ORDER_CASES: readonly Case[] = [
       checkOutcome("acquire", await bench.answerTo(request), "granted");
     }
   }],
+  ["keys() lists what begins with a prefix, and nothing else, if there is one", async (bench) => {
+    const { node } = bench;
+    if (!node.keys) return;
+    const prefix = `${bench.key()}[*`;
+    await bench.expect("granted", "acquire", { keys: [`${prefix}]`] });
+    await bench.expect("granted", "acquire", { keys: [bench.key()] });
+    const listed = await within(textOf(node.keys(prefix)), "keys() did not end");
+    check(listed === `${prefix}]`, `keys() listed '${listed}'`);
+  }],
   ["diagnose() settles, if there is one", async (bench) => {
     const { node } = bench;
     if (node.diagnose) {
@@ -180,6 +189,13 @@ const ORDER_CASES: readonly Case[] = [
     }
   }],
 ];
+
+/** Each of the listed keys once, separated by commas. */
+async function textOf(steps: AsyncIterable<readonly string[]>): Promise<string> {
+  const keys = new Set<string>();
+  for await (const step of steps) for (const key of step) keys.add(key);
+  return [...keys].join();
+}
 
 /** Checks that a key expires after its TTL, and reports no more than that before. */
 async function expiresAfter(

@@ -67,7 +67,7 @@ function acquireAll(keyspace: Keyspace, keys: readonly string[], args: readonly 
 
 // mutation: extension-sets-missing-keys
 function extend(keyspace: Keyspace, keys: readonly string[], args: readonly string[]): number {
-  const [value, ttl] = args;
+  const [value, ttl, shortens] = args;
   let reply = 1;
   for (const key of keys) {
     const found = getInScript(keyspace, key);
@@ -76,7 +76,7 @@ function extend(keyspace: Keyspace, keys: readonly string[], args: readonly stri
     if (found === undefined) reply = 2;
   }
   for (const key of keys) {
-    const ttlMs = toNumber(ttl);
+    const ttlMs = shortens === undefined ? toNumber(ttl) : Infinity;
     if (ttlMs === undefined) throw luaError("attempt to compare number with nil");
     // mutation: extension-shortens-ttl
     if (Number(keyspace.remainingMs(key)) < ttlMs) expireKey(keyspace, key, ttl);

@@ -44,12 +44,14 @@ Deno.test("adaptedNode() asks at once, in the order of the calls, and hands out 
   const request = new FakeRequest(["k", "l"], {
     counterFloor: 5,
     replaces: "u",
+    shortens: true,
     ticket: ticketOf(),
   });
   for (const method of ["acquire", "extend", "adopt", "release", "raiseCounters"] as const) {
     node[method]!(request, 0);
   }
-  const plain = { keys: ["k", "l"], value: "v", ttlMs: 1_000, counterFloor: 5, replaces: "u" };
+  const sent = { counterFloor: 5, replaces: "u", shortens: true };
+  const plain = { keys: ["k", "l"], value: "v", ttlMs: 1_000, ...sent };
   assertEquals(asked, [
     ["acquire", plain],
     ["extend", plain],

@@ -48,6 +48,8 @@ const SHOWN_BY: Readonly<Record<Defect, string>> = {
   "deletes what it gives back":
     "release() gives keys back the value that was replaced, with the TTL that they have",
   "gets, then adopts": "of two that adopt one lock, one does",
+  "lists what was not asked for":
+    "keys() lists what begins with a prefix, and nothing else, if there is one",
   "never closes while hanging": "close() settles during a hang, and every request is answered",
 };
 

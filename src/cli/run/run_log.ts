@@ -1,0 +1,66 @@
+/**
+ * What `run` says about itself on the standard error: errors, and with `--verbose` or `--json` everything that happens.
+ *
+ * @module
+ */
+import type { RedlockEvent, Vote } from "../../../mod.ts";
+import { printable } from "../../printable.ts";
+import { systemClock } from "../../time/clock.ts";
+import { formatDuration } from "../duration.ts";
+import { messageOf } from "../exit_codes.ts";
+import { answersOf, plainVotes } from "../inspect_command.ts";
+import { jsonLine, printError } from "../terminal.ts";
+
+/** The options about it. */
+export interface LogOptions {
+  /** Whether everything that happens is said. */
+  readonly verbose?: boolean;
+  /** Whether that is said in lines of JSON. */
+  readonly json?: boolean;
+}
+
+/** What happens to a command, beside the events of its lock. */
+export type RunEvent =
+  | RedlockEvent
+  | { readonly type: "skipped"; readonly resources: readonly string[]; readonly holder?: string }
+  | { readonly type: "ended"; readonly code: number; readonly elapsedMs: number };
+
+/** Says what has happened, if that is to be said. */
+export function logEvent({ verbose, json }: LogOptions, event: RunEvent): void {
+  if (json) printError(jsonLine({ timeMs: systemClock.wallMs(), ...plainEvent(event) }));
+  else if (verbose) printError(eventText(event));
+}
+
+/** Says what went wrong. */
+export function logProblem({ json }: LogOptions, problem: unknown): void {
+  const message = messageOf(problem);
+  const text = message.slice("hasp: ".length);
+  printError(json ? jsonLine({ timeMs: systemClock.wallMs(), type: "problem", text }) : message);
+}
+
+/** An event as plain data: errors are messages, and what is endless is `null`. */
+export function plainEvent(event: RunEvent): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(event).map(([name, value]) => {
+      if (name === "votes") return [name, plainVotes(value as readonly Vote[])];
+      if (value instanceof Error) return [name, printable(value.message)];
+      return [name, value === Infinity ? null : value];
+    }),
+  );
+}
+
+/** An event as a line: `hasp: acquired "backup": holder 7c1f09be, 3 granted, attempts 1, elapsed 3 ms, remaining 29.7 s`. */
+export function eventText({ type, ...fields }: RunEvent): string {
+  const { resources = [], ...others } = fields as { resources?: readonly string[] };
+  const parts = Object.entries(others).filter(([, value]) => value !== undefined)
+    .map(([name, value]: [string, unknown]) => {
+      if (name === "votes") return answersOf(value as readonly Vote[]);
+      if (value instanceof Error) return printable(value.message);
+      if (name.endsWith("Ms")) return `${name.slice(0, -2)} ${formatDuration(value as number)}`;
+      return `${name} ${
+        typeof value === "boolean" ? (value ? "yes" : "no") : printable(`${value}`)
+      }`;
+    });
+  const names = resources.map((resource) => ` ${printable(JSON.stringify(resource))}`).join(",");
+  return `hasp: ${type}${names}${parts.length > 0 ? `: ${parts.join(", ")}` : ""}`;
+}

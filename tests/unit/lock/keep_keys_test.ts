@@ -1,0 +1,97 @@
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { LockOptions } from "../../../src/options.ts";
+import { Cluster, OTHER_VALUE, REASON } from "../../support/cluster.ts";
+
+const AT_LEAST_MS = 5_000;
+
+function lives(cluster: Cluster): number[] {
+  return cluster.nodes.map((node) => node.lifeMs("a"));
+}
+
+for (const ttlMs of [1_000, 20_000]) {
+  Deno.test(`a release before atLeastMs ends the lock, and its keys live on for the rest, with a TTL of ${ttlMs} ms`, async () => {
+    const cluster = new Cluster(3, { ttlMs, atLeastMs: AT_LEAST_MS });
+    const lock = (await cluster.settle(cluster.redlock.tryAcquire("a")))!;
+    await cluster.advance(300);
+    assertEquals(await cluster.settle(lock.release()), true);
+    assertEquals([lock.held, lock.remainingMs(), lock.signal.aborted], [false, 0, false]);
+    assertEquals(lives(cluster), [4_700, 4_700, 4_700]);
+    const released = cluster.events.find((event) => event.type === "released")!;
+    assertEquals([released.confirmed, released.keptMs], [true, 4_700]);
+    assertEquals(cluster.asked("release"), [0, 0, 0]);
+    await cluster.advance(4_600);
+    assertEquals(await cluster.settle(cluster.redlock.tryAcquire("a")), undefined);
+    await cluster.advance(200);
+    assert(await cluster.settle(cluster.redlock.tryAcquire("a")));
+  });
+}
+
+Deno.test("a release after atLeastMs deletes the keys", async () => {
+  const cluster = new Cluster(3, { ttlMs: 20_000, atLeastMs: AT_LEAST_MS });
+  const lock = (await cluster.settle(cluster.redlock.tryAcquire("a")))!;
+  await cluster.advance(AT_LEAST_MS + 1);
+  assertEquals(await cluster.settle(lock.release()), true);
+  assertEquals(cluster.holders(), [undefined, undefined, undefined]);
+  assertEquals(cluster.events.find((event) => event.type === "released")!.keptMs, 0);
+});
+
+Deno.test("a release before atLeastMs touches no key of another, and brings none back", async () => {
+  const cluster = new Cluster(3, { atLeastMs: AT_LEAST_MS });
+  const lock = (await cluster.settle(cluster.redlock.tryAcquire("a")))!;
+  cluster.forget(0);
+  for (const node of cluster.nodes.slice(1)) node.set("a", OTHER_VALUE, 60_000);
+  assertEquals(await cluster.settle(lock.release()), false);
+  assertEquals(cluster.holders(), [undefined, OTHER_VALUE, OTHER_VALUE]);
+  assertEquals(lives(cluster).slice(1), [60_000, 60_000]);
+});
+
+Deno.test("a release before atLeastMs counts a node in quarantine", async () => {
+  const options = { ttlMs: 1_000, atLeastMs: AT_LEAST_MS, restartGuardMs: 1_000 };
+  const cluster = new Cluster(3, options);
+  const lock = (await cluster.settle(cluster.redlock.tryAcquire("a")))!;
+  for (const node of cluster.nodes) node.quarantined = true;
+  assertEquals(await cluster.settle(lock.release()), true);
+});
+
+Deno.test("a call that was aborted while its lock was granted keeps nothing for atLeastMs", async () => {
+  const stop = new AbortController();
+  const cluster = new Cluster(3, {
+    atLeastMs: AT_LEAST_MS,
+    signal: stop.signal,
+    onEvent: ({ type }) => type === "acquired" && stop.abort(REASON),
+  });
+  assertEquals(await cluster.rejection(cluster.redlock.acquire("a")), REASON);
+  await cluster.advance(0);
+  assertEquals(cluster.holders(), [undefined, undefined, undefined]);
+});
+
+Deno.test("a lock that was waited for leaves the queue of a node that denied, when its keys live on", async () => {
+  const cluster = new Cluster(3, { ttlMs: 20_000, atLeastMs: AT_LEAST_MS });
+  cluster.occupy("a", 400);
+  cluster.nodes[2].set("a", OTHER_VALUE, 60_000);
+  const lock = await cluster.settle(cluster.redlock.acquire("a"));
+  assertEquals(cluster.nodes.map((node) => node.queue().length), [0, 0, 1]);
+  await cluster.settle(lock.release());
+  assertEquals(cluster.nodes.map((node) => node.queue()), [[], [], []]);
+  const [first, second, third] = lives(cluster);
+  assert([first, second].every((lifeMs) => lifeMs > 0 && lifeMs <= AT_LEAST_MS));
+  assert(third > AT_LEAST_MS);
+});
+
+Deno.test("using() with atLeastMs keeps the keys also if its routine throws", async () => {
+  const cluster = new Cluster(3, { ttlMs: 20_000, atLeastMs: AT_LEAST_MS });
+  const using = cluster.redlock.using("a", () => {
+    throw REASON;
+  });
+  assertEquals(await cluster.rejection(using), REASON);
+  assertEquals(lives(cluster), [AT_LEAST_MS, AT_LEAST_MS, AT_LEAST_MS]);
+});
+
+Deno.test("atLeastMs may be a day at most", () => {
+  new LockOptions("test", { atLeastMs: 86_400_000 });
+  assertThrows(
+    () => new LockOptions("test", { atLeastMs: 86_400_001 }),
+    RangeError,
+    "Cannot test as 'atLeastMs' must be at most 86400000: current value is 86400001",
+  );
+});
