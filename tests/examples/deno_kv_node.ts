@@ -1,0 +1,47 @@
+/**
+ * A node that keeps its locks in Deno KV: for Deno Deploy, and for processes that share a database.
+ *
+ * @module
+ */
+
+/// <reference lib="deno.unstable" />
+import type { Grant, LockNode } from "@hasp/redlock/nodes";
+
+type Held = { value: string; untilMs: number } | null;
+
+/** Keeps locks in Deno KV. A lock ends `skewMs` late, because that much the clients' clocks may differ. */
+export function denoKvNode(kv: Deno.Kv, skewMs = 1_000): LockNode {
+  let last: Promise<unknown> = Promise.resolve();
+  // Deno KV deletes an entry some time after `expireIn`, so the time is compared instead.
+  const alive = (held: Held) => held && held.untilMs + skewMs > Date.now() ? held : null;
+  const commit = (keys: readonly string[], next: (held: Held) => Held | "no", all = false) => {
+    const run = async (): Promise<Grant> => {
+      const entries = await Promise.all(keys.map((key) => kv.get<Held>(["lock", key])));
+      const changes = entries.map((entry) => next(alive(entry.value)));
+      const granted = !changes.includes("no");
+      const atomic = kv.atomic().check(...entries);
+      for (const [index, held] of changes.entries()) {
+        if (held !== "no" && (granted || !all)) atomic.set(entries[index].key, held);
+      }
+      return !(await atomic.commit()).ok ? await run() : granted ? "granted" : "denied";
+    };
+    const committed = last.then(run); // in the order of the calls
+    last = committed.catch(() => {});
+    return committed;
+  };
+  const until = (ttlMs: number, least = 0) => Math.max(least, Date.now() + ttlMs);
+  return {
+    name: "deno-kv",
+    acquire: ({ keys, value, ttlMs }) =>
+      commit(keys, (held) => held ? "no" : { value, untilMs: until(ttlMs) }, true),
+    extend: ({ keys, value, ttlMs }) =>
+      commit(keys, (held) => {
+        return held?.value === value ? { value, untilMs: until(ttlMs, held.untilMs) } : "no";
+      }),
+    release: ({ keys, value }) => commit(keys, (held) => held?.value === value ? null : "no"),
+    async inspect(key) {
+      const held = alive((await kv.get<Held>(["lock", key])).value);
+      return held ? { value: held.value, remainingMs: held.untilMs - Date.now() } : undefined;
+    },
+  };
+}

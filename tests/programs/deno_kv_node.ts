@@ -1,0 +1,11 @@
+/**
+ * The manual's node on Deno KV, for another process to ask. The argument is the path of the database.
+ *
+ * @module
+ */
+/// <reference lib="deno.unstable" />
+import { denoKvNode } from "../examples/deno_kv_node.ts";
+import { serveNode } from "../support/remote_node.ts";
+
+// Both processes have one clock.
+serveNode(denoKvNode(await Deno.openKv(Deno.args[0]), 0));
