@@ -123,6 +123,13 @@ const OPERATIONS: Record<string, Operation> = {
       waitMs: WAIT_MS,
     });
   },
+  async list({ client, resource }) {
+    await using _ = await client().acquire(resource);
+    for await (const listed of client().list({ prefix: resource })) {
+      if (listed.resource === resource) return true;
+    }
+    return false;
+  },
   async check({ client }) {
     const { findings, nodes } = await client().check();
     return nodes.every(({ appendfsync }) => appendfsync === "everysec") &&

@@ -29,15 +29,13 @@ export function denoKvNode(kv: Deno.Kv, skewMs = 1_000): LockNode {
     last = committed.catch(() => {});
     return committed;
   };
-  const until = (ttlMs: number, least = 0) => Math.max(least, Date.now() + ttlMs);
+  const until = (ttlMs: number, held?: Held) => Math.max(held?.untilMs ?? 0, Date.now() + ttlMs);
   return {
     name: "deno-kv",
     acquire: ({ keys, value, ttlMs }) =>
       commit(keys, (held) => held ? "no" : { value, untilMs: until(ttlMs) }, true),
     extend: ({ keys, value, ttlMs }) =>
-      commit(keys, (held) => {
-        return held?.value === value ? { value, untilMs: until(ttlMs, held.untilMs) } : "no";
-      }),
+      commit(keys, (held) => held?.value === value ? { value, untilMs: until(ttlMs, held) } : "no"),
     release: ({ keys, value }) => commit(keys, (held) => held?.value === value ? null : "no"),
     async inspect(key) {
       const held = alive((await kv.get<Held>(["lock", key])).value);
