@@ -2,7 +2,7 @@
  * Nodes on Redis over HTTP, by the REST protocol of Upstash: for runtimes without TCP. They need nothing but `fetch`.
  *
  * @example A lock over three databases
- * ```ts no-eval
+ * ```ts ignore
  * import { Redlock } from "@hasp/redlock";
  * import { upstashNode } from "@hasp/redlock/upstash";
  *
