@@ -13,7 +13,7 @@ export interface Clock {
   monotonicMs(): number;
   /** Returns the milliseconds since the Unix epoch, by the machine's wall clock. */
   wallMs(): number;
-  /** Calls `callback` once after `delayMs` milliseconds. The timer does not keep the process alive. */
+  /** Calls `callback` once after `delayMs` milliseconds, soon if that is negative. The timer does not keep the process alive. */
   setTimer(callback: () => void, delayMs: number): TimerHandle;
   /** Cancels a timer; does nothing if it has fired already. */
   clearTimer(timer: TimerHandle): void;
@@ -32,7 +32,7 @@ export const systemClock: Clock = {
   monotonicMs: () => performance.now(),
   wallMs: () => Date.now(),
   setTimer(callback, delayMs) {
-    const timer = setTimeout(callback, delayMs) as Referable;
+    const timer = setTimeout(callback, Math.max(delayMs, 0)) as Referable;
     timer.unref?.();
     return timer;
   },

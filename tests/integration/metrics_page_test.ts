@@ -110,9 +110,12 @@ function everyEvent(): RedlockEvent[] {
     { type: "release-failed", ...round, error },
     acquired,
     { type: "lost", resources, heldMs: 1, reason: "expired", cause: error },
+    acquired,
+    { type: "handed-over", ...round, holder: acquired.holder },
     { type: "denied", ...round, reason: "held" },
     { type: "denied", ...round, reason: "no-quorum" },
     { type: "denied", ...round, reason: "aborted" },
+    { type: "denied", ...round, reason: "gone" },
   ];
 }
 

@@ -109,6 +109,6 @@ export class LockGuard {
 
   #wait(delayMs: number, callback: () => void): void {
     systemClock.clearTimer(this.#timer);
-    this.#timer = systemClock.setTimer(callback, Math.max(delayMs, 0));
+    this.#timer = systemClock.setTimer(callback, delayMs);
   }
 }
