@@ -2,7 +2,8 @@
  * Nodes on Redis over HTTP, by the REST protocol of Upstash: for runtimes without TCP. They need nothing but `fetch`.
  *
  * @example A lock over three databases
- * ```ts ignore
+ * ```ts
+ * import { assert } from "@std/assert";
  * import { Redlock } from "@hasp/redlock";
  * import { upstashNode } from "@hasp/redlock/upstash";
  *
@@ -11,8 +12,11 @@
  *   { url: "https://eu-2.example.com", token: "…" },
  *   { url: "https://eu-3.example.com", token: "…" },
  * ];
- * await using redlock = new Redlock(databases.map(upstashNode));
- * await redlock.using("invoice:42", (lock) => fetch("https://bank.example.com", lock));
+ * const handle = async (_request: Request) => {
+ *   await using redlock = new Redlock(databases.map(upstashNode));
+ *   return await redlock.using("invoice:42", () => new Response("done"));
+ * };
+ * assert(typeof handle === "function"); // for Deno.serve(), a Worker or an edge function
  * ```
  *
  * @module
