@@ -16,6 +16,17 @@ Deno.test("a swarm of seeds shows no violation", async () => {
   }
 });
 
+const FAIR_SEEDS = {
+  385: "a PING notices a subscription that has died silently, so its client is notified",
+  692: "others may go on until the request of a client that is far away arrives, also in a pool",
+  693: "others may go on until the request of a client that is far away arrives",
+};
+for (const [seed, what] of Object.entries(FAIR_SEEDS)) {
+  Deno.test(`seed ${seed}: ${what}`, async () => {
+    assertEquals((await run(swarmPlan(Number(seed)))).violations, []);
+  });
+}
+
 for (const seed of [6, 42, 75]) {
   Deno.test(`seed ${seed} makes the same trace twice, line by line`, async () => {
     const first = (await run(swarmPlan(seed), true)).world.trace.text;

@@ -178,7 +178,7 @@ export class Checkers {
   #checkTurn({ client, lock }: Held): void {
     const { turns } = this.#world;
     const passed = turns.take(client.name, lock.resources[0]);
-    if (passed <= turns.allowed) return;
+    if (passed <= turns.allowed(client.name)) return;
     const text = `${client.name} waited for ${lock.resources[0]} while others had ${passed} turns`;
     this.#world.fail("fairness", text);
   }

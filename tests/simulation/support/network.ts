@@ -216,6 +216,9 @@ class SimConnection implements Transport {
     });
   }
 
+  /** A process that lives on between calls: its client asks idle connections by `PING` whether they are alive. */
+  unref(): void {}
+
   close(): void {
     if (this.#closed) return;
     this.#closed = true;

@@ -19,6 +19,8 @@ const PROGRESS_TTL_MS = 5_000;
 const PROGRESS_HOLD_MS = 20;
 /** How many turns others may have while one waits, beyond two of each of them. */
 const FAIR_TURNS = 5;
+/** For how many round trips others may go on while a far client has no place in the queue, or has not used its turn. */
+const FAR_ROUND_TRIPS = 4;
 /** How often everybody wants everything when it is looked at whether all get their turns. */
 const PROGRESS_TURNS = 4;
 /** How long all may take to notice what is dead and connect again, in milliseconds, before that. */
@@ -207,12 +209,16 @@ function clientsOf(world: World): SimClient[] {
   return world.clients.filter(({ closed, process }) => !closed && process.alive);
 }
 
-/** How many turns others may have while one waits, if all wait to be notified, whatever their clocks. */
-function fairTurnsMax(world: World): number {
-  if (!world.assumptions.waitersAreNotified) return Infinity;
+/** How many turns others may have while a client waits, if all wait to be notified, whatever their clocks. */
+function fairTurnsMax(world: World): (client: string) => number {
+  if (!world.assumptions.waitersAreNotified) return () => Infinity;
   const pooled = world.plan.clients.some(({ ops }) => ops.some(({ any }) => any));
   const callers = clientsOf(world).length * (pooled ? 2 : 1); // one for a key, and one for a pool with it
-  return 2 * callers + FAIR_TURNS;
+  return (name) => {
+    const { distanceMs = 0 } = world.clients.find((client) => client.name === name)!.plan;
+    const farMs = FAR_ROUND_TRIPS * 2 * distanceMs;
+    return 2 * callers + FAIR_TURNS + Math.ceil(farMs / PROGRESS_HOLD_MS);
+  };
 }
 
 async function closeAll(world: World): Promise<void> {

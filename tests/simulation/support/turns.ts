@@ -10,11 +10,11 @@ export class Turns {
   readonly #waiting: Map<string, Map<string, number>> = new Map();
   /** The most turns that others have had. */
   most = 0;
-  /** How many they may have. */
-  allowed = Infinity;
+  /** How many they may have while a client waits. */
+  allowed: (client: string) => number = () => Infinity;
 
   /** Fairness is looked at from now on. */
-  begin(allowed: number): void {
+  begin(allowed: (client: string) => number): void {
     this.#waiting.clear();
     this.most = 0;
     this.allowed = allowed;
