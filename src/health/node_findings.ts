@@ -147,7 +147,7 @@ const FEATURES: readonly Feature[] = [
     "NOTIFY_REFUSED",
     "warning",
     "waiting calls poll",
-    "~hasp:* &hasp:* +publish +subscribe +time +zadd +zcard +zrange +zrank +zrem +zscore",
+    "~hasp:* &hasp:* +publish +pubsub|numsub +subscribe +time +zadd +zcard +zrange +zrank +zrem +zscore",
   ],
   ["INFO_REFUSED", "info", "check() sees a part of its state only", "+info +time"],
 ];

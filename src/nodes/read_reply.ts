@@ -76,7 +76,7 @@ function replyTo(name: string, reply: PlainReply): RawReply | undefined {
       return reply === "PONG" ? reply : undefined;
     case "EVAL":
     case "EVALSHA":
-      return integersOf(reply) ?? queueReplyOf(reply);
+      return integersOf(reply) ?? queueReplyOf(reply) ?? poolReplyOf(reply);
     case "PTTL":
     case "PUBLISH":
     case "ZCARD":
@@ -108,11 +108,23 @@ function integersOf(reply: PlainReply): number | number[] | undefined {
   return integers.every((integer) => integer !== undefined) ? integers : undefined;
 }
 
-/** Six integers and the value of a key: the place in a queue. */
+/** Six integers, the value of a key, an integer and a ticket: the place in a queue. */
 function queueReplyOf(reply: PlainReply): RawReply | undefined {
-  if (!Array.isArray(reply) || reply.length !== 7 || typeof reply[6] !== "string") return undefined;
-  const integers = integersOf(reply.slice(0, 6));
-  return integers && [...integers as number[], encoder.encode(reply[6])];
+  if (!Array.isArray(reply) || reply.length !== 9) return undefined;
+  const { 6: value, 7: patience, 8: first } = reply;
+  if (typeof value !== "string" || typeof first !== "string") return undefined;
+  const integers = integersOf([...reply.slice(0, 6), patience]) as number[] | undefined;
+  if (!integers) return undefined;
+  return [...integers.slice(0, 6), encoder.encode(value), integers[6], encoder.encode(first)];
+}
+
+/** Nine integers and a ticket: the place in the queues of a pool. */
+function poolReplyOf(reply: PlainReply): RawReply | undefined {
+  if (!Array.isArray(reply) || reply.length !== 10 || typeof reply[9] !== "string") {
+    return undefined;
+  }
+  const integers = integersOf(reply.slice(0, 9)) as number[] | undefined;
+  return integers && [...integers, encoder.encode(reply[9])];
 }
 
 function integerOf(reply: PlainReply): number | undefined {

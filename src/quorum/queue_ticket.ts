@@ -7,6 +7,49 @@
 /** What the id of a ticket ends with that waits for any one of several keys. */
 export const POOL_SUFFIX = ".";
 
+/** A ticket's name in a queue, in front of what a message says about it. The scripts read it by the same rule. */
+const TICKET = /^(([^:]*:[0-9a-zA-Z]+)(?::(\d+))?\.?)(\d+)?/u;
+
+/** The parts of a ticket's name in a queue. */
+export interface TicketParts {
+  /** The client's id and the number of its ticket: what the client knows the ticket by. */
+  readonly name: string;
+  /** For how long others wait for the client if it is the first, in milliseconds. Missing: the ticket does not say. */
+  readonly patienceMs: number | undefined;
+  /** The index of the key in the pool that the ticket waits for. Missing: it waits for no pool. */
+  readonly place: number | undefined;
+  /** The ticket's id: all of that but the place. */
+  readonly ticketId: string;
+  /** What follows in the text. */
+  readonly rest: string;
+}
+
+/**
+ * Splits `<client id>:<number>:<patience>`, which for a pool a dot and the number of a key follow.
+ *
+ * @param text The ticket, and whatever follows.
+ * @returns `undefined` if it does not begin with a ticket.
+ */
+export function splitTicket(text: string): TicketParts | undefined {
+  const [all = "", ticketId, name, patience, number] = TICKET.exec(text) ?? [];
+  if (ticketId === undefined) return undefined;
+  return {
+    name,
+    patienceMs: patience === undefined ? undefined : Number(patience),
+    place: number === undefined ? undefined : Number(number) - 1,
+    ticketId,
+    rest: text.slice(all.length),
+  };
+}
+
+/** The first ticket of a queue, which was notified. */
+export interface NotifiedFirst {
+  /** The ticket; of a pool, as it stands in the queue of one key. */
+  readonly ticketId: string;
+  /** For how long others wait for it to take the key, in milliseconds. */
+  readonly patienceMs: number;
+}
+
 /** The position of a ticket in one node's queues for its keys. */
 export interface QueuePosition {
   /** How long a key is held, in milliseconds. `Infinity`: it does not expire. 0: all are free, but others are ahead. */
@@ -29,11 +72,13 @@ export interface QueuePosition {
   readonly free?: number;
   /** Only with a pool: the index of a key that is free, but for another ticket, or -1. */
   readonly kept?: number;
+  /** The first in the queue, if the keys are free and it was notified; with a pool, the first in that of `kept`. */
+  readonly first?: NotifiedFirst;
 }
 
 /**
- * What a ticket may do if the keys are free. `in-order` leaves them to the tickets ahead. `overdue` takes them, because
- * the first in the queue was notified and has not used its turn; the node then drops the first.
+ * What a ticket may do if the keys are free. `in-order` leaves them to the tickets ahead. `overdue` takes them if the
+ * first in the queue is one of those that were notified and have not used their turn; the node then drops all ahead.
  */
 export type QueuePriority = "in-order" | "overdue";
 
@@ -47,6 +92,8 @@ export interface QueueTicket {
   readonly ticketId: string;
   /** What the ticket may do if the keys are free. */
   readonly priority: QueuePriority;
+  /** The tickets that it has waited for, if it is overdue: first ones that were notified and have not used their turn. */
+  readonly stuck: readonly string[];
   /** Its place in the order: when its client joined, in microseconds, by the clock that all clients share. */
   readonly score: number;
   /**
@@ -72,8 +119,8 @@ export interface TimeReading {
 
 /**
  * What a node reports about a key that a ticket waits for. `first`: the key is free, and the ticket is the first in its
- * queue. `next`: the key is free, the first was notified, and the ticket is the second. `taken`: the first took the key,
- * and the ticket was the second.
+ * queue. `next`: the key is free, the first was notified, and the ticket watches it. `taken`: the first took the key, and
+ * the ticket watches it.
  */
 export type QueueNotice = "first" | "next" | "taken";
 
@@ -98,7 +145,14 @@ export interface ReleaseListener {
    * @param nodeIndex The index of the node.
    * @param ticketId The id of the ticket; anybody can send one, so it may be no ticket of this client.
    * @param notice What happened, and where the ticket stands.
+   * @param first Only with `next`: the ticket that was notified.
    * @param place The index of the key in the pool that the ticket waits for. Missing: it waits for no pool.
    */
-  onReleased(nodeIndex: number, ticketId: string, notice: QueueNotice, place?: number): void;
+  onReleased(
+    nodeIndex: number,
+    ticketId: string,
+    notice: QueueNotice,
+    first?: NotifiedFirst,
+    place?: number,
+  ): void;
 }

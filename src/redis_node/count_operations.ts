@@ -5,7 +5,7 @@
  */
 import type { RawReply } from "../redis/reply.ts";
 import { type Call, callArgs, type Operation, type Outcome } from "./operation.ts";
-import { isQueuePosition, PRIORITIES } from "./queue_operations.ts";
+import { isQueuePosition, ticketArgs } from "./queue_operations.ts";
 import type { QuorumRequest } from "../quorum/quorum_node.ts";
 import { scriptError } from "./script_error.ts";
 import { ACQUIRE_COUNTED, ACQUIRE_FENCED, RAISE } from "./scripts/fencing.ts";
@@ -30,7 +30,7 @@ export const COUNT_KEYS: Operation = {
   kind: "acquire",
   script: ACQUIRE_FENCED,
   explain: scriptError,
-  args: (request, call) => fencedArgs(request, call, NONE, PRIORITIES.overdue, NONE),
+  args: (request, call) => fencedArgs(request, call, NONE, NONE, NONE),
   read: countOrDenial,
 };
 
@@ -41,10 +41,7 @@ export const COUNT_OR_QUEUE: Operation = {
   script: ACQUIRE_FENCED,
   explain: scriptError,
   queues: true,
-  args(request, call) {
-    const { ticketId, priority, score } = request.ticket!;
-    return fencedArgs(request, call, ticketId, PRIORITIES[priority], String(score));
-  },
+  args: (request, call) => fencedArgs(request, call, ...ticketArgs(request.ticket!)),
   read: (reply) => isQueuePosition(reply) ? "queued" : counted(reply),
 };
 

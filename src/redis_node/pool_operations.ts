@@ -5,15 +5,15 @@
  */
 import type { QuorumRequest } from "../quorum/quorum_node.ts";
 import type { QueuePosition } from "../quorum/queue_ticket.ts";
-import type { RawReply } from "../redis/reply.ts";
+import { type RawReply, textReply } from "../redis/reply.ts";
 import { type Call, callArgs, type Operation, type Outcome, type Release } from "./operation.ts";
 import type { QueueLeave } from "./pending_releases.ts";
-import { PRIORITIES } from "./queue_operations.ts";
+import { ticketArgs } from "./queue_operations.ts";
 import { scriptError } from "./script_error.ts";
 import { ACQUIRE_ANY, RELEASE_ANY } from "./scripts/pool.ts";
 
-/** How many numbers a denial has: without a ticket, and with one. */
-const MASK_LENGTH = 1, POSITION_LENGTH = 8;
+/** How many parts a denial has: without a ticket, and with one, whose last part is a ticket. */
+const MASK_LENGTH = 1, POSITION_LENGTH = 10;
 /** In place of a value, for a ticket that leaves and releases nothing. */
 const NONE = "";
 
@@ -34,10 +34,7 @@ export const SET_ANY_OR_QUEUE: Operation = {
   script: ACQUIRE_ANY,
   explain: scriptError,
   queues: true,
-  args(request, call) {
-    const { ticketId, priority, score } = request.ticket!;
-    return acquireArgs(request, call, ticketId, PRIORITIES[priority], String(score));
-  },
+  args: (request, call) => acquireArgs(request, call, ...ticketArgs(request.ticket!)),
   read: (reply) => isNumbers(reply, POSITION_LENGTH) ? "queued" : grantOf(reply),
 };
 
@@ -75,7 +72,7 @@ function acquireArgs(
 
 function isNumbers(reply: RawReply, length: number): boolean {
   return Array.isArray(reply) && reply.length === length &&
-    reply.every((part) => typeof part === "number");
+    reply.slice(0, POSITION_LENGTH - 1).every((part) => typeof part === "number");
 }
 
 /** A grant replies 1, and with fencing tokens the counter, which is a time in microseconds. */
@@ -86,7 +83,8 @@ function grantOf(reply: RawReply): Outcome | undefined {
 
 /** The place in the queues of a pool that a node replied. */
 export function poolPosition(reply: RawReply): QueuePosition {
-  const [free, pttl, ahead, length, score, timeUs, foreign, kept] = reply as number[];
+  const [free, pttl, ahead, length, score, timeUs, foreign, kept, patienceMs] = reply as number[];
+  const ticketId = String(textReply((reply as RawReply[])[POSITION_LENGTH - 1]));
   return {
     remainingMs: pttl === -1 ? Infinity : Math.max(pttl + 1, 0),
     ahead,
@@ -96,5 +94,6 @@ export function poolPosition(reply: RawReply): QueuePosition {
     foreign: foreign === 1,
     free,
     kept: kept - 1,
+    first: kept > 0 ? { ticketId, patienceMs } : undefined,
   };
 }

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { QueuePosition, QueuePriority } from "../quorum/queue_ticket.ts";
+import type { QueuePosition, QueueTicket } from "../quorum/queue_ticket.ts";
 import { type RawReply, textReply } from "../redis/reply.ts";
 import {
   callArgs,
@@ -19,12 +19,6 @@ import { LEAVE, RELEASE_QUEUED } from "./scripts/queue.ts";
 
 /** What the replies 0 and 1 to an acquisition mean. */
 export const ACQUIRE_OUTCOMES = ["denied", "granted"] as const;
-
-/** A priority as an argument of the script. */
-export const PRIORITIES: Readonly<Record<QueuePriority, string>> = {
-  "in-order": "0",
-  overdue: "1",
-};
 
 /** Sets several keys if all are missing. */
 export const SET_KEYS: Operation = {
@@ -43,8 +37,7 @@ export const SET_OR_QUEUE: Operation = {
   explain: scriptError,
   queues: true,
   args: ({ keys, value, ttlMs, ticket }, call) => {
-    const { ticketId, priority, score } = ticket!;
-    const args = [value, String(ttlMs), ticketId, PRIORITIES[priority], String(score)];
+    const args = [value, String(ttlMs), ...ticketArgs(ticket!)];
     return callArgs(call, ACQUIRE_OR_WAIT, keys, ...args);
   },
   read: (reply) => isQueuePosition(reply) ? "queued" : reply === 1 ? "granted" : undefined,
@@ -76,10 +69,15 @@ export const LEAVE_QUEUE: Operation<Pick<QueueLeave, "keys" | "ticketId">> = {
   read: () => undefined,
 };
 
-/** Whether a reply is a place in the queue: six numbers, and a value, which other clients read as a number if it is one. */
+/** What the scripts get of a ticket. */
+export function ticketArgs({ ticketId, priority, stuck, score }: QueueTicket): string[] {
+  return [ticketId, priority === "overdue" ? ` ${stuck.join(" ")} ` : "", String(score)];
+}
+
+/** Whether a reply is a place in the queue: six numbers, a value, a number and a ticket. Other clients read texts as numbers if they are some. */
 export function isQueuePosition(reply: RawReply): boolean {
-  return Array.isArray(reply) && reply.length === 7 && !Array.isArray(reply[6]) &&
-    reply.slice(0, 6).every((part) => typeof part === "number");
+  return Array.isArray(reply) && reply.length === 9 && !Array.isArray(reply[6]) &&
+    [...reply.slice(0, 6), reply[7]].every((part) => typeof part === "number");
 }
 
 /**
@@ -90,8 +88,11 @@ export function isQueuePosition(reply: RawReply): boolean {
 export function queuePosition(
   reply: RawReply,
 ): QueuePosition {
-  const [numbers, value] = [reply as number[], (reply as RawReply[])[6]];
-  const [pttl, ahead, length, score, timeUs, foreign] = numbers;
+  const [numbers, value, first] = [
+    reply as number[],
+    ...[6, 8].map((at) => (reply as RawReply[])[at]),
+  ];
+  const [pttl, ahead, length, score, timeUs, foreign, , patienceMs] = numbers;
   // PTTL replies 0 in the last millisecond of a key, and -2 for a key that is missing.
   const remainingMs = pttl === -1 ? Infinity : Math.max(pttl + 1, 0);
   return {
@@ -102,5 +103,6 @@ export function queuePosition(
     timeMs: timeUs / 1_000,
     foreign: foreign === 1,
     value: String(textReply(value)),
+    first: patienceMs > 0 ? { ticketId: String(textReply(first)), patienceMs } : undefined,
   };
 }

@@ -3,13 +3,13 @@
  *
  * @module
  */
-import type { QueueNotice, ReleaseListener, TimeReading } from "../quorum/queue_ticket.ts";
+import type { ReleaseListener, TimeReading } from "../quorum/queue_ticket.ts";
 import type { ReplyReceiver } from "../redis/command_queue.ts";
 import { type RedisError, ReplyError } from "../redis/errors.ts";
 import { type RawReply, timeReplyMs } from "../redis/reply.ts";
 import type { SubscriberOwner } from "../redis/subscriber.ts";
 import type { CommandSender, ServerAccess, Subscription } from "./command_sender.ts";
-import { NOTIFIED_SUFFIX, TAKEN_SUFFIX, WAKE_CHANNEL } from "./scripts/queue.ts";
+import { readMessage, WAKE_CHANNEL } from "./scripts/queue.ts";
 import type { TimerEntry } from "../time/timer_wheel.ts";
 
 /** After this many probes in a row without a receiver the subscription is taken for dead, or messages for lost. */
@@ -18,14 +18,6 @@ const UNHEARD_MAX = 3;
 const UNHEARD_DELAY_MS = 100;
 /** How long to wait before the next probe after an error, in milliseconds. */
 const BUSY_DELAY_MS = 500;
-
-/** A message: a ticket, the number of a key if it waits for a pool, and what it means for it. */
-const TICKET_AND_SUFFIX = /^([^:]*:[0-9a-z]+\.?)(\d*)([+-]?)$/u;
-const NOTICES: Readonly<Record<string, QueueNotice>> = {
-  "": "first",
-  [NOTIFIED_SUFFIX]: "next",
-  [TAKEN_SUFFIX]: "taken",
-};
 
 /** The two commands of a probe. */
 const TIME = 0, PUBLISH = 1;
@@ -114,10 +106,8 @@ export class ReleaseSubscription implements SubscriberOwner, ReplyReceiver {
 
   /** Text that is no ticket is a probe, or sent by somebody else; the listener ignores tickets that it does not know. */
   onMessage(message: Uint8Array): void {
-    const [, ticketId, number, suffix] = TICKET_AND_SUFFIX.exec(decoder.decode(message)) ?? [];
-    if (!ticketId) return;
-    const place = number === "" ? undefined : Number(number) - 1;
-    this.#listener!.onReleased(this.#nodeIndex, ticketId, NOTICES[suffix], place);
+    const { ticketId, notice, first, place } = readMessage(decoder.decode(message)) ?? {};
+    if (ticketId) this.#listener!.onReleased(this.#nodeIndex, ticketId, notice!, first, place);
   }
 
   /** Part of {@linkcode ReplyReceiver}: the replies to a probe. */

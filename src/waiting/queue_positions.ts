@@ -57,8 +57,3 @@ export function agreedScore(
   const all = [...scores, ...Array(granted).fill(own)].sort((one, other) => one - other);
   return Math.max(own, all[quorum - 1] ?? 0);
 }
-
-/** The index of a key that is free, but for another ticket; `undefined` without a pool. */
-export function keptPlace(positions: readonly QueuePosition[]): number | undefined {
-  return positions.map(({ kept }) => kept).find((kept) => kept !== undefined && kept >= 0);
-}

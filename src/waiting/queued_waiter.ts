@@ -13,11 +13,13 @@ import {
   type NotificationHandler,
   type ReleaseNotifications,
 } from "./release_notifications.ts";
-import type {
-  QueueNotice,
-  QueuePosition,
-  QueuePriority,
-  QueueTicket,
+import {
+  type NotifiedFirst,
+  POOL_SUFFIX,
+  type QueueNotice,
+  type QueuePosition,
+  type QueuePriority,
+  type QueueTicket,
 } from "../quorum/queue_ticket.ts";
 import type { Settings } from "../options.ts";
 import type { NodeSet, Round } from "../quorum/round.ts";
@@ -26,11 +28,13 @@ import type { Random } from "../time/random.ts";
 import { pollingDelayMs } from "./polling.ts";
 import * as queues from "./queue_positions.ts";
 import type { Waiter } from "./waiter.ts";
+import { WatchedFirsts } from "./watched_firsts.ts";
 
-/** The first in a queue that does not use its turn is overtaken after this many round trips. */
-const PATIENCE_FACTOR = 10;
-/** The least of that, in milliseconds. */
+/** For how many round trips others wait for this client when it is the first, beside the least patience. */
+const PATIENCE_FACTOR = 4;
+/** The least and the greatest patience, in milliseconds. */
 const PATIENCE_MS_MIN = 50;
+const PATIENCE_MS_MAX = 1_000;
 /** By how much longer each wait is than the one before if the vote was split. */
 const SPLIT_FACTOR = 4;
 /** How long at least the first in the queue waits before it asks though nothing has happened, in milliseconds. */
@@ -39,6 +43,8 @@ const IDLE_MS_MIN = 500;
 const IDLE_MS_MAX = 60_000;
 /** By how much later each asks for each ticket ahead of it, in milliseconds, when a key expires. */
 const STAGGER_MS = 20;
+/** By how much later at most it overtakes because of that, in milliseconds. */
+const STAGGER_MS_MAX = 200;
 /** Shortest wait for the other nodes' notifications, in milliseconds. */
 const GRACE_MS_MIN = 2;
 /** The longest round trip that is believed, in milliseconds: one that took longer was held up. */
@@ -53,6 +59,7 @@ const RECOVERY_MS = 50;
 /** Waits in the queues, for one caller after another. */
 export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
   ticketId = "";
+  stuck: readonly string[] = [];
   priority: QueuePriority = "in-order";
   /** See {@linkcode QueueTicket}; 0 until the ticket is first sent. */
   score = 0;
@@ -60,7 +67,6 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
   /** Only with a pool: see {@linkcode Waiter}; and the keys that are free for the ticket, and for the first alone. */
   place: number | undefined = undefined;
   #notifiedPlace: number | undefined = undefined;
-  #overduePlace: number | undefined = undefined;
   /** The settings of the call that waits. */
   settings!: Settings;
   readonly #notifications: ReleaseNotifications;
@@ -78,14 +84,10 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
   #askedOn = 0;
   /** One bit a node: those that notified the ticket since it last asked. */
   #notifiedOn = 0;
-  /** One bit a node: those on which the first has taken the key since it was notified. */
-  #takenOn = 0;
-  /** When to ask, by the monotonic clock: because of a notification, to overtake the first, and otherwise. */
+  /** When to ask, by the monotonic clock: because of a notification, and otherwise. */
   #notifiedMs = Infinity;
-  #overdueMs = Infinity;
-  /** What {@linkcode #overdueMs} was before the last ask: the first may not use its turn, but notify and be notified. */
-  #overdueBeforeMs = Infinity;
   #askMs = Infinity;
+  readonly #firsts: WatchedFirsts;
   /** Plans the next ask again, while too few nodes have answered the last one. */
   #planAgain: (() => void) | undefined = undefined;
   /** Whether the last ask followed a notification, and was denied. */
@@ -97,6 +99,8 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
   #idles = 0;
   #recoveries = 0;
   #pause: Pause | undefined = undefined;
+  /** The ticket's id without the patience. */
+  #name = "";
   /** Whether the ticket may be in a queue, whether its client has the lock, and whether it has one key of a pool. */
   #stands = false;
   #parked = true;
@@ -113,6 +117,7 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
     this.#pooled = pooled;
     this.#notifications = notifications;
     this.#nodeSet = nodeSet;
+    this.#firsts = new WatchedFirsts(nodeSet.quorum);
     this.#keys = keys;
     this.requeue();
   }
@@ -134,13 +139,15 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
 
   nextTicket(): QueueTicket | undefined {
     this.#notifiedOn = 0;
-    this.#overdueBeforeMs = this.priority === "overdue" ? Infinity : this.#overdueMs;
-    this.#overdueMs = Infinity;
     const { subscribed, clock } = this.#notifications;
     this.#askedOn = subscribed;
     if (subscribed !== 0) this.#stands = true;
     if (!this.#stands) return undefined;
-    if (this.score === 0) this.score = Math.round(clock.at(this.#nowMs) * 1_000);
+    if (this.score === 0) {
+      this.score = Math.round(clock.at(this.#nowMs) * 1_000);
+      const patienceMs = Math.round(PATIENCE_MS_MIN + PATIENCE_FACTOR * clock.distanceMs);
+      this.#nameTicket(`:${Math.min(patienceMs, PATIENCE_MS_MAX)}`);
+    }
     return this;
   }
 
@@ -155,7 +162,6 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
     signal: AbortSignal | undefined,
     denied: Round,
   ): Promise<void> {
-    // mutation: stall-taken-for-a-round-trip
     this.#roundTripMs = Math.min(denied.slowestMs, ROUND_TRIP_MS_MAX);
     this.#notifiedAndDenied = this.notified;
     this.priority = "in-order";
@@ -165,14 +171,14 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
     this.#askMs = this.#planAsk(attempt, denied);
     const dueMs = () => {
       const notifiedMs = Math.max(this.#notifiedMs, this.#resource.sharedUntilMs);
-      return Math.min(notifiedMs, this.#overdueMs, this.#askMs);
+      return Math.min(notifiedMs, this.#askMs, this.#firsts.dueMs);
     };
     await this.#sleepUntil(dueMs, limitMs, signal);
     this.#planAgain?.(); // grants may have come since, of which no node reports to the ticket
     this.#planAgain = undefined;
     this.notified = this.#notifiedOn !== 0;
-    if (!this.notified && this.#overdueMs <= this.#nowMs) this.priority = "overdue";
-    this.place = this.notified ? this.#notifiedPlace : this.#overduePlace;
+    if (!this.notified) this.#overtake();
+    this.place = this.notified ? this.#notifiedPlace : this.#firsts.place;
   }
 
   onEnqueued(nodeIndex: number, position: QueuePosition, sentMs: number, receivedMs: number): void {
@@ -186,7 +192,7 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
     this.#planAgain?.();
   }
 
-  onReleased(nodeIndex: number, notice: QueueNotice, place?: number): void {
+  onReleased(nodeIndex: number, notice: QueueNotice, first?: NotifiedFirst, place?: number): void {
     if (this.#parked) return; // the lock is this client's: its release takes the ticket out and notifies the next
     const bit = 1 << nodeIndex;
     if (notice === "first") {
@@ -197,16 +203,13 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
       this.#notifiedOn |= bit;
       this.#idles = this.#recoveries = 0;
       if (this.#pause) this.#planNotified();
-    } else if (!this.#watches(place)) {
+    } else if (!this.#firsts.watches(place)) {
       return;
     } else if (notice === "taken") {
-      this.#takenOn |= bit;
-      // mutation: first-overtaken-though-it-took-the-key
-      if (this.#isTaken) this.#overdueMs = Infinity;
-    } else {
-      if (this.#takenOn & bit) this.#takenOn = 0; // and released again
-      // mutation: notified-first-never-overtaken
-      if (!this.#isTaken) this.#overdueMs = this.#nowMs + this.#patienceMs;
+      this.#firsts.onTaken(nodeIndex);
+    } else if (first) {
+      const shareMs = this.#resource.shareMsMax(this.#nowMs);
+      this.#firsts.onNotified(nodeIndex, first, this.#nowMs, shareMs);
     }
     this.#pause?.end();
   }
@@ -229,6 +232,7 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
   /** The lock is this client's, until {@linkcode requeue}. */
   park(): void {
     this.#parked = true;
+    this.#firsts.clear();
     this.#resource.noteWon(this.#nowMs);
     this.#stands = false;
     this.#queuedOn = 0;
@@ -237,8 +241,9 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
   /** Another caller waits now: in the place of one that gave up, or behind all who wait if the client had the lock. */
   requeue(): void {
     if (this.#parked) {
-      const last = this.ticketId;
-      this.ticketId = this.#notifications.enter(this, this.#pooled);
+      const last = this.#name;
+      this.#name = this.#notifications.enter(this);
+      this.#nameTicket("");
       if (last !== "") {
         this.#notifications.leave(last, this.#keys);
         this.#resource.noteEnded(this.#nowMs, this.#random);
@@ -258,7 +263,7 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
    */
   leave(won?: Round): void {
     if (this.#parked) this.#resource.noteEnded(this.#nowMs, this.#random);
-    this.#notifications.leave(this.ticketId, this.#keys);
+    this.#notifications.leave(this.#name, this.#keys);
     this.#left = won !== undefined;
     if (!this.#stands) return;
     this.#nodeSet.nodes.forEach((_, nodeIndex) => {
@@ -270,13 +275,8 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
     this.#nodeSet.nodes[nodeIndex].leaveQueue?.(this.#keys, this.ticketId);
   }
 
-  /** Whether it watches how the first uses its turn for a key; of a pool, one key at a time. */
-  #watches(place: number | undefined): boolean {
-    if (place === this.#overduePlace) return true;
-    if (this.#overdueMs < Infinity) return false;
-    this.#overduePlace = place;
-    this.#takenOn = 0;
-    return true;
+  #nameTicket(patience: string): void {
+    this.ticketId = this.#name + patience + (this.#pooled ? POOL_SUFFIX : "");
   }
 
   /** Sleeps until a time that may change each time that something happens. */
@@ -356,24 +356,21 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
     }
     if (freeInMs > 0) {
       delayMs = Math.min(delayMs, freeInMs + STAGGER_MS * ahead);
-    } else if (ahead > 0 && this.#watches(queues.keptPlace(positions))) {
-      const overdueMs = this.#nowMs + this.#patienceMs + STAGGER_MS * (ahead - 1);
-      this.#overdueMs = Math.min(this.#overdueMs, this.#overdueBeforeMs, overdueMs);
+    } else if (ahead > 0) {
+      const moreMs = Math.min(STAGGER_MS * (ahead - 1), STAGGER_MS_MAX) +
+        this.#resource.shareMsMax(this.#nowMs);
+      for (const { first, kept } of positions) {
+        if (first && this.#firsts.watches(kept)) this.#firsts.watch(first, this.#nowMs, moreMs);
+      }
     }
     // mutation: unnotified-waiter-never-asks
     return this.#nowMs + delayMs;
   }
 
-  /** Whether the first in the queue has used its turn. */
-  get #isTaken(): boolean {
-    return bitCount(this.#takenOn) >= this.#nodeSet.quorum;
-  }
-
-  /** How long the first in the queue may leave its turn unused, in milliseconds. */
-  get #patienceMs(): number {
-    // mutation: stuck-first-never-overtaken
-    const turnMs = Math.max(PATIENCE_MS_MIN, PATIENCE_FACTOR * this.#roundTripMs);
-    return turnMs + this.#resource.shareMsMax(this.#nowMs);
+  /** Has the next ask overtake the firsts that have not used their turn in time. */
+  #overtake(): void {
+    this.stuck = this.#firsts.overdue(this.#nowMs);
+    if (this.stuck.length > 0) this.priority = "overdue";
   }
 
   /** A client of another library has the lock, and will notify nobody. */

@@ -5,9 +5,10 @@
  */
 import { emit, type EventListener } from "../events.ts";
 import {
-  POOL_SUFFIX,
+  type NotifiedFirst,
   type QueueNotice,
   type ReleaseListener,
+  splitTicket,
   type TimeReading,
 } from "../quorum/queue_ticket.ts";
 import type { NodeSet } from "../quorum/round.ts";
@@ -28,7 +29,7 @@ const ID_LENGTH = 20;
 /** Who waits with a ticket. */
 export interface NotificationHandler {
   /** See {@linkcode ReleaseListener}. */
-  onReleased(nodeIndex: number, notice: QueueNotice, place?: number): void;
+  onReleased(nodeIndex: number, notice: QueueNotice, first?: NotifiedFirst, place?: number): void;
   /** One more node sends notifications, or one fewer, or it is over that they are waited for. */
   onSubscriptionChange(): void;
 }
@@ -91,20 +92,22 @@ export class ReleaseNotifications implements ReleaseListener {
     return bitCount(known) === length || this.#graceOver || this.#closed;
   }
 
-  /** Gives a waiter a new ticket, of a pool if `pooled`, and subscribes if it is the first. */
-  enter(handler: NotificationHandler, pooled = false): string {
-    const ticketId = `${this.id}:${(++this.#numbers).toString(36)}${pooled ? POOL_SUFFIX : ""}`;
-    this.#handlers.set(ticketId, handler);
+  /**
+   * Gives a waiter a name: its ticket's id without the patience. Subscribes if it is the first.
+   */
+  enter(handler: NotificationHandler): string {
+    const name = `${this.id}:${(++this.#numbers).toString(36)}`;
+    this.#handlers.set(name, handler);
     if (this.#idle) this.#nodeSet.wheel.cancel(this.#idle);
     this.#idle = undefined;
     if (!this.#open && !this.#closed) this.#begin();
-    return ticketId;
+    return name;
   }
 
-  /** The waiter with this ticket waits for the keys no longer. */
-  leave(ticketId: string, keys: readonly string[]): void {
-    this.#handlers.delete(ticketId);
-    this.#left.set(ticketId, keys);
+  /** The waiter of this name waits for the keys no longer. */
+  leave(name: string, keys: readonly string[]): void {
+    this.#handlers.delete(name);
+    this.#left.set(name, keys);
     if (this.#left.size > LEFT_MAX) {
       const [oldest] = this.#left.keys();
       this.#left.delete(oldest);
@@ -148,10 +151,17 @@ export class ReleaseNotifications implements ReleaseListener {
    * A ticket that has left may be in a queue all the same: a server that hung executed late what had put it there. So it
    * is taken out, which passes the notification on.
    */
-  onReleased(nodeIndex: number, ticketId: string, notice: QueueNotice, place?: number): void {
-    const handler = this.#handlers.get(ticketId);
-    if (handler) return handler.onReleased(nodeIndex, notice, place);
-    const keys = this.#left.get(ticketId);
+  onReleased(
+    nodeIndex: number,
+    ticketId: string,
+    notice: QueueNotice,
+    first?: NotifiedFirst,
+    place?: number,
+  ): void {
+    const { name = "" } = splitTicket(ticketId) ?? {};
+    const handler = this.#handlers.get(name);
+    if (handler) return handler.onReleased(nodeIndex, notice, first, place);
+    const keys = this.#left.get(name);
     if (keys) {
       this.#nodeSet.nodes[nodeIndex].leaveQueue?.(keys, ticketId);
     }

@@ -10,10 +10,15 @@
 import type { Clock } from "../time/clock.ts";
 import type { TimeReading } from "../quorum/queue_ticket.ts";
 
+/** By how much more than double a round trip is believed to have grown, in milliseconds: else the client was held up. */
+const ROUND_TRIP_GROWTH_MS = 5;
+
 /** Between which bounds the lead of a node's clock over the monotonic clock is, in milliseconds. */
 interface Lead {
   readonly lowMs: number;
   readonly highMs: number;
+  /** How long the node last took to answer, in milliseconds. */
+  readonly roundTripMs: number;
 }
 
 /** One client's estimate of the clock that all clients share. */
@@ -34,18 +39,29 @@ export class SharedClock {
   read(nodeIndex: number, { timeMs, sentMs, receivedMs }: TimeReading): void {
     const lowMs = timeMs - receivedMs;
     const highMs = timeMs - sentMs;
-    const known = this.#leads[nodeIndex] ?? { lowMs, highMs };
+    const tookMs = receivedMs - sentMs;
+    const known = this.#leads[nodeIndex] ?? { lowMs, highMs, roundTripMs: tookMs };
+    const roundTripMs = Math.min(tookMs, 2 * known.roundTripMs + ROUND_TRIP_GROWTH_MS);
     const widthMs = known.highMs - known.lowMs;
     if (known.highMs < lowMs) {
-      this.#leads[nodeIndex] = { lowMs, highMs: Math.min(highMs, lowMs + widthMs) };
+      this.#leads[nodeIndex] = { lowMs, highMs: Math.min(highMs, lowMs + widthMs), roundTripMs };
     } else if (known.lowMs > highMs) {
-      this.#leads[nodeIndex] = { lowMs: Math.max(lowMs, highMs - widthMs), highMs };
+      this.#leads[nodeIndex] = { lowMs: Math.max(lowMs, highMs - widthMs), highMs, roundTripMs };
     } else {
       this.#leads[nodeIndex] = {
         lowMs: Math.max(lowMs, known.lowMs),
         highMs: Math.min(highMs, known.highMs),
+        roundTripMs,
       };
     }
+  }
+
+  /** How far the nodes are: how long the median of them takes to answer, in milliseconds; 0 until one has answered. */
+  get distanceMs(): number {
+    const timesMs = this.#leads.filter((lead) => lead !== undefined)
+      .map(({ roundTripMs }) => roundTripMs)
+      .sort((one, other) => one - other);
+    return timesMs[timesMs.length >> 1] ?? 0;
   }
 
   /** The shared clock at a moment of the monotonic clock, in milliseconds since 1970. */

@@ -26,7 +26,7 @@ const LOCKING_COMMANDS = ["set", "get", "del", "exists", "pttl", "pexpire", "eva
 /** What it takes to be notified, beyond polling. */
 const WAITING_COMMANDS = [
   ...LOCKING_COMMANDS,
-  ...["subscribe", "publish", "ping", "time"],
+  ...["subscribe", "publish", "pubsub", "ping", "time"],
   ...["zadd", "zcard", "zrange", "zrank", "zrem", "zscore"],
 ];
 const WAITING_RULES = "~lock:* ~hasp:queue:lock:* resetchannels &hasp:wake:* -@all " +

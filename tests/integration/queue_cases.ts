@@ -104,7 +104,7 @@ const QUEUE_CASES: readonly Case[] = [
     await bench.expect("queued", "acquire", { keys, ticket: first });
     await bench.expect("queued", "acquire", { keys, ticket: second });
     await bench.expect("granted", "release", { keys, value });
-    const overdue: QueueTicket = { ...second, priority: "overdue" };
+    const overdue: QueueTicket = { ...second, priority: "overdue", stuck: [first.ticketId] };
     await bench.expect("granted", "acquire", { keys, ticket: overdue });
   }],
   ["leaveQueue() takes a ticket out of the queue", async (bench) => {
@@ -145,6 +145,7 @@ async function heldWithTickets(bench: QueueBench) {
   const ticket = (number: number): QueueTicket => ({
     ticketId: `${listener.id}:${number}`,
     priority: "in-order",
+    stuck: [],
     score: score + number * 1_000,
     onEnqueued() {},
   });

@@ -210,7 +210,10 @@ export const QUEUE_KEYS: readonly string[] = [...new Set([...LOCKS, ...QUEUES])]
 /** The channels of the tickets' clients. The first two are subscribed to now and then, the third never is. */
 const CHANNELS = ["hasp:wake:x", "hasp:wake:y", "hasp:wake:gone"];
 
-const ticket = weighted([8, word("x:1", "x:2", "y:1", "x:1.", "y:2.", "x:1.1", "y:é\r\n")], [
+const ticket = weighted([
+  8,
+  word("x:1", "x:2", "x:1:70", "y:1", "x:1.", "y:2:70.", "x:1.1", "y:é\r\n"),
+], [
   4,
   word("gone:1", "gone:2", "x:3", "y:3"),
 ]);
@@ -223,7 +226,13 @@ const lock = weighted([12, word("a", "a", "a", "b")], [1, word(...LOCKS)]);
 const locks = fc.array(lock, { minLength: 1, maxLength: 3 })
   .map((keys) => [String(keys.length), ...keys]);
 const holder = word("v", "w", "0".repeat(39) + "a", "0".repeat(39) + "g");
-const priority = weighted([12, word("0", "1")], [1, word("2", "01", "x", "")]);
+const stuck = weighted([
+  12,
+  word("", "", " x:1 ", " y:1 x:2 x:1:70 ", " gone:1 ", " x:1.1 y:2:70.1 "),
+], [
+  1,
+  word("x:1", "1"),
+]);
 const lockLife = weighted([8, word("60000", "90000")], [1, life]);
 /** What a release says of its ticket: none, that it leaves the queues, or the score with which it goes back. */
 const parting = fc.oneof(
@@ -238,7 +247,7 @@ const pool = fc.uniqueArray(word(...LOCKS.slice(0, 4)), { minLength: 1, maxLengt
 /** What a call for any of a pool says of its ticket. */
 const standing = fc.oneof(
   fc.constant([]),
-  fc.tuple(ticket, word("0", "0", "1"), ticketScore),
+  fc.tuple(ticket, stuck, ticketScore),
 );
 const poolScript = fc.oneof(
   fc.tuple(pool, holder, lockLife, standing).map(([pool, value, life, standing]) => {
@@ -251,7 +260,7 @@ const poolScript = fc.oneof(
   )
     .map(([pool, value, parting]) => [RELEASE_ANY.source, ...pool, value, ...parting]),
 );
-const join = fc.tuple(locks, holder, lockLife, ticket, priority, ticketScore);
+const join = fc.tuple(locks, holder, lockLife, ticket, stuck, ticketScore);
 const queueScript = weighted(
   [5, join.map(([keys, ...args]) => [ACQUIRE_OR_WAIT.source, ...keys, ...args])],
   [1, fc.tuple(lock, holder).map((words) => [RELEASE.source, "1", ...words])],
@@ -310,8 +319,8 @@ const anyHint = fc.oneof(hint, token, word("1", "-7"));
 const counting = fc.tuple(lock, holder, lockLife, anyHint)
   .map(([key, ...args]) => [ACQUIRE_COUNTED.source, "1", key, ...args]);
 const fencing = fc.oneof(
-  fc.tuple(locks, holder, lockLife, ticket, priority, ticketScore, anyHint),
-  fc.tuple(locks, holder, lockLife, word(""), word("1"), word(""), anyHint),
+  fc.tuple(locks, holder, lockLife, ticket, stuck, ticketScore, anyHint),
+  fc.tuple(locks, holder, lockLife, word(""), word(""), word(""), anyHint),
 ).map(([keys, ...args]) => [ACQUIRE_FENCED.source, ...keys, ...args]);
 const adopting = fc.tuple(locks, holder, lockLife, holder, fc.array(anyHint, { maxLength: 1 }))
   .map(([keys, value, life, replaced, hint]) => {
@@ -343,8 +352,8 @@ export const fenceStep: fc.Arbitrary<Step> = weighted(
   [1, steps(listening, 0, 2)],
 );
 
-function joining(ticket: string, score: string, priority = "0"): Command {
-  return ["EVAL", ACQUIRE_OR_WAIT.source, "1", "a", "v", "60000", ticket, priority, score];
+function joining(ticket: string, score: string, stuck = ""): Command {
+  return ["EVAL", ACQUIRE_OR_WAIT.source, "1", "a", "v", "60000", ticket, stuck, score];
 }
 
 function releasing(...parting: string[]): Command {

@@ -131,6 +131,22 @@ Deno.test("a client that has never waited does not starve one that is farther aw
   assertLessOrEqual(await deadline(other, CROWD_MS), 1);
 });
 
+Deno.test("a client that is far from the nodes gets its turn beside two that are near", async () => {
+  await using servers = shared.lend();
+  await using proxies = await startProxies(servers);
+  for (const proxy of proxies) proxy.delay(80, "replies");
+  await using near = openClients(servers.urls, 2);
+  await using far = openClients(proxies.urls, 1);
+  let turns = 0;
+  let done = false;
+  const loops = near.map(async (client) => {
+    while (!done) await client.using("job", () => new Promise((resolve) => setTimeout(resolve, 5)));
+  });
+  while (turns < 5) await deadline(far[0].using("job", () => void turns++), CROWD_MS / 5);
+  done = true;
+  await Promise.all(loops);
+});
+
 Deno.test("a client that has the lock lets another that waits go before its own callers", async () => {
   await using servers = shared.lend();
   await using proxies = await startProxies(servers);

@@ -7,7 +7,7 @@
 import { commandBytes } from "./command_bytes.ts";
 import type { KeyState } from "../../src/quorum/lock_node.ts";
 import type { QuorumNode, QuorumRequest } from "../../src/quorum/quorum_node.ts";
-import type * as queue from "../../src/quorum/queue_ticket.ts";
+import * as queue from "../../src/quorum/queue_ticket.ts";
 import { ReplyError } from "../../src/redis/errors.ts";
 import type { RawReply } from "../../src/redis/reply.ts";
 import { ADOPT_KEYS } from "../../src/redis_node/adopt_operations.ts";
@@ -22,7 +22,7 @@ import {
   releaseOperation,
 } from "../../src/redis_node/redis_node.ts";
 import { COUNTER_PREFIX } from "../../src/redis_node/scripts/fencing.ts";
-import { NOTIFIED_SUFFIX, queueOf, TAKEN_SUFFIX } from "../../src/redis_node/scripts/queue.ts";
+import { queueOf, readMessage } from "../../src/redis_node/scripts/queue.ts";
 import type { MemorySession } from "../../src/testing/mod.ts";
 import type { Clock } from "../../src/time/clock.ts";
 import { KeyspaceServer } from "./keyspace_server.ts";
@@ -47,11 +47,6 @@ export interface Call {
   readonly priority: queue.QueuePriority | undefined;
   readonly atMs: number;
 }
-
-const NOTICES: Readonly<Record<string, queue.QueueNotice>> = {
-  [NOTIFIED_SUFFIX]: "next",
-  [TAKEN_SUFFIX]: "taken",
-};
 
 /** One node. */
 export class KeyspaceNode implements QuorumNode {
@@ -161,12 +156,13 @@ export class KeyspaceNode implements QuorumNode {
   }
 
   /** Notifies a ticket of this client, whether or not anything is free. */
-  notify(member: string, notice: queue.QueueNotice = "first"): void {
-    const end = member.indexOf(".") + 1;
-    const [ticketId, place] = end > 0
-      ? [member.slice(0, end), Number(member.slice(end)) - 1]
-      : [member, undefined];
-    this.#listener!.onReleased(this.#nodeIndex, ticketId, notice, place);
+  notify(
+    member: string,
+    notice: queue.QueueNotice = "first",
+    first = { ticketId: this.queue()[0] ?? "", patienceMs: 50 },
+  ): void {
+    const { ticketId = member, place } = queue.splitTicket(member) ?? {};
+    this.#listener!.onReleased(this.#nodeIndex, ticketId, notice, first, place);
   }
 
   /** Ends the subscription, for the time being. */
@@ -180,9 +176,8 @@ export class KeyspaceNode implements QuorumNode {
     const listener = this.#listener!;
     this.#endSubscription();
     this.#subscription = this.#server.subscribe(listener.id, (message) => {
-      const notice = NOTICES[message.slice(-1)];
-      const ticketId = notice ? message.slice(0, -1) : message;
-      queueMicrotask(() => this.notify(ticketId, notice));
+      const { ticketId, notice, first, place } = readMessage(message)!;
+      queueMicrotask(() => listener.onReleased(this.#nodeIndex, ticketId, notice, first, place));
     });
     const [seconds, microseconds] = (this.#server.ask("TIME") as string[]).map(Number);
     const nowMs = this.#clock.monotonicMs();

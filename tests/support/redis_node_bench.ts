@@ -3,7 +3,12 @@
  *
  * @module
  */
-import type { QueueNotice, ReleaseListener, TimeReading } from "../../src/quorum/queue_ticket.ts";
+import type {
+  NotifiedFirst,
+  QueueNotice,
+  ReleaseListener,
+  TimeReading,
+} from "../../src/quorum/queue_ticket.ts";
 import { parseAddress } from "../../src/redis/address.ts";
 import type { ConnectionOptions } from "../../src/redis/connection.ts";
 import { RedisNode } from "../../src/redis_node/redis_node.ts";
@@ -190,8 +195,15 @@ export class NodeBench extends StreamBench implements ReleaseListener {
     this.notices.push(["unsupported", nodeIndex, error.message]);
   }
 
-  onReleased(nodeIndex: number, ticketId: string, notice: QueueNotice): void {
-    this.notices.push([notice, nodeIndex, ticketId]);
+  onReleased(
+    nodeIndex: number,
+    ticketId: string,
+    notice: QueueNotice,
+    first?: NotifiedFirst,
+    place?: number,
+  ): void {
+    const more = [first, place].filter((part) => part !== undefined);
+    this.notices.push([notice, nodeIndex, ticketId, ...more]);
   }
 
   protected override closeSubject(): Promise<void> {

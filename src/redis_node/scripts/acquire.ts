@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { NOTIFY } from "./notify.ts";
+import { NOTIFY, TAKE } from "./notify.ts";
 import { lua, type Script } from "./script.ts";
 
 /** `KEYS` resources; `ARGV` value, TTL: sets all keys, 1, or none, 0. A single key is a plain `SET NX PX`. */
@@ -26,22 +26,21 @@ return 1
  * waited longest comes to be the first in all its queues, and no two of them wait for each other. Being in one of the
  * queues proves the score for the others.
  */
-export const ACQUIRE_KEYS = `local ticket, overdue = ARGV[3], ARGV[4] == '1'
-local blocked, lives = false, {}
+export const ACQUIRE_KEYS = `local ticket, stuck = ARGV[3], ARGV[4]
+local blocked, lives, wait, ahead = false, {}, 0, ''
 for index, key in ipairs(KEYS) do
   lives[index] = redis.call('PTTL', key)
   blocked = blocked or lives[index] ~= -2
 end
-if not blocked and not overdue then
-  for _, key in ipairs(KEYS) do blocked = notify(key, ticket) or blocked end
+if not blocked and ticket ~= '' then
+  for _, key in ipairs(KEYS) do
+    local patience, notified = blocks(key, ticket, stuck)
+    if patience then blocked, wait, ahead = true, math.max(wait, patience), notified end
+  end
 end
 if not blocked then
   for _, key in ipairs(ticket == '' and {} or KEYS) do
-    local queue = 'hasp:queue:' .. key
-    local first = overdue and redis.call('ZRANGE', queue, 0, 0)[1]
-    redis.call('ZREM', queue, ticket, first or ticket)
-    local next = redis.call('ZRANGE', queue, 0, 0)[1]
-    if next then publish(next, next .. '-') end
+    take(key, ticket, stuck)
   end
   local granted = fence and fence(KEYS, ARGV[6]) or 1
   for _, key in ipairs(KEYS) do
@@ -52,13 +51,14 @@ end
 if ticket == '' then return 0 end
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local held, ahead, length, score, foreign, holder = -2, 0, 0, tonumber(ARGV[5]), 0, ''
+local held, rank, length, score, foreign, holder = -2, 0, 0, tonumber(ARGV[5]), 0, ''
 local known, last
 for _, key in ipairs(KEYS) do
   local queue = 'hasp:queue:' .. key
   known = tonumber(redis.call('ZSCORE', queue, ticket)) or known
   last = tonumber(redis.call('ZRANGE', queue, -1, -1, 'WITHSCORES')[2]) or last
 end
+known = known or tonumber(redis.pcall('GET', 'hasp:late:' .. ticket))
 if known then
   if score < known or score > now + 250000 then score = known end
 else
@@ -69,7 +69,7 @@ for index, key in ipairs(KEYS) do
   local queue = 'hasp:queue:' .. key
   redis.call('ZADD', queue, score, ticket)
   redis.call('PEXPIRE', queue, 180000)
-  ahead = math.max(ahead, redis.call('ZRANK', queue, ticket))
+  rank = math.max(rank, redis.call('ZRANK', queue, ticket))
   length = math.max(length, redis.call('ZCARD', queue))
   if held ~= -1 then held = lives[index] == -1 and -1 or math.max(held, lives[index]) end
   local value = lives[index] ~= -2 and redis.pcall('GET', key)
@@ -78,19 +78,20 @@ for index, key in ipairs(KEYS) do
     if (value .. ':'):match('^%x*():') ~= 41 then foreign = 1 end
   end
 end
-return { held, ahead, length, score, now, foreign, holder }
+return { held, rank, length, score, now, foreign, holder, wait, ahead }
 `;
 
 /**
- * `KEYS` resources; `ARGV` value, TTL, ticket, priority, score: sets all keys and leaves their queues, or sets none and
- * stands in their queues. With priority 0 it keeps to the order: a key is for the first ticket in its queue, even while
- * it is free. With priority 1 the ticket has waited for the first, which did not use its turn: it takes keys that are
- * free, and drops the first. Returns 1 if all were set; else how long the keys are held (as `PTTL` returns it; -2 if all
- * are free, but others are ahead), the number of tickets ahead, the number of all tickets, the ticket's score, the
- * node's time in microseconds, 1 if a key holds what is no value of this library, else 0, and the value of a key, or an
- * empty text.
+ * `KEYS` resources; `ARGV` value, TTL, ticket, stuck, score: sets all keys and leaves their queues, or sets none and
+ * stands in their queues. A key is for the first ticket in its queue, even while it is free. But if that ticket is in
+ * `stuck`, with a space before and behind it, the caller has waited for it: it takes the key, and drops all tickets ahead
+ * of its own. Those are notified: one that asks again within a second gets its place back. Returns 1 if all keys were
+ * set; else how long they are held (as `PTTL` returns it; -2 if all are free, but others are ahead), the number of tickets
+ * ahead, the number of all tickets, the ticket's score, the node's time in microseconds, 1 if a key holds what is no
+ * value of this library, else 0, and the value of a key, or an empty text; and if the keys are free, how long to wait for
+ * the first ticket, and that ticket, else 0 and an empty text.
  */
 export const ACQUIRE_OR_WAIT: Script = {
-  source: /* @__PURE__ */ lua(NOTIFY, "local fence\n", ACQUIRE_KEYS),
-  sha1: "e1d50c0ef9514bd267005901ca19f9b32b5709f0",
+  source: /* @__PURE__ */ lua(NOTIFY, TAKE, "local fence\n", ACQUIRE_KEYS),
+  sha1: "287730a411a9055a0ca0602ebd732d22523ebc15",
 };

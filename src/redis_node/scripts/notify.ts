@@ -6,24 +6,82 @@
  */
 
 /**
- * Notifies the first ticket in a key's queue, and its successor. Drops tickets whose clients are gone. Returns whether
- * it notified anybody: it does not if the first ticket is `own`, or if the node refuses what it takes.
+ * `notify(key, own)` notifies the first ticket in a key's queue, and the watchers: the second, the fifth and the last
+ * ticket. Each watcher gets the first's ticket and how long to wait for it. Drops first tickets whose clients are gone:
+ * nobody subscribes to their channels. (`PUBLISH` counts those who subscribe to a pattern, too.) Returns for how long the
+ * caller waits for the first, and the first. Returns `false` if it notified nobody, because the first ticket is `own`,
+ * because the queue is empty, or because the node refuses what it takes.
+ *
+ * A ticket has its client's patience at its end, in milliseconds: the farther a client is, the longer it is waited for.
  */
 export const NOTIFY = `local function publish(ticket, message)
   local id = ticket:match('^(.-):')
   return id and redis.pcall('PUBLISH', 'hasp:wake:' .. id, message) or 0
 end
+local function gone(ticket)
+  local id = ticket:match('^(.-):')
+  return not id or redis.pcall('PUBSUB', 'NUMSUB', 'hasp:wake:' .. id)[2] == 0
+end
+local function patience(ticket)
+  return math.min(tonumber(ticket:match('^[^:]*:%w+:(%d+)')) or 50, 1000)
+end
+local function watchers(queue, from)
+  local near = redis.pcall('ZRANGE', queue, from, from + 3)
+  if not near[1] then return {} end
+  local last = redis.pcall('ZRANGE', queue, -1, -1)[1]
+  return { near[1], near[4] or last, last }
+end
 local function notify(key, own)
   local queue = 'hasp:queue:' .. key
   while true do
-    local first, second = unpack(redis.pcall('ZRANGE', queue, 0, 1))
+    local first = redis.pcall('ZRANGE', queue, 0, 0)[1]
     if not first or first == own then return false end
-    local receivers = publish(first, first)
+    local receivers = gone(first) and 0 or publish(first, first)
     if receivers ~= 0 then
-      if second and second ~= own then publish(second, second .. '+') end
-      return type(receivers) == 'number'
+      if type(receivers) ~= 'number' then return false end
+      local wait, before = patience(first), first
+      for _, watcher in ipairs(watchers(queue, 1)) do
+        if watcher ~= before and watcher ~= own then
+          local received = publish(watcher, watcher .. '+' .. wait .. ':' .. first)
+          if received ~= 0 then wait = math.max(wait, patience(watcher)) + 50 end
+        end
+        before = watcher
+      end
+      return wait, first
     end
     if type(redis.pcall('ZREM', queue, first)) == 'table' then return false end
   end
+end
+`;
+
+/**
+ * `take(key, own, stuck)` takes a ticket out of a key's queue that is about to get the key, and reports to the watchers
+ * that the key is taken. If `stuck` is no empty text, drops all tickets ahead of it too, and notifies each: one that asks
+ * again within a second gets its place back. Returns those and their scores.
+ *
+ * `blocks(key, own, stuck)` is `notify`, but if the first is one of the tickets in `stuck` that `own` has waited for, with
+ * a space before and behind each, it notifies nobody and returns `false`.
+ */
+export const TAKE = `local function take(key, own, stuck)
+  local queue = 'hasp:queue:' .. key
+  local rank = stuck == '' and 0 or redis.call('ZRANK', queue, own) or 1
+  local overtaken = rank > 0 and redis.call('ZRANGE', queue, 0, rank - 1, 'WITHSCORES') or {}
+  for index = 1, #overtaken, 2 do
+    redis.call('ZREM', queue, overtaken[index])
+    redis.pcall('SET', 'hasp:late:' .. overtaken[index], overtaken[index + 1], 'PX', 1000)
+    publish(overtaken[index], overtaken[index])
+  end
+  redis.call('ZREM', queue, own)
+  local before
+  for _, watcher in ipairs(watchers(queue, 0)) do
+    if watcher ~= before then publish(watcher, watcher .. '-') end
+    before = watcher
+  end
+  return overtaken
+end
+local function blocks(key, own, stuck)
+  local first = stuck ~= '' and redis.pcall('ZRANGE', 'hasp:queue:' .. key, 0, 0)[1]
+  if first and stuck:find(' ' .. first .. ' ', 1, true) then return false end
+  return notify(key, own)
 end
 `;

@@ -2,18 +2,18 @@
  * The scripts of a call for any one of several keys, its pool.
  *
  * An attempt is for one key of the pool, and a node that denies it says which of the others are free. A ticket stands in
- * the queues of all keys of the pool, with one score. Its id ends with a dot, `<client id>:<number>.`, and in the queue of
+ * the queues of all keys of the pool, with one score. Its id ends with a dot, `<client id>:<number>:<patience>.`, and in the queue of
  * each key the number of the key follows, so that a notification says which key is free.
  *
  * @module
  */
 import { FENCE } from "./fencing.ts";
-import { NOTIFY } from "./notify.ts";
+import { NOTIFY, TAKE } from "./notify.ts";
 import { lua, type Script } from "./script.ts";
 
 /**
  * `KEYS` the pool; `ARGV` the number of the key that is asked for, from 1, value, TTL, the hint of a fencing token or an
- * empty text; and, if its caller waits, ticket, priority and score: sets the key, leaves the queues of the pool, and
+ * empty text; and, if its caller waits, ticket, stuck and score: sets the key, leaves the queues of the pool, and
  * notifies the next waiter of every other key that is free. Returns 1, or the counter. If the key is held, or is for
  * another ticket, it sets nothing, and the ticket stands in all queues of the pool.
  *
@@ -21,31 +21,29 @@ import { lua, type Script } from "./script.ts";
  * 2 for the second, and so on. With a ticket there are the parts that `ACQUIRE_OR_WAIT` returns: the shortest time for
  * which a key is held (-2 if one is free, but for another ticket), the least number of tickets ahead, the greatest
  * number of all tickets, the ticket's score, the node's time, and whether a key holds what is no value of this library;
- * and the number of a key that is free, but for another ticket, or 0.
+ * the number of a key that is free, but for another ticket, or 0; and how long to wait for the first ticket in the queue
+ * of that key, and that ticket, else 0 and an empty text.
  *
- * With priority 1 a stuck first is dropped from all queues of the pool, not from one queue after the other.
+ * A first ticket in `stuck` is overtaken as by `ACQUIRE_OR_WAIT`. If it waits for the same pool, it is dropped from all
+ * queues of the pool, not from one queue after the other.
  */
 export const ACQUIRE_ANY: Script = {
   source: /* @__PURE__ */ lua(
     NOTIFY,
+    TAKE,
     FENCE,
-    `local place, value, ttl, hint, ticket, priority, since = unpack(ARGV)
+    `local place, value, ttl, hint, ticket, stuck, since = unpack(ARGV)
 place = tonumber(place)
-local key, overdue = KEYS[place], priority == '1'
+local key = KEYS[place]
 local blocked = redis.call('EXISTS', key) == 1
-if not blocked and ticket and not overdue then blocked = notify(key, ticket .. place) end
+if not blocked and ticket then blocked = blocks(key, ticket .. place, stuck) end
 if not blocked then
-  local first = overdue and redis.call('ZRANGE', 'hasp:queue:' .. key, 0, 0)[1]
-  local stuck = first and first:match('^(.*%.)%d+$')
+  local first = ticket and take(key, ticket .. place, stuck)[1]
+  local pooled = first and first:match('^(.*%.)%d+$') or ticket
   for index, name in ipairs(ticket and KEYS or {}) do
-    local queue, own = 'hasp:queue:' .. name, ticket .. index
-    local other = stuck and stuck .. index or index == place and first or own
-    local left = redis.call('ZREM', queue, own, other) > 0
-    if index == place then
-      local next = redis.call('ZRANGE', queue, 0, 0)[1]
-      if next then publish(next, next .. '-') end
-    elseif left and redis.call('EXISTS', name) == 0 then
-      notify(name)
+    if index ~= place then
+      local left = redis.call('ZREM', 'hasp:queue:' .. name, ticket .. index, pooled .. index) > 0
+      if left and redis.call('EXISTS', name) == 0 then notify(name) end
     end
   end
   local granted = hint == '' and 1 or fence({ key }, hint)
@@ -69,6 +67,9 @@ for index, name in ipairs(KEYS) do
   known = tonumber(redis.call('ZSCORE', queue, ticket .. index)) or known
   last = tonumber(redis.call('ZRANGE', queue, -1, -1, 'WITHSCORES')[2]) or last
 end
+for index = 1, known and 0 or #KEYS do
+  known = tonumber(redis.pcall('GET', 'hasp:late:' .. ticket .. index)) or known
+end
 if known then
   if score < known or score > now + 250000 then score = known end
 else
@@ -76,6 +77,7 @@ else
   if last and score < last - 250000 then score = last + 1 end
 end
 local held, ahead, length, foreign, kept
+local wait, first = 0, ''
 for index, name in ipairs(KEYS) do
   local queue, own, life = 'hasp:queue:' .. name, ticket .. index, lives[index]
   redis.call('ZADD', queue, score, own)
@@ -86,7 +88,10 @@ for index, name in ipairs(KEYS) do
   if life == -2 and rank == 0 then
     free = free + bit
   elseif life == -2 then
-    kept = kept or index
+    if not kept then
+      kept, first = index, redis.call('ZRANGE', queue, 0, 0)[1]
+      wait = patience(first)
+    end
   else
     local found = redis.pcall('GET', name)
     if type(found) ~= 'string' or (found .. ':'):match('^%x*():') ~= 41 then foreign = 1 end
@@ -95,10 +100,10 @@ for index, name in ipairs(KEYS) do
   held = held or -1
   bit = bit * 2
 end
-return { free, held, ahead, length, score, now, foreign or 0, kept or 0 }
+return { free, held, ahead, length, score, now, foreign or 0, kept or 0, wait, first }
 `,
   ),
-  sha1: "158f20ee9fbbb6f9fdb641002d018051d25e806a",
+  sha1: "dae51fb48e3fb0b857692d17a8a582b6c51d3265",
 };
 
 /**
@@ -129,5 +134,5 @@ end
 return ours and 1 or 0
 `,
   ),
-  sha1: "db8fd6c791c660d358ed4c239c2ca1b979843579",
+  sha1: "993bd004b92462f777ee54c92365c5e1df64842d",
 };

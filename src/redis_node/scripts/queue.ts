@@ -1,18 +1,20 @@
 /**
  * The queue of clients that wait for a key, on one node.
  *
- * It is a sorted set under `hasp:queue:<key>`. A member is a ticket, `<client id>:<number>`. Its score is the time at
- * which its client joined, in microseconds, by a clock that all clients share as well as they can: the median of the
- * nodes' clocks. Every node so gets the same score for the same ticket, and all nodes have the same order.
+ * It is a sorted set under `hasp:queue:<key>`. A member is a ticket, `<client id>:<number>:<patience>`. Its score is the
+ * time at which its client joined, in microseconds, by a clock that all clients share as well as they can: the median of
+ * the nodes' clocks. Every node so gets the same score for the same ticket, and all nodes have the same order. The patience
+ * is how long the client is waited for, in milliseconds: its distance decides it.
  *
  * A client subscribes to one channel, `hasp:wake:<client id>`. A script that frees a key publishes the first ticket to
- * its client's channel, and the second ticket, with a plus sign, to its client's channel: if the first does not take the
- * key in time, the second does, and drops the first. So the script with which the first takes the key publishes the
- * second ticket with a minus sign. `PUBLISH` returns the number of receivers. If it is 0, the client of that ticket is
- * gone: the script drops the ticket and goes on with the next one.
+ * its client's channel. It also publishes the second, the fifth and the last ticket to theirs, each with a plus sign, how
+ * long to wait, and the first ticket: if the first does not take the key in time, one of these does, and drops all who
+ * are ahead of it. So the script that takes the key publishes to the same ones, with a minus sign. If nobody subscribes to
+ * the first's channel, its client is gone: the script drops the ticket and goes on with the next one.
  *
- * A ticket leaves the queue when its client gets the key, gives up, is gone, or does not use its turn. A client that
- * got the key but not the lock is put back with its old score.
+ * A ticket leaves the queue when its client gets the key, gives up, is gone, or is overtaken. A client that got the key
+ * but not the lock is put back with its old score; and so is one that was overtaken because it
+ * was slow, and asks within a second: its score is kept under `hasp:late:<ticket>` until then.
  *
  * No client can gain much by a wrong clock. A score that is ahead of the node's clock is cut, and a new ticket passes
  * only tickets whose scores are at most {@linkcode QUEUE_LEAD_MS} before that of the last one. Any other new ticket that
@@ -24,6 +26,7 @@
  *
  * @module
  */
+import { type NotifiedFirst, type QueueNotice, splitTicket } from "../../quorum/queue_ticket.ts";
 import { NOTIFY } from "./notify.ts";
 import { lua, type Script } from "./script.ts";
 
@@ -37,6 +40,38 @@ export const WAKE_CHANNEL = "hasp:wake:";
 export const NOTIFIED_SUFFIX = "+";
 /** See {@linkcode NOTIFIED_SUFFIX}. */
 export const TAKEN_SUFFIX = "-";
+/** What precedes a ticket that was overtaken in the name under which its score is kept for a second. */
+export const LATE_PREFIX = "hasp:late:";
+/** For how long it is kept, in milliseconds. */
+export const LATE_MS = 1_000;
+/** For how long the first is waited for at least and at most, in milliseconds. */
+export const PATIENCE_MS_MIN = 50;
+export const PATIENCE_MS_MAX = 1_000;
+
+/** What follows the ticket in a message: nothing, `-`, or `+<patience>:<first>`. */
+const NEWS = /^(?:(-)|\+(\d+):(.*))?$/su;
+
+/** What a message says: the ticket that it is for, and what happened. */
+export interface QueueMessage {
+  readonly ticketId: string;
+  readonly notice: QueueNotice;
+  readonly first: NotifiedFirst | undefined;
+  /** The index of the key in the pool that the ticket waits for. Missing: it waits for no pool. */
+  readonly place: number | undefined;
+}
+
+/** Reads a message on a client's channel; `undefined` if it is for no ticket. */
+export function readMessage(text: string): QueueMessage | undefined {
+  const { ticketId, place, rest } = splitTicket(text) ?? {};
+  const news = NEWS.exec(rest ?? " ");
+  if (!ticketId || !news) return undefined;
+  const [, taken, patienceMs, first] = news;
+  if (first === undefined) {
+    return { ticketId, place, notice: taken ? "taken" : "first", first: undefined };
+  }
+  const notified = { ticketId: first, patienceMs: Number(patienceMs) };
+  return { ticketId, place, notice: "next", first: notified };
+}
 
 /**
  * The key of the queue for a key.
@@ -58,7 +93,7 @@ end
 return 1
 `,
   ),
-  sha1: "c86210b2f3c1ad210843d39bd0faaac2bad10aa0",
+  sha1: "9112e5879b2c742a292afa65fc751d1d2e871da2",
 };
 
 /**
@@ -95,5 +130,5 @@ end
 return failure or (all and (waiting and 3 or 1) or 0)
 `,
   ),
-  sha1: "ef97c494103082397b5cae930a7f360586e9bdd3",
+  sha1: "e0d8dd9c636257d65f5c34b984d75b6fc3a349a0",
 };

@@ -25,5 +25,5 @@ if redis.pcall('EXISTS', 'hasp:queue:' .. KEYS[1]) == 0 then return value and 1 
 return value and (notified and 3 or 1) or 0
 `,
   ),
-  sha1: "858da155840289bc97455dd4eb42aad68ca4ff51",
+  sha1: "be0a990448ab9f4dffbe8db6b9fb416f0707e537",
 };

@@ -3,23 +3,20 @@
  *
  * @module
  */
-import {
-  QUEUE_LEAD_MS,
-  QUEUE_TTL_MS,
-  queueOf,
-  TAKEN_SUFFIX,
-} from "../../redis_node/scripts/queue.ts";
+import { QUEUE_LEAD_MS, QUEUE_TTL_MS, queueOf } from "../../redis_node/scripts/queue.ts";
 import type { CommandContext } from "../commands/command.ts";
 import { parseScore } from "../commands/sorted_set_commands.ts";
-import { array, integer } from "../server/replies.ts";
+import { array, bulk, integer } from "../server/replies.ts";
 import { setCounters } from "./fence_functions.ts";
 import {
   allowedScore,
   notify,
+  notifyUnlessStuck,
   OUR_VALUE,
-  publish,
+  patienceOf,
   putBack,
   remove,
+  take,
   tryGet,
 } from "./queue_functions.ts";
 import { setInScript } from "./script_calls.ts";
@@ -34,17 +31,16 @@ export function acquireAny(
   args: readonly string[],
 ): string {
   const { keys } = context;
-  const [number, value, ttl, hint, ticket, priority] = args;
+  const [number, value, ttl, hint, ticket, stuck] = args;
   const place = Number(number) - 1;
   // mutation: any-key-of-a-pool-counts
   const key = names[place];
-  const overdue = priority === "1";
   // mutation: held-key-of-a-pool-granted
   const isHeld = keys.has(key);
   const blocked = isHeld ||
-    ticket !== undefined && !overdue && notify(context, key, member(ticket, place));
+    ticket !== undefined && notifyUnlessStuck(context, key, member(ticket, place), stuck);
   if (!blocked) {
-    if (ticket !== undefined) leaveAll(context, names, place, ticket, overdue);
+    if (ticket !== undefined) leaveAll(context, names, place, ticket, stuck);
     const granted = hint === "" ? 1 : setCounters(context, [key], 0, Number(hint), 1);
     setInScript(keys, key, [value, "PX", ttl]);
     return integer(granted);
@@ -92,25 +88,18 @@ function leaveAll(
   names: readonly string[],
   place: number,
   ticket: string,
-  overdue: boolean,
+  stuck: string,
 ): void {
   const { keys } = context;
-  const queue = keys.sortedSet(queueOf(names[place]));
-  const first = overdue ? queue?.range(0, 0)[0] : undefined;
-  const stuck = first === undefined ? undefined : POOLED.exec(first)?.[1];
+  const [first = ""] = take(context, names[place], member(ticket, place), stuck);
+  const [, pooled = ticket] = POOLED.exec(first) ?? [];
   names.forEach((name, index) => {
-    const own = member(ticket, index);
-    const other = stuck !== undefined ? member(stuck, index) : index === place ? first : undefined;
-    const tickets = other === undefined ? [own] : [own, other];
+    if (index === place) return;
+    const tickets = [member(ticket, index), member(pooled, index)];
     // mutation: won-queue-alone-is-left
     const left = tickets.filter((each) => remove(keys, name, each)).length > 0;
-    if (index === place) {
-      const [next] = keys.sortedSet(queueOf(name))?.range(0, 0) ?? [];
-      if (next !== undefined) publish(context, next, next + TAKEN_SUFFIX);
-    } else if (left && !keys.has(name)) {
-      // mutation: notification-of-a-pool-kept
-      notify(context, name);
-    }
+    // mutation: notification-of-a-pool-kept
+    if (left && !keys.has(name)) notify(context, name);
   });
 }
 
@@ -125,7 +114,7 @@ function joinAll(
   const places = names.map((name, index) =>
     [keys.sortedSet(queueOf(name)), member(ticket, index)] as const
   );
-  const score = allowedScore(places, parseScore(since), nowUs + QUEUE_LEAD_MS * 1_000);
+  const score = allowedScore(keys, places, parseScore(since), nowUs + QUEUE_LEAD_MS * 1_000);
   const ranks = names.map((name, index) => {
     const queue = keys.sortedSet(queueOf(name), true);
     queue.add(member(ticket, index), score);
@@ -137,6 +126,7 @@ function joinAll(
     return lives[index] !== -2 && !OUR_VALUE.test(tryGet(keys, name).found ?? "");
   });
   const kept = lives.findIndex((life, index) => life === -2 && ranks[index] > 0) + 1;
+  const [first] = kept > 0 ? keys.sortedSet(queueOf(names[kept - 1]))!.range(0, 0) : [""];
   const held = Math.min(...lives.map((life) => life === -1 ? Infinity : life));
   const numbers = [
     maskOf(lives.map((life, index) => life === -2 && ranks[index] === 0)),
@@ -148,5 +138,6 @@ function joinAll(
     foreign ? 1 : 0,
     kept,
   ];
-  return array(numbers.map(integer));
+  const wait = kept > 0 ? patienceOf(first) : 0;
+  return array([...[...numbers, wait].map(integer), bulk(first)]);
 }

@@ -4,19 +4,24 @@
  * @module
  */
 import {
+  LATE_MS,
+  LATE_PREFIX,
   NOTIFIED_SUFFIX,
+  PATIENCE_MS_MAX,
+  PATIENCE_MS_MIN,
   QUEUE_LEAD_MS,
   QUEUE_TTL_MS,
   queueOf,
   TAKEN_SUFFIX,
   WAKE_CHANNEL,
 } from "../../redis_node/scripts/queue.ts";
+import { type NotifiedFirst, splitTicket } from "../../quorum/queue_ticket.ts";
 import type { CommandContext } from "../commands/command.ts";
-import { parseScore } from "../commands/sorted_set_commands.ts";
+import { parseScore, scoreText } from "../commands/sorted_set_commands.ts";
 import type { Keyspace } from "../server/keyspace.ts";
 import { array, bulk, CommandError, integer } from "../server/replies.ts";
 import type { SortedSet } from "../server/sorted_set.ts";
-import { getInScript, ReturnedError, setInScript } from "./script_calls.ts";
+import { getInScript, ReturnedError, setInScript, toNumber } from "./script_calls.ts";
 
 const LEAD_US = QUEUE_LEAD_MS * 1_000;
 /** What the value of a lock of this library looks like. */
@@ -59,7 +64,8 @@ export function releaseQueued(
     }
     if (ours || found === undefined && !error) {
       // mutation: release-notifies-nobody
-      waiting = notify(context, key, score === undefined ? undefined : ticket) || waiting;
+      const notified = notify(context, key, score === undefined ? undefined : ticket);
+      waiting ||= notified !== undefined;
     }
   }
   if (failure) throw new ReturnedError(failure.message);
@@ -74,25 +80,22 @@ export function acquireOrWait(
   count = () => 1,
 ): string {
   const { keys } = context;
-  const [value, ttl, ticket, priority] = args;
+  const [value, ttl, ticket, stuck] = args;
   const lives = names.map((key) => Number(keys.remainingMs(key)));
-  let blocked = lives.some((lifeMs) => lifeMs !== -2);
+  const held = lives.some((lifeMs) => lifeMs !== -2);
+  let first: NotifiedFirst | undefined;
   // mutation: newcomers-overtake
-  if (!blocked && priority !== "1") {
-    for (const key of names) blocked = notify(context, key, ticket) || blocked;
-  }
-  if (!blocked) {
+  if (!held && ticket !== "") first = notifyFirsts(context, names, ticket, stuck);
+  if (!held && !first) {
     for (const key of ticket === "" ? [] : names) {
-      quit(keys, key, ticket, priority === "1");
-      const [next] = keys.sortedSet(queueOf(key))?.range(0, 0) ?? [];
-      if (next !== undefined) publish(context, next, next + TAKEN_SUFFIX);
+      take(context, key, ticket, stuck);
     }
     const granted = count();
     for (const key of names) setInScript(keys, key, [value, "PX", ttl]);
     return integer(granted);
   }
   if (ticket === "") return integer(0);
-  return join(context, names, args, lives);
+  return join(context, names, args, lives, first);
 }
 
 /** LEAVE. */
@@ -114,11 +117,12 @@ function join(
   names: readonly string[],
   args: readonly string[],
   lives: readonly number[],
+  first: NotifiedFirst = { ticketId: "", patienceMs: 0 },
 ): string {
   const [, , ticket, , since] = args;
   const nowUs = Math.floor(server.clock.wallMs() * 1_000);
   const places = names.map((key) => [keys.sortedSet(queueOf(key)), ticket] as const);
-  const score = allowedScore(places, parseScore(since), nowUs + LEAD_US);
+  const score = allowedScore(keys, places, parseScore(since), nowUs + LEAD_US);
   let [held, ahead, length, foreign, holder] = [-2, 0, 0, 0, ""];
   names.forEach((key, index) => {
     const queue = keys.sortedSet(queueOf(key), true);
@@ -132,11 +136,17 @@ function join(
     holder = found ?? holder;
     if (!OUR_VALUE.test(found ?? "")) foreign = 1;
   });
-  return array([...[held, ahead, length, score, nowUs, foreign].map(integer), bulk(holder)]);
+  return array([
+    ...[held, ahead, length, score, nowUs, foreign].map(integer),
+    bulk(holder),
+    integer(first.patienceMs),
+    bulk(first.ticketId),
+  ]);
 }
 
 /** The score that a ticket gets, within the limits of the queues that it is to stand in, under its name in each. */
 export function allowedScore(
+  keys: Keyspace,
   places: readonly (readonly [queue: SortedSet | undefined, ticket: string])[],
   askedUs: number,
   limitUs: number,
@@ -148,31 +158,86 @@ export function allowedScore(
     const [member] = queue?.range(-1, -1) ?? [];
     if (member !== undefined) last = queue!.score(member);
   }
+  if (known === undefined) {
+    for (const [, ticket] of places) {
+      known = toNumber(tryGet(keys, LATE_PREFIX + ticket).found) ?? known;
+    }
+  }
   if (known !== undefined) return askedUs > limitUs ? known : Math.max(askedUs, known);
   const scoreUs = Math.min(askedUs, limitUs);
   return last !== undefined && scoreUs < last - LEAD_US ? last + 1 : scoreUs;
 }
 
-/** Notifies the first ticket of a queue and its successor, and drops tickets whose clients are gone. */
-export function notify(context: CommandContext, key: string, own?: string): boolean {
+/** Notifies the first ticket of a queue and those that watch it, and drops tickets whose clients are gone. */
+export function notify(
+  context: CommandContext,
+  key: string,
+  own?: string,
+): NotifiedFirst | undefined {
   const { keys } = context;
   for (;;) {
-    const [first, second] = queueIfAny(keys, key)?.range(0, 1) ?? [];
-    if (first === undefined || first === own) return false;
+    const [first] = queueIfAny(keys, key)?.range(0, 0) ?? [];
+    if (first === undefined || first === own) return undefined;
     const receivers = publish(context, first, first);
     // mutation: dead-waiter-notified
     if (receivers > 0) {
-      if (second !== undefined && second !== own) {
-        publish(context, second, second + NOTIFIED_SUFFIX);
+      let patienceMs = patienceOf(first);
+      for (const watcher of watchers(keys, key, 1)) {
+        if (watcher === own || watcher === first) continue;
+        const message = `${watcher}${NOTIFIED_SUFFIX}${patienceMs}:${first}`;
+        if (publish(context, watcher, message) === 0) continue;
+        patienceMs = Math.max(patienceMs, patienceOf(watcher)) + PATIENCE_MS_MIN;
       }
-      return true;
+      return { ticketId: first, patienceMs };
     }
     remove(keys, key, first);
   }
 }
 
+/** Notifies the first of each queue, unless it is this ticket or one that it has waited for. */
+function notifyFirsts(
+  context: CommandContext,
+  names: readonly string[],
+  ticket: string,
+  stuck: string,
+): NotifiedFirst | undefined {
+  let last: NotifiedFirst | undefined;
+  for (const key of names) {
+    const { ticketId, patienceMs } = notifyUnlessStuck(context, key, ticket, stuck) ?? {};
+    if (!ticketId) continue;
+    last = { ticketId, patienceMs: Math.max(last?.patienceMs ?? 0, patienceMs!) };
+  }
+  return last;
+}
+
+/** Notifies the first of a queue, unless it is this ticket or one that it has waited for. */
+export function notifyUnlessStuck(
+  context: CommandContext,
+  key: string,
+  ticket: string,
+  stuck: string,
+): NotifiedFirst | undefined {
+  const [first] = stuck === "" ? [] : queueIfAny(context.keys, key)?.range(0, 0) ?? [];
+  if (first !== undefined && stuck.includes(` ${first} `)) return undefined;
+  return notify(context, key, ticket);
+}
+
+/** The tickets that watch how the first uses its turn, if it is the one before `from`. */
+function watchers(keys: Keyspace, key: string, from: number): Set<string> {
+  const queue = queueIfAny(keys, key);
+  const near = queue?.range(from, from + 3) ?? [];
+  if (near.length === 0) return new Set();
+  const [last] = queue!.range(-1, -1);
+  return new Set([near[0], near[3] ?? last, last]);
+}
+
+/** How long a ticket's client is waited for, in milliseconds. */
+export function patienceOf(ticket: string): number {
+  return Math.min(splitTicket(ticket)?.patienceMs ?? PATIENCE_MS_MIN, PATIENCE_MS_MAX);
+}
+
 /** Sends a message to a ticket's client; returns how many received it. */
-export function publish({ server }: CommandContext, ticket: string, message: string): number {
+function publish({ server }: CommandContext, ticket: string, message: string): number {
   const [id, number] = ticket.split(":", 2);
   return number === undefined ? 0 : server.channels?.publish(WAKE_CHANNEL + id, message) ?? 0;
 }
@@ -208,11 +273,34 @@ export function putBack(keys: Keyspace, key: string, ticket: string, score: stri
   keys.expireAt(name, keys.nowMs() + BigInt(QUEUE_TTL_MS));
 }
 
-/** A ticket that takes the key leaves the queue, and if it is overdue so does the first. */
-function quit(keys: Keyspace, key: string, ticket: string, overdue: boolean): void {
-  const [first] = keys.sortedSet(queueOf(key))?.range(0, 0) ?? [];
-  remove(keys, key, ticket);
-  if (overdue && first !== undefined) remove(keys, key, first);
+/** Takes a ticket out of a queue, and if there are stuck ones all ahead of it, which it returns. */
+export function take(
+  context: CommandContext,
+  key: string,
+  ticket: string,
+  stuck: string,
+): string[] {
+  const overtaken = stuck === "" ? [] : overtake(context, key, ticket);
+  remove(context.keys, key, ticket);
+  for (const watcher of watchers(context.keys, key, 0)) {
+    publish(context, watcher, watcher + TAKEN_SUFFIX);
+  }
+  return overtaken;
+}
+
+/** Drops all tickets ahead of one, and remembers their scores for a second. */
+function overtake(context: CommandContext, key: string, ticket: string): string[] {
+  const { keys } = context;
+  const queue = keys.sortedSet(queueOf(key));
+  const rank = queue?.rank(ticket) ?? 1;
+  const overtaken = rank > 0 ? queue?.range(0, rank - 1) ?? [] : [];
+  for (const ahead of overtaken) {
+    const score = scoreText(queue!.score(ahead)!);
+    remove(keys, key, ahead);
+    setInScript(keys, LATE_PREFIX + ahead, [score, "PX", String(LATE_MS)]);
+    publish(context, ahead, ahead);
+  }
+  return overtaken;
 }
 
 /** `redis.call('ZREM', …)`: returns whether the ticket was in the queue. */

@@ -174,7 +174,6 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
     part(1),
     "waiters are ordered by their clients' own clocks",
   ],
-  "stall-taken-for-a-round-trip": [part(0), "a stall of its own counts as a round trip"],
   "scores-stay-apart": [drop, "each client stays first in the queue on nodes of its own"],
   "dead-subscription-taken-for-a-refusal": [
     always,

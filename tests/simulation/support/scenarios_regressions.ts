@@ -64,17 +64,6 @@ export const REGRESSION_SCENARIOS: readonly Scenario[] = [
     ],
     catches: ["dead-subscription-taken-for-a-refusal"],
   }),
-  scenario("R8", "a stall of its own does not make a waiter more patient", {
-    clients: [[{ ...WAITER, holdMs: 3_150, ttlMs: 10_000 }], [{ ...WAITER, atMs: 50 }], [
-      { ...WAITER, atMs: 100 },
-    ]],
-    faults: [
-      { kind: "pause", client: 2, atMs: 105.2, forMs: 3_000 },
-      { kind: "die", client: 1, silent: true, atMs: 500 },
-    ],
-    missing: expectSoon(2, 3_153, 1_100),
-    catches: ["stall-taken-for-a-round-trip"],
-  }),
   scenario("R9", "two that are each the first in the queue on one node agree who is", {
     nodes: 2,
     clients: [[{ ...WAITER, holdMs: 1_000 }], [{ ...WAITER, atMs: 50 }], [

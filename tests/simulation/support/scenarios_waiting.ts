@@ -222,6 +222,39 @@ export const WAITING_SCENARIOS: readonly Scenario[] = [
     distancesMs: [0, 5, 5],
     missing: all(expectSoon(1, 50, 200), expectSoon(2, 50, 500)),
   }),
+  scenario("Q17", "one that is far away gets its turn beside those that are near", {
+    clients: [
+      ...[0, 1].map((start) =>
+        Array.from({ length: 100 }, (_, index) => waits(start + index * 25, { holdMs: 20 }))
+      ),
+      [waits(100), waits(101), waits(102)].map((op) => ({ ...op, holdMs: 20 })),
+    ],
+    distancesMs: [0, 0, 60],
+    missing: all(expectSoon(2, 100, 1_000), expectLocks(2, 3)),
+  }),
+  scenario("Q17", "one whose event loop stands still for a while keeps its place", {
+    clients: [[HOLDER], [waits(50)], [waits(100)], [waits(150)], [waits(200)]],
+    faults: [{ kind: "pause", client: 1, atMs: 1_000, forMs: 80 }],
+    missing: expectOrder(0, 2, 1, 3, 4),
+  }),
+  scenario("Q18", "any number that are stuck at the head keep a free lock for 1.5 s at the most", {
+    clients: [
+      [HOLDER],
+      ...Array.from({ length: 9 }, (_, index) => [waits(50 + 10 * index)]),
+    ],
+    faults: Array.from({ length: 8 }, (_, index) => {
+      return { kind: "pause", client: 1 + index, atMs: 900, forMs: 8_000 } as const;
+    }),
+    missing: expectSoon(9, RELEASED_MS, 1_500),
+  }),
+  scenario("Q19", "a stall of its own does not make a waiter more patient", {
+    clients: [[{ ...HOLDER, holdMs: 3_150, ttlMs: 10_000 }], [waits(50)], [waits(100)]],
+    faults: [
+      { kind: "pause", client: 2, atMs: 105.2, forMs: 3_000 },
+      { kind: "die", client: 1, silent: true, atMs: 500 },
+    ],
+    missing: expectSoon(2, 3_153, 1_100),
+  }),
   scenario("Q10", "a lock that is lost does not keep those of its own client waiting", {
     clients: [[
       { ttlMs: 1_000, holdMs: 100, end: "abandon" },

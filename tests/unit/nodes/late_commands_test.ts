@@ -158,7 +158,13 @@ Deno.test("commandNode() takes a place in the queue for no proof that nothing wa
     client.fate = ([name]) => name === "EVAL" ? { times: 2 } : {}; // the second copy is denied because of the first
     const wheel = new TimerWheel();
     const round = new Round(createNodeSet(wheel, [node]), ["k"], "v", TTL_MS);
-    round.ticket = { ticketId: "me:1", priority: "in-order", score: 1, onEnqueued: nothing };
+    round.ticket = {
+      ticketId: "me:1",
+      priority: "in-order",
+      stuck: [],
+      score: 1,
+      onEnqueued: nothing,
+    };
     await round.ask(askToAcquire, 5_000);
     assertEquals([round.enqueuedOn, await client.value("k")], [1, "v"]);
     undo(round, true);

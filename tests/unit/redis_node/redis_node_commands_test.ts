@@ -27,7 +27,7 @@ interface Call {
 
 const ticket = ticketOf();
 const counterFloor = 77;
-const TICKET = [TICKET_ID, 0, SCORE] as const;
+const TICKET = [TICKET_ID, "", SCORE] as const;
 
 /** Every request about `keys` that takes a script. */
 function callsOf(keys: readonly string[], value = "v", ttlMs = 1_000): Call[] {
@@ -38,11 +38,16 @@ function callsOf(keys: readonly string[], value = "v", ttlMs = 1_000): Call[] {
       ...keys.length > 1
         ? [
           ["acquire", {}, ACQUIRE_ALL, set],
-          ["acquire", { counterFloor }, ACQUIRE_FENCED, [...set, "", 1, "", counterFloor]],
+          ["acquire", { counterFloor }, ACQUIRE_FENCED, [...set, "", "", "", counterFloor]],
         ] as const
         : [["acquire", { counterFloor }, ACQUIRE_COUNTED, [...set, counterFloor]]] as const,
       ["acquire", { ticket }, ACQUIRE_OR_WAIT, [...set, ...TICKET]],
-      ["acquire", { ticket: ticketOf("overdue") }, ACQUIRE_OR_WAIT, [...set, TICKET_ID, 1, SCORE]],
+      ["acquire", { ticket: ticketOf("overdue") }, ACQUIRE_OR_WAIT, [
+        ...set,
+        TICKET_ID,
+        " stuck:1 ",
+        SCORE,
+      ]],
       ["acquire", { ticket, counterFloor }, ACQUIRE_FENCED, [...set, ...TICKET, counterFloor]],
       ["adopt", { replaces: "old" }, ADOPT, [...set, "old"]],
       ["adopt", { replaces: "old", counterFloor }, ADOPT, [...set, "old", counterFloor]],

@@ -19,7 +19,7 @@ import { NAME, RECONNECT_MS } from "../../support/stream_bench.ts";
 const UNHEARD_DELAY_MS = 100;
 const SUBSCRIBE = wire("SUBSCRIBE", "hasp:wake:id");
 const SET = wire("SET", "k", "v", "NX", "PX", "1000");
-const JOIN_WORDS = ["1", "k", "v", "1000", TICKET_ID, "0", `${SCORE}`];
+const JOIN_WORDS = ["1", "k", "v", "1000", TICKET_ID, "", `${SCORE}`];
 const JOIN = wire("EVALSHA", ACQUIRE_OR_WAIT.sha1, ...JOIN_WORDS);
 const IS_SUBSCRIBED = ["subscribed", INDEX];
 const IS_UNSUBSCRIBED = ["unsubscribed", INDEX];
@@ -115,14 +115,18 @@ test.listening("RedisNode reports messages in their order, and none that is no t
     "id:1++",
     "id:1 ",
     "id:é",
-    "id:1:2",
+    "id:1:x",
+    "id:1+",
+    "id:1+5",
   ];
-  await bench.receive(["id:1", ...forged, "id:a9+", "id:zz-", "id:1"].map(message).join(""));
+  await bench.receive(
+    ["id:1", ...forged, "id:a9:50+60:x:1:50", "id:zz-", "id:1:70"].map(message).join(""),
+  );
   assertEquals(bench.notices, [
     ["first", INDEX, "id:1"],
-    ["next", INDEX, "id:a9"],
+    ["next", INDEX, "id:a9:50", { ticketId: "x:1:50", patienceMs: 60 }],
     ["taken", INDEX, "id:zz"],
-    ["first", INDEX, "id:1"],
+    ["first", INDEX, "id:1:70"],
   ]);
   assertEquals(bench.written, "");
 });

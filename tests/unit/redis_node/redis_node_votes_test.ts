@@ -9,7 +9,8 @@ import { LOST, NAME } from "../../support/stream_bench.ts";
 
 const ticket = ticketOf();
 const counterFloor = 77;
-const POSITION = "*7\r\n:700\r\n:2\r\n:5\r\n:77\r\n:1700000000250000\r\n:1\r\n$1\r\nv\r\n";
+const POSITION =
+  "*9\r\n:700\r\n:2\r\n:5\r\n:77\r\n:1700000000250000\r\n:1\r\n$1\r\nv\r\n:60\r\n$3\r\nx:1\r\n";
 const COUNTS = Object.fromEntries(
   [1, 2, 3, 4, 1_000_001, 1_700_000_000_000_000, Number.MAX_SAFE_INTEGER]
     .map((count) => [`:${count}\r\n`, "granted"]),
@@ -72,10 +73,10 @@ const REPLIES = [
   ...[":9007199254740993", "*3\r\n:500\r\n:0\r\n:1", "*4\r\n:700\r\n:0\r\n:1\r\n:1"],
   ...[
     "*6\r\n:700\r\n:0\r\n:1\r\n:1\r\n:1\r\n$1\r\nv",
-    "*7\r\n$3\r\n700\r\n:0\r\n:1\r\n:1\r\n:1\r\n:1\r\n$1\r\nv",
-    "*7\r\n:700\r\n$-1\r\n:1\r\n:1\r\n:1\r\n:1\r\n$1\r\nv",
-    "*7\r\n:700\r\n:0\r\n+1\r\n:1\r\n:1\r\n:1\r\n$1\r\nv",
-    "*7\r\n:700\r\n:0\r\n:1\r\n:1\r\n:1\r\n:1\r\n*0",
+    "*9\r\n$3\r\n700\r\n:0\r\n:1\r\n:1\r\n:1\r\n:1\r\n$1\r\nv\r\n:0\r\n$0\r\n",
+    "*9\r\n:700\r\n$-1\r\n:1\r\n:1\r\n:1\r\n:1\r\n$1\r\nv\r\n:0\r\n$0\r\n",
+    "*9\r\n:700\r\n:0\r\n+1\r\n:1\r\n:1\r\n:1\r\n$1\r\nv\r\n:0\r\n$0\r\n",
+    "*9\r\n:700\r\n:0\r\n:1\r\n:1\r\n:1\r\n:1\r\n*0\r\n:0\r\n$0\r\n",
   ],
 ].map((reply) => `${reply}\r\n`).concat(POSITION);
 
@@ -107,6 +108,7 @@ for (const [what, operation, keys, parts, meanings] of KINDS) {
         timeMs: 1_700_000_000_250,
         foreign: true,
         value: "v",
+        first: { ticketId: "x:1", patienceMs: 60 },
       };
       const detail = counts ? Number(reply.slice(1)) : outcome === "queued" ? position : undefined;
       assertEquals(answer.slice(2), detail === undefined ? [atMs] : [atMs, detail]);

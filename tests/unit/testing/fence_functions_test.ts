@@ -120,7 +120,7 @@ Deno.test("ACQUIRE_FENCED refuses several keys if one has no valid counter, and 
 Deno.test("ACQUIRE_FENCED puts a ticket into the queue, counts when it is its turn, and leaves queues alone without one", () => {
   const bench = new MemoryBench();
   bench.ask("SET", "k", "w", "PX", 700);
-  const position = "*7\r\n:700\r\n:0\r\n:1\r\n:5\r\n";
+  const position = "*9\r\n:700\r\n:0\r\n:1\r\n:5\r\n";
   assert(bench.count(ACQUIRE_FENCED, "k", HINT, "x:1").startsWith(position));
   assertEquals(bench.counter("k"), ["none", ":-2"]);
   bench.ask("DEL", "k");

@@ -7,10 +7,10 @@ const LEAD_US = QUEUE_LEAD_MS * 1_000;
 
 // ACQUIRE_OR_WAIT
 
-for (const overdue of [false, true]) {
-  Deno.test(`ACQUIRE_OR_WAIT gives a key that is free and unwanted to a ticket that is ${overdue ? "" : "not "}overdue, for the TTL`, () => {
+for (const stuck of ["", " x:1 "]) {
+  Deno.test(`ACQUIRE_OR_WAIT gives a key that is free and unwanted to a ticket that is ${stuck ? "" : "not "}overdue, for the TTL`, () => {
     const bench = new Bench();
-    assertEquals(bench.join("k", "x:1", SCORE, overdue), ":1");
+    assertEquals(bench.join("k", "x:1", SCORE, stuck), ":1");
     assertEquals([bench.ask("GET", "k"), bench.ask("PTTL", "k")], ["$1\r\nv", ":1000"]);
     assertEquals(bench.existing(queueOf("k")), []);
   });
@@ -25,8 +25,8 @@ Deno.test("ACQUIRE_OR_WAIT orders tickets by their scores, then by their names, 
   assertEquals(bench.join("k", "d:1", SCORE - 5), [900, 0, 4, SCORE - 5]);
   const order = ["d:1", "c:1", "a:1", "b:1"];
   assertEquals(bench.queue("k"), order);
-  for (const overdue of [false, true]) {
-    assertEquals(bench.join("k", "a:1", SCORE - 9, overdue), [900, 2, 4, SCORE + 5]);
+  for (const stuck of ["", " x:1 "]) {
+    assertEquals(bench.join("k", "a:1", SCORE - 9, stuck), [900, 2, 4, SCORE + 5]);
   }
   assertEquals([bench.queue("k"), bench.ask("GET", "k"), bench.messages], [order, "$1\r\nw", []]);
 });
@@ -35,7 +35,7 @@ Deno.test("ACQUIRE_OR_WAIT says whether one of the keys has what is no value of 
   const bench = new Bench();
   const ours = "0123456789abcdef".repeat(3).slice(0, 40);
   const foreign = (keys: string) => {
-    const reply = bench.call(ACQUIRE_OR_WAIT, keys, "v", 1_000, "x:1", 0, SCORE);
+    const reply = bench.call(ACQUIRE_OR_WAIT, keys, "v", 1_000, "x:1", "", SCORE);
     return Number(reply.split("\r\n")[6].slice(1));
   };
   bench.ask("SET", "a", ours);
@@ -102,7 +102,7 @@ Deno.test("ACQUIRE_OR_WAIT keeps a free key for the first that is subscribed, an
   const bench = new Bench("x", "y");
   bench.enqueue("k", "gone:1", "x:1", "y:1");
   assertEquals(bench.join("k", "z:1", SCORE + 9), [-2, 2, 3, SCORE + 9]);
-  assertEquals([bench.messages, bench.existing("k")], [["x:1", "y:1+"], []]);
+  assertEquals([bench.messages, bench.existing("k")], [["x:1", "y:1+50:x:1"], []]);
   assertEquals(bench.queue("k"), ["x:1", "y:1", "z:1"]);
 });
 
@@ -116,23 +116,54 @@ Deno.test("ACQUIRE_OR_WAIT gives a free key to the first in its queue, which lea
   const bench = new Bench("x", "y");
   bench.enqueue("k", "gone:1", "x:1", "y:1", "x:2");
   assertEquals([bench.join("k", "x:1"), bench.queue("k")], [":1", ["y:1", "x:2"]]);
-  assertEquals(bench.messages, ["y:1-"]);
+  assertEquals(bench.messages, ["y:1-", "x:2-"]);
 });
 
-Deno.test("ACQUIRE_OR_WAIT gives a free key to a ticket that is overdue, and drops the first that kept it waiting", () => {
+Deno.test("ACQUIRE_OR_WAIT notifies the second, the fifth and the last, each with more patience", () => {
+  const bench = new Bench("f", "x", "y");
+  bench.enqueue("k", "f:1:70", "x:2", "x:3", "x:4", "x:5:300", "x:6", "y:1");
+  bench.join("k", "z:1", SCORE + 9);
+  assertEquals(bench.messages, [
+    ...["f:1:70", "x:2+70:f:1:70", "x:5:300+120:f:1:70", "y:1+350:f:1:70"],
+  ]);
+  const reply = bench.call(ACQUIRE_OR_WAIT, "k", "v", 1_000, "z:1", "", SCORE);
+  assertEquals(reply.split("\r\n").slice(-3), [":350", "$6", "f:1:70"]);
+});
+
+Deno.test("ACQUIRE_OR_WAIT believes no patience of more than a second", () => {
+  const bench = new Bench("f", "x");
+  bench.enqueue("k", "f:1:9999", "x:1");
+  bench.join("k", "z:1", SCORE + 9);
+  assertEquals(bench.messages, ["f:1:9999", "x:1+1000:f:1:9999"]);
+});
+
+Deno.test("ACQUIRE_OR_WAIT gives a free key to a ticket that has waited for the first, and drops all who are ahead", () => {
   const bench = new Bench("x", "y", "z");
-  bench.enqueue("k", "x:1", "y:1", "z:1");
-  assertEquals(bench.join("k", "y:1", SCORE, true), ":1");
-  assertEquals([bench.queue("k"), bench.messages], [["z:1"], ["z:1-"]]);
+  bench.enqueue("k", "x:1", "x:2", "y:1", "z:1");
+  assertEquals(bench.join("k", "y:1", SCORE + 2, " w:1 "), [-2, 2, 4, SCORE + 2]);
+  bench.messages.length = 0;
+  assertEquals(bench.join("k", "y:1", SCORE + 2, " w:1 x:1 "), ":1");
+  assertEquals([bench.queue("k"), bench.messages], [["z:1"], ["x:1", "x:2", "z:1-"]]);
 });
 
-Deno.test("ACQUIRE_OR_WAIT drops nobody but the first for a ticket that is overdue, wherever that is in the queue", () => {
+Deno.test("ACQUIRE_OR_WAIT gives an overtaken ticket its place back for a second, and none afterwards", () => {
+  for (const [lateMs, order] of [[990, ["x:1", "z:1"]], [1_010, ["z:1", "x:1"]]] as const) {
+    const bench = new Bench();
+    bench.enqueue("k", "x:1", "y:1");
+    bench.ask("ZADD", queueOf("k"), SCORE + 2 * LEAD_US, "z:1");
+    assertEquals(bench.join("k", "y:1", SCORE + 1, " x:1 "), ":1");
+    bench.ask("PEXPIRE", "k", 60_000);
+    bench.nowMs += lateMs;
+    bench.join("k", "x:1", SCORE);
+    assertEquals(bench.queue("k"), [...order]);
+  }
+});
+
+Deno.test("ACQUIRE_OR_WAIT drops the first alone for a ticket that is in no queue", () => {
   const bench = new Bench();
-  bench.enqueue("k", "x:1", "x:2", "y:1", "x:3");
-  bench.enqueue("l", "y:1", "x:1");
-  bench.enqueue("m", "x:1", "x:2");
-  for (const key of ["k", "l", "m"]) assertEquals(bench.join(key, "y:1", SCORE, true), ":1");
-  assertEquals(["k", "l", "m"].map((key) => bench.queue(key)), [["x:2", "x:3"], ["x:1"], ["x:2"]]);
+  bench.enqueue("k", "x:1", "x:2");
+  assertEquals(bench.join("k", "y:1", SCORE, " x:1 "), ":1");
+  assertEquals(bench.queue("k"), ["x:2"]);
 });
 
 Deno.test("ACQUIRE_OR_WAIT sets all of several keys, and takes the ticket out of every queue", () => {
@@ -168,18 +199,20 @@ Deno.test("ACQUIRE_OR_WAIT gives a ticket for several keys its score back in a q
 Deno.test("ACQUIRE_OR_WAIT waits for a key of another type as for any that is held, and does not touch it", () => {
   const bench = new Bench();
   bench.ask("ZADD", "k", 1, "v");
-  for (const overdue of [false, true]) {
-    assertEquals(bench.join("k", "x:1", SCORE, overdue), [-1, 0, 1, SCORE]);
+  for (const stuck of ["", " x:1 "]) {
+    assertEquals(bench.join("k", "x:1", SCORE, stuck), [-1, 0, 1, SCORE]);
   }
   assertEquals(bench.ask("ZCARD", "k"), ":1");
 });
 
-for (const [what, held, overdue] of [["free", 0, 0], ["free", 0, 1], ["held", 1, 0]] as const) {
-  Deno.test(`ACQUIRE_OR_WAIT refuses a ticket${overdue ? " that is overdue" : ""} if the queue's key of a ${what} key has another type`, () => {
+for (
+  const [what, held, stuck] of [["free", 0, ""], ["free", 0, " y:1 "], ["held", 1, ""]] as const
+) {
+  Deno.test(`ACQUIRE_OR_WAIT refuses a ticket${stuck ? " that is overdue" : ""} if the queue's key of a ${what} key has another type`, () => {
     const bench = new Bench();
     if (held) bench.ask("SET", "k", "w");
     bench.ask("SET", queueOf("k"), "theirs");
-    assertMatch(String(bench.join("k", "x:1", SCORE, overdue === 1)), new RegExp(WRONGTYPE));
+    assertMatch(String(bench.join("k", "x:1", SCORE, stuck)), new RegExp(WRONGTYPE));
     assertEquals([bench.existing("k").length, bench.ask("GET", queueOf("k"))], [
       held,
       "$6\r\ntheirs",
@@ -196,16 +229,19 @@ for (const ticket of [undefined, "z:1"]) {
     const bench = new Bench("x", "y");
     bench.ask("SET", "k", "v");
     bench.enqueue("k", "gone:1", "nonsense", "x:1", "gone:2", "y:1");
-    assertEquals([bench.release("k", ticket), bench.messages], [":3", ["x:1"]]);
+    assertEquals([bench.release("k", ticket), bench.messages], [":3", ["x:1", "y:1+50:x:1"]]);
     assertEquals(bench.queue("k"), ["x:1", "gone:2", "y:1"]);
     assertEquals(bench.existing("k"), []);
-    assertEquals([bench.release("k", ticket), bench.messages.slice(1)], [":0", ["x:1"]]);
+    assertEquals([bench.release("k", ticket), bench.messages.slice(2)], [
+      ":0",
+      ["x:1", "y:1+50:x:1"],
+    ]);
   });
 
   for (
     const [what, value, reply, messages] of [
-      ["its own", "v", ":3", ["x:1", "y:1+"]],
-      ["gone", undefined, ":0", ["x:1", "y:1+"]],
+      ["its own", "v", ":3", ["x:1", "y:1+50:x:1"]],
+      ["gone", undefined, ":0", ["x:1", "y:1+50:x:1"]],
       ["another's", "w", ":0", []],
     ] as const
   ) {
@@ -250,7 +286,7 @@ Deno.test("RELEASE_QUEUED of several keys deletes its own, and notifies the firs
   bench.enqueue("n", "y:1");
   assertMatch(bench.release("k l m n"), new RegExp(WRONGTYPE));
   assertEquals(bench.existing("k", "l", "m", "n"), ["l", "m"]);
-  assertEquals(bench.messages, ["x:1", "x:1", "y:1+"]);
+  assertEquals(bench.messages, ["x:1", "x:1", "y:1+50:x:1"]);
 });
 
 Deno.test("RELEASE_QUEUED takes its ticket out of every queue before it notifies, also of a key that is another's", () => {

@@ -142,7 +142,7 @@ Deno.test("a client that has the lock takes no notice of a late notification, an
   const asked = callers.asked();
   node.free();
   await callers.advance(10_000);
-  assertEquals([node.leaves, node.messages], [[], [ticket, "other:1+"]]);
+  assertEquals([node.leaves, node.messages], [[], [ticket, `other:1+50:${ticket}`]]);
   assertEquals([callers.asked(), node.queue()], [asked, [ticket, "other:1"]]);
   await callers.release("first");
   assertEquals([node.queue(), node.messages.at(-1)], [["other:1"], "other:1"]);

@@ -51,6 +51,25 @@ Deno.test("SharedClock follows a clock that steps, within one round trip", () =>
   }));
 });
 
+Deno.test("SharedClock.distanceMs believes no round trip that is more than double the last one and 5 ms", () => {
+  const shared = new SharedClock(new FakeClock());
+  const trip = (ms: number) => ({ requestMs: ms / 2, replyMs: ms / 2 });
+  assertEquals(shared.distanceMs, 0);
+  ask(shared, 0, 0, 0, trip(2));
+  ask(shared, 0, 0, 10, trip(3_000)); // the client was held up
+  assertEquals(shared.distanceMs, 9);
+  ask(shared, 0, 0, 4_000, trip(2));
+  assertEquals(shared.distanceMs, 2);
+});
+
+Deno.test("SharedClock.distanceMs is that of the median node", () => {
+  const shared = new SharedClock(new FakeClock());
+  [2, 4, 400].forEach((ms, nodeIndex) => {
+    ask(shared, nodeIndex, 0, 0, { requestMs: ms / 2, replyMs: ms / 2 });
+  });
+  assertEquals(shared.distanceMs, 4);
+});
+
 Deno.test("SharedClock is the median of the nodes' clocks, so that a minority that is wrong changes nothing", () => {
   const atOnce = { requestMs: 0, replyMs: 0 };
   for (const wrong of [[], [3_600_000], [-3_600_000, -60_000], [3_600_000, -3_600_000]]) {
