@@ -6,7 +6,6 @@ import { eventually } from "../support/eventually.ts";
 import { startServers } from "../support/servers.ts";
 import { gone, holdByAnother, onAll, shareServers } from "../support/shared_servers.ts";
 
-const END_WITHIN_MS = 60_000;
 /** What comes later than this, on a machine that does nothing else, shows that the machine stood still. */
 const STALLED_MS = 300;
 
@@ -54,7 +53,7 @@ for (const signal of ["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGU
     await using program = startHasp(["run", "-r", "job", ...sh(script)], servers);
     await program.line("ready");
     program.signal(signal);
-    const { code, stdout, stderr } = await program.end(END_WITHIN_MS);
+    const { code, stdout, stderr } = await program.end();
     assertEquals({ code, stdout, stderr }, { code: 9, stdout: "ready\ncaught\n", stderr: "" });
     await gone(servers, "job");
   });
@@ -64,7 +63,7 @@ Deno.test("hasp run passes a signal to all that the command has started", async 
   await using servers = shared.lend();
   await using family = await startFamily([], servers.urls);
   family.program.signal("SIGTERM");
-  assertEquals((await family.program.end(END_WITHIN_MS)).code, 143);
+  assertEquals((await family.program.end()).code, 143);
   for (const pid of family.pids) await processGone(pid);
   await gone(servers, "job");
 });
@@ -78,7 +77,7 @@ Deno.test("hasp run that is interrupted while it waits leaves nothing behind", a
     assertEquals(await onAll(servers, "ZCARD", "hasp:queue:job"), [1, 1, 1]);
   });
   program.signal("SIGINT");
-  const { code, stdout, stderr } = await program.end(END_WITHIN_MS);
+  const { code, stdout, stderr } = await program.end();
   assertEquals({ code, stdout, stderr }, { code: 130, stdout: "", stderr: "" });
   await eventually(async () => {
     assertEquals(await onAll(servers, "ZCARD", "hasp:queue:job"), [0, 0, 0]);
@@ -93,7 +92,7 @@ Deno.test("hasp run ends the command with SIGTERM if the lock is lost, and itsel
   await using program = startHasp(args, servers);
   await program.line("ready");
   await onAll(servers, "DEL", "job");
-  const { code, stdout, stderr } = await program.end(END_WITHIN_MS);
+  const { code, stdout, stderr } = await program.end();
   assertEquals([code, stdout], [122, "ready\nasked to end\n"]);
   assertMatch(stderr, /^hasp: Cannot keep lock "job": .*; the command is stopped\n$/);
 });
@@ -103,7 +102,7 @@ Deno.test("hasp run kills a command that does not end, and all that it has start
   const times = ["--ttl", "3s", "--grace", "500ms"];
   await using family = await startFamily(times, servers.urls, STUBBORN_FAMILY);
   await onAll(servers, "DEL", "job");
-  assertEquals((await family.program.end(END_WITHIN_MS)).code, 122);
+  assertEquals((await family.program.end()).code, 122);
   for (const pid of family.pids) await processGone(pid);
 });
 
@@ -115,7 +114,7 @@ Deno.test("hasp run kills what the command has started, even if the command itse
   const times = ["--ttl", "3s", "--grace", "500ms"];
   await using family = await startFamily(times, servers.urls, script);
   await onAll(servers, "DEL", "job");
-  assertEquals((await family.program.end(END_WITHIN_MS)).code, 122);
+  assertEquals((await family.program.end()).code, 122);
   for (const pid of family.pids) assert(!isRunning(pid), `${pid} outlives hasp`);
 });
 
@@ -137,7 +136,7 @@ Deno.test("hasp run asks the command to end before its lock expires, and kills i
   });
   await servers[0].pause();
   await servers[1].kill();
-  const { code, stderr } = await program.end(END_WITHIN_MS);
+  const { code, stderr } = await program.end();
   assertEquals(code, 122);
   assertMatch(stderr, /^hasp: Cannot extend the lock, which is certain for another \d+ ms; the/);
   const lines = folder.lines("beats");
@@ -154,7 +153,7 @@ Deno.test("hasp run reports a lock that was gone at the end, whatever the comman
   await program.line("ready");
   await onAll(servers, "DEL", "job");
   await program.write("");
-  const { code, stderr } = await program.end(END_WITHIN_MS);
+  const { code, stderr } = await program.end();
   assertEquals(code, 122);
   assertMatch(stderr, /^hasp: The lock was lost before the command ended, .* with the code 0\n$/);
 });
@@ -169,7 +168,7 @@ Deno.test("hasp run returns the code of the command if the release fails, and sa
   await servers[0].pause();
   await servers[1].kill();
   await program.write("");
-  const { code, stderr } = await program.end(END_WITHIN_MS);
+  const { code, stderr } = await program.end();
   assertEquals(code, 3);
   assertMatch(stderr, /^hasp: Cannot release lock "job": .*; the lock expires with its TTL\n$/);
 });
@@ -200,7 +199,7 @@ Deno.test("a command does not outlive its lock, even if hasp is stopped by SIGST
     async () => await servers[0].command("EXISTS", "job") === 0,
   );
   family.program.signal("SIGCONT");
-  assertEquals((await family.program.end(END_WITHIN_MS)).code, 122);
+  assertEquals((await family.program.end()).code, 122);
 });
 
 async function processesGoneBefore(pids: number[], over: () => Promise<boolean>): Promise<void> {
@@ -224,7 +223,7 @@ Deno.test("hasp run --foreground leaves the command in its own process group", a
     const ours =
       (await Deno.readTextFile(`/proc/${program.pid}/stat`)).split(") ")[1].split(" ")[2];
     await program.write("");
-    const { stdout } = await program.end(END_WITHIN_MS);
+    const { stdout } = await program.end();
     assertEquals(stdout.split("\n")[0] === ours, options.length > 0);
   }
 });

@@ -6,8 +6,6 @@ import { eventually } from "../support/eventually.ts";
 import { type RedisServer, startServers } from "../support/servers.ts";
 import { gone, holdByAnother, onAll, shareServers } from "../support/shared_servers.ts";
 
-const END_WITHIN_MS = 60_000;
-
 const shared = shareServers(3);
 
 /** A command for the shell. */
@@ -21,7 +19,7 @@ Deno.test("hasp run gives the command its resource, a token, input and output, a
   await using program = startHasp(["run", "-r", "backup", ...sh(script)], servers);
   await program.write("from the input");
   await program.closeInput();
-  const { code, stdout, stderr } = await program.end(END_WITHIN_MS);
+  const { code, stdout, stderr } = await program.end();
   assertEquals([code, stderr], [7, "problem\n"]);
   assertMatch(stdout, /^backup \d+\nfrom the input\n$/);
   await gone(servers, "backup");
@@ -41,7 +39,7 @@ Deno.test("hasp run holds the lock while the command runs, longer than its TTL",
     assertGreater(performance.now() - startMs, 4_100);
   });
   await program.closeInput();
-  const { code, stdout, stderr } = await program.end(END_WITHIN_MS);
+  const { code, stdout, stderr } = await program.end();
   assertEquals({ code, stdout, stderr }, { code: 0, stdout: "begun\nended\n", stderr: "" });
   await gone(servers, "backup");
 });
@@ -156,7 +154,7 @@ Deno.test("hasp run --at-least keeps nothing if a signal comes before the comman
     assertEquals(await onAll(servers, "ZCARD", "hasp:queue:backup"), [1, 1, 1]);
   });
   program.signal("SIGTERM");
-  assertEquals((await program.end(END_WITHIN_MS)).code, 143);
+  assertEquals((await program.end()).code, 143);
   await onAll(servers, "DEL", "backup");
   assertEquals(await onAll(servers, "EXISTS", "backup"), [0, 0, 0]);
 });
@@ -172,7 +170,7 @@ Deno.test("hasp run waits for the lock", async () => {
     assertEquals(await onAll(servers, "ZCARD", "hasp:queue:backup"), [1, 1, 1]);
   });
   await onAll(servers, "DEL", "backup");
-  assertEquals((await program.end(END_WITHIN_MS)).stdout, "ran\n");
+  assertEquals((await program.end()).stdout, "ran\n");
 });
 
 Deno.test("hasp run ends with 121 if too few nodes answer", async () => {

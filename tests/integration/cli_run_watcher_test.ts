@@ -14,8 +14,6 @@ import { plainCommand } from "../support/plain_command.ts";
 import { Program } from "../support/programs.ts";
 import { onAll, shareServers } from "../support/shared_servers.ts";
 
-const END_WITHIN_MS = 60_000;
-
 const shared = shareServers(3);
 
 /** The process that watches over the command of a `hasp`. */
@@ -51,7 +49,7 @@ Deno.test("hasp run ends process groups that the command has made if the lock is
   const { program, pids } = await startOwnGroup(servers.urls);
   await using _ = program;
   await onAll(servers, "DEL", "job");
-  assertEquals((await program.end(END_WITHIN_MS)).code, 122);
+  assertEquals((await program.end()).code, 122);
   for (const pid of pids) await processGone(pid);
 });
 
@@ -70,7 +68,7 @@ Deno.test("process groups that a command has made do not outlive the lock, even 
   program.signal("SIGSTOP");
   for (const pid of pids) await processGone(pid);
   program.signal("SIGCONT");
-  const { code, stderr } = await program.end(END_WITHIN_MS);
+  const { code, stderr } = await program.end();
   assertEquals(code, 122);
   assertEquals(
     stderr,
@@ -87,7 +85,7 @@ Deno.test("hasp run passes signals to process groups that the command has made",
   await program.line("ready");
   program.signal("SIGUSR1");
   await program.line("caught");
-  const { code, stderr } = await program.end(END_WITHIN_MS);
+  const { code, stderr } = await program.end();
   assertEquals([code, stderr], [9, ""]);
 });
 
@@ -101,7 +99,7 @@ Deno.test("hasp run returns the code of a command that ends in time while hasp i
   await program.write("");
   await processGone(watcher); // as its time was over
   program.signal("SIGCONT");
-  const { code, stderr } = await program.end(END_WITHIN_MS);
+  const { code, stderr } = await program.end();
   assertEquals([code, stderr], [7, ""]);
 });
 
@@ -113,7 +111,7 @@ Deno.test("hasp run ends the command if its watcher is killed", async () => {
   );
   await program.line("ready");
   Deno.kill(-watcherOf(program), "SIGKILL");
-  const { code, stderr } = await program.end(END_WITHIN_MS);
+  const { code, stderr } = await program.end();
   assertEquals([code, stderr], [
     122,
     "hasp: The process that watches over the command has ended; the command is stopped\n",
@@ -128,7 +126,7 @@ Deno.test("hasp run ends if its watcher is stopped", async () => {
   const watcher = watcherOf(program);
   Deno.kill(-watcher, "SIGSTOP");
   await program.write("");
-  assertEquals((await program.end(END_WITHIN_MS)).code, 7);
+  assertEquals((await program.end()).code, 7);
   await processGone(watcher);
 });
 
@@ -145,7 +143,7 @@ Deno.test("the watcher of a command has a name of its own, ignores signals to al
   const pids = childrenOf(watcher, "").flatMap((part) => [part, ...childrenOf(part, "")]);
   assert(pids.length >= 3, `${pids}`);
   await program.write("");
-  assertEquals((await program.end(END_WITHIN_MS)).code, 7);
+  assertEquals((await program.end()).code, 7);
   for (const pid of [watcher, ...pids]) await processGone(pid);
 });
 
@@ -156,7 +154,7 @@ Deno.test("a watcher that cannot wait kills the command", async () => {
   const env = { PATH: `${folder.path}:${Deno.env.get("PATH")}` };
   const args = ["run", "-r", "job", "--", "cat"];
   await using program = startHasp(args, { urls: servers.urls, env });
-  assertEquals((await program.end(END_WITHIN_MS)).code, 122);
+  assertEquals((await program.end()).code, 122);
 });
 
 Deno.test("hasp run passes on variables with any name", async () => {
@@ -164,7 +162,7 @@ Deno.test("hasp run passes on variables with any name", async () => {
   const env = { "discovery.type": "single", "my-var": "two words\nand a line", "-u": "x=y" };
   const args = ["run", "-r", "job", "--", "env", "-0"];
   await using program = startHasp(args, { urls: servers.urls, env });
-  const variables = (await program.end(END_WITHIN_MS)).stdout.split("\0");
+  const variables = (await program.end()).stdout.split("\0");
   for (const [name, value] of Object.entries(env)) {
     assert(variables.includes(`${name}=${value}`), name);
   }
@@ -178,7 +176,7 @@ Deno.test("hasp run passes on open files in Deno", async () => {
   const edition = ["/bin/sh", "-c", 'exec "$@" 3<"$0"', file, ...SOURCE_EDITION] as const;
   const args = ["run", "-r", "job", "--", "sh", "-c", "cat <&3; exit 7"];
   await using program = startHasp(args, { urls: servers.urls, edition });
-  const { code, stdout } = await program.end(END_WITHIN_MS);
+  const { code, stdout } = await program.end();
   assertEquals([code, stdout], [7, "from file descriptor 3\n"]);
 });
 

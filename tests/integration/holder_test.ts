@@ -59,7 +59,7 @@ Deno.test("hasp run has its host and process as its label, or --label, and names
     const names = String(await servers[0].command("CLIENT", "LIST"));
     assertMatch(names, / name=hasp:\S+:\d+ /u);
     await program.closeInput();
-    await program.end(60_000);
+    await program.end();
   }
   const long = await hasp(["run", "-r", "job", "--label", "x".repeat(65), "--", "true"], servers);
   assertEquals(long.code, 125);

@@ -9,9 +9,6 @@ import { eventually } from "./eventually.ts";
 import { plainCommand } from "./plain_command.ts";
 import { Program, type ProgramResult } from "./programs.ts";
 
-/** How long one call may take, in milliseconds; most take a second. */
-const END_WITHIN_MS = 60_000;
-
 /** How `hasp` is started: an executable and its first arguments. */
 export type Edition = readonly [path: string, ...args: string[]];
 
@@ -56,7 +53,7 @@ export function startHasp(args: readonly string[], options: HaspOptions = {}): P
 export async function hasp(args: readonly string[], options?: HaspOptions): Promise<ProgramResult> {
   await using program = startHasp(args, options);
   await program.closeInput();
-  return await program.end(END_WITHIN_MS);
+  return await program.end();
 }
 
 /** Resolves once no process has this id any more. */

@@ -8,6 +8,9 @@ import { fileURLToPath } from "node:url";
 import { findRuntime, type Runtime } from "../../scripts/find_runtimes.ts";
 import { plainCommand } from "./plain_command.ts";
 
+/** How long a program may take to end, in milliseconds; most take a second. */
+const END_WITHIN_MS = 60_000;
+
 /** How a program ended and what it wrote. */
 export interface ProgramResult {
   readonly code: number;
@@ -132,7 +135,7 @@ export class Program implements AsyncDisposable {
   }
 
   /** Resolves once the process has ended. @throws {Error} If it does not within `limitMs`: it is killed. */
-  async end(limitMs: number): Promise<ProgramResult> {
+  async end(limitMs = END_WITHIN_MS): Promise<ProgramResult> {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const late = new Promise<boolean>((resolve) => {
       timer = setTimeout(() => resolve(true), limitMs);
