@@ -152,7 +152,8 @@ export interface LockLostErrorDetails extends RedlockErrorDetails {
 
 /**
  * Thrown if a lock was lost before it was released: its validity ended, a majority of the nodes no longer holds its
- * key, or the client was closed. Also the reason of `lock.signal`. `reason` says which of these it was, and `cause` the details.
+ * key, or the client was closed. Also the reason of `lock.signal`. `reason` says which of these it was, and `cause` the
+ * details.
  */
 export class LockLostError extends RedlockError {
   /** The name of the class. */

@@ -88,8 +88,9 @@ Exit codes:
 
 const RUN_HELP = `
 The lock is extended while the command runs, and released when the command ends. With --at-least,
-hasp ends with the command too, but the resource stays locked for the rest of that time. Signals, input and output are passed through. The command gets two variables: HASP_RESOURCE,
-and HASP_FENCING_TOKEN, a number greater than that of every earlier lock on the resource.
+hasp ends with the command too, but the resource stays locked for the rest of that time. Signals,
+input and output are passed through. The command gets two variables: HASP_RESOURCE, and
+HASP_FENCING_TOKEN, a number greater than that of every earlier lock on the resource.
 
 If the lock cannot be extended, the command gets SIGTERM, and after the grace period SIGKILL, before
 the lock can belong to somebody else. The command also gets SIGKILL if hasp is killed or stopped.
@@ -149,7 +150,7 @@ function addRun(program: Command, onExitCode: OnExitCode): void {
     .option("--foreground", "stay in the terminal's foreground, as editors and shells must")
     .option("--label <text>", "who holds the lock, for others to see (default: host and process)")
     .option("-v, --verbose", "say on the standard error what happens to the lock")
-    .option("--json", "say that in lines of JSON")
+    .option("--json", "the same as lines of JSON")
     .option("--no-fencing", "run the command without HASP_FENCING_TOKEN")
     .addOption(
       durationOption("--restart-guard <duration>", "how long a restarted node does not count"),

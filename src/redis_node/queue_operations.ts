@@ -74,7 +74,10 @@ export function ticketArgs({ ticketId, priority, stuck, score }: QueueTicket): s
   return [ticketId, priority === "overdue" ? ` ${stuck.join(" ")} ` : "", String(score)];
 }
 
-/** Whether a reply is a place in the queue: six numbers, a value, a number and a ticket. Other clients read texts as numbers if they are some. */
+/**
+ * Whether a reply is a place in the queue: six numbers, a value, a number and a ticket. A client that turns texts into
+ * numbers may do so with the value and the ticket.
+ */
 export function isQueuePosition(reply: RawReply): boolean {
   return Array.isArray(reply) && reply.length === 9 && !Array.isArray(reply[6]) &&
     [...reply.slice(0, 6), reply[7]].every((part) => typeof part === "number");

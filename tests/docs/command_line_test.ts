@@ -63,11 +63,23 @@ Deno.test("docs: the commands of the command line do what they are shown for", a
   ]);
 });
 
-Deno.test("docs: every example that skips a held lock makes one attempt, so that no machine waits and then runs too", () => {
+/** What a command prints about itself. */
+function helpOf(command: ReturnType<typeof createProgram>): string {
   let help = "";
+  command.configureOutput({ writeOut: (text) => void (help += text) }).outputHelp();
+  return help;
+}
+
+Deno.test("docs: no line of the command line's help has more than 100 columns", () => {
+  for (const command of [program, ...program.commands]) {
+    const long = helpOf(command).split("\n").filter((line) => line.length > 100);
+    assertEquals(long, [], command.name());
+  }
+});
+
+Deno.test("docs: every example that skips a held lock makes one attempt, so that no machine waits and then runs too", () => {
   const run = program.commands.find((command) => command.name() === "run")!;
-  run.configureOutput({ writeOut: (text) => void (help += text) }).outputHelp();
-  const examples = [help, ...FENCES.map(({ code }) => code)].join("\n").split("\n")
+  const examples = [helpOf(run), ...FENCES.map(({ code }) => code)].join("\n").split("\n")
     .filter((line) => line.includes("--on-held skip"));
   assertEquals(examples.length, 5);
   assertEquals(examples.filter((line) => !line.includes("--wait 0")), []);

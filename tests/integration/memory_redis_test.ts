@@ -3,7 +3,8 @@
  *
  * A failure names the seed and the shortest sequence that shows it. Time passes in both at the same places: where a
  * key was given a life of a millisecond, the real server is waited for and the clock of the other one is stepped.
- * Left out is what differs by nature: TIME (which a position in a queue carries, too), CLIENT ID, most of INFO, and a PTTL's last milliseconds.
+ * Left out is what differs by nature: TIME (which a position in a queue carries, too), CLIENT ID, most of INFO, and a
+ * PTTL's last milliseconds.
  */
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";

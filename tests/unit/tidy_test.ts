@@ -354,6 +354,11 @@ Deno.test("tidy: no test is run alone or left out", () => {
   assertEquals(found(alone, TESTS, "code"), []);
 });
 
+Deno.test("tidy: no line of a comment has more than 130 columns, because deno fmt wraps none", () => {
+  const long = /^(?=\s*(?:\/\*\*|\*|\/\/)).{131}/u;
+  assertEquals(found(long, [...FILES, ...TESTS], "text"), []);
+});
+
 Deno.test("tidy: programs whose output tests compare are started by plainCommand()", () => {
   const tests = TESTS.filter(({ path }) => /^tests\/(docs|integration|runtime|site)\//u.test(path));
   assertGreater(tests.length, 50);

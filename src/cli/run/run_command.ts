@@ -96,7 +96,7 @@ export async function run(command: readonly string[], options: RunOptions): Prom
 /**
  * Acquires the lock; `undefined` if somebody else holds it and that is to be skipped. A denial does not show that: some
  * nodes may deny while others fail, or machines that ask at the same moment may deny each other. So a quorum is asked
- * who holds the lock, and if nobody does (or, of any one of several, somebody holds not all), the machines try again at different times.
+ * who holds the resources. If none is held, or with `--any` not all are, the machines try again at different times.
  *
  * @throws {LockHeldError} If nobody got the lock in the last try either, or if somebody holds it and that is a failure.
  * @throws The reason of `signal`, if it aborts.

@@ -2,8 +2,8 @@
  * The scripts of a call for any one of several keys, its pool.
  *
  * An attempt is for one key of the pool, and a node that denies it says which of the others are free. A ticket stands in
- * the queues of all keys of the pool, with one score. Its id ends with a dot, `<client id>:<number>:<patience>.`, and in the queue of
- * each key the number of the key follows, so that a notification says which key is free.
+ * the queues of all keys of the pool, with one score. Its id ends with a dot, `<client id>:<number>:<patience>.`, and in
+ * the queue of each key the number of the key follows, so that a notification says which key is free.
  *
  * @module
  */
@@ -108,9 +108,9 @@ return { free, held, ahead, length, score, now, foreign or 0, kept or 0, wait, f
 
 /**
  * `KEYS` the pool; `ARGV` the number of a key, from 1, value, ticket; and, if its caller waits on, its score: deletes
- * the key if it holds the value and that is not empty. Takes the ticket out of the queues of the pool, or puts it back where the key held the
- * value. Notifies the next waiter of every key that so becomes free, but not the ticket that is put back. Returns 1 if
- * the key held the value, else 0.
+ * the key if it holds the value and that is not empty. Takes the ticket out of the queues of the pool, or puts it back
+ * where the key held the value. Notifies the next waiter of every key that so becomes free, but not the ticket that is
+ * put back. Returns 1 if the key held the value, else 0.
  */
 export const RELEASE_ANY: Script = {
   source: /* @__PURE__ */ lua(

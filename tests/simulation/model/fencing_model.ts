@@ -52,7 +52,10 @@ export interface World {
   readonly forgets: number;
   /** How many times a counter that counts leaps ahead, as one does that is set to the clock because it is a day old. */
   readonly leaps: number;
-  /** Whether a node that lost the key of a lock that was handed out may be filled in: the key set again, or that and its counter raised to the token. */
+  /**
+   * Whether a node that lost the key of a lock that was handed out may be filled in: the key is set again, or also its
+   * counter raised to the token.
+   */
   readonly fills: boolean;
   /** Whether a node that forgot a key is not counted until the key's attempt is over. */
   readonly guarded: boolean;
