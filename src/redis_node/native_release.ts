@@ -32,7 +32,9 @@ export interface NativeReleaseOwner {
 }
 
 /** The commands of the last release: all nodes are sent the same. */
-let last: { name: string; value: string; deletes: LockCommand; asks: LockCommand } | undefined;
+let last:
+  | { name: string; key: string; value: string; deletes: LockCommand; asks: LockCommand }
+  | undefined;
 
 /** Releases by native commands on one connection. */
 export class NativeRelease implements ReplyReceiver {
@@ -71,15 +73,15 @@ export class NativeRelease implements ReplyReceiver {
     return this.#name?.toUpperCase();
   }
 
-  /** Releases a lock on one key; returns `false`, and sends nothing, if the server is not known to have a command. */
+  /** Does what `RELEASE_KEY` does; returns `false`, and sends nothing, if the server is not known to have a command. */
   release(request: QuorumRequest, nodeIndex: number): boolean {
     const name = this.#name;
-    if (name === undefined || request.keys.length > 1 || request.ticket) return false;
+    if (name === undefined) return false;
     const { value, keys: [key] } = request;
-    if (last?.name !== name || last.value !== value) {
+    if (last?.name !== name || last.value !== value || last.key !== key) {
       const args = [name, key, ...CONDITIONS[name], value];
       const deletes = { args, keys: request.keys, releases: value };
-      last = { name, value, deletes, asks: { args: ["EXISTS", queueOf(key)], keys: [] } };
+      last = { name, key, value, deletes, asks: { args: ["EXISTS", queueOf(key)], keys: [] } };
     }
     const { deletes, asks } = last;
     this.#connection.submit(deletes, this, request, nodeIndex << TAG_BITS | DELETED);

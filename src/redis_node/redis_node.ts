@@ -132,8 +132,9 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver 
   }
 
   release(request: QuorumRequest, nodeIndex: number): void {
-    if (this.#native?.release(request, nodeIndex)) return;
-    this.#send(releaseOperation(request), request, nodeIndex);
+    const operation = releaseOperation(request);
+    if (operation === RELEASE_KEY && this.#native?.release(request, nodeIndex)) return;
+    this.#send(operation, request, nodeIndex);
   }
 
   /** Part of {@linkcode NativeReleaseOwner}. */

@@ -89,9 +89,13 @@ test.found("RedisNode.release() by DELEX is sent again by the script if the conn
   assertEquals((await bench.reconnect()).startsWith(wholeRelease()), true);
 });
 
-test.found("RedisNode.release() of several keys, or with a ticket, is a script", async (bench) => {
+test.found("RedisNode.release() of several keys, with a ticket, or of a failed adoption is a script", async (bench) => {
   for (
-    const request of [new FakeRequest(["k", "l"]), new FakeRequest("k", { ticket: ticketOf() })]
+    const request of [
+      new FakeRequest(["k", "l"]),
+      new FakeRequest("k", { ticket: ticketOf() }),
+      new FakeRequest("k", { replaces: "w" }),
+    ]
   ) {
     await bench.send("release", request);
   }
@@ -110,6 +114,13 @@ test("RedisNode.release() uses DELIFEQ where the server has that, and each node 
   assertEquals(bench.written, wire("delifeq", "k", "v") + asks);
   assertEquals(other.written, NATIVE);
   await other.close();
+});
+
+test.found("RedisNode.release() by DELEX is for the key of the request, also if another key had that value", async (bench) => {
+  await bench.send("release", new FakeRequest("l"));
+  await bench.send("release");
+  const other = wire("delex", "l", "IFEQ", "v") + wire("EXISTS", "hasp:queue:l");
+  assertEquals(bench.transport.writes, [other, NATIVE]);
 });
 
 for (
