@@ -1,18 +1,15 @@
 /** The page on the command line: its commands run, and its tables and its program agree. */
 
 import { assert, assertEquals, assertGreater } from "@std/assert";
-import type { ListedLock, Vote } from "../../mod.ts";
+import { createRedlock } from "../../mod.ts";
 import * as codes from "../../src/cli/exit_codes.ts";
-import { HEADINGS } from "../../src/cli/inspect_command.ts";
-import { rowOf } from "../../src/cli/list_command.ts";
 import { createProgram } from "../../src/cli/program.ts";
 import { eventText } from "../../src/cli/run/run_log.ts";
-import { formatTable } from "../../src/cli/table.ts";
-import { paintNothing } from "../../src/cli/terminal.ts";
 import { WATCH_HEADINGS, WatchedResource } from "../../src/cli/watch_command.ts";
 import { DENO_PERMISSIONS, SOURCE_EDITION } from "../support/command_line.ts";
+import { eventually } from "../support/eventually.ts";
 import { plainCommand } from "../support/plain_command.ts";
-import { startServers } from "../support/servers.ts";
+import { type ServerGroup, startServers } from "../support/servers.ts";
 import { FENCES, PAGES, ROOT, tablesOf } from "./pages.ts";
 
 const PAGE = "docs/command-line.md";
@@ -105,39 +102,68 @@ Deno.test("docs: the lines for cron and systemd run, with the nodes from a file 
   );
 });
 
-Deno.test("docs: the table that is shown has the columns that hasp inspect prints", async () => {
+Deno.test("docs: what hasp inspect and hasp list are shown to print is what they print", async () => {
   await using place = await makePlace();
-  const printed = await place.run("hasp inspect nightly-backup", { HASP_NODES: place.nodes });
-  const [shown] = codesMarked("inspect");
-  const wordsOf = (line: string) => line.trim().split(/ {2,}/u);
-  const [headings, , free] = shown.split("\n");
-  assertEquals(printed.trim().split("\n").map(wordsOf), [headings, free].map(wordsOf));
+  await using _ = await holdInvoice(place, 2);
+  const env = { HASP_NODES: place.nodes };
+  const inspected = await place.run("hasp inspect invoice:42 nightly-backup", env);
+  assertEquals(comparable(inspected), comparable(codesMarked("inspect")[0]));
+  await place.servers[0].command("SET", "invoice:7", `${"f".repeat(40)}:web-7:99`, "PX", "60000");
+  const listed = await place.run("hasp list", env);
+  assertEquals(comparable(listed, "sorted"), comparable(codesMarked("list")[0], "sorted"));
 });
 
-Deno.test("docs: what hasp list is shown to print is what it prints", () => {
-  const [shown] = codesMarked("list");
-  const votes = (...outcomes: Vote["outcome"][]) =>
-    outcomes.map((outcome) => ({ node: "", outcome, elapsedMs: 1 }));
-  const held: ListedLock = {
-    resource: "invoice:42",
-    held: true,
-    remainingMs: 27_400,
-    holder: "7c1f09be web-3:1234",
-    waiters: 2,
-    foreign: undefined,
-    votes: votes("held", "held", "held"),
-  };
-  const residue = {
-    ...held,
-    resource: "invoice:7",
-    held: false,
-    remainingMs: 0,
-    holder: "e05b11a4 web-7:99",
-    votes: votes("held", "free", "free"),
-  };
-  const rows = [HEADINGS, ...[held, residue].map(rowOf)];
-  assertEquals(shown.trimEnd().split("\n"), formatTable(rows, paintNothing));
+Deno.test("docs: what hasp is shown to print while a stuck lock is freed is what it prints", async () => {
+  await using place = await makePlace();
+  await using invoice = await holdInvoice(place, 7);
+  const [shown] = codesMarked("stuck");
+  const [digits] = shown.match(/[0-9a-f]{8}/u)!;
+  let printed = "";
+  for (const [, command] of shown.matchAll(/^\$ (.*)$/gmu)) {
+    const code = `${command.replace(digits, invoice.digits)} 2>&1 || test $? = ${codes.LOCK_HELD}`;
+    printed += `$ ${command}\n${await place.run(code, { HASP_NODES: place.nodes })}`;
+    if (command.startsWith("hasp release")) await invoice.next;
+  }
+  assertEquals(comparable(printed.replaceAll(invoice.digits, digits)), comparable(shown));
 });
+
+/** Lines without what differs each time: of holders is left which of them are the same, and of times that there is one. */
+function comparable(text: string, order?: "sorted"): string[] {
+  const lines = text.trimEnd().split("\n");
+  if (order) lines.sort();
+  const holders: string[] = [];
+  return lines.map((line) =>
+    line.replaceAll(/\b[0-9a-f]{8}\b/gu, (digits) => {
+      if (!holders.includes(digits)) holders.push(digits);
+      return `holder ${holders.indexOf(digits)}`;
+    }).replaceAll(/\d+\.\d s/gu, "# s")
+  );
+}
+
+/** Has web-3 hold a lock of the pages, and others wait for it, of which web-7 is the next. */
+async function holdInvoice({ servers }: { servers: ServerGroup }, waiters: number) {
+  const stack = new AsyncDisposableStack();
+  const acquire = (label: string) =>
+    stack.use(createRedlock(servers.urls, { label, ttlMs: 60_000, waitMs: Infinity }))
+      .acquire("invoice:42");
+  const { holder } = await acquire("web-3:1234");
+  const calls = [];
+  for (const label of ["web-7:99", ...Array(waiters - 1).fill("web-8:1")]) {
+    calls.push(acquire(label));
+    await eventually(async () => {
+      const queues = servers.map((server) => server.command("ZCARD", "hasp:queue:invoice:42"));
+      assertEquals(await Promise.all(queues), queues.map(() => calls.length));
+    });
+  }
+  for (const call of calls) call.catch(() => {}); // the end of the test closes their clients
+  return {
+    /** Identify the holder. */
+    digits: holder.slice(0, 8),
+    /** Resolves when the next one has the lock. */
+    next: calls[0],
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
 
 Deno.test("docs: what hasp run --verbose is shown to say is what it says", () => {
   const [shown] = codesMarked("verbose");
@@ -239,6 +265,7 @@ async function makePlace() {
   await write("hasp", `exec ${SOURCE_EDITION.map((word) => `'${word}'`).join(" ")} "$@"`);
   return {
     folder,
+    servers,
     nodes: servers.urls.join(" "),
     /** Deletes all keys of the servers. */
     freeAll: () => Promise.all(servers.map((server) => server.command("FLUSHALL"))),
