@@ -34,6 +34,13 @@ export function checkHolder(holder: unknown): void {
   );
 }
 
+/** A release that waits for every node: the last to answer may be the only one that has the key. */
+class ForcedRound extends Round<ClientState> {
+  override get settled(): boolean {
+    return this.granted + this.denied + this.failed === this.nodeSet.nodes.length;
+  }
+}
+
 /**
  * Reads the value on each node, and has every node delete the key where it has the value of that holder: so the next
  * holder's key is never deleted, whatever happens in between.
@@ -65,7 +72,7 @@ export async function forceRelease(
     if (answered.length < quorum) throw quorumError("inspect", { ...of, votes });
     return false;
   }
-  const round = new Round(client, [key], found.state!.value, TTL_MS_MAX);
+  const round = new ForcedRound(client, [key], found.state!.value, TTL_MS_MAX);
   await round.ask(askToRelease, timeoutMs);
   const { granted, denied, votes } = round;
   if (granted + denied < quorum) throw quorumError("release", { ...of, votes });
