@@ -13,10 +13,10 @@ import { type QuorumNode, quorumNodes } from "../quorum/quorum_node.ts";
  */
 export function publishedNode(node: QuorumNode): Required<LockNode> {
   const ask = (method: "acquire" | "extend" | "adopt" | "release" | "raiseCounters") => {
-    return ({ keys, value, ttlMs, counterFloor, replaces }: LockRequest) =>
+    return (request: LockRequest) =>
       new Promise<Grant>((resolve, reject) => {
         node[method]!({
-          ...{ keys, value, ttlMs, counterFloor, replaces },
+          ...request,
           wanted: true,
           shared: undefined,
           maySet: () => true,

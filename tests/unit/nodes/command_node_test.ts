@@ -25,6 +25,16 @@ Deno.test("commandNode() locks, extends, inspects, releases and counts through o
   });
 });
 
+Deno.test("commandNode() shortens a TTL on request, also if a node of one's own passes the request on", async () => {
+  await withCommandNode({}, async (_client, node) => {
+    const published = publishedNode(node);
+    const lock = { keys: ["a"], value: "v" };
+    assertEquals(await published.acquire({ ...lock, ttlMs: 60_000 }), "granted");
+    assertEquals(await published.extend({ ...lock, ttlMs: 50, shortens: true }), "granted");
+    assert((await published.inspect("a"))!.remainingMs <= 50);
+  });
+});
+
 Deno.test("commandNode() gives each client arguments of its own, which it may change", async () => {
   const clients = [await FakeClient.open(), await FakeClient.open(), await FakeClient.open()];
   const nodes = clients.map((client, index) =>
