@@ -10,6 +10,7 @@
  *
  * @module
  */
+import type { LockRequest } from "../quorum/lock_node.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";
 
 /** The first delay between two releases, in milliseconds; doubled each time. */
@@ -17,19 +18,21 @@ const DELAY_MS = 100;
 /** Most values that are kept for one node; one more drops the oldest, whose TTL takes over. */
 const VALUES_MAX = 4_096;
 
+/** What takes a value back: deletes the keys that hold it, or gives them the value that it replaced. */
+export type LateRelease = Pick<LockRequest, "keys" | "value" | "replaces">;
+
 /** A value that may be set late. */
 interface LateValue {
-  readonly keys: readonly string[];
   /** Until when it is undone again, by the monotonic clock. */
   untilMs: number;
   /** How many of its commands may still be executed. */
   unknown: number;
-  /** Whether its release has been sent. */
-  released: boolean;
+  /** Its release, once that was sent. */
+  release: LateRelease | undefined;
 }
 
-/** Sends a release of keys with a value, and calls back if it is answered. */
-export type SendRelease = (keys: readonly string[], value: string, onAnswered: () => void) => void;
+/** Sends a release, and calls back if it is answered. */
+export type SendRelease = (release: LateRelease, onAnswered: () => void) => void;
 
 /** The acquisitions of one node without an answer. */
 export class LateAcquires {
@@ -50,17 +53,11 @@ export class LateAcquires {
    * An acquisition was sent, and is no longer waited for.
    *
    * @param value The value that it sets.
-   * @param keys The keys.
-   * @param ttlMs Their TTL, in milliseconds.
+   * @param ttlMs The TTL of its keys, in milliseconds.
    * @param answered Resolves when the client's call is over, to whether the server has answered; missing if it is.
    */
-  add(
-    value: string,
-    keys: readonly string[],
-    ttlMs: number,
-    answered: Promise<boolean> | undefined,
-  ): void {
-    const late = this.#values.get(value) ?? { keys, untilMs: 0, unknown: 0, released: false };
+  add(value: string, ttlMs: number, answered: Promise<boolean> | undefined): void {
+    const late = this.#values.get(value) ?? { untilMs: 0, unknown: 0, release: undefined };
     this.#values.set(value, late);
     if (this.#values.size > VALUES_MAX) {
       const [oldest] = this.#values.keys();
@@ -71,34 +68,35 @@ export class LateAcquires {
     answered?.then((executed) => {
       if (!executed) return;
       late.unknown--;
-      if (late.released) this.#releaseAgain(value, late);
+      if (late.release) this.#releaseAgain(late, late.release);
       else if (late.unknown === 0) this.#values.delete(value);
     });
   }
 
-  /** A release of a value is being sent: if the value may be set later, it is released again. */
-  onRelease(value: string): void {
+  /** A release is being sent: if its value may be set later, it is sent again. */
+  onRelease({ keys, value, replaces }: LateRelease): void {
     const late = this.#values.get(value);
-    if (!late || late.released) return;
-    late.released = true;
-    this.#repeat(value, late, DELAY_MS);
+    if (!late || late.release) return;
+    late.release = { keys, value, replaces };
+    this.#repeat(late, late.release, DELAY_MS);
   }
 
-  #repeat(value: string, late: LateValue, delayMs: number): void {
+  #repeat(late: LateValue, release: LateRelease, delayMs: number): void {
+    const { value } = release;
     const leftMs = late.untilMs - this.#wheel.clock.monotonicMs();
     if (leftMs <= 0) return void this.#values.delete(value);
     this.#wheel.after(Math.min(delayMs, leftMs), () => {
       if (this.#values.get(value) !== late) return;
-      this.#releaseAgain(value, late);
-      this.#repeat(value, late, 2 * delayMs);
+      this.#releaseAgain(late, release);
+      this.#repeat(late, release, 2 * delayMs);
     });
   }
 
-  #releaseAgain(value: string, late: LateValue): void {
+  #releaseAgain(late: LateValue, release: LateRelease): void {
     // If each command was executed before this release is sent, this is the last one if it arrives.
     const isLast = late.unknown === 0;
-    this.#release(late.keys, value, () => {
-      if (isLast) this.#values.delete(value);
+    this.#release(release, () => {
+      if (isLast) this.#values.delete(release.value);
     });
   }
 }

@@ -20,7 +20,7 @@ import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import { connectionError, type Exchange, Exchanges } from "./client_calls.ts";
 import { CommandGroup, KeyOrder, type SubmittedCommand } from "./command_group.ts";
 import type { ClientCalls } from "./command_node_options.ts";
-import { LateAcquires } from "./late_acquires.ts";
+import { LateAcquires, type LateRelease } from "./late_acquires.ts";
 
 /** Most commands that may wait for replies; those that undo others may exceed it. */
 const COMMANDS_MAX = 4_096;
@@ -74,8 +74,8 @@ export class OrderedSender implements CommandSender {
     this.#wheel = wheel;
     this.#events = events;
     this.#exchanges = new Exchanges(client, wheel);
-    this.#late = new LateAcquires(wheel, (keys, value, onAnswered) => {
-      this.submit(releaseOf(keys, value), LATE_RELEASE, onAnswered, 0);
+    this.#late = new LateAcquires(wheel, (release, onAnswered) => {
+      this.submit(releaseCommand(release), LATE_RELEASE, onAnswered, 0);
     });
   }
 
@@ -135,7 +135,7 @@ export class OrderedSender implements CommandSender {
   }
 
   #noteRelease({ releases }: LockCommand): void {
-    if (releases !== undefined) this.#late.onRelease(releases);
+    if (releases) this.#late.onRelease(releases);
   }
 
   /** Sends at the end of the tick, so that all its commands are in one piece. */
@@ -193,8 +193,8 @@ export class OrderedSender implements CommandSender {
 
   /** A command got no reply, and may have been executed, or may still be. */
   #lose(command: SubmittedCommand, error: ConnectionError, answered?: Promise<boolean>): void {
-    const { keys, sets } = command.command;
-    if (sets) this.#late.add(sets.value, keys, sets.ttlMs, answered);
+    const { sets } = command.command;
+    if (sets) this.#late.add(sets.value, sets.ttlMs, answered);
     this.#fail(command, error);
   }
 
@@ -300,8 +300,8 @@ function isObsolete({ command: { sets } }: SubmittedCommand): boolean {
   return sets?.wanted === false;
 }
 
-/** Deletes the keys that hold a value, and notifies the next waiter; the whole script, so that one command is enough. */
-function releaseOf(keys: readonly string[], value: string): LockCommand {
-  const release = { keys, value, ticket: undefined };
-  return { args: releaseOperation(release).args(release, "EVAL"), keys, releases: value };
+/** The command of a release: its whole script, so that one command is enough. */
+function releaseCommand({ keys, value, replaces }: LateRelease): LockCommand {
+  const releases = { keys, value, replaces };
+  return { args: releaseOperation(releases).args(releases, "EVAL"), keys, releases };
 }

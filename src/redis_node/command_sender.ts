@@ -8,6 +8,7 @@ import type { ReplyReceiver } from "../redis/command_queue.ts";
 import type { Command } from "../redis/encoder.ts";
 import type { ConnectionError } from "../redis/errors.ts";
 import type { SubscriberOwner } from "../redis/subscriber.ts";
+import type { Release } from "./operation.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";
 
 /** A command, and what it means for locks. */
@@ -17,8 +18,8 @@ export interface LockCommand extends Command {
   readonly keys: readonly string[];
   /** The request for which it sets the keys, if it does. */
   readonly sets?: QuorumRequest | undefined;
-  /** The value for which it deletes the keys, if it does. */
-  readonly releases?: string | undefined;
+  /** What it takes back, if it is a release. */
+  readonly releases?: Release | undefined;
 }
 
 /**

@@ -80,7 +80,7 @@ export class NativeRelease implements ReplyReceiver {
     const { value, keys: [key] } = request;
     if (last?.name !== name || last.value !== value || last.key !== key) {
       const args = [name, key, ...CONDITIONS[name], value];
-      const deletes = { args, keys: request.keys, releases: value };
+      const deletes = { args, keys: request.keys };
       last = { name, key, value, deletes, asks: { args: ["EXISTS", queueOf(key)], keys: [] } };
     }
     const { deletes, asks } = last;

@@ -362,7 +362,7 @@ function commandOf(
     args: operation.args(request, call),
     keys: request.pool?.keys ?? request.keys, // what else is sent about one of them keeps its order
     sets: kind === "acquire" ? request : undefined,
-    releases: kind === "release" ? request.value : undefined,
+    releases: kind === "release" ? request : undefined,
     bytes: undefined,
   };
 }

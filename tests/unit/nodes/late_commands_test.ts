@@ -39,6 +39,26 @@ Deno.test("commandNode() undoes an acquisition again that is executed after its 
   }
 });
 
+Deno.test("commandNode() gives the former value back to a key that an adoption takes after its undo", async () => {
+  await withCommandNode({}, async (client, node) => {
+    const gate = Promise.withResolvers<void>();
+    await client.send(["SET", "k", "former"]);
+    client.fate = () => client.sent.length === 2 ? { after: gate.promise, loses: true } : {};
+    const request = () => new FakeRequest("k", { ttlMs: TTL_MS, replaces: "former" });
+    const adoption = request();
+    node.adopt!(adoption, 0);
+    assertEquals(await outcomeOf(adoption), "failed");
+    const undo = request();
+    undo.set = true;
+    node.release(undo, 0);
+    await eventually(() => client.sent.filter((args) => args.includes("v")).length >= 3);
+    gate.resolve(); // only now does the server execute the adoption
+    await eventually(async () => await client.value("k") === "v");
+    await eventually(async () => await client.value("k") !== "v");
+    assertEquals(await client.value("k"), "former");
+  });
+});
+
 /** What a client returns for an acquisition that a gateway gave up on, and the end of the message that it becomes. */
 const GIVEN_UP: readonly [returned: unknown, message: string][] = [
   [new Error("connection reset"), "connection reset"],
