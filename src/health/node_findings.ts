@@ -150,6 +150,7 @@ const FEATURES: readonly Feature[] = [
     "~hasp:* &hasp:* +publish +pubsub|numsub +subscribe +time +zadd +zcard +zrange +zrank +zrem +zscore",
   ],
   ["INFO_REFUSED", "info", "check() sees a part of its state only", "+info +time"],
+  ["LIST_REFUSED", "info", "list() does not see its keys", "+scan"],
 ];
 
 function* ofRefusals({ refused = {} }: NodeHealth, settings: Settings): Iterable<Problem> {

@@ -20,6 +20,7 @@ export type FindingCode =
   | "FENCING_REFUSED"
   | "GUARD_REFUSED"
   | "INFO_REFUSED"
+  | "LIST_REFUSED"
   | "MAY_EVICT"
   | "NODES_EVEN"
   | "NODES_FEW"

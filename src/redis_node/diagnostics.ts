@@ -50,6 +50,7 @@ function commandsOn(key: string): readonly (readonly string[])[] {
     ["EVAL", TRIAL.source, "1", key],
     ["EVALSHA", NO_SCRIPT, "0"],
     ["PUBLISH", CHANNEL, ""],
+    ["SCAN", "0", "COUNT", "1", "TYPE", "string"],
   ];
 }
 const RUN_ID_COMMAND: readonly string[] = ["INFO", "server"];

@@ -180,6 +180,7 @@ for (
     ["zrank", "NOTIFY_REFUSED"],
     ["zrem", "NOTIFY_REFUSED"],
     ["zscore", "NOTIFY_REFUSED"],
+    ["scan", "LIST_REFUSED"],
     ["info", "INFO_REFUSED"],
     ["time", "FENCING_REFUSED", "NOTIFY_REFUSED", "INFO_REFUSED"],
     ["config"],

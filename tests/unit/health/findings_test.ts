@@ -202,7 +202,7 @@ const CASES: readonly (readonly [names: string, Changes, ...expected: string[]])
     each("refused", {
       a: { EVALSHA: "NOPERM", GET: "in scripts", INFO: "NOPERM", CONFIG: "NOPERM" },
       b: { PUBLISH: "NOPERM", SUBSCRIBE: "NOPERM", TIME: "NOPERM" },
-      c: { SET: "NOPERM", EVAL: "NOPERM" },
+      c: { SET: "NOPERM", EVAL: "NOPERM", SCAN: "NOPERM" },
     }),
     `error RELEASE_REFUSED [a] a refuses EVALSHA, GET (NOPERM, in scripts): ${NO_RELEASE}`,
     "error ACQUIRE_REFUSED [c] c refuses SET (NOPERM): no lock can be acquired there",
@@ -210,6 +210,7 @@ const CASES: readonly (readonly [names: string, Changes, ...expected: string[]])
     "warning NOTIFY_REFUSED [b] b refuses PUBLISH, SUBSCRIBE, TIME (NOPERM): waiting calls poll",
     "info INFO_REFUSED [a] a refuses INFO (NOPERM): check() sees a part of its state only",
     "info INFO_REFUSED [b] b refuses TIME (NOPERM): check() sees a part of its state only",
+    "info LIST_REFUSED [c] c refuses SCAN (NOPERM): list() does not see its keys",
   ],
   [
     "abc",

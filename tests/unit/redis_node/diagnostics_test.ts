@@ -30,6 +30,7 @@ const REPLIES = {
   EVAL: "*0\r\n",
   EVALSHA: NOSCRIPT,
   PUBLISH: ":0\r\n",
+  SCAN: `*2\r\n${bulk("0")}*0\r\n`,
 };
 /** The replies on two further connections: to `INFO server`, and to `SUBSCRIBE`. */
 const SAME_RUN = bulk("# Server\r\nrun_id:abc\r\n");
@@ -102,6 +103,7 @@ test("RedisNode.diagnose() sends everything in one piece but SUBSCRIBE, and open
     ["EVAL", TRIAL.source, "1", KEY],
     ["EVALSHA", "f".repeat(40), "0"],
     ["PUBLISH", CHANNEL, ""],
+    ["SCAN", "0", "COUNT", "1", "TYPE", "string"],
   ];
   assertEquals(own.writes, [commands.map((words) => wire(...words)).join("")]);
   const [one, other] = await bench.further();
@@ -115,7 +117,7 @@ test("RedisNode.diagnose() sends everything in one piece but SUBSCRIBE, and open
   assertEquals([closed, bench.wheel.size], [[false, true, true], 0]);
 });
 
-for (const command of ["TIME", "INFO", "CONFIG", "SET", "EVAL", "EVALSHA", "PUBLISH"] as const) {
+for (const command of Object.keys(REPLIES) as (keyof typeof REPLIES)[]) {
   test(`RedisNode.diagnose() reports the rest if ${command} is refused`, async (bench) => {
     const expected: Record<string, unknown> = { ...(command === "INFO" ? BASIC : WHOLE) };
     if (command === "TIME") delete expected.clockOffsetMs;
