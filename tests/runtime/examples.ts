@@ -23,6 +23,9 @@ import type { World } from "./world.ts";
 
 const EXAMPLES = fileURLToPath(new URL("../examples", import.meta.url));
 const SHARED_CLIENT = fileURLToPath(new URL("./runners/shared_client_worker.ts", import.meta.url));
+const DURABLE_OBJECT = fileURLToPath(
+  new URL("./runners/durable_object_worker.ts", import.meta.url),
+);
 
 /** How many ask for the same job at once. */
 const REQUESTS = 5;
@@ -57,6 +60,9 @@ export async function runExamples(consumer: Consumer, world: World): Promise<Out
     });
     test("upstash_worker.ts does a job once over HTTP", () => runUpstashWorker(consumer, world));
     test("upstash_node.ts does a job once over HTTP", () => runUpstashNode(consumer, world));
+    test("durable_object_node.ts passes the suite of nodes", () => {
+      return runDurableObject(consumer, world);
+    });
     test("http_statuses.ts answers 200, 409 and 503", () => runHttpStatuses(world));
   }, (outcome) => outcomes.push(outcome));
   return outcomes;
@@ -103,7 +109,10 @@ async function runQueue(
 ): Promise<void> {
   const script = await bundleWorker(consumer, join(EXAMPLES, "cloudflare_queue.ts"));
   const node = await nodePath("node22");
-  await using worker = await startWorker(node, script, bindings, world.authorityFile, "JOBS");
+  await using worker = await startWorker(node, script, bindings, world.authorityFile, {
+    queueProducers: { JOBS: "queue" },
+    queueConsumers: { queue: { maxBatchTimeout: 0, maxRetries: 5 } },
+  });
   await using store = await connect(bindings.STORE_URL);
   const path = `/jobs/${crypto.randomUUID()}`;
   for (let jobs = 1; jobs <= 2; jobs++) {
@@ -116,6 +125,22 @@ async function runQueue(
       expect(!(await redlock.inspect(path)).held, "the lock was not released");
     });
   }
+}
+
+async function runDurableObject(consumer: Consumer, world: World): Promise<void> {
+  const script = await bundleWorker(consumer, DURABLE_OBJECT);
+  const node = await nodePath("node22");
+  await using worker = await startWorker(node, script, {}, world.authorityFile, {
+    durableObjects: { LOCKS: { className: "LockStore", useSQLite: true } },
+  });
+  const [{ status, body }] = await worker.send({ path: "/" });
+  expectSame(status, 200, "the status");
+  const outcomes: Outcome[] = JSON.parse(body);
+  expect(outcomes.length > 10, `${outcomes.length} cases ran`);
+  const failed = outcomes.filter(({ error }) => error).map(({ name, error }) =>
+    `${name}: ${error}`
+  );
+  expectSame(failed.join("\n"), "", "what failed");
 }
 
 async function runSharedClient(consumer: Consumer, world: World): Promise<void> {

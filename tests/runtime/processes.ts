@@ -129,20 +129,20 @@ export interface Worker extends AsyncDisposable {
  * @param script The bundle.
  * @param bindings What it finds in `env`.
  * @param authorityFile Whom the platform trusts beside its own authorities.
- * @param queue The binding of a queue that the worker fills and empties; left out: there is no queue.
+ * @param platform What else it has of the platform, as options of Miniflare.
  */
 export async function startWorker(
   node: string,
   script: string,
   bindings: Record<string, unknown>,
   authorityFile: string,
-  queue?: string,
+  platform: object = {},
 ): Promise<Worker> {
   const host = fileURLToPath(new URL("./runners/worker_host.ts", import.meta.url));
   const miniflare = join(await findTools("workerd"), "miniflare/dist/src/index.js");
   const program = startProgram(node, [
     ...["--disable-warning=ExperimentalWarning", "--disable-warning=MODULE_TYPELESS_PACKAGE_JSON"],
-    ...[host, miniflare, script, JSON.stringify(bindings), ...(queue === undefined ? [] : [queue])],
+    ...[host, miniflare, script, JSON.stringify(bindings), JSON.stringify(platform)],
   ], { env: { NODE_EXTRA_CA_CERTS: authorityFile } });
   return {
     async send(request) {

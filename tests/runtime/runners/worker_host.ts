@@ -1,10 +1,10 @@
 /**
  * Runs a bundled Worker in workerd, in Node with Miniflare, and passes requests on to it.
  *
- * Arguments: where Miniflare's module is, the bundle, the bindings as JSON, and the binding of a queue that the Worker
- * fills and empties, if there is one. Each line of the standard input is a request as JSON: `method`,
- * `path`, `body`, and `times`, how often it is sent at once. For each the bodies of the responses are written, as a
- * JSON array of `{ status, body }` on one line. At the end of the input the host ends.
+ * Arguments: where Miniflare's module is, the bundle, and as JSON the bindings and further options of Miniflare. Each
+ * line of the standard input is a request as JSON: `method`, `path`, `body`, and `times`, how often it is sent at once.
+ * For each the bodies of the responses are written, as a JSON array of `{ status, body }` on one line. At the end of the
+ * input the host ends.
  *
  * @module
  */
@@ -26,9 +26,8 @@ interface Miniflare {
   dispose(): Promise<void>;
 }
 
-const [module, scriptPath, bindings, queue] = process.argv.slice(2) as [
-  ...[string, string, string],
-  string | undefined,
+const [module, scriptPath, bindings, platform] = process.argv.slice(2) as [
+  ...[string, string, string, string],
 ];
 const { Miniflare } = await import(module) as { Miniflare: new (options: object) => Miniflare };
 const miniflare = new Miniflare({
@@ -37,10 +36,7 @@ const miniflare = new Miniflare({
   scriptPath,
   compatibilityDate: "2025-05-01",
   bindings: JSON.parse(bindings),
-  ...(queue === undefined ? {} : {
-    queueProducers: { [queue]: "queue" },
-    queueConsumers: { queue: { maxBatchTimeout: 0, maxRetries: 5 } },
-  }),
+  ...JSON.parse(platform),
 });
 // workerd is a process of its own: it would outlive a host that just dies.
 process.once("SIGTERM", () => miniflare.dispose().finally(() => process.exit(1)));
