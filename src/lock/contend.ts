@@ -45,7 +45,9 @@ function lineUp(call: LockCall): Promise<void> | undefined {
   const { client, name, keys, settings } = call;
   if (!call.takesTurns || !client.localQueues.isContended(name)) return undefined;
   call.waiter = contentionOf(client).waiterIfContended(name, keys, settings);
-  return call.waiter?.ready?.(call.leftMs(), settings.signal);
+  if (!call.waiter?.ready) return undefined;
+  call.startClock();
+  return call.waiter.ready(call.leftMs(), settings.signal);
 }
 
 /**

@@ -96,6 +96,8 @@ export interface QueueTicket {
   readonly stuck: readonly string[];
   /** Its place in the order: when its client joined, in microseconds, by the clock that all clients share. */
   readonly score: number;
+  /** Whether a quorum of nodes has put it in their queues with this score or an earlier one. */
+  readonly agreed: boolean;
   /**
    * Called when a node has put the ticket in its queues.
    *

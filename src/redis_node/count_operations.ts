@@ -30,7 +30,7 @@ export const COUNT_KEYS: Operation = {
   kind: "acquire",
   script: ACQUIRE_FENCED,
   explain: scriptError,
-  args: (request, call) => fencedArgs(request, call, NONE, NONE, NONE),
+  args: (request, call) => fencedArgs(request, call, NONE, NONE, NONE, NONE),
   read: countOrDenial,
 };
 

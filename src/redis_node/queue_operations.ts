@@ -70,8 +70,9 @@ export const LEAVE_QUEUE: Operation<Pick<QueueLeave, "keys" | "ticketId">> = {
 };
 
 /** What the scripts get of a ticket. */
-export function ticketArgs({ ticketId, priority, stuck, score }: QueueTicket): string[] {
-  return [ticketId, priority === "overdue" ? ` ${stuck.join(" ")} ` : "", String(score)];
+export function ticketArgs({ ticketId, priority, stuck, score, agreed }: QueueTicket): string[] {
+  const overtaken = priority === "overdue" ? ` ${stuck.join(" ")} ` : "";
+  return [ticketId, overtaken, String(score), agreed ? "1" : ""];
 }
 
 /**

@@ -13,28 +13,16 @@ import {
   type NotificationHandler,
   type ReleaseNotifications,
 } from "./release_notifications.ts";
-import {
-  type NotifiedFirst,
-  POOL_SUFFIX,
-  type QueueNotice,
-  type QueuePosition,
-  type QueuePriority,
-  type QueueTicket,
-} from "../quorum/queue_ticket.ts";
+import type { NotifiedFirst, QueueNotice, QueueTicket } from "../quorum/queue_ticket.ts";
 import type { Settings } from "../options.ts";
 import type { NodeSet, Round } from "../quorum/round.ts";
 import { Pause } from "../time/pause.ts";
 import type { Random } from "../time/random.ts";
 import { pollingDelayMs } from "./polling.ts";
-import * as queues from "./queue_positions.ts";
+import { Ticket } from "./ticket.ts";
 import type { Waiter } from "./waiter.ts";
 import { WatchedFirsts } from "./watched_firsts.ts";
 
-/** For how many round trips others wait for this client when it is the first, beside the least patience. */
-const PATIENCE_FACTOR = 4;
-/** The least and the greatest patience, in milliseconds. */
-const PATIENCE_MS_MIN = 50;
-const PATIENCE_MS_MAX = 1_000;
 /** By how much longer each wait is than the one before if the vote was split. */
 const SPLIT_FACTOR = 4;
 /** How long at least the first in the queue waits before it asks though nothing has happened, in milliseconds. */
@@ -56,17 +44,12 @@ const POLL_ROUND_TRIP_MS_MAX = 5;
 /** Within what time all waiters ask once after a quorum of nodes can notify them again, in milliseconds; doubled each time. */
 const RECOVERY_MS = 50;
 
+/** The same for a ticket in the queues of a quorum, for which other nodes can notify it now as well. */
+const JOIN_MS = 250;
+
 /** Waits in the queues, for one caller after another. */
-export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
-  ticketId = "";
-  stuck: readonly string[] = [];
-  priority: QueuePriority = "in-order";
-  /** See {@linkcode QueueTicket}; 0 until the ticket is first sent. */
-  score = 0;
+export class QueuedWaiter implements Waiter, NotificationHandler {
   notified = false;
-  /** Only with a pool: see {@linkcode Waiter}; and the keys that are free for the ticket, and for the first alone. */
-  place: number | undefined = undefined;
-  #notifiedPlace: number | undefined = undefined;
   /** The settings of the call that waits. */
   settings!: Settings;
   readonly #notifications: ReleaseNotifications;
@@ -74,24 +57,17 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
   readonly #keys: readonly string[];
   readonly #resource: ContendedResource;
   readonly #pooled: boolean;
-  /** Where the ticket stands, node by node, as far as is known. */
-  readonly #positions: (QueuePosition | undefined)[] = [];
-  /** When a node last answered where it stands, by the monotonic clock. */
-  #positionsMs = 0;
-  /** One bit a node: those that have the ticket in their queues and can notify it. */
-  #queuedOn = 0;
-  /** One bit a node: those that could notify the ticket when it last asked. */
-  #askedOn = 0;
+  #ticket: Ticket;
   /** One bit a node: those that notified the ticket since it last asked. */
   #notifiedOn = 0;
+  /** Which key of a pool the first of them said is free. */
+  #notifiedPlace: number | undefined = undefined;
   /** When to ask, by the monotonic clock: because of a notification, and otherwise. */
   #notifiedMs = Infinity;
   #askMs = Infinity;
   readonly #firsts: WatchedFirsts;
   /** Plans the next ask again, while too few nodes have answered the last one. */
   #planAgain: (() => void) | undefined = undefined;
-  /** Whether the last ask followed a notification, and was denied. */
-  #notifiedAndDenied = false;
   /** How long the slowest node took to answer last, in milliseconds. */
   #roundTripMs = 0;
   /** How often in a row: the vote was split; nothing happened; a quorum of nodes could notify again. */
@@ -99,12 +75,8 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
   #idles = 0;
   #recoveries = 0;
   #pause: Pause | undefined = undefined;
-  /** The ticket's id without the patience. */
-  #name = "";
-  /** Whether the ticket may be in a queue, whether its client has the lock, and whether it has one key of a pool. */
-  #stands = false;
-  #parked = true;
-  #left = false;
+  /** Whether this client has the lock. */
+  #parked = false;
 
   constructor(
     notifications: ReleaseNotifications,
@@ -119,36 +91,34 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
     this.#nodeSet = nodeSet;
     this.#firsts = new WatchedFirsts(nodeSet.quorum);
     this.#keys = keys;
-    this.requeue();
+    this.#ticket = this.#newTicket();
+    notifications.enter(this.#ticket.name, this);
   }
 
-  /** How many clients are in the queue, this one included; `undefined` if no node has reported it. */
+  /** See {@linkcode Ticket}. */
   get queueLength(): number | undefined {
-    return queues.lengthOf(this.#positions);
+    return this.#ticket.queueLength;
   }
 
-  /** How long the keys live that are in the way, in milliseconds, as the last answers said; `undefined` if they did not. */
+  /** See {@linkcode Ticket}. */
   get remainingMs(): number | undefined {
-    return queues.remainingMsOf(this.#positions, this.#nowMs - this.#positionsMs);
+    return this.#ticket.remainingMs(this.#nowMs);
   }
 
-  /** The value of the keys in the way, if a node has reported it. */
+  /** See {@linkcode Ticket}. */
   get holderValue(): string | undefined {
-    return this.#positions.find((position) => position?.value)?.value;
+    return this.#ticket.holderValue;
+  }
+
+  /** Only with a pool: a key that is free for the ticket, or for a first that has not used its turn. */
+  get place(): number | undefined {
+    return this.notified ? this.#notifiedPlace : this.#firsts.place;
   }
 
   nextTicket(): QueueTicket | undefined {
     this.#notifiedOn = 0;
-    const { subscribed, clock } = this.#notifications;
-    this.#askedOn = subscribed;
-    if (subscribed !== 0) this.#stands = true;
-    if (!this.#stands) return undefined;
-    if (this.score === 0) {
-      this.score = Math.round(clock.at(this.#nowMs) * 1_000);
-      const patienceMs = Math.round(PATIENCE_MS_MIN + PATIENCE_FACTOR * clock.distanceMs);
-      this.#nameTicket(`:${Math.min(patienceMs, PATIENCE_MS_MAX)}`);
-    }
-    return this;
+    if (this.#ticket.stands && this.#ticket.canJoin) this.#recoveries++;
+    return this.#ticket.send(this.#nowMs) ? this.#ticket : undefined;
   }
 
   async ready(limitMs: number, signal: AbortSignal | undefined): Promise<void> {
@@ -163,12 +133,10 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
     denied: Round,
   ): Promise<void> {
     this.#roundTripMs = Math.min(denied.slowestMs, ROUND_TRIP_MS_MAX);
-    this.#notifiedAndDenied = this.notified;
-    this.priority = "in-order";
-    this.notified = false;
+    this.#ticket.priority = "in-order";
     this.#notifiedMs = Infinity;
     if (this.#notifiedOn !== 0) this.#planNotified();
-    this.#askMs = this.#planAsk(attempt, denied);
+    this.#askMs = Math.min(this.#planAsk(attempt, denied), this.#joinMs());
     const dueMs = () => {
       const notifiedMs = Math.max(this.#notifiedMs, this.#resource.sharedUntilMs);
       return Math.min(notifiedMs, this.#askMs, this.#firsts.dueMs);
@@ -178,18 +146,6 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
     this.#planAgain = undefined;
     this.notified = this.#notifiedOn !== 0;
     if (!this.notified) this.#overtake();
-    this.place = this.notified ? this.#notifiedPlace : this.#firsts.place;
-  }
-
-  onEnqueued(nodeIndex: number, position: QueuePosition, sentMs: number, receivedMs: number): void {
-    if (this.#left) return this.#leaveNode(nodeIndex); // it had won another node's key by then
-    const { clock, subscribed } = this.#notifications;
-    const { timeMs } = position;
-    if (timeMs !== undefined) clock.read(nodeIndex, { timeMs, sentMs, receivedMs });
-    this.#queuedOn |= subscribed & 1 << nodeIndex;
-    this.#positions[nodeIndex] = position;
-    this.#positionsMs = receivedMs;
-    this.#planAgain?.();
   }
 
   onReleased(nodeIndex: number, notice: QueueNotice, first?: NotifiedFirst, place?: number): void {
@@ -215,14 +171,11 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
   }
 
   onSubscriptionChange(): void {
-    const { subscribed, hasQuorum, isReady } = this.#notifications;
-    this.#queuedOn &= subscribed;
-    // Who is in the queues of a quorum of nodes misses no release: whatever else changes is no reason to ask.
-    if (!this.#pause || bitCount(this.#queuedOn) >= this.#nodeSet.quorum) return;
-    if (hasQuorum && isReady) {
-      const withinMs = this.#stands ? RECOVERY_MS * 2 ** this.#recoveries++ : 0;
-      this.#askMs = Math.min(this.#askMs, this.#nowMs + this.#random.fraction() * withinMs);
-    } else if (this.#stands) {
+    this.#ticket.onSubscriptionChange();
+    if (!this.#pause) return;
+    this.#askMs = Math.min(this.#askMs, this.#joinMs());
+    const { hasQuorum, isReady } = this.#notifications;
+    if (this.#ticket.stands && !this.#ticket.isQueued && !(hasQuorum && isReady)) {
       const delayMs = pollingDelayMs(this.#nodeSet.wheel, this.settings, 0);
       this.#askMs = Math.min(this.#askMs, this.#nowMs + delayMs);
     }
@@ -234,49 +187,49 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
     this.#parked = true;
     this.#firsts.clear();
     this.#resource.noteWon(this.#nowMs);
-    this.#stands = false;
-    this.#queuedOn = 0;
   }
 
   /** Another caller waits now: in the place of one that gave up, or behind all who wait if the client had the lock. */
   requeue(): void {
     if (this.#parked) {
-      const last = this.#name;
-      this.#name = this.#notifications.enter(this);
-      this.#nameTicket("");
-      if (last !== "") {
-        this.#notifications.leave(last, this.#keys);
-        this.#resource.noteEnded(this.#nowMs, this.#random);
-      }
-      this.score = 0;
+      const { name } = this.#ticket;
+      this.#ticket = this.#newTicket();
+      this.#notifications.enter(this.#ticket.name, this);
+      this.#notifications.leave(name, this.#keys);
+      this.#resource.noteEnded(this.#nowMs, this.#random);
     }
     this.#parked = this.notified = false;
     this.#splits = this.#idles = this.#recoveries = 0;
-    this.priority = "in-order";
+    this.#ticket.priority = "in-order";
   }
 
   /**
    * Nobody here waits any more.
    *
-   * @param won The round that won a key of the pool, if it did: nodes that granted took the ticket out, and those that
-   *   have not answered yet do so, or report it.
+   * @param won See {@linkcode Ticket.leave}.
    */
   leave(won?: Round): void {
+    this.#notifications.leave(this.#ticket.name, this.#keys);
     if (this.#parked) this.#resource.noteEnded(this.#nowMs, this.#random);
-    this.#notifications.leave(this.#name, this.#keys);
-    this.#left = won !== undefined;
-    if (!this.#stands) return;
-    this.#nodeSet.nodes.forEach((_, nodeIndex) => {
-      if (!won?.grantedBy(nodeIndex) && !won?.pendingOn(nodeIndex)) this.#leaveNode(nodeIndex);
-    });
+    else this.#ticket.leave(this.#keys, won);
   }
 
-  #leaveNode(nodeIndex: number): void {
-    this.#nodeSet.nodes[nodeIndex].leaveQueue?.(this.#keys, this.ticketId);
+  #newTicket(): Ticket {
+    const name = this.#notifications.newName();
+    const planAgain = () => this.#planAgain?.();
+    return new Ticket(name, this.#notifications, this.#nodeSet, this.#pooled, planAgain);
   }
 
-  #nameTicket(patience: string): void {
-    this.ticketId = this.#name + patience + (this.#pooled ? POOL_SUFFIX : "");
+  /**
+   * When to ask because a node can notify the ticket that could not before. If a quorum of nodes has it, it misses no
+   * release. But all nodes should have it: those that do not notify others in its place, who ask for nothing.
+   */
+  #joinMs(): number {
+    const { hasQuorum, isReady } = this.#notifications;
+    if (!hasQuorum || !isReady || !this.#ticket.canJoin) return Infinity;
+    if (!this.#ticket.stands) return this.#nowMs;
+    const spreadMs = (this.#ticket.isQueued ? JOIN_MS : RECOVERY_MS) * 2 ** this.#recoveries;
+    return this.#nowMs + this.#random.fraction() * spreadMs;
   }
 
   /** Sleeps until a time that may change each time that something happens. */
@@ -302,7 +255,8 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
    */
   #planNotified(): void {
     const { quorum } = this.#nodeSet;
-    const enough = this.#notifiedAndDenied ? Math.min(quorum, bitCount(this.#queuedOn)) : 1;
+    // If the last ask followed a notification, too, that was not enough.
+    const enough = this.notified ? Math.min(quorum, this.#ticket.queuedCount) : 1;
     const delayMs = bitCount(this.#notifiedOn) >= enough ? 0 : this.#graceMs();
     this.#notifiedMs = Math.min(this.#notifiedMs, this.#nowMs + delayMs);
   }
@@ -311,15 +265,15 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
   #planAsk(attempt: number, denied: Round): number {
     const { hasQuorum, isReady } = this.#notifications;
     const { quorum } = this.#nodeSet;
-    const isQueued = bitCount(this.#queuedOn) >= quorum;
+    const { isQueued, askedCount } = this.#ticket;
     // A release between the first denial and the subscription notifies nobody.
     if (!isReady && !isQueued) {
       return this.#nowMs + this.#graceMs(POLL_ROUND_TRIP_MS_MAX) * POLL_FACTOR * 2 ** attempt;
     }
     const pollMs = this.#nowMs + pollingDelayMs(this.#nodeSet.wheel, this.settings, attempt);
     if (denied.unanswered) return pollMs;
-    if (hasQuorum && !isQueued && bitCount(this.#askedOn) < quorum) return this.#nowMs;
-    const livesMs = queues.livesMsOf(this.#positions, denied);
+    if (hasQuorum && !isQueued && askedCount < quorum) return this.#nowMs;
+    const livesMs = this.#ticket.livesMs(denied);
     if (livesMs.length >= quorum) {
       const askMs = this.#planUnnotified(denied, livesMs[quorum - 1]);
       return hasQuorum ? askMs : Math.min(askMs, pollMs);
@@ -327,7 +281,7 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
     // If the round was decided early, the other nodes' answers are on their way.
     this.#planAgain = () => {
       this.#planAgain = undefined;
-      this.#askMs = this.#planAsk(attempt, denied);
+      this.#askMs = Math.min(this.#planAsk(attempt, denied), this.#joinMs());
       this.#pause?.end();
     };
     return pollMs + this.#graceMs();
@@ -338,10 +292,8 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
    * @param freeInMs When a quorum of nodes should have nothing in the way, from now, in milliseconds.
    */
   #planUnnotified(denied: Round, freeInMs: number): number {
-    const positions = queues.answersTo(denied, this.#positions);
+    const positions = this.#ticket.agree(denied);
     const ahead = Math.max(0, ...positions.map((position) => position.ahead));
-    // mutation: scores-stay-apart
-    this.score = queues.agreedScore(positions, this.score, denied.granted, this.#nodeSet.quorum);
     const { retryDelayMaxMs } = this.settings;
     const idleMs = Math.max(retryDelayMaxMs, IDLE_MS_MIN) * 2 ** this.#idles++ * (1 + ahead);
     let delayMs = Math.min(idleMs, IDLE_MS_MAX) * (1 + this.#random.fraction()) / 2;
@@ -369,8 +321,9 @@ export class QueuedWaiter implements QueueTicket, Waiter, NotificationHandler {
 
   /** Has the next ask overtake the firsts that have not used their turn in time. */
   #overtake(): void {
-    this.stuck = this.#firsts.overdue(this.#nowMs);
-    if (this.stuck.length > 0) this.priority = "overdue";
+    const stuck = this.#firsts.overdue(this.#nowMs);
+    this.#ticket.stuck = stuck;
+    if (stuck.length > 0) this.#ticket.priority = "overdue";
   }
 
   /** A client of another library has the lock, and will notify nobody. */

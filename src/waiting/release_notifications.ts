@@ -92,16 +92,17 @@ export class ReleaseNotifications implements ReleaseListener {
     return bitCount(known) === length || this.#graceOver || this.#closed;
   }
 
-  /**
-   * Gives a waiter a name: its ticket's id without the patience. Subscribes if it is the first.
-   */
-  enter(handler: NotificationHandler): string {
-    const name = `${this.id}:${(++this.#numbers).toString(36)}`;
+  /** The name of a new ticket: its id without the patience. */
+  newName(): string {
+    return `${this.id}:${(++this.#numbers).toString(36)}`;
+  }
+
+  /** Notifies the waiter with the ticket of this name from now on. Subscribes if it is the first. */
+  enter(name: string, handler: NotificationHandler): void {
     this.#handlers.set(name, handler);
     if (this.#idle) this.#nodeSet.wheel.cancel(this.#idle);
     this.#idle = undefined;
     if (!this.#open && !this.#closed) this.#begin();
-    return name;
   }
 
   /** The waiter of this name waits for the keys no longer. */

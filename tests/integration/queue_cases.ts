@@ -145,6 +145,7 @@ async function heldWithTickets(bench: QueueBench) {
   const ticket = (number: number): QueueTicket => ({
     ticketId: `${listener.id}:${number}`,
     priority: "in-order",
+    agreed: false,
     stuck: [],
     score: score + number * 1_000,
     onEnqueued() {},

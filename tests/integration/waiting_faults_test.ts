@@ -4,6 +4,8 @@
  */
 import { assert, assertEquals, assertGreater } from "@std/assert";
 import { deadline } from "@std/async/deadline";
+import { delay } from "@std/async/delay";
+import { QUEUE_LEAD_MS } from "../../src/redis_node/scripts/queue.ts";
 import { eventually } from "../support/eventually.ts";
 import { holdByAnother, onAll, shareServers } from "../support/shared_servers.ts";
 import { startServers } from "../support/servers.ts";
@@ -134,11 +136,12 @@ Deno.test("FLUSHALL on every node lets waiters go on within the TTL", async () =
   await queueOfLength(servers, QUEUE, 0);
 });
 
-Deno.test("nodes that come back empty, one after the other, cost no call more than the TTL", async () => {
+Deno.test("nodes that come back empty, one after the other, cost no call more than the TTL, and keep the order", async () => {
   await using servers = await startServers(3);
   await using clients = openClients(servers.urls, 3, { ...PATIENT, ttlMs: 2_000 });
   const lock = await clients[0].acquire("job", { autoExtend: true });
   const first = await lineUp(clients[1], "job", servers, 1);
+  await delay(2 * QUEUE_LEAD_MS);
   const second = await lineUp(clients[2], "job", servers, 2);
   for (const server of servers) {
     await server.kill();
@@ -150,17 +153,22 @@ Deno.test("nodes that come back empty, one after the other, cost no call more th
     });
   }
   await lock.release();
-  const both = Promise.all([first, second].map(async ({ acquiring }) => {
-    await (await acquiring).release();
+  const order: number[] = [];
+  const both = Promise.all([first, second].map(async ({ acquiring }, index) => {
+    const lock = await acquiring;
+    order.push(index);
+    await lock.release();
   }));
   await deadline(both, 2_000 + 2 * SLACK_MS);
+  assertEquals(order, [0, 1]);
 });
 
-Deno.test("a quorum of nodes that has lost its queues and connections has the waiters in new ones", async () => {
+Deno.test("a quorum of nodes that has lost its queues and connections has the waiters in new ones, in their order", async () => {
   await using servers = shared.lend(3);
   await using clients = openClients(servers.urls, 3);
   const lock = await clients[0].acquire("job");
   const first = await lineUp(clients[1], "job", servers, 1);
+  await delay(2 * QUEUE_LEAD_MS); // a new ticket that claims to be so much older goes to the end
   const second = await lineUp(clients[2], "job", servers, 2);
   await onAll(servers.slice(0, 2), "DEL", QUEUE);
   await onAll(servers.slice(0, 2), "CLIENT", "KILL", "TYPE", "pubsub");

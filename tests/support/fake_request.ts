@@ -14,7 +14,14 @@ export const SCORE = 1_700_000_000_000_000;
 
 /** The ticket of a caller that waits. */
 export function ticketOf(priority: QueuePriority = "in-order"): QueueTicket {
-  return { ticketId: TICKET_ID, priority, stuck: ["stuck:1"], score: SCORE, onEnqueued() {} };
+  return {
+    ticketId: TICKET_ID,
+    priority,
+    stuck: ["stuck:1"],
+    score: SCORE,
+    agreed: false,
+    onEnqueued() {},
+  };
 }
 
 /** What one node answered: how, its index, when by the monotonic clock or why not, and what it counted or queued. */

@@ -65,8 +65,8 @@ export class MemoryBench {
   // Queues
 
   /** Asks for keys with a ticket. */
-  join(keys: string, ticket: string, score = SCORE, stuck = ""): string | Position {
-    const reply = this.call(ACQUIRE_OR_WAIT, keys, "v", 1_000, ticket, stuck, score);
+  join(keys: string, ticket: string, score = SCORE, stuck = "", agreed = ""): string | Position {
+    const reply = this.call(ACQUIRE_OR_WAIT, keys, "v", 1_000, ticket, stuck, score, agreed);
     const numbers = [...reply.matchAll(/^:(-?\d+)/gmu)].map(([, number]) => Number(number));
     if (numbers.length < 6) return reply;
     if (numbers[4] !== this.nowMs * 1_000) throw new Error(`The node's time is ${numbers[4]}`);
@@ -105,7 +105,7 @@ export class MemoryBench {
   /** Acquires keys and counts; `script` takes one key or several. */
   count(script: Script, keys: string, hint: number, ticket = ""): string {
     if (script === ACQUIRE_COUNTED) return this.call(script, keys, "v", 1_000, hint);
-    return this.call(ACQUIRE_FENCED, keys, "v", 1_000, ticket, "", 5, hint);
+    return this.call(ACQUIRE_FENCED, keys, "v", 1_000, ticket, "", 5, "", hint);
   }
 
   raise(keys: string, token: number): string {

@@ -50,24 +50,15 @@ export async function queuesOn(
   return await onAll(servers, "ZRANGE", queue, 0, -1) as string[][];
 }
 
-/** How long a node that is late may take to put those in its queue whom the others have, in milliseconds. */
-const LATE_MS = 300;
-
-/**
- * Waits until a queue has `count` tickets on every server. Unless that is 0, a majority is enough after a while: what is
- * decided without a node may pass it by.
- */
+/** Waits until a queue has `count` tickets on every server. */
 export async function queueOfLength(
   servers: readonly RedisServer[],
   queue: string,
   count: number,
 ): Promise<void> {
-  const startMs = performance.now();
   await eventually(async () => {
     const lengths = (await queuesOn(servers, queue)).map(({ length }) => length);
-    const late = count > 0 && performance.now() - startMs > LATE_MS;
-    const enough = late ? Math.floor(servers.length / 2) + 1 : servers.length;
-    if (lengths.filter((length) => length === count).length < enough) {
+    if (lengths.some((length) => length !== count)) {
       throw new Error(`In ${queue}: ${lengths}, not ${count}`);
     }
   });

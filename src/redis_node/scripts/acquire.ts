@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { NOTIFY, TAKE } from "./notify.ts";
+import { NOTIFY, SCORE, TAKE } from "./notify.ts";
 import { lua, type Script } from "./script.ts";
 
 /** `KEYS` resources; `ARGV` value, TTL: sets all keys, 1, or none, 0. A single key is a plain `SET NX PX`. */
@@ -26,7 +26,7 @@ return 1
  * waited longest comes to be the first in all its queues, and no two of them wait for each other. Being in one of the
  * queues proves the score for the others.
  */
-export const ACQUIRE_KEYS = `local ticket, stuck = ARGV[3], ARGV[4]
+export const ACQUIRE_KEYS = `local value, ttl, ticket, stuck, since, agreed, hint = unpack(ARGV)
 local blocked, lives, wait, ahead = false, {}, 0, ''
 for index, key in ipairs(KEYS) do
   lives[index] = redis.call('PTTL', key)
@@ -42,29 +42,17 @@ if not blocked then
   for _, key in ipairs(ticket == '' and {} or KEYS) do
     take(key, ticket, stuck)
   end
-  local granted = fence and fence(KEYS, ARGV[6]) or 1
+  local granted = fence and fence(KEYS, hint) or 1
   for _, key in ipairs(KEYS) do
-    redis.call('SET', key, ARGV[1], 'PX', ARGV[2])
+    redis.call('SET', key, value, 'PX', ttl)
   end
   return granted
 end
 if ticket == '' then return 0 end
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local held, rank, length, score, foreign, holder = -2, 0, 0, tonumber(ARGV[5]), 0, ''
-local known, last
-for _, key in ipairs(KEYS) do
-  local queue = 'hasp:queue:' .. key
-  known = tonumber(redis.call('ZSCORE', queue, ticket)) or known
-  last = tonumber(redis.call('ZRANGE', queue, -1, -1, 'WITHSCORES')[2]) or last
-end
-known = known or tonumber(redis.pcall('GET', 'hasp:late:' .. ticket))
-if known then
-  if score < known or score > now + 250000 then score = known end
-else
-  score = math.min(score, now + 250000)
-  if last and score < last - 250000 then score = last + 1 end
-end
+local score = scoreOf(ticket, false, since, agreed, now)
+local held, rank, length, foreign, holder = -2, 0, 0, 0, ''
 for index, key in ipairs(KEYS) do
   local queue = 'hasp:queue:' .. key
   redis.call('ZADD', queue, score, ticket)
@@ -72,26 +60,27 @@ for index, key in ipairs(KEYS) do
   rank = math.max(rank, redis.call('ZRANK', queue, ticket))
   length = math.max(length, redis.call('ZCARD', queue))
   if held ~= -1 then held = lives[index] == -1 and -1 or math.max(held, lives[index]) end
-  local value = lives[index] ~= -2 and redis.pcall('GET', key)
-  if value then
-    if type(value) ~= 'string' then value = '' else holder = value end
-    if (value .. ':'):match('^%x*():') ~= 41 then foreign = 1 end
+  local found = lives[index] ~= -2 and redis.pcall('GET', key)
+  if found then
+    if type(found) ~= 'string' then found = '' else holder = found end
+    if (found .. ':'):match('^%x*():') ~= 41 then foreign = 1 end
   end
 end
 return { held, rank, length, score, now, foreign, holder, wait, ahead }
 `;
 
 /**
- * `KEYS` resources; `ARGV` value, TTL, ticket, stuck, score: sets all keys and leaves their queues, or sets none and
+ * `KEYS` resources; `ARGV` value, TTL, ticket, stuck, score, agreed: sets all keys and leaves their queues, or sets none and
  * stands in their queues. A key is for the first ticket in its queue, even while it is free. But if that ticket is in
  * `stuck`, with a space before and behind it, the caller has waited for it: it takes the key, and drops all tickets ahead
- * of its own. Those are notified: one that asks again within a second gets its place back. Returns 1 if all keys were
+ * of its own. Those are notified: one that asks again within a second gets its place back. `agreed` is no empty text if a
+ * quorum of nodes has put the ticket in their queues with this score or an earlier one. Returns 1 if all keys were
  * set; else how long they are held (as `PTTL` returns it; -2 if all are free, but others are ahead), the number of tickets
  * ahead, the number of all tickets, the ticket's score, the node's time in microseconds, 1 if a key holds what is no
  * value of this library, else 0, and the value of a key, or an empty text; and if the keys are free, how long to wait for
  * the first ticket, and that ticket, else 0 and an empty text.
  */
 export const ACQUIRE_OR_WAIT: Script = {
-  source: /* @__PURE__ */ lua(NOTIFY, TAKE, "local fence\n", ACQUIRE_KEYS),
-  sha1: "287730a411a9055a0ca0602ebd732d22523ebc15",
+  source: /* @__PURE__ */ lua(NOTIFY, TAKE, SCORE, "local fence\n", ACQUIRE_KEYS),
+  sha1: "051d217b987f43fd0c6bd7b903455e07814debd8",
 };

@@ -10,7 +10,7 @@
  * @module
  */
 import { ACQUIRE_KEYS } from "./acquire.ts";
-import { NOTIFY, TAKE } from "./notify.ts";
+import { NOTIFY, SCORE, TAKE } from "./notify.ts";
 import { lua, type Script } from "./script.ts";
 
 /** What precedes a key in the name of its counter. */
@@ -85,8 +85,8 @@ return start
  * 0 is the reply if a key exists. The reply is the counter if all keys were set.
  */
 export const ACQUIRE_FENCED: Script = {
-  source: /* @__PURE__ */ lua(NOTIFY, TAKE, FENCE, ACQUIRE_KEYS),
-  sha1: "23c2f0b9e44fa06aed3d5a36c606b42ca852595b",
+  source: /* @__PURE__ */ lua(NOTIFY, TAKE, SCORE, FENCE, ACQUIRE_KEYS),
+  sha1: "f08cff6f0d923f239d83785e3e2afcc6f959d93d",
 };
 
 /**

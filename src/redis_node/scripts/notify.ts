@@ -85,3 +85,22 @@ local function blocks(key, own, stuck)
   return notify(key, own)
 end
 `;
+
+/**
+ * `scoreOf(ticket, pooled, since, agreed, now)` is the score that a ticket gets in the queues of all keys: `since`, unless
+ * `queue.ts` says that it is another. A `pooled` ticket has the number of the key at its end. All times are in microseconds.
+ */
+export const SCORE = `local function scoreOf(ticket, pooled, since, agreed, now)
+  local score, known, last = tonumber(since), nil, nil
+  for index, key in ipairs(KEYS) do
+    local queue, own = 'hasp:queue:' .. key, pooled and ticket .. index or ticket
+    local found = redis.call('ZSCORE', queue, own) or redis.pcall('GET', 'hasp:late:' .. own)
+    known = tonumber(found) or known
+    last = tonumber(redis.call('ZRANGE', queue, -1, -1, 'WITHSCORES')[2]) or last
+  end
+  if score > now + 250000 then score = known or now + 250000 end
+  if known then return math.max(score, known) end
+  if agreed == '' and last and score < last - 250000 then return last + 1 end
+  return score
+end
+`;

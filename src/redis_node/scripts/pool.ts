@@ -8,12 +8,12 @@
  * @module
  */
 import { FENCE } from "./fencing.ts";
-import { NOTIFY, TAKE } from "./notify.ts";
+import { NOTIFY, SCORE, TAKE } from "./notify.ts";
 import { lua, type Script } from "./script.ts";
 
 /**
  * `KEYS` the pool; `ARGV` the number of the key that is asked for, from 1, value, TTL, the hint of a fencing token or an
- * empty text; and, if its caller waits, ticket, stuck and score: sets the key, leaves the queues of the pool, and
+ * empty text; and, if its caller waits, ticket, stuck, score and agreed: sets the key, leaves the queues of the pool, and
  * notifies the next waiter of every other key that is free. Returns 1, or the counter. If the key is held, or is for
  * another ticket, it sets nothing, and the ticket stands in all queues of the pool.
  *
@@ -31,8 +31,9 @@ export const ACQUIRE_ANY: Script = {
   source: /* @__PURE__ */ lua(
     NOTIFY,
     TAKE,
+    SCORE,
     FENCE,
-    `local place, value, ttl, hint, ticket, stuck, since = unpack(ARGV)
+    `local place, value, ttl, hint, ticket, stuck, since, agreed = unpack(ARGV)
 place = tonumber(place)
 local key = KEYS[place]
 local blocked = redis.call('EXISTS', key) == 1
@@ -61,21 +62,7 @@ if not ticket then
 end
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local score, known, last = tonumber(since), nil, nil
-for index, name in ipairs(KEYS) do
-  local queue = 'hasp:queue:' .. name
-  known = tonumber(redis.call('ZSCORE', queue, ticket .. index)) or known
-  last = tonumber(redis.call('ZRANGE', queue, -1, -1, 'WITHSCORES')[2]) or last
-end
-for index = 1, known and 0 or #KEYS do
-  known = tonumber(redis.pcall('GET', 'hasp:late:' .. ticket .. index)) or known
-end
-if known then
-  if score < known or score > now + 250000 then score = known end
-else
-  score = math.min(score, now + 250000)
-  if last and score < last - 250000 then score = last + 1 end
-end
+local score = scoreOf(ticket, true, since, agreed, now)
 local held, ahead, length, foreign, kept
 local wait, first = 0, ''
 for index, name in ipairs(KEYS) do
@@ -103,7 +90,7 @@ end
 return { free, held, ahead, length, score, now, foreign or 0, kept or 0, wait, first }
 `,
   ),
-  sha1: "dae51fb48e3fb0b857692d17a8a582b6c51d3265",
+  sha1: "88d2849cb79617ef1bbe6fbf8c85916fc1172348",
 };
 
 /**

@@ -19,7 +19,9 @@
  * No client can gain much by a wrong clock. A score that is ahead of the node's clock is cut, and a new ticket passes
  * only tickets whose scores are at most {@linkcode QUEUE_LEAD_MS} before that of the last one. Any other new ticket that
  * claims to be older goes to the end. Nodes may then have different scores for it, so its client learns them, and asks
- * with a later one: a client may always move itself back, and so the nodes agree again.
+ * with a later one: a client may always move itself back, and so the nodes agree again. From then on the client says that
+ * a quorum has agreed, and a node that has not got the ticket takes its score as it is: a node that notifies the client
+ * later than the others, or that has lost its queue, so has the same order.
  *
  * The queue's key is made in the script and not given as a key: a user who may access the locked keys alone can still
  * release. If the node refuses a command on the queue, or if something else stands under its key, the node has no queue.

@@ -51,7 +51,7 @@ export function acquireFenced(
     context,
     names,
     args,
-    () => fence(context, names, args[5]),
+    () => fence(context, names, args[6]),
   );
 }
 

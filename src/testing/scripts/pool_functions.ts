@@ -107,14 +107,16 @@ function leaveAll(
 function joinAll(
   { keys, server }: CommandContext,
   names: readonly string[],
-  [, , , , ticket, , since]: readonly string[],
+  [, , , , ticket, , since, agreed]: readonly string[],
   lives: readonly number[],
 ): string {
   const nowUs = Math.floor(server.clock.wallMs() * 1_000);
   const places = names.map((name, index) =>
     [keys.sortedSet(queueOf(name)), member(ticket, index)] as const
   );
-  const score = allowedScore(keys, places, parseScore(since), nowUs + QUEUE_LEAD_MS * 1_000);
+  const limitUs = nowUs + QUEUE_LEAD_MS * 1_000;
+  const score = allowedScore(keys, places, parseScore(since), agreed, limitUs);
+
   const ranks = names.map((name, index) => {
     const queue = keys.sortedSet(queueOf(name), true);
     queue.add(member(ticket, index), score);

@@ -119,10 +119,10 @@ function join(
   lives: readonly number[],
   first: NotifiedFirst = { ticketId: "", patienceMs: 0 },
 ): string {
-  const [, , ticket, , since] = args;
+  const [, , ticket, , since, agreed] = args;
   const nowUs = Math.floor(server.clock.wallMs() * 1_000);
   const places = names.map((key) => [keys.sortedSet(queueOf(key)), ticket] as const);
-  const score = allowedScore(keys, places, parseScore(since), nowUs + LEAD_US);
+  const score = allowedScore(keys, places, parseScore(since), agreed, nowUs + LEAD_US);
   let [held, ahead, length, foreign, holder] = [-2, 0, 0, 0, ""];
   names.forEach((key, index) => {
     const queue = keys.sortedSet(queueOf(key), true);
@@ -149,23 +149,20 @@ export function allowedScore(
   keys: Keyspace,
   places: readonly (readonly [queue: SortedSet | undefined, ticket: string])[],
   askedUs: number,
+  agreed: string,
   limitUs: number,
 ): number {
   let known: number | undefined;
   let last: number | undefined;
   for (const [queue, ticket] of places) {
-    known = queue?.score(ticket) ?? known;
+    known = queue?.score(ticket) ?? toNumber(tryGet(keys, LATE_PREFIX + ticket).found) ?? known;
     const [member] = queue?.range(-1, -1) ?? [];
     if (member !== undefined) last = queue!.score(member);
   }
-  if (known === undefined) {
-    for (const [, ticket] of places) {
-      known = toNumber(tryGet(keys, LATE_PREFIX + ticket).found) ?? known;
-    }
-  }
-  if (known !== undefined) return askedUs > limitUs ? known : Math.max(askedUs, known);
-  const scoreUs = Math.min(askedUs, limitUs);
-  return last !== undefined && scoreUs < last - LEAD_US ? last + 1 : scoreUs;
+  const scoreUs = askedUs > limitUs ? known ?? limitUs : askedUs;
+  if (known !== undefined) return Math.max(scoreUs, known);
+  const overtakes = agreed === "" && last !== undefined && scoreUs < last - LEAD_US;
+  return overtakes ? last! + 1 : scoreUs;
 }
 
 /** Notifies the first ticket of a queue and those that watch it, and drops tickets whose clients are gone. */

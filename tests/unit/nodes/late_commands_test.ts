@@ -181,6 +181,7 @@ Deno.test("commandNode() takes a place in the queue for no proof that nothing wa
     round.ticket = {
       ticketId: "me:1",
       priority: "in-order",
+      agreed: false,
       stuck: [],
       score: 1,
       onEnqueued: nothing,

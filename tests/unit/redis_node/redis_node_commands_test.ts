@@ -27,7 +27,7 @@ interface Call {
 
 const ticket = ticketOf();
 const counterFloor = 77;
-const TICKET = [TICKET_ID, "", SCORE] as const;
+const TICKET = [TICKET_ID, "", SCORE, ""] as const;
 
 /** Every request about `keys` that takes a script. */
 function callsOf(keys: readonly string[], value = "v", ttlMs = 1_000): Call[] {
@@ -38,7 +38,7 @@ function callsOf(keys: readonly string[], value = "v", ttlMs = 1_000): Call[] {
       ...keys.length > 1
         ? [
           ["acquire", {}, ACQUIRE_ALL, set],
-          ["acquire", { counterFloor }, ACQUIRE_FENCED, [...set, "", "", "", counterFloor]],
+          ["acquire", { counterFloor }, ACQUIRE_FENCED, [...set, "", "", "", "", counterFloor]],
         ] as const
         : [["acquire", { counterFloor }, ACQUIRE_COUNTED, [...set, counterFloor]]] as const,
       ["acquire", { ticket }, ACQUIRE_OR_WAIT, [...set, ...TICKET]],
@@ -47,6 +47,7 @@ function callsOf(keys: readonly string[], value = "v", ttlMs = 1_000): Call[] {
         TICKET_ID,
         " stuck:1 ",
         SCORE,
+        "",
       ]],
       ["acquire", { ticket, counterFloor }, ACQUIRE_FENCED, [...set, ...TICKET, counterFloor]],
       ["adopt", { replaces: "old" }, ADOPT, [...set, "old"]],

@@ -53,7 +53,7 @@ Deno.test("the scripts' numbers and names are those of their constants", () => {
   const expected: readonly (readonly [Script[], string[]])[] = [
     [[ACQUIRE_OR_WAIT, ACQUIRE_FENCED], [
       `last - ${QUEUE_LEAD_MS}000 `,
-      `now + ${QUEUE_LEAD_MS}000)`,
+      `now + ${QUEUE_LEAD_MS}000 `,
       `.. '${TAKEN_SUFFIX}'`,
       `'${LATE_PREFIX}' .. `,
       `'PX', ${LATE_MS})`,

@@ -6,6 +6,7 @@ import { REASON } from "../../support/cluster.ts";
 import type { KeyspaceNode } from "../../support/keyspace_node.ts";
 
 const RECOVERY_MS = 50;
+const JOIN_MS = 250;
 const REFUSAL = new Error("NOPERM");
 
 function subscribes({ nodes }: Callers): number[] {
@@ -62,6 +63,19 @@ for (
     assertEquals(waitedMs === undefined, readyMs < 1_000); // else it goes on polling
   });
 }
+
+Deno.test("the time for which a call holds its first attempt back is part of its waitMs", async () => {
+  const callers = await held();
+  for (const node of callers.nodes) {
+    node.enqueue("a", "other:1");
+    node.subscribeMs = Infinity;
+  }
+  await callers.release("first");
+  callers.occupy();
+  callers.call("second", { waitMs: 100 });
+  await callers.advance(150);
+  assertEquals(callers.error("second").name, "LockHeldError");
+});
 
 Deno.test("a call that was denied polls soon until its nodes are subscribed, however long its own process kept the replies", async () => {
   const callers = new Callers();
@@ -120,6 +134,25 @@ Deno.test("a call does not ask when a node comes and goes, while a quorum with i
   }
   assertEquals(callers.asked(), asked);
 });
+
+for (const when of ["while the call waits", "while it asks"]) {
+  Deno.test(`a ticket in the queues of a quorum joins a node whose subscription comes ${when}, with its score`, async () => {
+    const callers = await blocked(["first"], {}, 3, (nodes) => nodes[2].subscribeMs = Infinity);
+    const { ticket, nodes: [one, , late] } = callers;
+    assertEquals(callers.queueLengths, [1, 1, 0]);
+    late.enqueue("a", "other:1");
+    late.raise("a", "other:1", one.score(ticket) + 300_000); // too late to be passed by a ticket of a single node
+    if (when === "while it asks") {
+      for (const node of callers.nodes) node.replyMs = 20;
+      callers.notify([one]);
+      await callers.advance(10);
+    }
+    late.confirm();
+    await callers.advance(JOIN_MS + 50);
+    assertEquals(callers.queueLengths, [1, 1, 2]);
+    assertEquals(late.score(ticket), one.score(ticket));
+  });
+}
 
 Deno.test("a call asks soon when nodes are back after a quorum could no longer notify it", async () => {
   const callers = await blocked();

@@ -1,0 +1,170 @@
+/**
+ * A ticket in the queues of all clients for one lock, and what the nodes say of it.
+ *
+ * @module
+ */
+import { POOL_SUFFIX } from "../quorum/queue_ticket.ts";
+import type { QueuePosition, QueuePriority, QueueTicket } from "../quorum/queue_ticket.ts";
+import type { NodeSet, Round } from "../quorum/round.ts";
+import * as queues from "./queue_positions.ts";
+import { bitCount, type ReleaseNotifications } from "./release_notifications.ts";
+
+/** For how many round trips others wait for this client when it is the first, beside the least patience. */
+const PATIENCE_FACTOR = 4;
+/** The least and the greatest patience, in milliseconds. */
+const PATIENCE_MS_MIN = 50;
+const PATIENCE_MS_MAX = 1_000;
+
+/** The ticket of one caller after another, until its client has the lock. */
+export class Ticket implements QueueTicket {
+  stuck: readonly string[] = [];
+  priority: QueuePriority = "in-order";
+  /** See {@linkcode QueueTicket}; 0 until the ticket is first sent. */
+  score = 0;
+  agreed = false;
+  /** Its id without the patience. */
+  readonly name: string;
+  readonly #notifications: ReleaseNotifications;
+  readonly #nodeSet: NodeSet;
+  readonly #suffix: string;
+  readonly #onPosition: () => void;
+  #patience = "";
+  /** Where the ticket stands, node by node, as far as is known. */
+  readonly #positions: (QueuePosition | undefined)[] = [];
+  /** When a node last answered where it stands, by the monotonic clock. */
+  #positionsMs = 0;
+  /** One bit a node: those that have the ticket in their queues and can notify it. */
+  #queuedOn = 0;
+  /** One bit a node: those that could notify the ticket when it last asked, but for some that could not since. */
+  #askedOn = 0;
+  /** Whether the ticket may be in a queue; and the keys whose queues it leaves wherever an answer says that it is there. */
+  #stands = false;
+  #left: readonly string[] | undefined = undefined;
+
+  /** @param onPosition Called after each answer. */
+  constructor(
+    name: string,
+    notifications: ReleaseNotifications,
+    nodeSet: NodeSet,
+    pooled: boolean,
+    onPosition: () => void,
+  ) {
+    this.name = name;
+    this.#notifications = notifications;
+    this.#nodeSet = nodeSet;
+    this.#suffix = pooled ? POOL_SUFFIX : "";
+    this.#onPosition = onPosition;
+  }
+
+  get ticketId(): string {
+    return this.name + this.#patience + this.#suffix;
+  }
+
+  /** How many clients are in the queue, this one included; `undefined` if no node has reported it. */
+  get queueLength(): number | undefined {
+    return queues.lengthOf(this.#positions);
+  }
+
+  /** The value of the keys in the way, if a node has reported it. */
+  get holderValue(): string | undefined {
+    return this.#positions.find((position) => position?.value)?.value;
+  }
+
+  /** How many nodes have the ticket in their queues and can notify it. */
+  get queuedCount(): number {
+    return bitCount(this.#queuedOn);
+  }
+
+  /** Whether these are a quorum: then no release is missed. */
+  get isQueued(): boolean {
+    return this.queuedCount >= this.#nodeSet.quorum;
+  }
+
+  /** How many nodes could notify the ticket when it last asked, but for some that could not since. */
+  get askedCount(): number {
+    return bitCount(this.#askedOn);
+  }
+
+  /** Whether a node can notify the ticket that could not when it last asked. */
+  get canJoin(): boolean {
+    return (this.#notifications.subscribed & ~this.#askedOn) !== 0;
+  }
+
+  /** Whether the ticket may be in a queue. */
+  get stands(): boolean {
+    return this.#stands;
+  }
+
+  /** How long the keys live that are in the way, in milliseconds, as the last answers said; `undefined` if they did not. */
+  remainingMs(nowMs: number): number | undefined {
+    return queues.remainingMsOf(this.#positions, nowMs - this.#positionsMs);
+  }
+
+  /** The ticket is about to be sent. Returns whether it can be: not before a node can notify it. */
+  send(nowMs: number): boolean {
+    const { subscribed, clock } = this.#notifications;
+    this.#askedOn = subscribed;
+    if (subscribed !== 0) this.#stands = true;
+    if (this.#stands && this.score === 0) {
+      this.score = Math.round(clock.at(nowMs) * 1_000);
+      const patienceMs = Math.round(PATIENCE_MS_MIN + PATIENCE_FACTOR * clock.distanceMs);
+      this.#patience = `:${Math.min(patienceMs, PATIENCE_MS_MAX)}`;
+    }
+    return this.#stands;
+  }
+
+  onEnqueued(nodeIndex: number, position: QueuePosition, sentMs: number, receivedMs: number): void {
+    if (this.#left) return this.#leaveNode(nodeIndex, this.#left); // it had won another node's key by then
+    const { clock, subscribed } = this.#notifications;
+    const { timeMs } = position;
+    if (timeMs !== undefined) clock.read(nodeIndex, { timeMs, sentMs, receivedMs });
+    this.#queuedOn |= subscribed & 1 << nodeIndex;
+    this.#positions[nodeIndex] = position;
+    this.#positionsMs = receivedMs;
+    this.#onPosition();
+  }
+
+  /**
+   * A node that cannot notify the ticket may drop it. While a quorum of the others has it, that is no reason to ask when
+   * the node can notify it again.
+   */
+  onSubscriptionChange(): void {
+    const { subscribed } = this.#notifications;
+    this.#queuedOn &= subscribed;
+    if (!this.isQueued) this.#askedOn &= subscribed;
+  }
+
+  /** How long keys will be in the way, node by node, as far as it is known, the shortest first, in milliseconds. */
+  livesMs(denied: Round): number[] {
+    return queues.livesMsOf(this.#positions, denied);
+  }
+
+  /** Where the nodes say that the ticket stands that have put it in their queues; a quorum then agrees on its score. */
+  agree(denied: Round): QueuePosition[] {
+    const positions = queues.answersTo(denied, this.#positions);
+    // mutation: scores-stay-apart
+    this.score = queues.agreedScore(positions, this.score, denied.granted, this.#nodeSet.quorum);
+    this.agreed = true;
+    return positions;
+  }
+
+  /**
+   * Takes the ticket out of the queues.
+   *
+   * @param won The round that won a key of the pool, if it did: nodes that granted took the ticket out, and those that
+   *   have not answered yet do so, or report it.
+   */
+  leave(keys: readonly string[], won?: Round): void {
+    if (won) this.#left = keys;
+    if (!this.#stands) return;
+    this.#nodeSet.nodes.forEach((_, nodeIndex) => {
+      if (!won?.grantedBy(nodeIndex) && !won?.pendingOn(nodeIndex)) {
+        this.#leaveNode(nodeIndex, keys);
+      }
+    });
+  }
+
+  #leaveNode(nodeIndex: number, keys: readonly string[]): void {
+    this.#nodeSet.nodes[nodeIndex].leaveQueue?.(keys, this.ticketId);
+  }
+}
