@@ -14,7 +14,7 @@ import { type CommandOutcome, ConnectionError } from "../redis/errors.ts";
 import type { ReplyReceiver } from "../redis/command_queue.ts";
 import type { RawReply } from "../redis/reply.ts";
 import type { CommandSender, LockCommand, SenderEvents } from "../redis_node/command_sender.ts";
-import { releaseOperation } from "../redis_node/redis_node.ts";
+import { releaseOperation } from "../redis_node/request_operations.ts";
 import { settledWithin } from "../time/settled_within.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import { connectionError, type Exchange, Exchanges } from "./client_calls.ts";
@@ -36,8 +36,8 @@ const PROBE_DELAY_MS_MAX = 2_000;
 const CLOSE_GRACE_MS = 250;
 
 /** The receiver of a late release, whose context is called if it is answered. */
-const LATE_RELEASE: ReplyReceiver = {
-  onReply: (_reply, onAnswered) => (onAnswered as () => void)(),
+const LATE_RELEASE: ReplyReceiver<() => void> = {
+  onReply: (_reply, onAnswered) => onAnswered(),
   onFailure() {},
 };
 
@@ -104,7 +104,12 @@ export class OrderedSender implements CommandSender {
     return this.#crowdedError ??= this.#error(`${COMMANDS_MAX} commands wait for replies`);
   }
 
-  submit(command: LockCommand, receiver: ReplyReceiver, context: unknown, tag: number): void {
+  submit<Context>(
+    command: LockCommand,
+    receiver: ReplyReceiver<Context>,
+    context: Context,
+    tag: number,
+  ): void {
     this.#noteRelease(command);
     if (!this.open || command.args[0] === "SUBSCRIBE") { // it would end all other commands of the same connection
       return receiver.onFailure(

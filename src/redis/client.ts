@@ -82,13 +82,12 @@ interface PendingSend {
   reject(reason: unknown): void;
 }
 
-const receiver: ReplyReceiver = {
-  onReply(reply, context) {
-    const pending = context as PendingSend;
+const receiver: ReplyReceiver<PendingSend> = {
+  onReply(reply, pending) {
     if (reply instanceof ReplyError) pending.reject(reply);
     else pending.resolve(reply);
   },
-  onFailure: (error, context) => (context as PendingSend).reject(error),
+  onFailure: (error, pending) => pending.reject(error),
 };
 
 /**

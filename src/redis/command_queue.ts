@@ -7,18 +7,18 @@
  * @module
  */
 import { bytesOf, type EncodedCommand, joinCommands } from "./encoder.ts";
-import type { RedisError } from "./errors.ts";
+import type { ConnectionError } from "./errors.ts";
 import type { RawReply } from "./reply.ts";
 
 /**
  * Receives the outcome of a command. `context` and `tag` are the values that were submitted with the command, so one
  * receiver can serve many commands without a closure for each.
  */
-export interface ReplyReceiver {
+export interface ReplyReceiver<Context = unknown> {
   /** Called with the reply; an error reply is a value here. */
-  onReply(reply: RawReply, context: unknown, tag: number): void;
+  onReply(reply: RawReply, context: Context, tag: number): void;
   /** Called if there will be no reply. */
-  onFailure(error: RedisError, context: unknown, tag: number): void;
+  onFailure(error: ConnectionError, context: Context, tag: number): void;
 }
 
 /** A place in the ring. Its receiver is `undefined` if it is free, or if its command was withdrawn. */
@@ -50,7 +50,12 @@ export class CommandQueue {
   #unsentSlots: Map<unknown, Slot> | undefined = undefined;
 
   /** Appends a command. */
-  push(command: EncodedCommand, receiver: ReplyReceiver, context: unknown, tag: number): void {
+  push<Context>(
+    command: EncodedCommand,
+    receiver: ReplyReceiver<Context>,
+    context: Context,
+    tag: number,
+  ): void {
     if (this.#used === this.#slots.length) this.#makeRoom();
     const slot = this.#slot(this.#used++);
     this.length++;
@@ -96,7 +101,7 @@ export class CommandQueue {
   }
 
   /** Fails every command: the written ones with `unknown`, the others with `notSent`. */
-  failAll(unknown: RedisError, notSent: RedisError): void {
+  failAll(unknown: ConnectionError, notSent: ConnectionError): void {
     this.#removeWithdrawn();
     this.#unsentSlots = undefined;
     // A receiver may append a command; only those that are here now fail.

@@ -123,7 +123,12 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
    * @param context A value for the receiver.
    * @param tag A number for the receiver.
    */
-  submit(command: Command, receiver: ReplyReceiver, context: unknown, tag: number): void {
+  submit<Context>(
+    command: Command,
+    receiver: ReplyReceiver<Context>,
+    context: Context,
+    tag: number,
+  ): void {
     if (this.#state === "new") {
       this.#state = "connecting";
       this.#dialer.dial();

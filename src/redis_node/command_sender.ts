@@ -47,7 +47,12 @@ export interface CommandSender {
    * @param context A value for the receiver.
    * @param tag A number for the receiver.
    */
-  submit(command: LockCommand, receiver: ReplyReceiver, context: unknown, tag: number): void;
+  submit<Context>(
+    command: LockCommand,
+    receiver: ReplyReceiver<Context>,
+    context: Context,
+    tag: number,
+  ): void;
   /** Closes for good, after a moment for replies that are due. Must settle in bounded time. */
   close(): Promise<void>;
 }

@@ -9,7 +9,7 @@
  */
 import type { QuorumRequest } from "../quorum/quorum_node.ts";
 import type { ReplyReceiver } from "../redis/command_queue.ts";
-import { type RedisError, ReplyError } from "../redis/errors.ts";
+import { type ConnectionError, ReplyError } from "../redis/errors.ts";
 import { type RawReply, textReply } from "../redis/reply.ts";
 import type { CommandSender, LockCommand } from "./command_sender.ts";
 import { queueOf } from "./scripts/queue.ts";
@@ -18,8 +18,8 @@ import { queueOf } from "./scripts/queue.ts";
 const CONDITIONS: Readonly<Record<string, readonly string[]>> = { delex: ["IFEQ"], delifeq: [] };
 const FIND: LockCommand = { args: ["COMMAND", "INFO", ...Object.keys(CONDITIONS)], keys: [] };
 
-/** What a reply answers, in a command's tag; the node's index is behind it. */
-const FOUND = 0, DELETED = 1, QUEUED = 2, TAG_BITS = 2;
+/** Which of the two commands a reply answers, in a command's tag; the node's index is behind it. */
+const DELETED = 0, QUEUED = 1, TAG_BITS = 1;
 
 /** What becomes of a release. */
 export interface NativeReleaseOwner {
@@ -28,7 +28,7 @@ export interface NativeReleaseOwner {
   /** The script must follow; `deleted` if only because others may wait. */
   onScriptNeeded(request: QuorumRequest, nodeIndex: number, deleted: boolean): void;
   /** The connection broke before both replies. */
-  onReleaseFailed(request: QuorumRequest, nodeIndex: number, error: RedisError): void;
+  onReleaseFailed(request: QuorumRequest, nodeIndex: number, error: ConnectionError): void;
 }
 
 /** The commands of the last release: all nodes are sent the same. */
@@ -37,7 +37,7 @@ let last:
   | undefined;
 
 /** Releases by native commands on one connection. */
-export class NativeRelease implements ReplyReceiver {
+export class NativeRelease implements ReplyReceiver<QuorumRequest | undefined> {
   readonly #connection: CommandSender;
   readonly #owner: NativeReleaseOwner;
   #asked = false;
@@ -65,7 +65,7 @@ export class NativeRelease implements ReplyReceiver {
   find(): void {
     if (this.#asked) return;
     this.#asked = true;
-    this.#connection.submit(FIND, this, undefined, FOUND);
+    this.#connection.submit(FIND, this, undefined, 0);
   }
 
   /** The command in use, if the server is known to have one. */
@@ -89,15 +89,14 @@ export class NativeRelease implements ReplyReceiver {
     return true;
   }
 
-  onReply(reply: RawReply, context: unknown, tag: number): void {
-    const answers = tag & (1 << TAG_BITS) - 1;
-    if (answers === FOUND) {
+  onReply(reply: RawReply, request: QuorumRequest | undefined, tag: number): void {
+    if (!request) {
       this.#name = nameIn(reply);
-    } else if (answers === DELETED) {
+    } else if (!(tag & QUEUED)) {
       this.#deleted = reply;
     } else {
       const deleted = this.#deleted === 1;
-      const [request, nodeIndex] = [context as QuorumRequest, tag >> TAG_BITS];
+      const nodeIndex = tag >> TAG_BITS;
       if (reply instanceof ReplyError || this.#deleted instanceof ReplyError) {
         this.#name = undefined;
       }
@@ -110,9 +109,9 @@ export class NativeRelease implements ReplyReceiver {
     }
   }
 
-  onFailure(error: RedisError, context: unknown, tag: number): void {
-    if ((tag & QUEUED) === 0) return; // `EXISTS` fails with it
-    this.#owner.onReleaseFailed(context as QuorumRequest, tag >> TAG_BITS, error);
+  onFailure(error: ConnectionError, request: QuorumRequest | undefined, tag: number): void {
+    if (!request || !(tag & QUEUED)) return; // `EXISTS` fails with it
+    this.#owner.onReleaseFailed(request, tag >> TAG_BITS, error);
   }
 }
 

@@ -81,6 +81,12 @@ function grantOf(reply: RawReply): Outcome | undefined {
   return Number.isSafeInteger(reply) && reply as number > 1 ? "counted" : undefined;
 }
 
+/** Which keys of the pool are free, if a denial says so: see {@linkcode QuorumRequest.deny}. */
+export function freeKeys(reply: RawReply): number | undefined {
+  const [free] = Array.isArray(reply) ? reply : [];
+  return typeof free === "number" ? free : undefined;
+}
+
 /** The place in the queues of a pool that a node replied. */
 export function poolPosition(reply: RawReply): QueuePosition {
   const [free, pttl, ahead, length, score, timeUs, foreign, kept, patienceMs] = reply as number[];

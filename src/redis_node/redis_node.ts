@@ -9,40 +9,24 @@
 import { emit, type EventListener, type RedlockEvent } from "../events.ts";
 import type { KeyState } from "../quorum/lock_node.ts";
 import type { NodeDiagnosis } from "../quorum/node_diagnosis.ts";
-import { POOL_SUFFIX, type ReleaseListener } from "../quorum/queue_ticket.ts";
+import type { ReleaseListener } from "../quorum/queue_ticket.ts";
 import type { QuorumNode, QuorumRequest } from "../quorum/quorum_node.ts";
 import type { ReplyReceiver } from "../redis/command_queue.ts";
-import {
-  type ConnectionError,
-  ProtocolError,
-  type RedisError,
-  ReplyError,
-} from "../redis/errors.ts";
+import { type ConnectionError, ProtocolError, ReplyError } from "../redis/errors.ts";
 import type { RawReply } from "../redis/reply.ts";
-import { ADOPT_KEYS, GIVE_BACK_KEYS } from "./adopt_operations.ts";
+import { ADOPT_KEYS } from "./adopt_operations.ts";
 import type { CommandSender, LockCommand, ServerAccess } from "./command_sender.ts";
-import { COUNT_KEY, COUNT_KEYS, COUNT_OR_QUEUE, RAISE_COUNTERS } from "./count_operations.ts";
+import { RAISE_COUNTERS } from "./count_operations.ts";
 import { RedisDiagnostics } from "./diagnostics.ts";
 import { EXTEND_KEYS } from "./extend_operation.ts";
 import { inspectKey } from "./inspect_key.ts";
-import { type Call, type Operation, type Release, RELEASE_KEY, SET_KEY } from "./operation.ts";
+import { type Call, type Operation, RELEASE_KEY } from "./operation.ts";
 import { NativeRelease, type NativeReleaseOwner } from "./native_release.ts";
 import { type PendingRelease, PendingReleases, type QueueLeave } from "./pending_releases.ts";
-import {
-  LEAVE_POOL,
-  poolPosition,
-  RELEASE_ANY_KEY,
-  SET_ANY,
-  SET_ANY_OR_QUEUE,
-} from "./pool_operations.ts";
-import {
-  LEAVE_QUEUE,
-  queuePosition,
-  RELEASE_KEYS,
-  SET_KEYS,
-  SET_OR_QUEUE,
-} from "./queue_operations.ts";
+import { freeKeys, poolPosition } from "./pool_operations.ts";
+import { queuePosition } from "./queue_operations.ts";
 import { ReleaseSubscription } from "./release_subscription.ts";
+import { acquireOperation, leaveOperation, releaseOperation } from "./request_operations.ts";
 import { RedisGuard } from "./restart_guard.ts";
 import { scanKeys } from "./scan_keys.ts";
 import { QUEUE_TTL_MS } from "./scripts/queue.ts";
@@ -54,14 +38,13 @@ const WRONG_TYPE = "WRONGTYPE";
 const UNKNOWN_SCRIPT = "NOSCRIPT";
 
 /**
- * A command's tag: the operation's code, whether the script went out whole, whether it was sent before, whether it is a
- * release that did not reach the node before, and the node's index.
+ * A command's tag: the operation's code, whether the script went out whole, whether it was sent before, and the node's
+ * index.
  */
-const CODE_MASK = 31, WHOLE = 32, REPEATED = 64, PENDING = 128, TAG_BITS = 8;
+const CODE_MASK = 31, WHOLE = 32, REPEATED = 64, TAG_BITS = 7;
 
-type Content = QuorumRequest | PendingRelease | QueueLeave;
 /** One Redis server as a node. */
-export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver {
+export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<QuorumRequest> {
   readonly name: string;
   readonly subscribe: QuorumNode["subscribe"];
   readonly #server: ServerAccess;
@@ -97,10 +80,7 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver 
     });
     if (server.inOrder) this.#native = new NativeRelease(this.#connection, this);
     this.#pendingReleases = new PendingReleases(this.#connection, server.wheel, (pending) => {
-      const operation = "ticketId" in pending
-        ? leaveOperation(pending.ticketId)
-        : releaseOperation(pending);
-      this.#send(operation, pending, 0, PENDING);
+      this.#sendPending(pending);
     });
   }
 
@@ -149,16 +129,16 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver 
     if (!deleted) return this.#send(releaseOperation(request), request, nodeIndex);
     const { keys, value, ttlMs } = request;
     const untilMs = this.#server.wheel.clock.monotonicMs() + ttlMs;
-    this.#send(RELEASE_KEY, { keys, value, untilMs }, 0, PENDING); // notifies the first in the queue
+    this.#sendPending({ keys, value, untilMs }); // notifies the first in the queue
     request.hasWaiters = true;
     request.grant(nodeIndex, this.#connection.receivedAtMs);
   }
 
   /** Part of {@linkcode NativeReleaseOwner}. */
-  onReleaseFailed(request: QuorumRequest, nodeIndex: number, error: RedisError): void {
+  onReleaseFailed(request: QuorumRequest, nodeIndex: number, error: ConnectionError): void {
     // mutation: release-forgotten
     if (request.maySet!(nodeIndex)) this.#pendingReleases.add(request);
-    request.fail(nodeIndex, error, (error as ConnectionError).outcome === "not-sent");
+    request.fail(nodeIndex, error, error.outcome === "not-sent");
   }
 
   inspect(key: string): Promise<KeyState | undefined> {
@@ -176,7 +156,7 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver 
   leaveQueue(keys: readonly string[], ticketId: string): void {
     const untilMs = this.#server.wheel.clock.monotonicMs() + QUEUE_TTL_MS;
     const leave = { keys, ticketId, untilMs };
-    if (this.#connection.open) this.#send(leaveOperation(ticketId), leave, 0, PENDING);
+    if (this.#connection.open) this.#sendPending(leave);
     else this.#pendingReleases.addAgain(leave);
   }
 
@@ -200,15 +180,13 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver 
   }
 
   /** Part of {@linkcode ReplyReceiver}. */
-  onReply(reply: RawReply, context: unknown, tag: number): void {
+  onReply(reply: RawReply, request: QuorumRequest, tag: number): void {
     const operation = this.#operations[tag & CODE_MASK];
-    const request = context as QuorumRequest;
     if (tag & WHOLE) this.#scripts.set(operation.script!, true); // the server knows it from here on
     if (reply instanceof ReplyError) {
       return this.#onErrorReply(operation.explain?.(reply) ?? reply, operation, request, tag);
     }
     const { kind } = operation;
-    if (tag & PENDING) return this.#pendingReleases.sendAll();
     const nodeIndex = tag >> TAG_BITS;
     const atMs = this.#connection.receivedAtMs;
     const outcome = operation.read(reply);
@@ -218,14 +196,14 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver 
         return request.grant(nodeIndex, atMs);
       case "granted":
       case "counted": {
-        const count = outcome === "counted" ? reply as number : undefined;
+        const count = typeof reply === "number" && outcome === "counted" ? reply : undefined;
         // A grant counts only if the node cannot have lost locks of others.
         const guarded = request.guardMs! > 0 && (kind === "acquire" || kind === "extend");
         if (guarded) return this.#guard!.hold(request, atMs, count);
         return request.grant(nodeIndex, atMs, count);
       }
       case "denied":
-        return request.deny(nodeIndex, atMs, Array.isArray(reply) ? reply[0] as number : undefined);
+        return request.deny(nodeIndex, atMs, freeKeys(reply));
       case "missing":
         return request.missing ? request.missing(nodeIndex, atMs) : request.deny(nodeIndex, atMs);
       case "queued": {
@@ -240,16 +218,11 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver 
   }
 
   /** Part of {@linkcode ReplyReceiver}. */
-  onFailure(error: RedisError, context: unknown, tag: number): void {
-    if (tag & PENDING) {
-      // mutation: pending-release-forgotten
-      return this.#pendingReleases.addAgain(context as PendingRelease | QueueLeave);
-    }
+  onFailure(error: ConnectionError, request: QuorumRequest, tag: number): void {
     const { kind } = this.#operations[tag & CODE_MASK];
-    const request = context as QuorumRequest;
     const nodeIndex = tag >> TAG_BITS;
     if (kind === "release") return this.onReleaseFailed(request, nodeIndex, error);
-    request.fail(nodeIndex, error, (error as ConnectionError).outcome === "not-sent");
+    request.fail(nodeIndex, error, error.outcome === "not-sent");
   }
 
   /** Sends what a node in quarantine must not grant. */
@@ -278,22 +251,13 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver 
     });
   }
 
-  #send(
-    operation: Operation<QuorumRequest & QueueLeave>,
-    content: Content,
-    nodeIndex: number,
-    flags = 0,
-  ): void {
+  #send(operation: Operation, request: QuorumRequest, nodeIndex: number, flags = 0): void {
     const { code, kind, script } = operation;
     const connection = this.#connection;
-    const request = content as QuorumRequest & QueueLeave;
     const whole = script !== undefined && !this.#scripts.has(script);
-    // All nodes share one command; but if there is a ticket, some nodes may put it in a queue and others cannot.
-    const shared = flags === 0 && !whole &&
-      (request.ticket === undefined || operation.queues || kind !== "acquire");
-    const command = shared
-      ? request.shared ??= commandOf(operation, request, "EVALSHA")
-      : commandOf(operation, request, whole ? "EVAL" : "EVALSHA");
+    const command = whole || flags !== 0
+      ? new RequestCommand(operation, request, whole ? "EVAL" : "EVALSHA")
+      : sharedCommand(operation, request);
     if (kind === "acquire" || kind === "extend") {
       // Only these are refused if there is no room: what undoes them always finds some.
       if (connection.crowded) return request.fail(nodeIndex, connection.crowdedError(), true);
@@ -301,7 +265,46 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver 
     this.#operations[code] = operation;
     if (whole) this.#scripts.set(script, false);
     const tag = nodeIndex << TAG_BITS | code | flags | (whole ? WHOLE : 0);
-    connection.submit(command as LockCommand, this, content, tag);
+    connection.submit(command, this, request, tag);
+    if (whole) this.#native?.find();
+  }
+
+  /** Sends a release that has not reached the node, or a ticket that leaves its queues. */
+  #sendPending(pending: PendingRelease | QueueLeave): void {
+    if ("ticketId" in pending) this.#submitPending(leaveOperation(pending.ticketId), pending);
+    else this.#submitPending(releaseOperation(pending), pending, pending);
+  }
+
+  #submitPending<Pending extends PendingRelease | QueueLeave>(
+    operation: Operation<NoInfer<Pending>>,
+    pending: Pending,
+    releases?: PendingRelease,
+    repeated = false,
+  ): void {
+    const script = operation.script!;
+    const whole = !this.#scripts.has(script);
+    if (whole) this.#scripts.set(script, false);
+    const command = {
+      args: operation.args(pending, whole ? "EVAL" : "EVALSHA"),
+      keys: pending.keys,
+      releases,
+    };
+    const receiver: ReplyReceiver<undefined> = {
+      onReply: (reply) => {
+        if (whole) this.#scripts.set(script, true);
+        if (!(reply instanceof ReplyError)) return this.#pendingReleases.sendAll();
+        if (reply.prefix === UNKNOWN_SCRIPT && !whole) {
+          this.#onUnknown(script, repeated);
+          return this.#submitPending(operation, pending, releases, true);
+        }
+        if (passes(reply)) this.#pendingReleases.addAgain(pending);
+      },
+      onFailure: () => {
+        // mutation: pending-release-forgotten
+        this.#pendingReleases.addAgain(pending);
+      },
+    };
+    this.#connection.submit(command, receiver, undefined, 0);
     if (whole) this.#native?.find();
   }
 
@@ -317,82 +320,76 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver 
     if (
       reply.prefix === UNKNOWN_SCRIPT && !(tag & WHOLE) && this.#repeat(operation, request, tag)
     ) return;
-    const wrongType = reply.message.includes(WRONG_TYPE);
-    const passes = !wrongType && !reply.permanent;
-    if (tag & PENDING) {
-      if (passes) this.#pendingReleases.addAgain(request as unknown as PendingRelease);
-      return;
-    }
+    const wrongType = isWrongType(reply);
     if (queues && request.wanted && (wrongType || reply.commandRefused)) {
       // The node cannot queue: asks it all the same. If the server does not allow it, callers poll from now on.
       if (!wrongType) this.#subscription?.refuse(reply);
       return this.#ask(acquireOperation(request, false), request, nodeIndex, REPEATED);
     }
-    if (kind === "release" && passes) this.#pendingReleases.add(request);
+    if (kind === "release" && passes(reply)) this.#pendingReleases.add(request);
     request.fail(nodeIndex, reply);
   }
 
-  /**
-   * Sends a command again whose script the server does not know; not one that could outlive what undoes it. The script
-   * goes out whole unless that was done behind the command: many calls in flight cause one whole script, not one each.
-   */
+  /** Sends a command again whose script the server does not know; not one that could outlive what undoes it. */
   #repeat(operation: Operation, request: QuorumRequest, tag: number): boolean {
     const { kind, script } = operation;
-    const undoes = kind === "release" || kind === "leave";
+    const undoes = kind === "release";
     // mutation: script-sent-for-undone-attempt
     if (!undoes && !request.wanted) return false;
     if (!script) return false;
-    if (tag & REPEATED || this.#scripts.get(script)) this.#scripts.delete(script);
+    this.#onUnknown(script, (tag & REPEATED) !== 0);
     const nodeIndex = tag >> TAG_BITS;
-    const flags = tag & PENDING | REPEATED;
-    if (undoes || kind === "raise") this.#send(operation, request, nodeIndex, flags);
-    else this.#ask(operation, request, nodeIndex, flags);
+    if (undoes || kind === "raise") this.#send(operation, request, nodeIndex, REPEATED);
+    else this.#ask(operation, request, nodeIndex, REPEATED);
     return true;
+  }
+
+  /**
+   * The server does not know a script. It goes out whole now, unless that was done behind the command that failed: many
+   * calls in flight cause one whole script, not one each.
+   */
+  #onUnknown(script: Script, repeated: boolean): void {
+    if (repeated || this.#scripts.get(script)) this.#scripts.delete(script);
   }
 }
 
-/** The command of an operation. */
-function commandOf(
-  operation: Operation<QuorumRequest & QueueLeave>,
-  request: QuorumRequest & QueueLeave,
-  call: Call,
-): LockCommand {
-  const { kind } = operation;
-  return {
-    args: operation.args(request, call),
-    keys: request.pool?.keys ?? request.keys, // what else is sent about one of them keeps its order
-    sets: kind === "acquire" ? request : undefined,
-    releases: kind === "release" ? request : undefined,
-    bytes: undefined,
-  };
+/** The command of a request. */
+class RequestCommand implements LockCommand {
+  readonly operation: Operation;
+  readonly args: readonly string[];
+  readonly keys: readonly string[];
+  readonly sets: QuorumRequest | undefined;
+  readonly releases: QuorumRequest | undefined;
+  bytes: LockCommand["bytes"] = undefined;
+
+  constructor(operation: Operation, request: QuorumRequest, call: Call) {
+    const { kind } = operation;
+    this.operation = operation;
+    this.args = operation.args(request, call);
+    this.keys = request.pool?.keys ?? request.keys; // what else is sent about one of them keeps its order
+    this.sets = kind === "acquire" ? request : undefined;
+    this.releases = kind === "release" ? request : undefined;
+  }
+}
+
+/** The command of a request for all nodes that are asked by this operation. */
+function sharedCommand(operation: Operation, request: QuorumRequest): RequestCommand {
+  const { shared } = request;
+  if (shared instanceof RequestCommand && shared.operation === operation) return shared;
+  return request.shared = new RequestCommand(operation, request, "EVALSHA");
+}
+
+/** Whether an error says that something else stands under the queue's key, or the counter's. */
+function isWrongType({ message }: ReplyError): boolean {
+  return message.includes(WRONG_TYPE);
+}
+
+/** Whether the server may take the same command later. */
+function passes(reply: ReplyError): boolean {
+  return !isWrongType(reply) && !reply.permanent;
 }
 
 /** Whether grants of this request are guarded. */
 function isGuarded({ guardMs }: QuorumRequest): boolean {
   return guardMs !== undefined && guardMs > 0;
-}
-
-/** How a request for a lock is put to a node; `queues` if that is to put the request's ticket in the queue. */
-export function acquireOperation(
-  { keys, counterFloor, pool }: QuorumRequest,
-  queues: boolean,
-): Operation {
-  if (pool) return queues ? SET_ANY_OR_QUEUE : SET_ANY;
-  if (counterFloor !== undefined) {
-    return queues ? COUNT_OR_QUEUE : keys.length > 1 ? COUNT_KEYS : COUNT_KEY;
-  }
-  if (queues) return SET_OR_QUEUE;
-  return keys.length > 1 ? SET_KEYS : SET_KEY;
-}
-
-/** How a ticket that leaves its queues is put to a node. */
-export function leaveOperation(ticketId: string): Operation<Pick<QueueLeave, "keys" | "ticketId">> {
-  return ticketId.endsWith(POOL_SUFFIX) ? LEAVE_POOL : LEAVE_QUEUE;
-}
-
-/** How a release is put to a node. */
-export function releaseOperation({ keys, replaces, ticket, pool }: Release): Operation<Release> {
-  if (replaces !== undefined) return GIVE_BACK_KEYS;
-  if (pool && ticket) return RELEASE_ANY_KEY;
-  return keys.length > 1 || ticket !== undefined ? RELEASE_KEYS : RELEASE_KEY;
 }

@@ -9,7 +9,7 @@
  */
 import type { QuorumRequest } from "../quorum/quorum_node.ts";
 import type { ReplyReceiver } from "../redis/command_queue.ts";
-import { ProtocolError, type RedisError, ReplyError } from "../redis/errors.ts";
+import { type ConnectionError, ProtocolError, ReplyError } from "../redis/errors.ts";
 import { type RawReply, textReply, timeReplyMs } from "../redis/reply.ts";
 import type { CommandSender, LockCommand } from "./command_sender.ts";
 import {
@@ -44,7 +44,7 @@ interface Answer {
 }
 
 /** Holds back the grants of one server that may have lost keys. */
-export class RedisGuard implements ReplyReceiver {
+export class RedisGuard implements ReplyReceiver<Answer | undefined> {
   readonly #name: string;
   readonly #connection: CommandSender;
   readonly #onQuarantined: (quarantine: Quarantine) => void;
@@ -124,25 +124,24 @@ export class RedisGuard implements ReplyReceiver {
   }
 
   /** Part of {@linkcode ReplyReceiver}. */
-  onReply(reply: RawReply, context: unknown, tag: number): void {
+  onReply(reply: RawReply, answer: Answer | undefined, tag: number): void {
     switch (tag) {
       case INFO:
         return this.#onUptime(reply);
       case MARKER:
-        if (context) (context as Answer).marker = reply;
+        if (answer) answer.marker = reply;
         else this.#marker = reply;
         return;
       case TIME:
-        return this.#onTime(reply, context as Answer | undefined);
+        return this.#onTime(reply, answer);
       default: // the next command reads the marker again
         this.#refusal = reply instanceof ReplyError ? scriptError(reply) : undefined;
     }
   }
 
   /** Part of {@linkcode ReplyReceiver}. */
-  onFailure(error: RedisError, context: unknown, tag: number): void {
+  onFailure(error: ConnectionError, answer: Answer | undefined, tag: number): void {
     if (tag === INFO) return this.onDisconnected();
-    const answer = context as Answer | undefined;
     if (tag === TIME && answer && this.#isLast(answer) && answer.granted) {
       answer.request.fail(answer.nodeIndex, error);
     }

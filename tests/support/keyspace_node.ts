@@ -20,7 +20,7 @@ import {
   acquireOperation,
   leaveOperation,
   releaseOperation,
-} from "../../src/redis_node/redis_node.ts";
+} from "../../src/redis_node/request_operations.ts";
 import { COUNTER_PREFIX } from "../../src/redis_node/scripts/fencing.ts";
 import { queueOf, readMessage } from "../../src/redis_node/scripts/queue.ts";
 import type { MemorySession } from "../../src/testing/mod.ts";

@@ -123,7 +123,7 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
   "release-does-not-compare": [drop, "a release does not compare"],
   "release-forgotten": [drop, "a release that did not reach its node is forgotten"],
   "pending-release-forgotten": [
-    becomes("undefined"),
+    drop,
     "a release is forgotten where the next connection breaks too",
   ],
   "set-sent-again": [again(200), "a SET is sent again"],

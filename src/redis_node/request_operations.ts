@@ -1,0 +1,38 @@
+/**
+ * Which operation a request is for a node on Redis.
+ *
+ * @module
+ */
+import type { QuorumRequest } from "../quorum/quorum_node.ts";
+import { POOL_SUFFIX } from "../quorum/queue_ticket.ts";
+import { GIVE_BACK_KEYS } from "./adopt_operations.ts";
+import { COUNT_KEY, COUNT_KEYS, COUNT_OR_QUEUE } from "./count_operations.ts";
+import { type Operation, type Release, RELEASE_KEY, SET_KEY } from "./operation.ts";
+import type { QueueLeave } from "./pending_releases.ts";
+import { LEAVE_POOL, RELEASE_ANY_KEY, SET_ANY, SET_ANY_OR_QUEUE } from "./pool_operations.ts";
+import { LEAVE_QUEUE, RELEASE_KEYS, SET_KEYS, SET_OR_QUEUE } from "./queue_operations.ts";
+
+/** How a request for a lock is put to a node; `queues` if that is to put the request's ticket in the queue. */
+export function acquireOperation(
+  { keys, counterFloor, pool }: QuorumRequest,
+  queues: boolean,
+): Operation {
+  if (pool) return queues ? SET_ANY_OR_QUEUE : SET_ANY;
+  if (counterFloor !== undefined) {
+    return queues ? COUNT_OR_QUEUE : keys.length > 1 ? COUNT_KEYS : COUNT_KEY;
+  }
+  if (queues) return SET_OR_QUEUE;
+  return keys.length > 1 ? SET_KEYS : SET_KEY;
+}
+
+/** How a ticket that leaves its queues is put to a node. */
+export function leaveOperation(ticketId: string): Operation<Pick<QueueLeave, "keys" | "ticketId">> {
+  return ticketId.endsWith(POOL_SUFFIX) ? LEAVE_POOL : LEAVE_QUEUE;
+}
+
+/** How a release is put to a node. */
+export function releaseOperation({ keys, replaces, ticket, pool }: Release): Operation<Release> {
+  if (replaces !== undefined) return GIVE_BACK_KEYS;
+  if (pool && ticket) return RELEASE_ANY_KEY;
+  return keys.length > 1 || ticket !== undefined ? RELEASE_KEYS : RELEASE_KEY;
+}
