@@ -151,6 +151,7 @@ async function runParts({ parts, testArgs }: Choice, folder: string): Promise<Ou
     });
   }
   const stdArgs = parts.some((part) => part.usesStd) ? await chooseStd() : [];
+  const checksTypes = parts.some(({ name }) => name === "check");
   for (const [index, part] of parts.entries()) {
     if (running.interrupted) break;
     if (index > 0) {
@@ -161,19 +162,23 @@ async function runParts({ parts, testArgs }: Choice, folder: string): Promise<Ou
       outcome.failed.push(`${part.name}: there is no Redis server to run it on`);
       continue;
     }
-    const args = argsOf(part, part.usesStd ? stdArgs : [], isDenoTest(part) ? testArgs : []);
+    const flags = [
+      ...(part.usesStd ? stdArgs : []),
+      ...(part.isChecked && checksTypes ? ["--no-check"] : []),
+    ];
+    const args = argsOf(part, flags, isDenoTest(part) ? testArgs : []);
     await runPart(part, args, { ...env, ...part.env }, outcome);
   }
   return outcome;
 }
 
 /** The arguments of `deno`. Files that are named after `--` take the place of all files of the part. */
-function argsOf(part: Part, stdArgs: readonly string[], testArgs: readonly string[]): string[] {
+function argsOf(part: Part, flags: readonly string[], testArgs: readonly string[]): string[] {
   const [subcommand = "", ...rest] = part.args;
   const own = testArgs.some((arg) => SOURCE_FILE.test(arg))
     ? rest.filter((arg) => arg.startsWith("-"))
     : rest;
-  return [subcommand, ...stdArgs, ...own, ...testArgs];
+  return [subcommand, ...flags, ...own, ...testArgs];
 }
 
 /** The `deno` that runs a part, and whether the run was interrupted. */

@@ -16,6 +16,8 @@ export interface Part {
   readonly args: readonly string[];
   /** Variables of its environment. */
   readonly env?: Readonly<Record<string, string>>;
+  /** Whether the types of its code are those that the part `check` checks. */
+  readonly isChecked?: boolean;
   /** Whether it resolves `@std` imports. */
   readonly usesStd?: boolean;
   /** Whether it writes a report in JUnit's format to the file of `--junit-path`, so that its tests are counted. */
@@ -56,9 +58,13 @@ export const PARTS: readonly Part[] = [
     "README.md",
     "docs",
   ]),
-  testPart("unit", "tests without permissions", ["--allow-read=.", "tests/unit"]),
+  {
+    ...testPart("unit", "tests without permissions", ["--allow-read=.", "tests/unit"]),
+    isChecked: true,
+  },
   {
     ...testPart("integration", "tests on real Redis servers", ["-A", "tests/integration"]),
+    isChecked: true,
     env: {
       DENO_JOBS: WAITING_JOBS,
       HASP_TEST_ACL: "1", // clients have the rights that the manual gives them, and no others
@@ -68,11 +74,13 @@ export const PARTS: readonly Part[] = [
   },
   {
     ...testPart("docs", "README and docs/: examples, tables, links", ["-A", "tests/docs"]),
+    isChecked: true,
     needsRedis: true,
     needsPackage: true,
   },
   {
     ...testPart("simulation", "seeded simulations", ["-A", "tests/simulation"]),
+    isChecked: true,
     onlyWith: "tests/simulation",
   },
   {
