@@ -115,11 +115,11 @@ async function main(): Promise<number> {
     positionals.length === 0 || positionals.includes(name);
   const candidates = CANDIDATES.filter(isChosen);
   const examples = [{ name: "examples" }].filter(isChosen);
-  const rows = await runAll([
-    ...candidates.map((candidate) => () => runCandidate(candidate, consumer, world)),
+  const rows = await runAll([ // what takes longest comes first
     ...examples.map(({ name }) => () => runRow(name, () => runExamples(consumer, world))),
+    ...candidates.map((candidate) => () => runCandidate(candidate, consumer, world)),
   ]);
-  const runtimes = rows.slice(0, candidates.length);
+  const runtimes = rows.slice(examples.length);
   printTable(rows);
   const results = resultsOf(rows, runtimes);
   for (const { place, name, error } of results) {
