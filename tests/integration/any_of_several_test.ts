@@ -4,7 +4,7 @@
 import { assert, assertEquals, assertGreater, assertLessOrEqual } from "@std/assert";
 import { createRedlock, type Redlock, slots } from "../../mod.ts";
 import { eventually } from "../support/eventually.ts";
-import { startMonitor } from "../support/monitor.ts";
+import { commandsSentTo } from "../support/monitor.ts";
 import { type RedisServer, startServers } from "../support/servers.ts";
 import { onAll, shareServers, warmUp } from "../support/shared_servers.ts";
 import { TTL_MS } from "../support/times.ts";
@@ -21,17 +21,16 @@ Deno.test("of an idle pool, a lock costs each node one SET and one EVALSHA, and 
   await using servers = shared.lend();
   await using redlock = createRedlock(servers.urls);
   await warmUp(redlock, servers);
-  await using stack = new AsyncDisposableStack();
-  const monitors = await Promise.all(servers.map(startMonitor));
-  for (const monitor of monitors) stack.use(monitor);
-  const names = [];
-  for (let count = 0; count < 3; count++) {
-    const lock = await redlock.acquire(NAMES, ANY);
-    names.push(...lock.resources);
-    await lock.release();
-  }
-  await redlock.close();
-  for (const monitor of monitors) assertEquals(await monitor.take(), { set: 3, evalsha: 3 });
+  const names: string[] = [];
+  const sent = await commandsSentTo(servers, async () => {
+    for (let count = 0; count < 3; count++) {
+      const lock = await redlock.acquire(NAMES, ANY);
+      names.push(...lock.resources);
+      await lock.release();
+    }
+    await redlock.close();
+  });
+  for (const counts of sent) assertEquals(counts, { set: 3, evalsha: 3 });
   assertEquals([names.length, new Set(names).size], [3, 1]);
 });
 

@@ -4,25 +4,14 @@ import { assert, assertEquals } from "@std/assert";
 import { Redlock } from "@hasp/redlock";
 import { testLockNode } from "../../src/testing/mod.ts";
 import { SqliteNode } from "../examples/sqlite_node.ts";
-import { startProgram } from "../support/programs.ts";
-import { RemoteNode } from "../support/remote_node.ts";
+import { startRemoteNode } from "../support/remote_program.ts";
 
 testLockNode(async () => {
   const folder = await Deno.makeTempDir();
   const path = `${folder}/locks.db`;
   return {
     node: new SqliteNode(path),
-    async peer() {
-      const flags = ["--allow-read", "--allow-write"];
-      const program = startProgram("sqlite_node.ts", [path], { flags });
-      try {
-        const url = await program.line(/^ws:/);
-        return { node: await RemoteNode.connect(url), close: () => program[Symbol.asyncDispose]() };
-      } catch (error) {
-        await program[Symbol.asyncDispose]();
-        throw error;
-      }
-    },
+    peer: () => startRemoteNode("sqlite_node.ts", path),
     close: () => Deno.remove(folder, { recursive: true }),
   };
 }, {

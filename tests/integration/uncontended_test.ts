@@ -10,7 +10,7 @@ import {
 } from "@std/assert";
 import { createRedlock, type RedlockOptions } from "../../mod.ts";
 import { eventually } from "../support/eventually.ts";
-import { startMonitor } from "../support/monitor.ts";
+import { commandsSentTo } from "../support/monitor.ts";
 import { onAll, shareServers, startProxies, warmUp } from "../support/shared_servers.ts";
 
 const shared = shareServers(5, { rights: ["+select"] });
@@ -46,12 +46,11 @@ Deno.test("acquire() and release() cost each node one SET and one EVALSHA", asyn
   await using servers = shared.lend();
   await using redlock = createRedlock(servers.urls);
   await warmUp(redlock, servers);
-  await using stack = new AsyncDisposableStack();
-  const monitors = await Promise.all(servers.map(startMonitor));
-  for (const monitor of monitors) stack.use(monitor);
-  await (await redlock.acquire("counted")).release();
-  await redlock.close();
-  for (const monitor of monitors) assertEquals(await monitor.take(), { set: 1, evalsha: 1 });
+  const sent = await commandsSentTo(servers, async () => {
+    await (await redlock.acquire("counted")).release();
+    await redlock.close();
+  });
+  for (const counts of sent) assertEquals(counts, { set: 1, evalsha: 1 });
 });
 
 Deno.test("acquire() gives a lock that is held, with the votes that won it", async () => {

@@ -80,3 +80,15 @@ export async function startMonitor(server: MonitoredServer): Promise<CommandMoni
   await monitor.take();
   return monitor;
 }
+
+/** How often clients send each command to each of some servers while `act` runs, names in lower case. */
+export async function commandsSentTo(
+  servers: readonly MonitoredServer[],
+  act: () => Promise<unknown>,
+): Promise<Record<string, number>[]> {
+  await using stack = new AsyncDisposableStack();
+  const monitors = await Promise.all(servers.map(startMonitor));
+  for (const monitor of monitors) stack.use(monitor);
+  await act();
+  return await Promise.all(monitors.map((monitor) => monitor.take()));
+}

@@ -4,7 +4,7 @@
  * @module
  */
 
-import { startMonitor } from "../../support/monitor.ts";
+import { commandsSentTo } from "../../support/monitor.ts";
 import type { Figures } from "../measures.ts";
 import { Samples } from "../table.ts";
 import type { WorkerProcess } from "../worker_process.ts";
@@ -37,13 +37,12 @@ export async function sequential(bench: Bench): Promise<void> {
 }
 
 async function count(bench: Bench, worker: WorkerProcess): Promise<Figures> {
-  await using stack = new AsyncDisposableStack();
-  const monitors = await Promise.all(bench.servers.map(startMonitor));
-  for (const monitor of monitors) stack.use(monitor);
-  await worker.measure("pairs", { count: COUNTED_PAIRS });
+  const sent = await commandsSentTo(bench.servers, () => {
+    return worker.measure("pairs", { count: COUNTED_PAIRS });
+  });
   const figures: Figures = { set: 0, scripts: 0, others: 0 };
-  for (const monitor of monitors) {
-    for (const [name, calls] of Object.entries(await monitor.take())) {
+  for (const counts of sent) {
+    for (const [name, calls] of Object.entries(counts)) {
       const figure = name === "set" ? "set" : /^eval(sha)?$/u.test(name) ? "scripts" : "others";
       figures[figure]! += calls / COUNTED_PAIRS;
     }
