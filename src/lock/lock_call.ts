@@ -93,7 +93,7 @@ export class LockCall {
   /** How long an attempt that begins at `startMs` waits for first connections, in milliseconds. */
   connectingMs(startMs: number): number {
     if (this.waitMs === 0) return CONNECTING_MS_MAX;
-    return startMs === this.#startMs ? this.waitMs : this.waitMs - (startMs - this.#startMs!);
+    return this.waitMs - (startMs - this.#startMs!);
   }
 
   /** Begins the time of the call, unless it has begun. */
