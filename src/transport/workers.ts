@@ -82,7 +82,7 @@ function checkTarget(target: ConnectTarget): TcpTarget {
 /** Imports the platform's module with the first connection, because a bundle may also run elsewhere. */
 async function loadSockets(): Promise<Sockets> {
   try {
-    // @ts-ignore: only the platform itself has this module, and its types
+    // @ts-expect-error: only the platform itself has this module, and its types
     return await import("cloudflare:sockets");
   } catch (cause) {
     throw new Error("Cannot connect as this runtime has no 'cloudflare:sockets'", { cause });
