@@ -60,6 +60,7 @@ export async function waitToAdopt(call: LockCall, denied: Round): Promise<void> 
   const { votes } = denied;
   call.throwIfEnded(votes);
   const taken = !denied.unanswered && await isTaken(call);
+  call.throwIfEnded(votes);
   // Read now, because nodes that fail at once may decide a round before the others answer.
   if (denied.missingCount > nodes.length - quorum) {
     throw lost(call, denied, "a majority of the nodes no longer holds it");

@@ -6,9 +6,10 @@ import {
   assertStrictEquals,
 } from "@std/assert";
 import { LockLostError, RedlockError } from "../../src/errors.ts";
+import { handOverToken } from "../../src/lock/hand_over_token.ts";
 import type { RedlockOptions } from "../../src/options.ts";
 import type { Redlock } from "../../src/redlock.ts";
-import { Cluster, locked, REASON, TTL_MS } from "../support/cluster.ts";
+import { Cluster, locked, OTHER_VALUE, REASON, TTL_MS } from "../support/cluster.ts";
 import { runMicrotasks } from "../support/fake_clock.ts";
 
 Deno.test("close() is idempotent, closes each node once and leaves no timer", async () => {
@@ -60,6 +61,21 @@ for (const [name, call] of Object.entries(CALLS)) {
     assertEquals(cluster.holders("hung"), Array(3).fill(undefined));
   });
 }
+
+Deno.test("close() ends an adoption that asks who has the keys, without a pause for the next attempt", async () => {
+  const cluster = new Cluster(3);
+  cluster.nodes.forEach((node, index) => {
+    node.set("a", index === 0 ? OTHER_VALUE : `${index}`); // a vote that is split
+    node.modes.inspect = "hang";
+  });
+  const adopting = cluster.redlock.adopt(handOverToken(OTHER_VALUE, ["a"]));
+  const ended = assertRejects(() => adopting, RedlockError, "the lock client is closed");
+  await cluster.advance(1);
+  const { nowMs } = cluster;
+  await cluster.close();
+  await ended;
+  assertEquals(cluster.nowMs, nowMs);
+});
 
 Deno.test("close() lets a routine end; no release after it sets a timer", async () => {
   const { cluster, lock } = await locked();
