@@ -240,7 +240,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     routine: Routine<unknown, LockOf<F>>,
   ): Promise<void> {
     checkRoutine(routine);
-    const newCall = () => this.#call(resource, { ...options, waitMs: Infinity }, true, false);
+    const newCall = () => this.#call(resource, options, true, false);
     const use = routine as Routine<unknown>;
     await lead(newCall, async (call) => await runUsing(await acquire(call) as Lock, use));
   }

@@ -24,6 +24,7 @@ export async function lead(
 ): Promise<void> {
   for (let failures = 0;;) {
     const call = newCall();
+    call.waitMs = Infinity;
     const { client: { wheel }, settings: { signal, onEvent }, resources } = call;
     let failed: { error: unknown } | undefined;
     const startMs = wheel.continuous.nowMs();

@@ -28,7 +28,7 @@ export class LockCall {
   /** Whether it makes one attempt, and resolves to `undefined` if others hold the lock. */
   readonly trying: boolean;
   /** How long it may wait, in milliseconds. */
-  readonly waitMs: number;
+  waitMs: number;
   /** The value that it replaces, if it adopts a lock. */
   readonly replaces: string | undefined;
   /** How many attempts were made. */

@@ -17,7 +17,7 @@ export function refusal(
   call: LockCall,
   denied: Round | undefined,
 ): LockHeldError | QuorumError {
-  const { client, resources, settings: { waitMs } } = call;
+  const { client, resources, waitMs } = call;
   const { nodes: { length: nodeCount }, quorum, localQueues } = client;
   const { elapsedMs: waitedMs, cooldownMs: cooldownLeftMs } = call;
   const refused = { resources, votes: denied?.votes ?? [], nodeCount, quorum };

@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import type { Lock } from "../../../mod.ts";
+import type { Lock, RedlockOptions } from "../../../mod.ts";
 import { Cluster, REASON } from "../../support/cluster.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 
@@ -111,6 +111,11 @@ Deno.test("lead() rejects at once for wrong arguments", async () => {
   const routine = () => {};
   await assertRejects(() => redlock.lead("", {}, routine), TypeError, "'resource'");
   await assertRejects(() => redlock.lead("a", { ttlMs: -1 }, routine), RangeError, "'ttlMs'");
+  await assertRejects(
+    () => redlock.lead("a", 5_000 as RedlockOptions, routine),
+    TypeError,
+    "pass { ttlMs: 5000 } for a TTL",
+  );
   await assertRejects(
     () => redlock.lead("a", {}, undefined as unknown as () => void),
     TypeError,
