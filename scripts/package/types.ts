@@ -57,42 +57,65 @@ const SURROUNDINGS = {
   "no @types/node": { lib: ["es2022", "esnext.disposable", "dom"], types: [] },
 };
 
+/** A compiler, and the options of a project. */
+interface Combination {
+  readonly compiler: string;
+  /** The project's own modules. */
+  readonly type: string;
+  readonly options: object;
+}
+
+function combinations(): Combination[] {
+  return COMPILERS.flatMap((compiler) =>
+    RESOLUTIONS.flatMap(({ type, newest, ...resolution }) => {
+      if (compiler === NEWEST && newest) resolution.moduleResolution = newest;
+      return Object.values(SURROUNDINGS).map((surroundings) => {
+        return { compiler, type, options: { ...resolution, ...surroundings } };
+      });
+    })
+  );
+}
+
 /**
- * Compiles a program against the installed package, with every compiler, resolution and surroundings.
+ * Compiles a program against the installed package, with every compiler, resolution and surroundings: a few at once,
+ * because the oldest compiler uses one core.
  *
  * @returns What was compiled.
  * @throws {Error} If one of them finds fault; the message holds its words.
  */
 export async function checkTypes(consumer: Consumer): Promise<string> {
   const tools = await findTools("check");
-  const folder = join(consumer.folder, "types");
+  const all = combinations();
+  const pending = all.entries();
+  const lanes = Array.from({ length: navigator.hardwareConcurrency }, async () => {
+    for (const [index, combination] of pending) {
+      await compile(combination, join(consumer.folder, `types${index}`), tools);
+    }
+  });
+  await Promise.allSettled(lanes); // so that no compiler outlives its folder
+  await Promise.all(lanes);
+  return `${all.length} combinations`;
+}
+
+/** Makes a project in `folder`, and compiles it. */
+async function compile(
+  { compiler, type, options }: Combination,
+  folder: string,
+  tools: string,
+): Promise<void> {
+  const compilerOptions = {
+    ...options,
+    target: "es2022",
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    skipLibCheck: false,
+    noEmit: true,
+    typeRoots: [join(tools, "@types")],
+  };
   await Deno.mkdir(folder);
   await Deno.writeTextFile(join(folder, "program.ts"), PROGRAM);
-  const compiled: string[] = [];
-  for (const compiler of COMPILERS) {
-    const tsc = join(tools, compiler, "bin", "tsc");
-    for (const { type, newest, ...resolution } of RESOLUTIONS) {
-      if (compiler === NEWEST && newest) resolution.moduleResolution = newest;
-      await Deno.writeTextFile(join(folder, "package.json"), JSON.stringify({ type }));
-      for (const [name, surroundings] of Object.entries(SURROUNDINGS)) {
-        const tsconfig = {
-          compilerOptions: {
-            ...resolution,
-            ...surroundings,
-            target: "es2022",
-            strict: true,
-            exactOptionalPropertyTypes: true,
-            skipLibCheck: false,
-            noEmit: true,
-            typeRoots: [join(tools, "@types")],
-          },
-          files: ["program.ts"],
-        };
-        await Deno.writeTextFile(join(folder, "tsconfig.json"), JSON.stringify(tsconfig));
-        await succeed(tsc, ["-p", folder]);
-        compiled.push(`${compiler}, ${type}, ${resolution.moduleResolution}, ${name}`);
-      }
-    }
-  }
-  return `${compiled.length} combinations`;
+  await Deno.writeTextFile(join(folder, "package.json"), JSON.stringify({ type }));
+  const tsconfig = { compilerOptions, files: ["program.ts"] };
+  await Deno.writeTextFile(join(folder, "tsconfig.json"), JSON.stringify(tsconfig));
+  await succeed(join(tools, compiler, "bin", "tsc"), ["-p", folder]);
 }
