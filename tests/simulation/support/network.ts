@@ -140,6 +140,8 @@ class SimConnection implements Transport {
   readonly node: SimNode;
   readonly requests: Pipe;
   readonly replies: Pipe;
+  /** If it is there, the client asks an idle connection by `PING`. */
+  readonly unref: (() => void) | undefined;
   session: NodeSession;
   readonly #random: SeededRandom;
   readonly #manners: NetworkManners;
@@ -158,6 +160,7 @@ class SimConnection implements Transport {
   ) {
     const { loop, random, manners } = network;
     this.client = client;
+    this.unref = client.asksIdle ? () => {} : undefined;
     this.node = node;
     this.#random = random;
     this.#manners = manners;
@@ -215,9 +218,6 @@ class SimConnection implements Transport {
       );
     });
   }
-
-  /** A process that lives on between calls: its client asks idle connections by `PING` whether they are alive. */
-  unref(): void {}
 
   close(): void {
     if (this.#closed) return;

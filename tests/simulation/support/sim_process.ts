@@ -24,6 +24,8 @@ export interface ProcessManners {
   readonly stallMaxMs: number;
   /** Whether timers go before what came from the network after it was stopped. */
   readonly timersFirst: boolean;
+  /** Whether its client leaves idle connections alone, and asks none by `PING` whether it is alive, as in a worker. */
+  readonly asksNone?: boolean;
 }
 
 interface ProcessTimer {
@@ -75,6 +77,11 @@ export class SimProcess implements Clock, Turn {
     this.#clock = clock;
     this.#random = random;
     this.#manners = manners;
+  }
+
+  /** Whether its client asks idle connections by `PING` whether they are alive. */
+  get asksIdle(): boolean {
+    return !this.#manners.asksNone;
   }
 
   /** The true time at which the code that runs now runs: a turn that was held up is ahead of the loop. */
