@@ -52,6 +52,7 @@ export type { ListOptions } from "./src/lock/list.ts";
 export type { ExtendOptions, FencedLock, Lock, LockOf } from "./src/lock/lock.ts";
 export type { RedlockOptions } from "./src/options.ts";
 export type { Routine } from "./src/lock/using.ts";
+export type { LockMode } from "./src/lock_mode.ts";
 export { Redlock } from "./src/redlock.ts";
 export { slots } from "./src/resources.ts";
 export type { Connect, ConnectTarget, TlsOptions, Transport } from "./src/transport/transport.ts";

@@ -30,9 +30,9 @@ const ALLOWED_FILES = [
 ];
 
 /** The most that the library may weigh, the command line and the declarations, in bytes; what people read is beside that. */
-const CODE_BYTES_MAX = 475_000; // a third of it are the servers in memory and the suite for nodes
+const CODE_BYTES_MAX = 490_000; // a third of it are the servers in memory and the suite for nodes
 const PROGRAM_BYTES_MAX = 200_000;
-const DECLARATION_BYTES_MAX = 230_000;
+const DECLARATION_BYTES_MAX = 236_000;
 
 /** Where the runtimes' own names may stand: in the transports, and in the command line, which is a program for Node. */
 const TRANSPORTS = /^src\/(transport|cli)\//;

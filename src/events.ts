@@ -51,6 +51,8 @@ export type RedlockEvent =
     readonly type: "acquired";
     /** Who holds the lock now: {@linkcode Lock.holder}. */
     readonly holder: string;
+    /** Set if the lock is in shared mode. */
+    readonly mode?: "shared";
     /** If it was adopted, who held it before: the `holder` of the `handed-over` event. */
     readonly adoptedFrom?: string;
     /** The number of attempts of the call, from 1. */
@@ -66,6 +68,8 @@ export type RedlockEvent =
      * the call's signal ended it, and then without votes; `gone` if it cannot be adopted any more.
      */
     readonly reason: "held" | "no-quorum" | "aborted" | "gone";
+    /** Set if the lock was to be in shared mode. */
+    readonly mode?: "shared";
     /** The number of attempts of the call; 0 if it waited for other calls of this client only. */
     readonly attempts: number;
   })

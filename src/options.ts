@@ -14,11 +14,10 @@ import {
   checkOptions,
   checkPositiveMs,
   checkSignal,
-  checkType,
   rangeError,
 } from "./validate.ts";
-import { quoted } from "./errors.ts";
 import type { EventListener } from "./events.ts";
+import { checkLabel, checkMode, checkTogether, type LockMode } from "./lock_mode.ts";
 import { validityMs } from "./time/validity.ts";
 
 /** Shortest TTL, in milliseconds. */
@@ -154,6 +153,13 @@ export interface RedlockOptions {
    */
   any?: boolean;
   /**
+   * `shared`: any number of locks in this mode may be held together, such as by those that read; one in the mode
+   * `exclusive` is held alone. Both wait in one queue. Not together with `fencing` or `any`.
+   *
+   * @default {"exclusive"}
+   */
+  mode?: LockMode;
+  /**
    * For how long the resource stays locked at least, in milliseconds from the winning attempt on: 0 to 86 400 000. An
    * earlier release ends the lock, but its keys live on, and nobody is notified at their end. A lost lock ends earlier.
    *
@@ -187,6 +193,7 @@ export interface Settings {
   readonly restartGuardMs: number;
   readonly cooldownMs: number;
   readonly any: boolean;
+  readonly mode: LockMode;
   readonly atLeastMs: number;
   readonly onEvent: EventListener | undefined;
   /** TTL less drift, in milliseconds. */
@@ -219,12 +226,10 @@ const DEFAULTS: CompleteOptions = {
   restartGuardMs: 0,
   cooldownMs: 0,
   any: false,
+  mode: "exclusive",
   atLeastMs: 0,
   onEvent: undefined,
 };
-/** A label: see {@linkcode RedlockOptions.label}. */
-const LABEL = /^[ -~]{0,64}$/u;
-
 /** The names of all options of the lock. */
 export const LOCK_OPTION_NAMES: readonly string[] = /* @__PURE__ */ Object.keys(DEFAULTS);
 
@@ -246,6 +251,7 @@ const CHECKS: Readonly<Record<keyof CompleteOptions, OptionCheck>> = {
   restartGuardMs: checkFiniteMs,
   cooldownMs: checkFiniteMs,
   any: checkBoolean,
+  mode: checkMode,
   atLeastMs: checkAtLeast,
   onEvent: checkFunction,
 };
@@ -253,13 +259,6 @@ const CHECKS: Readonly<Record<keyof CompleteOptions, OptionCheck>> = {
 function checkAtLeast(attempt: string, name: string, value: number): void {
   checkFiniteMs(attempt, name, value);
   if (value > TTL_MS_MAX) throw rangeError(attempt, name, `must be at most ${TTL_MS_MAX}`, value);
-}
-
-function checkLabel(attempt: string, name: string, value: string): void {
-  checkType(attempt, name, value, "string");
-  if (LABEL.test(value)) return;
-  const rule = "must be at most 64 printable ASCII characters";
-  throw new RangeError(`Cannot ${attempt} as '${name}' ${rule}: current value is ${quoted(value)}`);
 }
 
 /**
@@ -357,6 +356,7 @@ function settingsOf(attempt: string, options: CompleteOptions): Settings {
   const { ttlMs, driftFactor, restartGuardMs } = options;
   checkTtlMs(attempt, ttlMs, driftFactor);
   checkGuard(attempt, ttlMs, restartGuardMs);
+  checkTogether(attempt, options);
   const { nodeTimeoutMs = defaultNodeTimeoutMs(ttlMs) } = options;
   return { ...options, nodeTimeoutMs, validityMs: validityMs(ttlMs, driftFactor) };
 }

@@ -70,13 +70,18 @@ export function toJson(
   const error = state instanceof RedlockError
     ? { code: state.code, message: printable(state.message) }
     : null;
-  const { held = null, remainingMs = null, holder = null, waiters = null, foreign = null, votes } =
-    state as Partial<Inspection> & { votes: readonly Vote[] };
+  const { held = null, remainingMs = null, holder = null, sharers = null } = state as Partial<
+    Inspection
+  >;
+  const { waiters = null, foreign = null, votes } = state as Partial<Inspection> & {
+    votes: readonly Vote[];
+  };
   return {
     resource,
     held,
     remainingMs: remainingMs === Infinity ? null : remainingMs,
     holder,
+    sharers,
     waiters,
     foreign,
     error,
@@ -117,9 +122,15 @@ export function cellsOf({ resource, state }: Inspected): Cell[] {
   if (state instanceof RedlockError) {
     return [name, ["unknown", "red"], UNKNOWN, UNKNOWN, UNKNOWN, nodes];
   }
-  const { held, holder = UNKNOWN, remainingMs, waiters = UNKNOWN } = state;
+  const { held, remainingMs, waiters = UNKNOWN } = state;
   if (!held) return [name, ["free", "green"], "–", "–", "–", nodes];
-  return [name, ["held", "yellow"], holder, formatDuration(remainingMs), `${waiters}`, nodes];
+  const life = formatDuration(remainingMs);
+  return [name, ["held", "yellow"], holderText(state), life, `${waiters}`, nodes];
+}
+
+/** Who holds a resource: `7c1f09be web-3:1234`, or `3 in shared mode`. */
+export function holderText({ holder = UNKNOWN, sharers }: Inspection): string {
+  return sharers === undefined ? holder : `${sharers} in shared mode`;
 }
 
 /** How many nodes gave which answer: `4 held, 1 timed-out`. */

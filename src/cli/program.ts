@@ -101,6 +101,7 @@ Examples:
   hasp run --resource nightly-backup --wait 0 --on-held skip --at-least 1m -- ./backup.sh
   hasp run -r invoices -r ledger --ttl 1m --wait forever -- psql -f close_month.sql
   hasp run --any -r gpu:0 -r gpu:1 -- sh -c './train.sh "$HASP_RESOURCE"'
+  hasp run --shared -r config -- ./report.sh
   hasp run -r deploy --foreground -- bash
 `;
 
@@ -115,6 +116,10 @@ function addRun(program: Command, onExitCode: OnExitCode): void {
     .option(
       "--any",
       "lock any one of the resources, whichever is free first; HASP_RESOURCE is its name",
+    )
+    .option(
+      "--shared",
+      "lock in shared mode: others with --shared may run beside it; the command gets no HASP_FENCING_TOKEN",
     )
     .addOption(
       durationOption("-t, --ttl <duration>", "how long a crashed machine keeps the lock")

@@ -9,7 +9,7 @@ import { systemClock } from "../time/clock.ts";
 import { pause } from "../time/pause.ts";
 import { TimerWheel } from "../time/timer_wheel.ts";
 import { formatDuration } from "./duration.ts";
-import { cellsOf, HEADINGS, inspectAll, toJson, UNKNOWN } from "./inspect_command.ts";
+import { cellsOf, HEADINGS, holderText, inspectAll, toJson, UNKNOWN } from "./inspect_command.ts";
 import { type NodeOptions, openClient } from "./node_options.ts";
 import { type Interrupted, Signals } from "./run/signals.ts";
 import { type Cell, formatTable } from "./table.ts";
@@ -54,7 +54,7 @@ export class WatchedResource {
    */
   look(state: State, nowMs: number): string | undefined {
     if (!(state instanceof RedlockError)) {
-      const holder = state.held ? state.holder ?? UNKNOWN : undefined;
+      const holder = state.held ? state.holder ?? (state.sharers ? "shared" : UNKNOWN) : undefined;
       if (holder !== this.#holder) {
         this.#holder = holder;
         this.#sinceMs = nowMs;
@@ -81,10 +81,10 @@ export class WatchedResource {
 
 function describe(state: State): string {
   if (state instanceof RedlockError) return "unknown: too few nodes answered";
-  const { held, holder, waiters, foreign } = state;
+  const { held, waiters, foreign } = state;
   if (!held) return "free";
   if (foreign !== undefined) return `held: its key ${printable(foreign)}`;
-  return `held by ${holder}${waiters === undefined ? "" : `, ${waiters} waiting`}`;
+  return `held by ${holderText(state)}${waiters === undefined ? "" : `, ${waiters} waiting`}`;
 }
 
 /** Shows resources until a signal arrives, in place on a terminal, else as a line for each change. */

@@ -1,7 +1,7 @@
 /**
  * Acquiring a lock: the Redlock algorithm, and why it excludes.
  *
- * **Claim.** Two handles for one resource never report `held` at the same instant.
+ * **Claim.** Two handles for one resource never report `held` at the same instant, unless both are in shared mode.
  *
  * **Assumptions.**
  *
@@ -63,6 +63,13 @@
  *    only decides for which key the next attempt is. Nodes that counted holders would not do: of three nodes that each
  *    admit two of three callers, every caller may have two.
  *
+ * 11. *Readers exclude writers.* A node grants a lock in shared mode if its keys are missing or held in shared mode, and
+ *    from then on the keys exist until that lock's own TTL is over or it is released, whatever other readers do: each
+ *    script keeps that (`redis_node/scripts/readers.ts`). So a quorum that has a reader is a quorum of nodes that grant no
+ *    writer (step 2), and a quorum that has a writer grants no reader: by step 4, no writer is held beside anybody. Steps
+ *    1, 3 and 5 to 8 hold for a reader as they are, because its value, its deadline and its release are its own. The claim
+ *    is then one about any two handles of which one at least is exclusive.
+ *
  * **Tests.** `tests/simulation` checks the claim on every run (`mutual-exclusion`, `handle-truth`), and
  * `tests/simulation/support/mutations.ts` breaks the steps one by one to show that the checkers notice. In
  * `tests/unit`: step 1 in `quorum/round_test.ts` ("begins when it is made, by both clocks"), step 2 in
@@ -71,7 +78,8 @@
  * `quorum/decision_test.ts` (`quorumSize`), step 5 in `lock/undo_test.ts` and `lock/acquire_test.ts` ("undoes each
  * attempt"), step 6 in `lock/fill_in_test.ts` and `lock/held_lock_test.ts`, step 7 in `lock/renewal_test.ts` and
  * `lock/lock_extend_test.ts`, step 8 in `lock/held_lock_test.ts`, step 9 in `lock/adopt_test.ts`, step 10 in
- * `redlock_any_test.ts` and, for every order of messages, in `tests/simulation/model/pool_model.ts`.
+ * `redlock_any_test.ts`, step 11 in `redlock_shared_test.ts`, and both, for every order of messages, in
+ * `tests/simulation/model`.
  *
  * @module
  */
@@ -125,11 +133,19 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
     openCalls.end();
   }
   if (call.pool) call.pool.won(call, held, call.waiter !== undefined);
+  else if (call.mode) enterBesideOthers(call, held);
   else if (call.takesTurns) localQueues.promote(name, call, held);
   else localQueues.enter(name, held);
   if (!held.active) localQueues.leave(queueKey(held.round.keys), held); // lost while it was reported
   if (call.autoExtend) held.renew(new Renewal(held));
   return new Lock(held.handOut());
+}
+
+/** A call in shared mode has its lock: it leaves the queues, and others of this client may have the lock beside it. */
+function enterBesideOthers(call: LockCall, held: HeldLock): void {
+  const { client, name, waiter } = call;
+  if (waiter) client.contention!.yield(name, held.round);
+  client.localQueues.leave(name, call);
 }
 
 /** An attempt, before its first byte is sent. */
@@ -143,6 +159,7 @@ function begin(call: LockCall): Round<ClientState> {
   const round = replaces === undefined // step 1: it reads the clocks
     ? new Round(client, keys, value, ttlMs)
     : new AdoptionRound(client, keys, value, ttlMs, replaces);
+  round.mode = call.mode;
   call.attempts++;
   call.startClock(round.startMs);
   round.ticket = call.waiter?.nextTicket();

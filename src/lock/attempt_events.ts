@@ -28,6 +28,7 @@ export function reportAttempt(call: LockCall, round: Round, held: HeldLock | und
     resources,
     holder: holderOf(round.value),
     ...(replaces === undefined ? {} : { adoptedFrom: holderOf(replaces) }),
+    ...modeOf(call),
     votes,
     attempts,
     elapsedMs: call.elapsedMs,
@@ -42,7 +43,13 @@ export function reportRefusal(
   votes: readonly Vote[],
 ): void {
   const { resources, attempts, elapsedMs, settings: { onEvent } } = call;
-  if (onEvent) emit(onEvent, { type: "denied", resources, reason, votes, attempts, elapsedMs });
+  if (!onEvent) return;
+  const mode = modeOf(call);
+  emit(onEvent, { type: "denied", resources, reason, ...mode, votes, attempts, elapsedMs });
+}
+
+function modeOf({ mode }: LockCall): { readonly mode?: "shared" } {
+  return mode ? { mode } : {};
 }
 
 /** Emits that the signal has ended a call without a lock, if that is what it failed with. */

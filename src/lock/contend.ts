@@ -42,9 +42,9 @@ async function waitForTurn(call: LockCall, first: boolean): Promise<void> {
 }
 
 function lineUp(call: LockCall): Promise<void> | undefined {
-  const { client, name, keys, settings } = call;
-  if (!call.takesTurns || !client.localQueues.isContended(name)) return undefined;
-  call.waiter = contentionOf(client).waiterIfContended(name, keys, settings);
+  const { client, settings } = call;
+  if (!call.takesTurns || !client.localQueues.isContended(call.lockName)) return undefined;
+  call.waiter = contentionOf(client).waiterIfContended(call, settings);
   if (!call.waiter?.ready) return undefined;
   call.startClock();
   return call.waiter.ready(call.leftMs(), settings.signal);
@@ -58,13 +58,13 @@ function lineUp(call: LockCall): Promise<void> | undefined {
  * @throws What {@linkcode takeTurn} throws.
  */
 export async function wait(call: LockCall, denied: Round): Promise<void> {
-  const { client, name, keys, settings } = call;
+  const { client, name, settings } = call;
   const { nodes, quorum } = client;
   call.throwIfEnded(denied.votes);
   const hopeless = call.isUnanswered(denied) && isHopeless(denied.votes, nodes.length, quorum);
   if (hopeless || call.leftMs() <= 0) throw refusal(call, denied);
   const contention = contentionOf(client);
-  const waiter = call.waiter ??= contention.waiter(name, keys, settings);
+  const waiter = call.waiter ??= contention.waiter(call, settings);
   contention.recordDenial(name, denied);
   await waiter.wait(call.attempts - 1, call.leftMs(), settings.signal, denied);
   call.pool?.startOver(waiter.place);

@@ -31,6 +31,8 @@ class FillInRequest implements QuorumRequest {
   readonly value: string;
   readonly ttlMs: number;
   readonly counterFloor: number | undefined;
+  readonly mode: "shared" | undefined;
+  readonly fillsIn = true;
   shared: unknown = undefined;
   readonly #won: Round;
 
@@ -39,6 +41,7 @@ class FillInRequest implements QuorumRequest {
     this.value = won.value;
     this.ttlMs = ttlMs;
     this.counterFloor = token;
+    this.mode = won.mode;
     this.#won = won;
   }
 

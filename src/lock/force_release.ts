@@ -63,16 +63,21 @@ export async function forceRelease(
   const { nodes: { length: nodeCount }, quorum } = client;
   const of = { resources: [resource], nodeCount, quorum };
   const answers = await askAll(client, key, timeoutMs);
-  const found = answers.find(({ state }) => {
-    return state && state.type === undefined && isHolder(holder, state.value);
-  });
-  if (!found) {
+  const states = answers.flatMap(({ state }) => state ?? []);
+  const sharer = states.flatMap(({ sharers = [] }) => sharers).find((value) =>
+    isHolder(holder, value)
+  );
+  const found = sharer ?? states.find(({ value, type, sharers }) => {
+    return type === undefined && !sharers && isHolder(holder, value);
+  })?.value;
+  if (found === undefined) {
     const votes = answers.map(({ vote }) => vote);
     const answered = votes.filter(({ outcome }) => outcome === "held" || outcome === "free");
     if (answered.length < quorum) throw quorumError("inspect", { ...of, votes });
     return false;
   }
-  const round = new ForcedRound(client, [key], found.state!.value, TTL_MS_MAX);
+  const round = new ForcedRound(client, [key], found, TTL_MS_MAX);
+  if (sharer !== undefined) round.mode = "shared";
   await round.ask(askToRelease, timeoutMs);
   const { granted, denied, votes } = round;
   if (granted + denied < quorum) throw quorumError("release", { ...of, votes });

@@ -199,9 +199,13 @@ export class HeldLock extends TimerEntry {
    * Ends the lock and leaves its keys, so that another client can adopt it (step 9). A release does nothing from then on.
    *
    * @throws {LockLostError} If it is not held.
+   * @throws {TypeError} If it is in shared mode.
    */
   handOver(): void {
     const { client, resources, settings: { onEvent }, round } = this;
+    if (round.mode) {
+      throw new TypeError(`Cannot hand over ${lockName(resources)} as it is in shared mode`);
+    }
     if (this.lostError) throw this.lostError;
     if (!this.active) throw this.overError("hand over");
     // mutation: giver-keeps-holding
@@ -281,7 +285,8 @@ export class HeldLock extends TimerEntry {
     this.#end ??= "released"; // step 5: before any key is deleted
     client.wheel.cancel(this);
     this.round.cancel();
-    if (keptMs === 0 && !this.round.pool) round.ticket = this.round.ticket; // that of a pool has left
+    const { pool, mode, ticket } = this.round;
+    if (keptMs === 0 && !pool && !mode) round.ticket = ticket; // else it has left
     await round.ask(askToRelease, settings.nodeTimeoutMs);
     const name = queueKey(round.keys);
     client.localQueues.noteReleased(name, round.hasWaiters, client.wheel.clock.monotonicMs());

@@ -25,9 +25,14 @@ export interface Inspection {
    * Who holds it: 8 hexadecimal digits, and the `label` of the holder, if it has one, as in `7c1f09be web-3:1234`. The
    * digits stay the same while one holder keeps the lock, and change with the holder. They are a hash of the lock's
    * value, which itself is enough to release the lock, but cannot be computed from the hash. `undefined` if the resource
-   * is not held, or its key is not a string.
+   * is not held, is held in shared mode, or its key is not a string.
    */
   readonly holder: string | undefined;
+  /**
+   * How many locks in shared mode hold the resource, each on a quorum of the nodes. `undefined` if it is not held, or held
+   * in exclusive mode.
+   */
+  readonly sharers: number | undefined;
   /** How many clients wait for the resource. `undefined` if no node reports it, or if the resource is not held. */
   readonly waiters: number | undefined;
   /**
@@ -112,10 +117,12 @@ export async function reportKey(
   const lives = most.map(({ remainingMs }) => remainingMs).sort((a, b) => b - a);
   const remainingMs = [...new Array(silent).fill(lives[0]), ...lives][quorum - 1];
   const type = most.find(({ type }) => type)?.type;
+  const shared = most.some(({ sharers }) => sharers);
   return {
     held,
     remainingMs: held ? remainingMs : 0,
-    holder: most.length > 0 && type === undefined ? holderOf(most[0].value) : undefined,
+    holder: most.length > 0 && type === undefined && !shared ? holderOf(most[0].value) : undefined,
+    sharers: held && shared ? countOnQuorum(most, quorum) : undefined,
     waiters: longestQueue(answers),
     foreign: foreignKey({ remainingMs: held ? remainingMs : lives[0], type }),
     votes,
@@ -125,6 +132,15 @@ export async function reportKey(
 /** Asks every node for what it has under a key; never rejects. */
 export function askAll(client: ClientState, key: string, timeoutMs: number): Promise<Answer[]> {
   return Promise.all(client.nodes.map((node) => ask(client, node, key, timeoutMs)));
+}
+
+/** How many values a quorum of the nodes has among those that hold the key in shared mode. */
+function countOnQuorum(states: readonly KeyState[], quorum: number): number {
+  const counts = new Map<string, number>();
+  for (const value of states.flatMap(({ sharers = [] }) => sharers)) {
+    counts.set(value, (counts.get(value) ?? 0) + 1);
+  }
+  return [...counts.values()].filter((count) => count >= quorum).length;
 }
 
 function longestQueue(answers: readonly Answer[]): number | undefined {
@@ -149,13 +165,14 @@ function mostAgreed(answers: readonly Answer[]): readonly KeyState[] {
 /** The state that a node reported. It may be anybody's. */
 function stateOf(reported: KeyState | undefined | null): KeyState | undefined {
   if (reported === undefined || reported === null) return undefined;
-  const { value, remainingMs, waiters, type } = reported;
+  const { value, remainingMs, waiters, type, sharers } = reported;
   const others = [[waiters, "number"], [type, "string"]];
   if (
     typeof value !== "string" || !(remainingMs >= 0) ||
-    others.some(([found, wanted]) => found !== undefined && typeof found !== wanted)
+    others.some(([found, wanted]) => found !== undefined && typeof found !== wanted) ||
+    sharers !== undefined && !Array.isArray(sharers)
   ) throw new TypeError("'inspect' must resolve to a KeyState or undefined");
-  return { value, remainingMs, waiters, type };
+  return { value, remainingMs, waiters, type, sharers };
 }
 
 /** Asks one node; never rejects. */

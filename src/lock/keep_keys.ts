@@ -18,6 +18,8 @@ export class KeepingRound extends Round<ClientState> {
     super(won.nodeSet, won.keys, won.value, Math.ceil(keepMs), won);
     this.guardMs = 0; // this is no grant, so a node in quarantine may do it
     const { nodeSet: { nodes }, keys, ticket } = won;
-    if (ticket && !won.pool) { for (const node of nodes) node.leaveQueue?.(keys, ticket.ticketId); }
+    if (ticket && !won.pool && !won.mode) {
+      for (const node of nodes) node.leaveQueue?.(keys, ticket.ticketId);
+    }
   }
 }

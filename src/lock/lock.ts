@@ -8,6 +8,7 @@ import type { HeldLock } from "./held_lock.ts";
 import { holderOf } from "./holder.ts";
 import type { Vote } from "../vote.ts";
 import { defineConsoleView } from "../console_view.ts";
+import type { LockMode } from "../lock_mode.ts";
 import { checkGuard, checkTtlMs } from "../options.ts";
 import { checkOptions, checkSignal } from "../validate.ts";
 import { extend } from "./renewal.ts";
@@ -102,6 +103,11 @@ export class Lock implements AsyncDisposable {
     return holderOf(this.#lock.round.value);
   }
 
+  /** Whether others may hold the resources beside it: `shared` if they may in the same mode, else `exclusive`. */
+  get mode(): LockMode {
+    return this.#lock.round.mode ?? "exclusive";
+  }
+
   /**
    * Signal that aborts when the lock is lost, at the end of its validity at the latest, whatever the network does. Pass
    * it to everything that must stop when the lock is lost. Its reason is a {@linkcode LockLostError}; in `using`, it
@@ -185,6 +191,7 @@ export class Lock implements AsyncDisposable {
    * @returns Text of `A–Z`, `a–z`, `0–9`, `-` and `_`, of at least 60 characters: the lock's value and its resources. A
    * secret, because it is enough to take the lock, and to read the resources. It has no time limit of its own.
    * @throws {LockLostError} If the lock is not held: lost, released, or handed over before.
+   * @throws {TypeError} If the lock is in shared mode.
    */
   handOver(): string {
     this.#lock.handOver();

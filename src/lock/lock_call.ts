@@ -19,8 +19,10 @@ export class LockCall {
   readonly settings: Settings;
   readonly resources: readonly string[];
   readonly keys: readonly string[];
-  /** The name of its keys in this client's queues. */
+  /** The name of its queue in this client: a call in shared mode has one of its own, because it need not wait for others. */
   readonly name: string;
+  /** The name of what it locks, by which this client remembers that others wait for it. */
+  readonly lockName: string;
   /** How it chooses between its keys, if it locks any one of them. */
   readonly pool: Pool | undefined;
   /** Whether the lock is extended while it is held. */
@@ -31,6 +33,8 @@ export class LockCall {
   waitMs: number;
   /** The value that it replaces, if it adopts a lock. */
   readonly replaces: string | undefined;
+  /** Set if the lock is in shared mode; one that is adopted is not. */
+  readonly mode: "shared" | undefined;
   /** How many attempts were made. */
   attempts = 0;
   /** How it waits between two attempts, if it did. */
@@ -62,7 +66,10 @@ export class LockCall {
     const isSame = keyPrefix === "" && !any; // see locked()
     this.keys = isSame ? resources : resources.map((resource) => keyPrefix + resource);
     this.pool = any ? new Pool(client, this.keys, poolKey(this.keys)) : undefined;
-    this.name = this.pool?.name ?? (this.keys.length === 1 ? this.keys[0] : queueKey(this.keys));
+    this.mode = settings.mode === "shared" && replaces === undefined ? "shared" : undefined;
+    const name = this.keys.length === 1 ? this.keys[0] : queueKey(this.keys);
+    this.name = this.mode ? client.localQueues.newName() : this.pool?.name ?? name;
+    this.lockName = this.pool?.name ?? name;
     this.autoExtend = settings.autoExtend ?? autoExtend;
     this.trying = trying;
     this.waitMs = trying ? 0 : settings.waitMs;

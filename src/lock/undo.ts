@@ -38,6 +38,7 @@ class UndoRequest implements QuorumRequest {
   readonly pool: KeyPool | undefined;
   readonly keepsTicket: boolean;
   readonly replaces: string | undefined;
+  readonly mode: "shared" | undefined;
   readonly #round: Round;
 
   constructor(round: Round, keepsTicket: boolean, replaces: string | undefined) {
@@ -45,6 +46,7 @@ class UndoRequest implements QuorumRequest {
     // mutation: failed-adoption-deletes
     this.replaces = replaces;
     this.ticket = round.ticket;
+    this.mode = round.mode;
     this.pool = round.pool;
     this.keepsTicket = keepsTicket;
     this.keys = round.keys;

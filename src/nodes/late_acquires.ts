@@ -19,7 +19,7 @@ const DELAY_MS = 100;
 const VALUES_MAX = 4_096;
 
 /** What takes a value back: deletes the keys that hold it, or gives them the value that it replaced. */
-export type LateRelease = Pick<LockRequest, "keys" | "value" | "replaces">;
+export type LateRelease = Pick<LockRequest, "keys" | "value" | "replaces" | "mode">;
 
 /** A value that may be set late. */
 interface LateValue {
@@ -74,10 +74,10 @@ export class LateAcquires {
   }
 
   /** A release is being sent: if its value may be set later, it is sent again. */
-  onRelease({ keys, value, replaces }: LateRelease): void {
+  onRelease({ keys, value, replaces, mode }: LateRelease): void {
     const late = this.#values.get(value);
     if (!late || late.release) return;
-    late.release = { keys, value, replaces };
+    late.release = { keys, value, replaces, mode };
     this.#repeat(late, late.release, DELAY_MS);
   }
 

@@ -306,7 +306,7 @@ function isObsolete({ command: { sets } }: SubmittedCommand): boolean {
 }
 
 /** The command of a release: its whole script, so that one command is enough. */
-function releaseCommand({ keys, value, replaces }: LateRelease): LockCommand {
-  const releases = { keys, value, replaces };
+function releaseCommand({ keys, value, replaces, mode }: LateRelease): LockCommand {
+  const releases = { keys, value, replaces, mode };
   return { args: releaseOperation(releases).args(releases, "EVAL"), keys, releases };
 }

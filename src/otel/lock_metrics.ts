@@ -44,8 +44,8 @@ export class LockMetrics {
   readonly #nodeFailures: Counter;
   /** The calls that were notified since their last attempt, by their resources. */
   readonly #woken: WeakSet<LockEvent["resources"]> = new WeakSet();
-  /** The locks that have not ended, by their resources. */
-  readonly #locks: WeakSet<LockEvent["resources"]> = new WeakSet();
+  /** The attributes of the locks that have not ended, by their resources. */
+  readonly #locks: WeakMap<LockEvent["resources"], Attributes> = new WeakMap();
   /** The labels for which failures are counted. */
   readonly #labels: Set<unknown> = new Set();
 
@@ -122,13 +122,15 @@ export class LockMetrics {
       case "woken":
         this.#woken.add(event.resources);
         return;
-      case "acquired":
-        this.#recordCall(event.elapsedMs, "acquired", label);
-        this.#locks.add(event.resources);
-        return this.#held.add(1, label);
+      case "acquired": {
+        const attributes = { ...label, ...modeOf(event) };
+        this.#recordCall(event.elapsedMs, "acquired", attributes);
+        this.#locks.set(event.resources, attributes);
+        return this.#held.add(1, attributes);
+      }
       case "denied":
         if (event.reason === "no-quorum") this.#fail(event.reason, label);
-        return this.#recordCall(event.elapsedMs, event.reason, label);
+        return this.#recordCall(event.elapsedMs, event.reason, { ...label, ...modeOf(event) });
       case "extended":
         return this.#extensions.add(1, { ...label, "redlock.outcome": "extended" });
       case "extend-failed":
@@ -157,14 +159,25 @@ export class LockMetrics {
   /** Records the end of a lock, unless it was recorded: a lost lock may still be released. */
   #endHold(event: EndEvent, label: Attributes): void {
     const { type, resources, heldMs } = event;
-    if (!this.#locks.delete(resources)) return;
+    const attributes = this.#locks.get(resources);
+    if (!attributes) return;
+    this.#locks.delete(resources);
     if (type === "lost" || type === "release-failed") this.#fail(type, label);
-    this.#held.add(-1, label);
+    this.#held.add(-1, attributes);
     const reason = type === "lost" ? { "redlock.reason": event.reason } : {};
-    this.#holdDuration.record(heldMs / 1_000, { ...label, "redlock.outcome": type, ...reason });
+    this.#holdDuration.record(heldMs / 1_000, {
+      ...attributes,
+      "redlock.outcome": type,
+      ...reason,
+    });
   }
 
   #connected(node: string, connected: 0 | 1): void {
     this.#nodeConnected.record(connected, { "redlock.node": node });
   }
+}
+
+/** The attribute of a call or a lock in shared mode. */
+export function modeOf({ mode }: { readonly mode?: "shared" }): Attributes {
+  return mode ? { "redlock.mode": mode } : {};
 }

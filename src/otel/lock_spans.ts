@@ -14,6 +14,7 @@ import {
 import type { LockEvent, RedlockEvent } from "../events.ts";
 import { systemClock } from "../time/clock.ts";
 import type { Vote } from "../vote.ts";
+import { modeOf } from "./lock_metrics.ts";
 
 /** Most events of one span about a call: a call that polls may make attempts without end. */
 const CALL_EVENTS_MAX = 100;
@@ -63,6 +64,7 @@ export class LockSpans {
         const { holder, adoptedFrom } = event;
         const attributes = {
           "redlock.holder": holder,
+          ...modeOf(event),
           ...(adoptedFrom === undefined ? {} : { "redlock.adopted_from": adoptedFrom }),
         };
         this.#endCall(event, "acquired", attributes);
@@ -70,7 +72,7 @@ export class LockSpans {
         return;
       }
       case "denied":
-        return this.#endCall(event, event.reason);
+        return this.#endCall(event, event.reason, modeOf(event));
       case "extended":
       case "extend-failed":
         this.#holds.get(event.resources)?.addEvent(event.type, {

@@ -13,6 +13,8 @@
  *
  * If the lock was adopted, both have `redlock.adopted_from`, which is the `redlock.holder` of the span of its former holder.
  *
+ * Of a lock in shared mode, spans and the metrics of calls and locks have `redlock.mode`, which is `shared`.
+ *
  * Both belong to the span that is active where `acquire`, `tryAcquire` or `using` is called. A call that `close()` ends
  * has no span, because it emits no event at its end.
  *

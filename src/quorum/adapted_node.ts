@@ -12,10 +12,10 @@ export function adaptedNode(node: LockNode): QuorumNode {
   const { name } = node;
   const ask = (method: "acquire" | "extend" | "adopt" | "release" | "raiseCounters") => {
     return (request: QuorumRequest, nodeIndex: number): void => {
-      const { keys, value, ttlMs, counterFloor, replaces, shortens } = request;
+      const { keys, value, ttlMs, counterFloor, replaces, shortens, mode } = request;
       // Called at once, because requests take effect in the order of the calls.
       new Promise<Grant>((resolve) => {
-        resolve(node[method]!({ keys, value, ttlMs, counterFloor, replaces, shortens }));
+        resolve(node[method]!({ keys, value, ttlMs, counterFloor, replaces, shortens, mode }));
       }).then((grant) => {
         if (grant === "granted") request.grant(nodeIndex);
         else if (Number.isSafeInteger(grant)) request.grant(nodeIndex, undefined, grant as number);

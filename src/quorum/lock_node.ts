@@ -23,6 +23,11 @@ export interface LockRequest {
    * keys with `value` get back, in place of being deleted.
    */
   readonly replaces?: string | undefined;
+  /**
+   * Only of a lock in shared mode: any number of requests with it may hold the keys together, and none without it beside
+   * them. A node that does not know this field grants such a lock to one at a time.
+   */
+  readonly mode?: "shared" | undefined;
   /** Only with an extension: the keys get exactly this TTL, also where they would live longer. */
   readonly shortens?: boolean | undefined;
 }
@@ -43,6 +48,8 @@ export interface KeyState {
   readonly remainingMs: number;
   /** How many clients wait for the key; missing if the node does not report it. */
   readonly waiters?: number;
+  /** The values of those that hold the key in shared mode; missing if nobody does. */
+  readonly sharers?: readonly string[];
   /** The type of the key's value, such as `list`, if it is not a string, so that no lock library set it. */
   readonly type?: string;
 }

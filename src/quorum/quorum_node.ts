@@ -41,6 +41,8 @@ export interface QuorumRequest extends LockRequest {
    * denies: then the call tries one key after the other.
    */
   readonly pool?: KeyPool | undefined;
+  /** Only with an acquisition in shared mode: whether its caller holds the lock on other nodes, and passes who waits. */
+  readonly fillsIn?: boolean;
   /** Only with a release: whether the ticket goes back into the queue with its score, because its caller keeps waiting. */
   readonly keepsTicket?: boolean;
   /**
@@ -151,8 +153,9 @@ export interface QuorumNode {
    *
    * @param keys The keys that the ticket waits for.
    * @param ticketId The id of the ticket.
+   * @param mode Set if the ticket is a reader's, or readers held the keys when the node was last asked.
    */
-  leaveQueue?(keys: readonly string[], ticketId: string): void;
+  leaveQueue?(keys: readonly string[], ticketId: string, mode?: "shared"): void;
   /** See {@linkcode LockNode.diagnose}. */
   diagnose?(timeoutMs: number, key: string): Promise<NodeDiagnosis>;
   /** See {@linkcode LockNode.close}. */

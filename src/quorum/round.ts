@@ -62,6 +62,7 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
   readonly keys: readonly string[];
   readonly value: string;
   ttlMs: number;
+  mode: "shared" | undefined;
   shared: unknown = undefined;
   ticket: QueueTicket | undefined = undefined;
   pool: KeyPool | undefined = undefined;
@@ -123,6 +124,7 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
     this.value = value;
     this.ttlMs = ttlMs;
     this.guardMs = origin?.guardMs ?? 0;
+    this.mode = origin?.mode;
     this.#origin = origin;
     this.#answers = NONE_ANSWERED.slice(0, nodeSet.nodes.length);
     const { continuous } = nodeSet.wheel;

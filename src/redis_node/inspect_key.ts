@@ -6,9 +6,10 @@
 import type { KeyState } from "../quorum/lock_node.ts";
 import type { ReplyReceiver } from "../redis/command_queue.ts";
 import { ProtocolError, ReplyError } from "../redis/errors.ts";
-import { type RawReply, textReply } from "../redis/reply.ts";
+import { type RawReply, textReply, timeReplyMs } from "../redis/reply.ts";
 import type { CommandSender } from "./command_sender.ts";
 import { queueOf } from "./scripts/queue.ts";
+import { READERS_PREFIX, SHARED } from "./scripts/readers.ts";
 
 /** Error prefix of a command that reads a value of another type. */
 const WRONG_TYPE = "WRONGTYPE";
@@ -16,7 +17,7 @@ const WRONG_TYPE = "WRONGTYPE";
 const ANOTHER_TYPE = "value of another type";
 
 /**
- * Asks for a key's value, TTL, type and queue, in one piece.
+ * Asks for a key's value, TTL, type and queue, in one piece; and if readers hold the key, for their values.
  *
  * @param connection The connection to the server.
  * @param name The node, for messages.
@@ -24,22 +25,43 @@ const ANOTHER_TYPE = "value of another type";
  * @returns What the key holds, or `undefined` if it is missing.
  * @throws {RedisError} If the server cannot be asked, or refuses to answer.
  */
-export function inspectKey(
+export async function inspectKey(
   connection: CommandSender,
   name: string,
   key: string,
 ): Promise<KeyState | undefined> {
   const commands = [["GET", key], ["PTTL", key], ["ZCARD", queueOf(key)], ["TYPE", key]];
+  const state = keyState(await askAll(connection, key, commands));
+  if (state instanceof ReplyError) throw state;
+  if (state === null) throw new ProtocolError(`Cannot inspect as ${name} sent an unexpected reply`);
+  if (state?.value !== SHARED) return state;
+  const readers = READERS_PREFIX + key;
+  const [members, time] = await askAll(connection, key, [
+    ["ZRANGE", readers, "0", "-1", "WITHSCORES"],
+    ["TIME"],
+  ]);
+  for (const reply of [members, time]) if (reply instanceof ReplyError) throw reply;
+  return { ...state, sharers: readersAt(textReply(members), timeReplyMs(time) ?? NaN) };
+}
+
+/** Those of a set of readers whose deadlines, each behind its value, lie ahead; in RESP3 the two are in an array. */
+function readersAt(reply: unknown, timeMs: number): string[] {
+  const parts = (Array.isArray(reply) ? reply : []).flat().map(String);
+  return parts.filter((_, at) => at % 2 === 0 && Number(parts[at + 1]) > timeMs);
+}
+
+/** Sends commands in one piece. */
+function askAll(
+  connection: CommandSender,
+  key: string,
+  commands: readonly (readonly string[])[],
+): Promise<RawReply[]> {
   return new Promise((resolve, reject) => {
     const replies: RawReply[] = [];
     const receiver: ReplyReceiver = {
       onReply(reply) {
         replies.push(reply);
-        if (replies.length < commands.length) return;
-        const state = keyState(replies);
-        if (state instanceof ReplyError) reject(state);
-        else if (state !== null) resolve(state);
-        else reject(new ProtocolError(`Cannot inspect as ${name} sent an unexpected reply`));
+        if (replies.length === commands.length) resolve(replies);
       },
       onFailure: reject,
     };

@@ -40,7 +40,7 @@ export interface Operation<Content = QuorumRequest> {
 /** What a release needs of a request. */
 export type Release = Pick<
   QuorumRequest,
-  "keys" | "value" | "replaces" | "ticket" | "pool" | "keepsTicket"
+  "keys" | "value" | "replaces" | "ticket" | "pool" | "keepsTicket" | "mode"
 >;
 
 /** Sets a single key if it is missing. */

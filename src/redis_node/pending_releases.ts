@@ -19,6 +19,8 @@ export interface QueueLeave {
   readonly keys: readonly string[];
   /** The ticket. */
   readonly ticketId: string;
+  /** Set if it is a reader's, or readers may hold the keys. */
+  readonly mode?: "shared" | undefined;
   /** When the queues are gone at the latest, by the monotonic clock. */
   readonly untilMs: number;
 }
@@ -31,6 +33,8 @@ export interface PendingRelease {
   readonly value: string;
   /** See {@linkcode LockRequest.replaces}. */
   readonly replaces?: string | undefined;
+  /** See {@linkcode LockRequest.mode}. */
+  readonly mode?: "shared" | undefined;
   /** When they expire at the latest, by the monotonic clock. */
   readonly untilMs: number;
 }
@@ -60,8 +64,11 @@ export class PendingReleases {
   }
 
   /** Keeps a release of keys that live for `ttlMs` at the longest. */
-  add({ keys, value, replaces, ttlMs }: Omit<PendingRelease, "untilMs"> & { ttlMs: number }): void {
-    this.addAgain({ keys, value, replaces, untilMs: this.#wheel.clock.monotonicMs() + ttlMs });
+  add(
+    { keys, value, replaces, mode, ttlMs }: Omit<PendingRelease, "untilMs"> & { ttlMs: number },
+  ): void {
+    const untilMs = this.#wheel.clock.monotonicMs() + ttlMs;
+    this.addAgain({ keys, value, replaces, mode, untilMs });
   }
 
   /** Keeps a release that was sent and did not arrive, or was refused for the moment. */

@@ -18,7 +18,6 @@ import { ADOPT_KEYS } from "./adopt_operations.ts";
 import type { CommandSender, LockCommand, ServerAccess } from "./command_sender.ts";
 import { RAISE_COUNTERS } from "./count_operations.ts";
 import { RedisDiagnostics } from "./diagnostics.ts";
-import { EXTEND_KEYS } from "./extend_operation.ts";
 import { inspectKey } from "./inspect_key.ts";
 import { type Call, type Operation, RELEASE_KEY } from "./operation.ts";
 import { NativeRelease, type NativeReleaseOwner } from "./native_release.ts";
@@ -26,7 +25,12 @@ import { type PendingRelease, PendingReleases, type QueueLeave } from "./pending
 import { freeKeys, poolPosition } from "./pool_operations.ts";
 import { queuePosition } from "./queue_operations.ts";
 import { ReleaseSubscription } from "./release_subscription.ts";
-import { acquireOperation, leaveOperation, releaseOperation } from "./request_operations.ts";
+import {
+  acquireOperation,
+  extendOperation,
+  leaveOperation,
+  releaseOperation,
+} from "./request_operations.ts";
 import { RedisGuard } from "./restart_guard.ts";
 import { scanKeys } from "./scan_keys.ts";
 import { QUEUE_TTL_MS } from "./scripts/queue.ts";
@@ -104,7 +108,7 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
   }
 
   extend(request: QuorumRequest, nodeIndex: number): void {
-    this.#ask(EXTEND_KEYS, request, nodeIndex);
+    this.#ask(extendOperation(request), request, nodeIndex);
   }
 
   raiseCounters(request: QuorumRequest, nodeIndex: number): void {
@@ -153,9 +157,9 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
     this.#subscription?.close();
   }
 
-  leaveQueue(keys: readonly string[], ticketId: string): void {
+  leaveQueue(keys: readonly string[], ticketId: string, mode?: "shared"): void {
     const untilMs = this.#server.wheel.clock.monotonicMs() + QUEUE_TTL_MS;
-    const leave = { keys, ticketId, untilMs };
+    const leave = { keys, ticketId, untilMs, mode };
     if (this.#connection.open) this.#sendPending(leave);
     else this.#pendingReleases.addAgain(leave);
   }
@@ -271,7 +275,7 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
 
   /** Sends a release that has not reached the node, or a ticket that leaves its queues. */
   #sendPending(pending: PendingRelease | QueueLeave): void {
-    if ("ticketId" in pending) this.#submitPending(leaveOperation(pending.ticketId), pending);
+    if ("ticketId" in pending) this.#submitPending(leaveOperation(pending), pending);
     else this.#submitPending(releaseOperation(pending), pending, pending);
   }
 

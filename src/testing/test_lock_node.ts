@@ -9,18 +9,21 @@ import { Bench, type NodeToTest } from "./lock_node/bench.ts";
 import { FENCING_CASES } from "./lock_node/fencing_cases.ts";
 import { HANG_CASES } from "./lock_node/hang_cases.ts";
 import { RACE_CASES } from "./lock_node/race_cases.ts";
+import { SHARING_CASES } from "./lock_node/sharing_cases.ts";
 import { checkOptions, checkType } from "../validate.ts";
 
 /**
- * A part of the suite that a node may do without: `fencing` needs `raiseCounters`, `adopting` needs `adopt`, `race` needs
+ * A part of the suite that a node may do without: `fencing` needs `raiseCounters`, `adopting` needs `adopt`, `sharing` needs
+ * requests with `mode`, `race` needs
  * a second node on the same store, and `hang` needs a store that can be made to hang.
  */
-export type LockNodePart = "fencing" | "adopting" | "race" | "hang";
+export type LockNodePart = "fencing" | "adopting" | "sharing" | "race" | "hang";
 
 /** The parts, with their cases. */
 const PARTS: Readonly<Record<LockNodePart, readonly Case[]>> = {
   fencing: FENCING_CASES,
   adopting: ADOPTING_CASES,
+  sharing: SHARING_CASES,
   race: RACE_CASES,
   hang: HANG_CASES,
 };
@@ -52,8 +55,8 @@ export interface LockNodeCase {
 /**
  * Tests a `LockNode` of your own. The node must set and delete only the keys that it may, execute requests in their
  * order, answer each of them, and leave nothing behind of a lock that is undone, even if the store hangs meanwhile. Two
- * nodes on one store must exclude each other. Further cases test counters and adoptions. One after another, the cases
- * take about 15 seconds. They use keys that begin with `test:`.
+ * nodes on one store must exclude each other. Further cases test counters, adoptions and shared mode. One after another,
+ * the cases take about 15 seconds. They use keys that begin with `test:`.
  *
  * @example A node on a store of your own
  * ```ts

@@ -11,7 +11,7 @@ import type { LocalQueues, Owner } from "./local_queues.ts";
 import { PollingWaiter } from "./polling.ts";
 import { QueuedWaiter } from "./queued_waiter.ts";
 import { ReleaseNotifications } from "./release_notifications.ts";
-import type { Waiter } from "./waiter.ts";
+import type { Waiter, WaitingCall } from "./waiter.ts";
 
 /** The calls of one client that wait. */
 export class Contention {
@@ -60,13 +60,13 @@ export class Contention {
    * The waiter for a first call that expects contention: it joins the nodes' queues with its first request. Else
    * `undefined`, and the call asks at once.
    */
-  waiterIfContended(name: string, keys: readonly string[], settings: Settings): Waiter | undefined {
-    const expected = settings.notify && this.#queues.isContended(name);
-    return expected ? this.waiter(name, keys, settings) : undefined;
+  waiterIfContended(call: WaitingCall, settings: Settings): Waiter | undefined {
+    const expected = settings.notify && this.#queues.isContended(call.lockName);
+    return expected ? this.waiter(call, settings) : undefined;
   }
 
   /** The waiter for the first call, after it was denied. */
-  waiter(name: string, keys: readonly string[], settings: Settings): Waiter {
+  waiter(call: WaitingCall, settings: Settings): Waiter {
     if (!settings.notify || !this.#canSubscribe) {
       return new PollingWaiter(this.#nodeSet.wheel, settings);
     }
@@ -74,9 +74,9 @@ export class Contention {
       this.#nodeSet,
       this.#onEvent,
     );
-    const resource = this.#queues.contend(name);
-    const queue = this.#queues.open(name);
-    queue.waiter ??= new QueuedWaiter(notifications, this.#nodeSet, keys, resource, settings.any);
+    const resource = this.#queues.contend(call.lockName);
+    const queue = this.#queues.open(call.name);
+    queue.waiter ??= new QueuedWaiter(notifications, this.#nodeSet, call, resource);
     queue.waiter.settings = settings;
     return queue.waiter;
   }

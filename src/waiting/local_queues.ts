@@ -46,6 +46,12 @@ export class LocalQueues {
   #removed = 0;
   readonly #queues: Map<string, LocalQueue> = new Map();
   readonly #contended: Map<string, ContendedResource> = new Map();
+  #names = 0;
+
+  /** The name of a queue for one call alone; that of no other lock begins so. */
+  newName(): string {
+    return SEPARATOR + SEPARATOR + ++this.#names;
+  }
 
   /** The first call, which asks for the lock, or the lock if it is held. */
   owner(name: string): Owner | undefined {

@@ -20,7 +20,7 @@ import { Pause } from "../time/pause.ts";
 import type { Random } from "../time/random.ts";
 import { pollingDelayMs } from "./polling.ts";
 import { Ticket } from "./ticket.ts";
-import type { Waiter } from "./waiter.ts";
+import type { Waiter, WaitingCall } from "./waiter.ts";
 import { WatchedFirsts } from "./watched_firsts.ts";
 
 /** By how much longer each wait is than the one before if the vote was split. */
@@ -56,7 +56,8 @@ export class QueuedWaiter implements Waiter, NotificationHandler {
   readonly #nodeSet: NodeSet;
   readonly #keys: readonly string[];
   readonly #resource: ContendedResource;
-  readonly #pooled: boolean;
+  /** What its tickets are for. */
+  readonly #kind: Pick<WaitingCall, "pool" | "mode">;
   #ticket: Ticket;
   /** One bit a node: those that notified the ticket since it last asked. */
   #notifiedOn = 0;
@@ -81,12 +82,11 @@ export class QueuedWaiter implements Waiter, NotificationHandler {
   constructor(
     notifications: ReleaseNotifications,
     nodeSet: NodeSet,
-    keys: readonly string[],
+    { keys, pool, mode }: Pick<WaitingCall, "keys" | "pool" | "mode">,
     resource: ContendedResource,
-    pooled: boolean,
   ) {
     this.#resource = resource;
-    this.#pooled = pooled;
+    this.#kind = { pool: pool !== undefined, mode };
     this.#notifications = notifications;
     this.#nodeSet = nodeSet;
     this.#firsts = new WatchedFirsts(nodeSet.quorum);
@@ -215,9 +215,8 @@ export class QueuedWaiter implements Waiter, NotificationHandler {
   }
 
   #newTicket(): Ticket {
-    const name = this.#notifications.newName();
     const planAgain = () => this.#planAgain?.();
-    return new Ticket(name, this.#notifications, this.#nodeSet, this.#pooled, planAgain);
+    return new Ticket(this.#notifications, this.#nodeSet, this.#kind, planAgain);
   }
 
   /**

@@ -23,6 +23,8 @@ const SUBSCRIBE_MS_MAX = 1_000;
 const GRACE_MS = 50;
 /** Tickets that are remembered after they have left, to be taken out where they come back; the oldest is forgotten. */
 const LEFT_MAX = 1_024;
+/** What precedes the number of a reader's ticket; other numbers are lower-case letters and digits. */
+const READER = "R";
 /** Characters of a client's id. */
 const ID_LENGTH = 20;
 
@@ -92,9 +94,9 @@ export class ReleaseNotifications implements ReleaseListener {
     return bitCount(known) === length || this.#graceOver || this.#closed;
   }
 
-  /** The name of a new ticket: its id without the patience. */
-  newName(): string {
-    return `${this.id}:${(++this.#numbers).toString(36)}`;
+  /** The name of a new ticket: its id without the patience. With `mode`, that of a reader. */
+  newName(mode?: "shared"): string {
+    return `${this.id}:${mode ? READER : ""}${(++this.#numbers).toString(36)}`;
   }
 
   /** Notifies the waiter with the ticket of this name from now on. Subscribes if it is the first. */
@@ -164,7 +166,8 @@ export class ReleaseNotifications implements ReleaseListener {
     if (handler) return handler.onReleased(nodeIndex, notice, first, place);
     const keys = this.#left.get(name);
     if (keys) {
-      this.#nodeSet.nodes[nodeIndex].leaveQueue?.(keys, ticketId);
+      const mode = name.includes(`:${READER}`) ? "shared" : undefined;
+      this.#nodeSet.nodes[nodeIndex].leaveQueue?.(keys, ticketId, mode);
     }
   }
 

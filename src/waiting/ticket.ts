@@ -6,6 +6,7 @@
 import { POOL_SUFFIX } from "../quorum/queue_ticket.ts";
 import type { QueuePosition, QueuePriority, QueueTicket } from "../quorum/queue_ticket.ts";
 import type { NodeSet, Round } from "../quorum/round.ts";
+import type { WaitingCall } from "./waiter.ts";
 import * as queues from "./queue_positions.ts";
 import { bitCount, type ReleaseNotifications } from "./release_notifications.ts";
 
@@ -27,6 +28,7 @@ export class Ticket implements QueueTicket {
   readonly #notifications: ReleaseNotifications;
   readonly #nodeSet: NodeSet;
   readonly #suffix: string;
+  readonly #mode: "shared" | undefined;
   readonly #onPosition: () => void;
   #patience = "";
   /** Where the ticket stands, node by node, as far as is known. */
@@ -43,16 +45,16 @@ export class Ticket implements QueueTicket {
 
   /** @param onPosition Called after each answer. */
   constructor(
-    name: string,
     notifications: ReleaseNotifications,
     nodeSet: NodeSet,
-    pooled: boolean,
+    { pool, mode }: Pick<WaitingCall, "pool" | "mode">,
     onPosition: () => void,
   ) {
-    this.name = name;
+    this.name = notifications.newName(mode);
+    this.#mode = mode;
     this.#notifications = notifications;
     this.#nodeSet = nodeSet;
-    this.#suffix = pooled ? POOL_SUFFIX : "";
+    this.#suffix = pool ? POOL_SUFFIX : "";
     this.#onPosition = onPosition;
   }
 
@@ -67,7 +69,7 @@ export class Ticket implements QueueTicket {
 
   /** The value of the keys in the way, if a node has reported it. */
   get holderValue(): string | undefined {
-    return this.#positions.find((position) => position?.value)?.value;
+    return this.#positions.find((position) => position?.value && !position.shared)?.value;
   }
 
   /** How many nodes have the ticket in their queues and can notify it. */
@@ -165,6 +167,8 @@ export class Ticket implements QueueTicket {
   }
 
   #leaveNode(nodeIndex: number, keys: readonly string[]): void {
-    this.#nodeSet.nodes[nodeIndex].leaveQueue?.(keys, this.ticketId);
+    const readersHold = this.#positions[nodeIndex]?.shared;
+    const mode = this.#mode ?? (readersHold ? "shared" : undefined);
+    this.#nodeSet.nodes[nodeIndex].leaveQueue?.(keys, this.ticketId, mode);
   }
 }

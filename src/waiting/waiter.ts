@@ -6,6 +6,20 @@
 import type { QueueTicket } from "../quorum/queue_ticket.ts";
 import type { Round } from "../quorum/round.ts";
 
+/** What a call waits for. */
+export interface WaitingCall {
+  /** The name of its queue in this client. */
+  readonly name: string;
+  /** The name of what it locks. */
+  readonly lockName: string;
+  /** The keys. */
+  readonly keys: readonly string[];
+  /** Set if it locks any one of them. */
+  readonly pool: unknown;
+  /** Set if it is for a lock in shared mode. */
+  readonly mode: "shared" | undefined;
+}
+
 /** How a call waits after it was denied. */
 export interface Waiter {
   /** Begins the next attempt; returns the ticket that the nodes are to put in their queues, if there is one. */

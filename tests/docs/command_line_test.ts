@@ -191,7 +191,14 @@ Deno.test("docs: what hasp watch is shown to print is what it prints", () => {
   const votes = [1, 2, 3].map((port) => (
     { node: `redis://a:${port}`, outcome: "held", elapsedMs: 1 } as const
   ));
-  const free = { remainingMs: 0, holder: undefined, waiters: 0, foreign: undefined, votes };
+  const free = {
+    remainingMs: 0,
+    holder: undefined,
+    sharers: undefined,
+    waiters: 0,
+    foreign: undefined,
+    votes,
+  };
   const held = {
     ...free,
     held: true,

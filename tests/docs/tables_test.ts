@@ -105,7 +105,13 @@ function checkDefault(option: string, cell: string): void {
     assertEquals(resolved({})[option], undefined); // `using` and `acquire` have defaults of their own
   } else {
     const [text = cell] = codes(cell);
-    const values: Options = { "–": undefined, "true": true, "false": false, '""': "" };
+    const values: Options = {
+      "–": undefined,
+      "true": true,
+      "false": false,
+      '""': "",
+      '"exclusive"': "exclusive",
+    };
     const expected = text in values ? values[text] : number(text.replace(" (off)", ""));
     assertEquals(resolved({})[option], expected);
   }
@@ -122,6 +128,10 @@ function checkRange(option: string, range: string): void {
   };
   refuses({});
   if (range in kinds) return void accepts(kinds[range]);
+  if (range.startsWith('`"')) {
+    codes(range).map((text) => JSON.parse(text)).forEach(accepts);
+    return void refuses("another");
+  }
   const [, least] = range.match(/(?:≥|>) (\d+)/u) ?? [];
   const between = range.match(/(\d[\d ]*) to (\d[\d ]*)/u);
   if (between) {

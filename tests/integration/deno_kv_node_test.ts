@@ -17,5 +17,5 @@ testLockNode(async () => {
   };
 }, {
   test: (name, run) => Deno.test(`denoKvNode: ${name}`, run),
-  without: ["fencing", "adopting", "hang"],
+  without: ["fencing", "adopting", "sharing", "hang"],
 });

@@ -19,12 +19,13 @@ import {
   fenceStep,
   KEYS,
   PEER_SCRIPTS,
-  QUEUE_EXAMPLES,
   QUEUE_KEYS,
   queueStep,
   SETS,
   type Step,
 } from "./random_commands.ts";
+import { QUEUE_EXAMPLES } from "./queue_examples.ts";
+import { READER_KEYS, READERS, readerStep } from "./random_readers.ts";
 
 const SEED = 20_120;
 /** Sequences for each of the servers. */
@@ -33,6 +34,8 @@ const SEQUENCES = 1_200;
 const PTTL_TOLERANCE_MS = 20;
 /** By how much a counter that starts from the clock may be ahead or behind, in milliseconds. */
 const CLOCK_TOLERANCE_MS = 60_000;
+/** The deadlines of readers are at most so far away, in milliseconds. */
+const DEADLINE_MS_MAX = 180_000;
 /** A key with a life of one millisecond is gone after this long. */
 const EXPIRED_AFTER_MS = 3;
 
@@ -133,6 +136,9 @@ function assertSameReplies(actual: string, expected: string, tookMs: number): vo
     }).replace(/^(:?)(\d{16})\r$/gmu, (reply, kind, digits) => {
       const apartMs = Math.abs(Number(digits) / 1_000 - Date.now());
       return apartMs < CLOCK_TOLERANCE_MS ? `${kind}clock\r` : reply;
+    }).replace(/^(\d{13})\r$/gmu, (reply, digits) => { // a reader's deadline
+      const apartMs = Math.abs(Number(digits) - Date.now());
+      return apartMs < DEADLINE_MS_MAX ? "deadline\r" : reply;
     }).replace(/user_script:\d+/gu, "user_script").replace(
       /(?:\*3\r\n\$11\r\nunsubscribe\r\n\$\d+\r\n[\w:]+\r\n:\d\r\n)+/gu,
       sortedNotices,
@@ -160,6 +166,10 @@ const LOOKS = [0, 1].map((over): Step => ({
     ["CLIENT", "GETNAME"],
     ...[...KEYS, ...SETS, ...FENCE_KEYS].flatMap((key) => [["GET", key], ["PTTL", key]]),
     ...[...SETS, ...QUEUE_KEYS].map((key) => ["ZRANGE", key, "0", "-1", "WITHSCORES"]),
+    ...READER_KEYS.flatMap((key) => [
+      ...[["PTTL", key], ["ZCARD", key]],
+      ...READERS.map((value) => ["ZSCORE", key, value]),
+    ]),
   ],
   expires: false,
 }));
@@ -208,6 +218,10 @@ Deno.test("MemoryRedis with a password answers random commands byte for byte as 
 
 Deno.test("MemoryRedis keeps queues of tickets, and notifies them, byte for byte as redis-server does", async () => {
   await compare({}, queueStep, ...QUEUE_EXAMPLES);
+});
+
+Deno.test("MemoryRedis keeps readers byte for byte as redis-server does", async () => {
+  await compare({}, readerStep);
 });
 
 Deno.test("MemoryRedis counts fencing tokens byte for byte as redis-server does", async () => {

@@ -18,6 +18,11 @@ import {
 import { EXTEND } from "../../src/redis_node/scripts/extend.ts";
 import { LEAVE, queueOf, RELEASE_QUEUED } from "../../src/redis_node/scripts/queue.ts";
 import { ACQUIRE_ANY, RELEASE_ANY } from "../../src/redis_node/scripts/pool.ts";
+import {
+  ACQUIRE_SHARED,
+  EXTEND_SHARED,
+  RELEASE_SHARED,
+} from "../../src/redis_node/scripts/readers.ts";
 import { RELEASE } from "../../src/redis_node/scripts/release.ts";
 
 /** Lives are so long that nothing expires while a sequence runs, or so short that they are refused. */
@@ -47,6 +52,9 @@ const SCRIPTS = [ACQUIRE_ALL, EXTEND, RELEASE, ...PEER_SCRIPTS];
 const TIMED_SCRIPTS = [
   ACQUIRE_ANY,
   RELEASE_ANY,
+  ACQUIRE_SHARED,
+  EXTEND_SHARED,
+  RELEASE_SHARED,
   ACQUIRE_OR_WAIT,
   LEAVE,
   RELEASE_QUEUED,
@@ -57,9 +65,9 @@ const TIMED_SCRIPTS = [
 ];
 
 /** One of several arbitraries, each as often as its weight says. */
-const weighted = <T>(...choices: [weight: number, arbitrary: fc.Arbitrary<T>][]) =>
+export const weighted = <T>(...choices: [weight: number, arbitrary: fc.Arbitrary<T>][]) =>
   fc.oneof(...choices.map(([weight, arbitrary]) => ({ weight, arbitrary })));
-const word = (...choices: string[]) => fc.constantFrom(...choices);
+export const word = (...choices: string[]) => fc.constantFrom(...choices);
 const words = (choices: fc.Arbitrary<string>, maxLength: number) =>
   fc.array(choices, { maxLength });
 /** Keys that are mostly strings, so that these and the sorted sets both come to hold something. */
@@ -186,14 +194,18 @@ const shortLived: fc.Arbitrary<Command> = fc.oneof(
   ) => ["EVAL", source, String(keys.length), ...keys, value, "1"]),
 );
 /** Steps of several commands over one connection, or over any. */
-function steps(command: fc.Arbitrary<Command>, over?: number, maxLength = 8): fc.Arbitrary<Step> {
+export function steps(
+  command: fc.Arbitrary<Command>,
+  over?: number,
+  maxLength = 8,
+): fc.Arbitrary<Step> {
   const connection = over === undefined ? fc.nat(1) : fc.constant(over);
   return fc.tuple(connection, fc.array(command, { minLength: 1, maxLength }))
     .map(([over, commands]) => ({ over, commands, expires: false }));
 }
 
 /** Steps of one command, whose key expires before the next step. */
-function expiring(command: fc.Arbitrary<Command>, over?: number): fc.Arbitrary<Step> {
+export function expiring(command: fc.Arbitrary<Command>, over?: number): fc.Arbitrary<Step> {
   return steps(command, over, 1).map((step) => ({ ...step, expires: true }));
 }
 
@@ -203,12 +215,12 @@ export const anyStep: fc.Arbitrary<Step> = weighted([9, steps(command)], [1, exp
 // Queues
 
 /** Keys that are locked. The queue of the third is one, too, and the last is a sorted set. */
-const LOCKS = ["a", "b", queueOf("a"), "d\0\r\n", "l"];
+export const LOCKS = ["a", "b", queueOf("a"), "d\0\r\n", "l"];
 const QUEUES = LOCKS.map(queueOf);
 /** All that the commands about queues work on. */
 export const QUEUE_KEYS: readonly string[] = [...new Set([...LOCKS, ...QUEUES])];
 /** The channels of the tickets' clients. The first two are subscribed to now and then, the third never is. */
-const CHANNELS = ["hasp:wake:x", "hasp:wake:y", "hasp:wake:gone"];
+export const CHANNELS = ["hasp:wake:x", "hasp:wake:y", "hasp:wake:gone"];
 
 const ticket = weighted([
   8,
@@ -220,10 +232,12 @@ const ticket = weighted([
 /** What somebody else may have put there. */
 const strangeTicket = weighted([6, ticket], [1, word("nobody", ":1", "x:", ":", "", "x:1:2")]);
 /** Scores long ago, in microseconds: some so close that a ticket passes another, some just too far apart. */
-const ticketScore = word(..."5000000000 5000100000 5000250000 5000250001 5000600000".split(" "));
-const lock = weighted([12, word("a", "a", "a", "b")], [1, word(...LOCKS)]);
+export const ticketScore = word(
+  ..."5000000000 5000100000 5000250000 5000250001 5000600000".split(" "),
+);
+export const lock = weighted([12, word("a", "a", "a", "b")], [1, word(...LOCKS)]);
 /** Locks as the arguments of a script. */
-const locks = fc.array(lock, { minLength: 1, maxLength: 3 })
+export const locks = fc.array(lock, { minLength: 1, maxLength: 3 })
   .map((keys) => [String(keys.length), ...keys]);
 const holder = word("v", "w", "0".repeat(39) + "a", "0".repeat(39) + "g");
 const stuck = weighted([
@@ -244,10 +258,12 @@ const parting = fc.oneof(
 const pool = fc.uniqueArray(word(...LOCKS.slice(0, 4)), { minLength: 1, maxLength: 3 })
   .chain((keys) => fc.tuple(fc.constant(keys), fc.integer({ min: 1, max: keys.length })))
   .map(([keys, number]) => [String(keys.length), ...keys, String(number)]);
+/** Whether a quorum of nodes has agreed on a ticket's score. */
+export const agreed = word("", "", "1");
 /** What a call for any of a pool says of its ticket. */
 const standing = fc.oneof(
   fc.constant([]),
-  fc.tuple(ticket, stuck, ticketScore),
+  fc.tuple(ticket, stuck, ticketScore, agreed),
 );
 const poolScript = fc.oneof(
   fc.tuple(pool, holder, lockLife, standing).map(([pool, value, life, standing]) => {
@@ -260,8 +276,8 @@ const poolScript = fc.oneof(
   )
     .map(([pool, value, parting]) => [RELEASE_ANY.source, ...pool, value, ...parting]),
 );
-const join = fc.tuple(locks, holder, lockLife, ticket, stuck, ticketScore);
-const queueScript = weighted(
+const join = fc.tuple(locks, holder, lockLife, ticket, stuck, ticketScore, agreed);
+export const queueScript = weighted(
   [5, join.map(([keys, ...args]) => [ACQUIRE_OR_WAIT.source, ...keys, ...args])],
   [1, fc.tuple(lock, holder).map((words) => [RELEASE.source, "1", ...words])],
   [
@@ -283,7 +299,7 @@ const queueCommand: fc.Arbitrary<Command> = weighted(
   [1, fc.tuple(fc.constant("SET"), queue, holder)],
   [1, fc.tuple(fc.constant("PUBLISH"), word(...CHANNELS), holder)],
 );
-const listening: fc.Arbitrary<Command> = fc.tuple(
+export const listening: fc.Arbitrary<Command> = fc.tuple(
   word("SUBSCRIBE", "SUBSCRIBE", "UNSUBSCRIBE"),
   fc.array(word(...CHANNELS.slice(0, 2)), { minLength: 1, maxLength: 2 }),
 ).map(([name, channels]) => [name, ...channels]);
@@ -319,8 +335,8 @@ const anyHint = fc.oneof(hint, token, word("1", "-7"));
 const counting = fc.tuple(lock, holder, lockLife, anyHint)
   .map(([key, ...args]) => [ACQUIRE_COUNTED.source, "1", key, ...args]);
 const fencing = fc.oneof(
-  fc.tuple(locks, holder, lockLife, ticket, stuck, ticketScore, anyHint),
-  fc.tuple(locks, holder, lockLife, word(""), word(""), word(""), anyHint),
+  fc.tuple(locks, holder, lockLife, ticket, stuck, ticketScore, agreed, anyHint),
+  fc.tuple(locks, holder, lockLife, word(""), word(""), word(""), word(""), anyHint),
 ).map(([keys, ...args]) => [ACQUIRE_FENCED.source, ...keys, ...args]);
 const adopting = fc.tuple(locks, holder, lockLife, holder, fc.array(anyHint, { maxLength: 1 }))
   .map(([keys, value, life, replaced, hint]) => {
@@ -351,46 +367,3 @@ export const fenceStep: fc.Arbitrary<Step> = weighted(
   [8, steps(fenceCommand, 1)],
   [1, steps(listening, 0, 2)],
 );
-
-function joining(ticket: string, score: string, stuck = ""): Command {
-  return ["EVAL", ACQUIRE_OR_WAIT.source, "1", "a", "v", "60000", ticket, stuck, score];
-}
-
-function releasing(...parting: string[]): Command {
-  return ["EVAL", RELEASE_QUEUED.source, "1", "a", "v", ...parting];
-}
-
-const LISTENING: Step = {
-  over: 0,
-  commands: [["SUBSCRIBE", ...CHANNELS.slice(0, 2)]],
-  expires: false,
-};
-
-/** What must not be left to chance. */
-export const QUEUE_EXAMPLES: readonly (readonly Step[])[] = [
-  // The first does not use its turn, and the second drops it.
-  [
-    ["SET", "a", "w"],
-    joining("x:1", "5000000000"),
-    joining("y:1", "5000100000"),
-    joining("x:2", "5000200000"),
-    ["DEL", "a"],
-    joining("y:1", "5000100000", "1"),
-  ],
-  // One that won the key but not the lock goes back before those who came later.
-  [
-    joining("x:1", "5000000000"),
-    joining("y:1", "9000000000"),
-    releasing("x:1", "5000000000"),
-    releasing("x:1", "5000000000"),
-    joining("y:1", "9000000000"),
-    releasing("x:1"),
-  ],
-  // One that comes much too early goes to the end, and moves itself back.
-  [
-    ["SET", "a", "w"],
-    joining("x:1", "5000600000"),
-    joining("y:1", "5000000000"),
-    joining("y:1", "5000700000"),
-  ],
-].map((commands) => [LISTENING, { over: 1, commands, expires: false }]);

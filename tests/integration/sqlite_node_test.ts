@@ -16,7 +16,7 @@ testLockNode(async () => {
   };
 }, {
   test: (name, run) => Deno.test(`SqliteNode: ${name}`, run),
-  without: ["fencing", "adopting", "hang"],
+  without: ["fencing", "adopting", "sharing", "hang"],
 });
 
 Deno.test("SqliteNode locks by several files, and by the same ones again once it is released", async () => {

@@ -5,15 +5,16 @@
  *
  * @module
  */
-import { createRedlock, type Lock } from "../../mod.ts";
+import { createRedlock, type Lock, type LockMode } from "../../mod.ts";
 
 interface Job {
   readonly urls: string[];
   readonly resource: string | string[];
   readonly ttlMs: number;
+  readonly mode?: LockMode;
 }
 
-const { urls, resource, ttlMs }: Job = JSON.parse(Deno.args[0]!);
+const { urls, resource, ttlMs, mode }: Job = JSON.parse(Deno.args[0]!);
 const WAIT_MS = 60_000;
 
 await using redlock = createRedlock(urls, { ttlMs, waitMs: WAIT_MS, retryDelayMs: WAIT_MS });
@@ -25,7 +26,7 @@ const lines = Deno.stdin.readable.pipeThrough(new TextDecoderStream());
 for await (const text of lines) {
   for (const line of text.split("\n")) {
     if (line === "ask") {
-      lock = await redlock.acquire(resource, { any: Array.isArray(resource) });
+      lock = await redlock.acquire(resource, { mode, any: Array.isArray(resource) });
       console.log("held");
     } else if (line === "release") {
       await lock!.release();

@@ -5,6 +5,7 @@
  */
 import { publishedNode } from "../../src/nodes/published_node.ts";
 import type { Grant, LockNode, LockRequest } from "../../src/quorum/lock_node.ts";
+import { SHARED } from "../../src/redis_node/scripts/readers.ts";
 import type { NodeToTest } from "../../src/testing/mod.ts";
 import { systemClock } from "../../src/time/clock.ts";
 import { KeyspaceNode } from "./keyspace_node.ts";
@@ -225,6 +226,46 @@ const DEFECTS = {
       }
       for (const key of request.keys) store.set(key, request.value, found!.remainingMs);
       return "granted";
+    },
+  }),
+  "shares what is held": (good) => ({
+    async acquire(request) {
+      const grant = await good.acquire(request);
+      return request.mode ? "granted" : grant;
+    },
+  }),
+  "lets writers in beside readers": (good, store) => ({
+    acquire(request) {
+      const shared = request.keys.filter((key) => store.holder(key) === SHARED);
+      if (!request.mode) { for (const key of shared) store.delete(key); }
+      return good.acquire(request);
+    },
+  }),
+  "deletes what others share": (good, store) => ({
+    async release(request) {
+      const grant = await good.release(request);
+      if (request.mode) { for (const key of request.keys) store.delete(key); }
+      return grant;
+    },
+  }),
+  "has a shared key expire with the last comer": (good, store) => ({
+    async acquire(request) {
+      const grant = await good.acquire(request);
+      const { keys, mode, ttlMs } = request;
+      if (mode && grant === "granted") { for (const key of keys) store.set(key, SHARED, ttlMs); }
+      return grant;
+    },
+  }),
+  "sets the shared lock that it extends": (good) => ({
+    async extend(request) {
+      if (request.mode) await good.acquire(request);
+      return await good.extend(request);
+    },
+  }),
+  "forgets who shares": (good) => ({
+    async inspect(key) {
+      const state = await good.inspect(key);
+      return state && { ...state, sharers: undefined };
     },
   }),
   "lists what was not asked for": () => ({

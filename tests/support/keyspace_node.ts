@@ -12,17 +12,18 @@ import { ReplyError } from "../../src/redis/errors.ts";
 import type { RawReply } from "../../src/redis/reply.ts";
 import { ADOPT_KEYS } from "../../src/redis_node/adopt_operations.ts";
 import { RAISE_COUNTERS } from "../../src/redis_node/count_operations.ts";
-import { EXTEND_KEYS } from "../../src/redis_node/extend_operation.ts";
 import type { Operation as LockOperation } from "../../src/redis_node/operation.ts";
 import { poolPosition } from "../../src/redis_node/pool_operations.ts";
 import { queuePosition } from "../../src/redis_node/queue_operations.ts";
 import {
   acquireOperation,
+  extendOperation,
   leaveOperation,
   releaseOperation,
 } from "../../src/redis_node/request_operations.ts";
 import { COUNTER_PREFIX } from "../../src/redis_node/scripts/fencing.ts";
 import { queueOf, readMessage } from "../../src/redis_node/scripts/queue.ts";
+import { READERS_PREFIX, SHARED } from "../../src/redis_node/scripts/readers.ts";
 import type { MemorySession } from "../../src/testing/mod.ts";
 import type { Clock } from "../../src/time/clock.ts";
 import { KeyspaceServer } from "./keyspace_server.ts";
@@ -115,6 +116,16 @@ export class KeyspaceNode implements QuorumNode {
     this.#server.ask("SET", key, value, ...ttlMs === Infinity ? [] : ["PX", ttlMs]);
   }
 
+  /** Has another library try to lock `key`; returns whether it did. */
+  setIfFree(key: string, value: string, ttlMs: number): boolean {
+    return this.#server.ask("SET", key, value, "NX", "PX", ttlMs) === "OK";
+  }
+
+  /** Has a client that {@linkcode enqueue} subscribed be gone. */
+  leaveChannel(id: string): void {
+    this.#server.unsubscribe(id);
+  }
+
   /** Deletes `key`, and notifies nobody. */
   delete(key: string): void {
     this.#server.ask("DEL", key);
@@ -205,6 +216,11 @@ export class KeyspaceNode implements QuorumNode {
     return pttl === -1 ? Infinity : Math.max(pttl, 0);
   }
 
+  /** The values of the readers of `key`, the one that ends first at first. */
+  readers(key = "a"): string[] {
+    return this.#server.ask("ZRANGE", READERS_PREFIX + key, 0, -1) as string[];
+  }
+
   /** The counter of `key`. */
   counter(key = "a"): number | undefined {
     const count = this.#server.ask("GET", COUNTER_PREFIX + key);
@@ -255,7 +271,7 @@ export class KeyspaceNode implements QuorumNode {
   }
 
   extend(request: QuorumRequest, nodeIndex: number): void {
-    this.#take("extend", EXTEND_KEYS, request, nodeIndex);
+    this.#take("extend", extendOperation(request), request, nodeIndex);
   }
 
   release(request: QuorumRequest, nodeIndex: number): void {
@@ -273,7 +289,10 @@ export class KeyspaceNode implements QuorumNode {
     return new Promise((resolve) => {
       const answer = () => {
         const value = this.holder(key);
-        resolve(value === undefined ? undefined : { value, remainingMs: this.lifeMs(key) });
+        const sharers = value === SHARED ? this.readers(key) : undefined;
+        resolve(
+          value === undefined ? undefined : { value, remainingMs: this.lifeMs(key), sharers },
+        );
       };
       if (mode === "hang") this.#kept.push(answer);
       else if (mode === "answer") this.#later(this.requestMs + this.replyMs, answer);
@@ -293,9 +312,9 @@ export class KeyspaceNode implements QuorumNode {
     this.#endSubscription();
   }
 
-  leaveQueue(keys: readonly string[], ticketId: string): void {
+  leaveQueue(keys: readonly string[], ticketId: string, mode?: "shared"): void {
     this.leaves.push(ticketId);
-    const operation = leaveOperation(ticketId);
+    const operation = leaveOperation({ ticketId, mode });
     this.#server.send(commandBytes(operation.args({ keys, ticketId }, "EVAL")));
   }
 

@@ -18,6 +18,7 @@ export class KeyspaceServer {
   readonly messages: string[] = [];
   readonly #redis: MemoryRedis;
   readonly #session: MemorySession;
+  readonly #listening: Map<string, MemorySession[]> = new Map();
 
   constructor(clock: Clock) {
     const leadMs = clock.wallMs() - clock.monotonicMs();
@@ -46,7 +47,13 @@ export class KeyspaceServer {
       },
     });
     session.push(commandBytes(["SUBSCRIBE", WAKE_CHANNEL + client]));
+    this.#listening.set(client, [...this.#listening.get(client) ?? [], session]);
     return session;
+  }
+
+  /** Ends all subscriptions of a client. */
+  unsubscribe(client: string): void {
+    for (const session of this.#listening.get(client) ?? []) session.close();
   }
 }
 

@@ -10,6 +10,7 @@ import * as extend from "../../src/redis_node/scripts/extend.ts";
 import * as fencing from "../../src/redis_node/scripts/fencing.ts";
 import * as pool from "../../src/redis_node/scripts/pool.ts";
 import * as queue from "../../src/redis_node/scripts/queue.ts";
+import * as readers from "../../src/redis_node/scripts/readers.ts";
 import * as release from "../../src/redis_node/scripts/release.ts";
 import { TRIAL } from "../../src/redis_node/scripts/trial.ts";
 
@@ -22,6 +23,7 @@ export const scripts = {
   ...fencing,
   ...pool,
   ...queue,
+  ...readers,
   ...release,
   TRIAL,
 };

@@ -4,7 +4,13 @@
  * @module
  */
 
-import { createRedlock, type Lock, type Redlock, type RedlockOptions } from "../../mod.ts";
+import {
+  createRedlock,
+  type Lock,
+  type LockMode,
+  type Redlock,
+  type RedlockOptions,
+} from "../../mod.ts";
 import { eventually } from "./eventually.ts";
 import { type Program, startProgram } from "./programs.ts";
 import type { RedisServer } from "./servers.ts";
@@ -120,6 +126,7 @@ export interface WaiterJob {
   /** What it locks; of several, any one. */
   readonly resource: string | readonly string[];
   readonly ttlMs: number;
+  readonly mode?: LockMode;
 }
 
 /** Starts a process that asks for the lock on the line `ask`, and gives it back on the line `release`. */

@@ -24,6 +24,7 @@ const DEFAULTS = {
   restartGuardMs: 0,
   cooldownMs: 0,
   any: false,
+  mode: "exclusive",
   atLeastMs: 0,
   onEvent: undefined,
   validityMs: 29_698,
@@ -62,6 +63,7 @@ const GIVEN = {
   restartGuardMs: 8_000,
   cooldownMs: 70,
   any: true,
+  mode: "exclusive",
   atLeastMs: 80,
   onEvent: () => {},
 } satisfies RedlockOptions;

@@ -36,6 +36,8 @@ export interface RunOptions extends NodeOptions, LogOptions {
   readonly resource: readonly string[];
   /** Whether any one of the resources is locked, and not all. */
   readonly any?: boolean;
+  /** Whether others in shared mode may run beside it. */
+  readonly shared?: boolean;
   /** The TTL, in milliseconds. */
   readonly ttl: number;
   /** Longest wait for the lock, in milliseconds. */
@@ -71,8 +73,9 @@ export async function run(command: readonly string[], options: RunOptions): Prom
     await using redlock = await openClient(options, {
       ttlMs: options.ttl,
       waitMs: options.wait,
-      fencing: options.fencing,
+      fencing: options.fencing && !options.shared,
       any: options.any,
+      mode: options.shared ? "shared" : "exclusive",
       autoExtend: true,
       atLeastMs: options.atLeast,
       restartGuardMs: options.restartGuard,

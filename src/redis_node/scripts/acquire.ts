@@ -19,6 +19,28 @@ return 1
   sha1: "4df62321cd567593267878acb4c28e1f7a3cc4af",
 };
 
+/** Puts the ticket into the queues of all keys, and replies where it stands; 0 without one. */
+export const JOIN = `if ticket == '' then return 0 end
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local score = scoreOf(ticket, false, since, agreed, now)
+local held, rank, length, foreign, holder = -2, 0, 0, 0, ''
+for index, key in ipairs(KEYS) do
+  local queue = 'hasp:queue:' .. key
+  redis.call('ZADD', queue, score, ticket)
+  redis.call('PEXPIRE', queue, 180000)
+  rank = math.max(rank, redis.call('ZRANK', queue, ticket))
+  length = math.max(length, redis.call('ZCARD', queue))
+  if held ~= -1 then held = lives[index] == -1 and -1 or math.max(held, lives[index]) end
+  local found = lives[index] ~= -2 and redis.pcall('GET', key)
+  if found then
+    if type(found) ~= 'string' then found = '' else holder = found end
+    if (found .. ':'):match('^%x*():') ~= 41 then foreign = 1 end
+  end
+end
+return { held, rank, length, score, now, foreign, holder, wait, ahead }
+`;
+
 /**
  * Takes the keys, or a place in their queues. If there is a function `fence`, it counts what is granted.
  *
@@ -26,7 +48,8 @@ return 1
  * waited longest comes to be the first in all its queues, and no two of them wait for each other. Being in one of the
  * queues proves the score for the others.
  */
-export const ACQUIRE_KEYS = `local value, ttl, ticket, stuck, since, agreed, hint = unpack(ARGV)
+export const ACQUIRE_KEYS: string = /* @__PURE__ */ lua(
+  `local value, ttl, ticket, stuck, since, agreed, hint = unpack(ARGV)
 local blocked, lives, wait, ahead = false, {}, 0, ''
 for index, key in ipairs(KEYS) do
   lives[index] = redis.call('PTTL', key)
@@ -48,26 +71,9 @@ if not blocked then
   end
   return granted
 end
-if ticket == '' then return 0 end
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
-local score = scoreOf(ticket, false, since, agreed, now)
-local held, rank, length, foreign, holder = -2, 0, 0, 0, ''
-for index, key in ipairs(KEYS) do
-  local queue = 'hasp:queue:' .. key
-  redis.call('ZADD', queue, score, ticket)
-  redis.call('PEXPIRE', queue, 180000)
-  rank = math.max(rank, redis.call('ZRANK', queue, ticket))
-  length = math.max(length, redis.call('ZCARD', queue))
-  if held ~= -1 then held = lives[index] == -1 and -1 or math.max(held, lives[index]) end
-  local found = lives[index] ~= -2 and redis.pcall('GET', key)
-  if found then
-    if type(found) ~= 'string' then found = '' else holder = found end
-    if (found .. ':'):match('^%x*():') ~= 41 then foreign = 1 end
-  end
-end
-return { held, rank, length, score, now, foreign, holder, wait, ahead }
-`;
+`,
+  JOIN,
+);
 
 /**
  * `KEYS` resources; `ARGV` value, TTL, ticket, stuck, score, agreed: sets all keys and leaves their queues, or sets none and

@@ -112,7 +112,7 @@ export function leave(
 }
 
 /** Puts a ticket into the queues of all keys. */
-function join(
+export function join(
   { keys, server }: CommandContext,
   names: readonly string[],
   args: readonly string[],
@@ -239,8 +239,14 @@ function publish({ server }: CommandContext, ticket: string, message: string): n
   return number === undefined ? 0 : server.channels?.publish(WAKE_CHANNEL + id, message) ?? 0;
 }
 
+/** Whether nobody subscribes to the channel of a ticket's client. */
+export function isGone({ server }: CommandContext, ticket: string): boolean {
+  const [id, number] = ticket.split(":", 2);
+  return number === undefined || !server.channels?.has(WAKE_CHANNEL + id);
+}
+
 /** `redis.pcall('ZRANGE', …)`: a value of another type has no first member. */
-function queueIfAny(keys: Keyspace, key: string): SortedSet | undefined {
+export function queueIfAny(keys: Keyspace, key: string): SortedSet | undefined {
   try {
     return keys.sortedSet(queueOf(key));
   } catch (error) {

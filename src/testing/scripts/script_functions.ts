@@ -10,6 +10,7 @@ import { CREATED } from "../../redis_node/scripts/creation.ts";
 import { EXTEND } from "../../redis_node/scripts/extend.ts";
 import { LEAVE, RELEASE_QUEUED } from "../../redis_node/scripts/queue.ts";
 import { ACQUIRE_ANY, RELEASE_ANY } from "../../redis_node/scripts/pool.ts";
+import { ACQUIRE_SHARED, EXTEND_SHARED, RELEASE_SHARED } from "../../redis_node/scripts/readers.ts";
 import { RELEASE } from "../../redis_node/scripts/release.ts";
 import { TRIAL } from "../../redis_node/scripts/trial.ts";
 import { adopt } from "./adopt_function.ts";
@@ -17,6 +18,7 @@ import { created } from "./creation_function.ts";
 import { acquireCounted, acquireFenced, raise } from "./fence_functions.ts";
 import { acquireAny, releaseAny } from "./pool_functions.ts";
 import { acquireOrWait, leave, release, releaseQueued } from "./queue_functions.ts";
+import { acquireShared, extendShared, releaseShared } from "./reader_functions.ts";
 import type { CommandContext } from "../commands/command.ts";
 import { expireKey } from "../commands/key_commands.ts";
 import type { Keyspace } from "../server/keyspace.ts";
@@ -45,6 +47,9 @@ export const SCRIPT_FUNCTIONS: readonly ScriptFunction[] = [
   { sha1: ADOPT.sha1, run: adopt },
   { sha1: ACQUIRE_ANY.sha1, run: acquireAny },
   { sha1: RELEASE_ANY.sha1, run: releaseAny },
+  { sha1: ACQUIRE_SHARED.sha1, run: acquireShared },
+  { sha1: EXTEND_SHARED.sha1, run: extendShared },
+  { sha1: RELEASE_SHARED.sha1, run: releaseShared },
   { sha1: CREATED.sha1, run: created },
   { sha1: TRIAL.sha1, run: trial },
 ];

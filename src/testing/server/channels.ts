@@ -42,6 +42,11 @@ export class Channels {
     }
   }
 
+  /** Whether a connection is subscribed to `channel`. */
+  has(channel: string): boolean {
+    return this.#listeners.has(channel);
+  }
+
   /** Sends a message to all subscribers of `channel`; returns their number. */
   publish(channel: string, message: string): number {
     const listeners = [...this.#listeners.get(channel) ?? []];

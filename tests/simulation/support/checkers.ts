@@ -60,6 +60,7 @@ export class Checkers {
   otherHolder(lock: Lock): Held | undefined {
     for (const held of this.#watched) {
       if (held.lock === lock || !held.client.process.alive || !held.lock.held) continue;
+      if (areShared(held.lock, lock)) continue;
       if (held.lock.resources.some((resource) => lock.resources.includes(resource))) return held;
     }
     return undefined;
@@ -106,7 +107,7 @@ export class Checkers {
     for (const node of nodes) {
       if (!node.up || node.hung || this.#world.plan.left.includes(node.index)) continue;
       if (!assumptions.nodeExpiresKeys(node.index)) continue;
-      for (const { key, value, remainingMs } of node.liveKeys()) {
+      for (const { key, value, remainingMs } of [...node.liveKeys(), ...node.liveReaders()]) {
         const owner = values.get(value);
         if (!owner?.client.process.alive || owner.client.closed) continue;
         const deeds = ledger.of(value, node.index);
@@ -176,6 +177,7 @@ export class Checkers {
 
   /** While somebody waits others have had so many turns at the most. */
   #checkTurn({ client, lock }: Held): void {
+    if (lock.mode === "shared") return; // others may have theirs beside it
     const { turns } = this.#world;
     const passed = turns.take(client.name, lock.resources[0]);
     if (passed <= turns.allowed(client.name)) return;
@@ -278,10 +280,10 @@ export class Checkers {
     return Math.floor(listOf(this.#world.plan, client.index).length / 2) + 1;
   }
 
-  /** Two locks on one resource are never held at one instant. */
+  /** Two locks on one resource are never held at one instant, unless both are in shared mode. */
   #checkExclusion(one: Held, other: Held): void {
-    const shared = one.lock.resources.find((name) => other.lock.resources.includes(name));
-    if (shared === undefined) return;
+    const common = one.lock.resources.find((name) => other.lock.resources.includes(name));
+    if (common === undefined || areShared(one.lock, other.lock)) return;
     const pair = `${one.lock.value} ${other.lock.value}`;
     if (this.#overlaps.has(pair)) return;
     this.#overlaps.add(pair);
@@ -297,6 +299,11 @@ export class Checkers {
     const text = `${nameOf(one)} and ${nameOf(other)} are both held`;
     this.#world.failAssuming(assumed, "mutual-exclusion", text);
   }
+}
+
+/** Whether two locks may be held together. */
+function areShared(one: Lock, other: Lock): boolean {
+  return one.mode === "shared" && other.mode === "shared";
 }
 
 /** By how much the signal aborts early: a twentieth of the validity, from 2 to 25 ms, and never more than half of it. */

@@ -21,6 +21,13 @@ export { ACQUIRE_COUNTED, ACQUIRE_FENCED } from "../../../src/redis_node/scripts
 export { ADOPT } from "../../../src/redis_node/scripts/adopt.ts";
 export { EXTEND } from "../../../src/redis_node/scripts/extend.ts";
 export { ACQUIRE_ANY, RELEASE_ANY } from "../../../src/redis_node/scripts/pool.ts";
+export {
+  ACQUIRE_SHARED,
+  EXTEND_SHARED,
+  READERS_PREFIX,
+  RELEASE_SHARED,
+  SHARED,
+} from "../../../src/redis_node/scripts/readers.ts";
 export { RELEASE } from "../../../src/redis_node/scripts/release.ts";
 export { queueOf, RELEASE_QUEUED, WAKE_CHANNEL } from "../../../src/redis_node/scripts/queue.ts";
 export type { ConnectionState, ServerState } from "../../../src/testing/commands/command.ts";

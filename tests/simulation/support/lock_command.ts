@@ -9,11 +9,14 @@ import {
   ACQUIRE_COUNTED,
   ACQUIRE_FENCED,
   ACQUIRE_OR_WAIT,
+  ACQUIRE_SHARED,
   ADOPT,
   EXTEND,
+  EXTEND_SHARED,
   RELEASE,
   RELEASE_ANY,
   RELEASE_QUEUED,
+  RELEASE_SHARED,
 } from "./library.ts";
 
 /** What a command is about, if it is about a lock. */
@@ -21,6 +24,8 @@ export interface LockCommand {
   readonly operation: "acquire" | "extend" | "release";
   readonly keys: readonly string[];
   readonly value: string;
+  /** Whether it is about a lock in shared mode. */
+  readonly shared?: boolean;
   /** In an adoption, the value that it replaces. */
   readonly replaces?: string;
 }
@@ -37,11 +42,18 @@ const OPERATIONS = new Map<string, LockCommand["operation"]>(
     ["release", RELEASE_QUEUED],
     ["acquire", ACQUIRE_ANY],
     ["release", RELEASE_ANY],
+    ["acquire", ACQUIRE_SHARED],
+    ["extend", EXTEND_SHARED],
+    ["release", RELEASE_SHARED],
   ] as const).flatMap(([operation, { sha1, source }]) => [[sha1, operation], [source, operation]]),
 );
 
 /** The scripts that are about one of their keys, whose number precedes the value. */
 const OF_POOLS = [ACQUIRE_ANY, RELEASE_ANY].flatMap(({ sha1, source }) => [sha1, source]);
+
+/** The scripts about locks in shared mode. */
+const OF_READERS = [ACQUIRE_SHARED, EXTEND_SHARED, RELEASE_SHARED]
+  .flatMap(({ sha1, source }) => [sha1, source]);
 
 /** What a request is about, where it is about a lock. */
 export function lockCommand(words: readonly string[]): LockCommand | undefined {
@@ -58,6 +70,9 @@ export function lockCommand(words: readonly string[]): LockCommand | undefined {
     return { operation, keys: [keys[Number(number) - 1]], value };
   }
   const [value, ttl, replaces] = words.slice(3 + count);
+  if (OF_READERS.includes(words[1])) {
+    return value === "" ? undefined : { operation, keys, value, shared: true };
+  }
   if (words[1] !== ADOPT.sha1 && words[1] !== ADOPT.source) return { operation, keys, value };
   // What gives keys back names the values the other way round.
   if (ttl === "1") return { operation: "release", keys, value: replaces };

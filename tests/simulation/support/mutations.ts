@@ -111,6 +111,18 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
     "one that has a key of a pool keeps the notification of another",
   ],
   "free-keys-ignored": [always, "a call for any key of a pool asks for those that are held"],
+  // Shared mode.
+  "readers-pass-who-waits": [never, "a reader enters beside others though a writer waits"],
+  "entered-reader-notifies-nobody": [drop, "a reader that enters does not notify the next"],
+  "reader-deletes-the-marker": [
+    becomes("own ? keys.delete(key) : found === undefined && !error"),
+    "a reader that leaves frees the key though others hold it",
+  ],
+  "key-expires-with-the-last-comer": [
+    becomes("keys.expireAt(key, keys.nowMs() + BigInt(ttlMs))"),
+    "a key expires with the reader that came last",
+  ],
+  "dead-first-holds-readers-back": [always, "a dead first in the queue holds readers back"],
   // Keys that are left behind, or taken from others.
   "failed-attempt-stays": [drop, "a failed attempt is not taken back"],
   "undo-spares-no-node": [never, "a failed attempt is taken back where it was denied, too"],

@@ -14,6 +14,8 @@ export interface Op {
   readonly resources: readonly string[];
   /** Whether it takes any one of them. */
   readonly any?: boolean;
+  /** Whether it takes them in shared mode. */
+  readonly shared?: boolean;
   readonly ttlMs: number;
   readonly waitMs: number;
   /** For how long it works while it holds the lock. */

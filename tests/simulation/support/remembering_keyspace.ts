@@ -64,6 +64,7 @@ export class RememberingKeyspace extends Keyspace {
   }
 
   #remember(key: string): void {
+    if (this.type(key) === "zset") return; // queues and readers stay as they are
     const atMs = this.#loop.nowMs;
     const value = this.get(key);
     this.undos.push({ atMs, key, value, expiresAtMs: this.keys.get(key) });

@@ -162,6 +162,7 @@ async function demandProgress(world: World, times: number): Promise<void> {
     ...new Set(plan.clients.flatMap(({ ops }) => ops.flatMap((op) => op.resources))),
   ];
   const pools = plan.clients.flatMap(({ ops }) => ops.filter(({ any }) => any)).slice(0, 1);
+  const shared = plan.clients.flatMap(({ ops }) => ops.filter((op) => op.shared)).slice(0, 1);
   const livesMs = nodes.flatMap((node) => node.liveKeys().map(({ remainingMs }) => remainingMs));
   const ops = new Ops(world);
   let failed = 0;
@@ -169,6 +170,7 @@ async function demandProgress(world: World, times: number): Promise<void> {
     const wants = [
       ...resources.map((resource) => ({ resources: [resource], any: false })),
       ...pools.map(({ resources }) => ({ resources, any: true })),
+      ...shared.map(({ resources }) => ({ resources, any: false, shared: true })),
     ];
     for (const want of wants) {
       const op: Op = {
@@ -180,7 +182,7 @@ async function demandProgress(world: World, times: number): Promise<void> {
         holdMs: PROGRESS_HOLD_MS,
       };
       const take = (turns: number) => {
-        if (!want.any) world.turns.ask(client.name, want.resources[0]);
+        if (!want.any && !("shared" in want)) world.turns.ask(client.name, want.resources[0]);
         ops.begin(client, op, loop.nowMs, (done) => {
           failed += Number(!done);
           if (done && turns > 1) take(turns - 1);

@@ -1,7 +1,8 @@
 /**
  * The named scenarios: faults that analyses of Redlock and users of other lock clients speak of, each with what must
  * come of it. `P` is about processes, `N` about nodes, `W` about the wire, `G` about the algorithm, `E` about
- * extending, `H` about handing over, `Q` about waiting, `A` about any one of several.
+ * extending, `H` about handing over, `Q` about waiting, `A` about any one of several,
+ * `S` about shared mode.
  *
  * @module
  */
@@ -12,6 +13,7 @@ import { POOL_SCENARIOS } from "./scenarios_pools.ts";
 import { PROCESS_SCENARIOS } from "./scenarios_processes.ts";
 import type { Scenario } from "./scenario.ts";
 import { PROTECTION_SCENARIOS } from "./scenarios_protection.ts";
+import { READER_SCENARIOS } from "./scenarios_readers.ts";
 import { REGRESSION_SCENARIOS } from "./scenarios_regressions.ts";
 import { REPLACING_SCENARIOS } from "./scenarios_replacing.ts";
 import { WAITING_SCENARIOS } from "./scenarios_waiting.ts";
@@ -27,6 +29,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...HANDING_OVER_SCENARIOS,
   ...WAITING_SCENARIOS,
   ...POOL_SCENARIOS,
+  ...READER_SCENARIOS,
   ...PROTECTION_SCENARIOS,
   ...REGRESSION_SCENARIOS,
 ];

@@ -15,11 +15,13 @@ import {
   queueOf,
   runCommand,
   type ServerState,
+  SHARED,
   WAKE_CHANNEL,
 } from "./library.ts";
 import { type LockCommand, lockCommand } from "./lock_command.ts";
 import type { MachineClock } from "./machine_clock.ts";
 import type { MessageManners } from "./plan.ts";
+import { brokenReaders, heldBy, type HeldKey, readersOf } from "./readers.ts";
 import { RequestReader } from "./request_reader.ts";
 import { RememberingKeyspace } from "./remembering_keyspace.ts";
 import type { SeededRandom } from "./seeded_random.ts";
@@ -82,6 +84,7 @@ export class SimNode {
   readonly lives: KeyLife[] = [];
   #inbox: { session: NodeSession; bytes: Uint8Array }[] = [];
   #connections = 0;
+  #damaged = false; // whether a fault has taken single keys from it, or brought some back
 
   /**
    * @param index Its place among the nodes.
@@ -216,6 +219,7 @@ export class SimNode {
     this.#state.startedAtMs = this.clock.wallAt(this.#loop.nowMs);
     if (data === "none") this.flush();
     else if (data !== "all") {
+      this.#damaged = true;
       for (const value of this.#keyspace.rollBack(crashedAtMs - data)) {
         this.#ledger.of(value, this.index).reordered = true;
       }
@@ -230,6 +234,7 @@ export class SimNode {
   /** Evicts whatever key comes first; says which. */
   evict(): string | undefined {
     const key = this.#keyspace.keys.keys().find((key) => key !== CREATED_KEY);
+    this.#damaged = true;
     if (key !== undefined) this.#keyspace.delete(key);
     return key;
   }
@@ -266,6 +271,12 @@ export class SimNode {
         }
       }
     }
+  }
+
+  /** Which readers there are now, of which keys, and for how long by the node's clock, in milliseconds. */
+  liveReaders(): { key: string; value: string; remainingMs: number }[] {
+    return this.liveKeys().filter(({ value }) => value === SHARED)
+      .flatMap(({ key }) => readersOf(this.#keyspace, key).map((reader) => ({ key, ...reader })));
   }
 
   /** Which keys there are now, their values, and for how many milliseconds of the node's clock. */
@@ -309,19 +320,19 @@ export class SimNode {
     const keys = this.#state.databases[session.state.database];
     const context = { server: this.#state, connection: session.state, keys };
     const command = lockCommand(words);
-    const before = command?.keys.map((key) => ({
-      value: keys.get(key),
-      remainingMs: Number(keys.remainingMs(key)),
-    }));
+    const { value = "", shared = false } = command ?? {};
+    const before = command?.keys.map((key) => heldBy(keys, key, value, shared));
     const reply = runCommand(context, words);
     if (command) this.#note(session, command, before!, reply);
+    const broken = this.#damaged ? undefined : brokenReaders(keys, command?.keys ?? []);
+    if (broken) this.#ledger.misdeed(`${this.name}, asked by ${session.client}: ${broken}`);
     return reply;
   }
 
   #note(
     session: NodeSession,
-    { operation, keys, value, replaces }: LockCommand,
-    before: readonly { value: string | undefined; remainingMs: number }[],
+    { operation, keys, value, replaces, shared = false }: LockCommand,
+    before: readonly HeldKey[],
     reply: string,
   ): void {
     const database = session.state.database;
@@ -335,7 +346,8 @@ export class SimNode {
       return;
     }
     keys.forEach((key, at) => {
-      const now = this.#state.databases[database].get(key);
+      const keyspace = this.#state.databases[database];
+      const { value: now, remainingMs: livesMs } = heldBy(keyspace, key, value, shared);
       const was = before[at].value;
       if (was !== undefined && was !== value && was !== replaces && now !== was) {
         this.#ledger.misdeed(
@@ -352,7 +364,6 @@ export class SimNode {
       const promised = operation === "acquire"
         ? this.#ledger.set(value, this.index, key, session.id)
         : this.#ledger.extended(value, this.index, key, nowMs);
-      const livesMs = Number(this.#state.databases[database].remainingMs(key));
       const untilMs = nowMs + livesMs / this.#rateMax;
       const shortened = was === value && livesMs < before[at].remainingMs;
       promised.untilMs = shortened ? untilMs : Math.max(promised.untilMs, untilMs);

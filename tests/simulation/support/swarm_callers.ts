@@ -17,8 +17,10 @@ const LISTENED = [
 
 /** What callers and clients do in some runs beside what all do. */
 export function withManners(seed: string | number, clients: ClientPlan[]): ClientPlan[] {
-  return [withListeners, withHandOvers, withPools, withCooldown, withBusyCallers, withDistances]
-    .reduce((plans, change) => change(seed, plans), clients);
+  return [
+    ...[withListeners, withHandOvers, withPools, withCooldown, withBusyCallers, withDistances],
+    withReaders,
+  ].reduce((plans, change) => change(seed, plans), clients);
 }
 
 /** In some runs listeners of some locks close the client or release the lock; of a randomness of its own. */
@@ -73,6 +75,20 @@ function withPools(seed: string | number, clients: ClientPlan[]): ClientPlan[] {
     ...client,
     ops: client.ops.map((op) => {
       return op.kind !== "inspect" && random.chance(0.6) ? { ...op, ...pooled() } : op;
+    }),
+  }));
+}
+
+/** In some runs some callers take their resources in shared mode; of a randomness of its own. */
+function withReaders(seed: string | number, clients: ClientPlan[]): ClientPlan[] {
+  const random = new SeededRandom(`${seed} readers`);
+  if (!random.chance(0.3)) return clients;
+  const share = random.pick([0.3, 0.6, 0.9]);
+  return clients.map((client) => ({
+    ...client,
+    ops: client.ops.map((op) => {
+      const reads = random.chance(share) && !op.any && !op.handsTo;
+      return reads ? { ...op, shared: true } : op;
     }),
   }));
 }

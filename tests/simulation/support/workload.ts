@@ -129,6 +129,7 @@ async function takeAndWork(
     ttlMs: op.ttlMs,
     waitMs: op.waitMs,
     any: op.any,
+    mode: op.shared && !client.plan.fencing ? "shared" : "exclusive",
     autoExtend: op.autoExtend,
     extensionsMax: op.extensionsMax,
     signal: op.abortAfterMs === undefined ? undefined : controller.signal,

@@ -12,6 +12,7 @@ const HELD: Inspection = {
   held: true,
   remainingMs: 12_345,
   holder: "0123abcd web-3:1234",
+  sharers: undefined,
   waiters: 2,
   foreign: undefined,
   votes: VOTES,
@@ -20,6 +21,7 @@ const FREE: Inspection = {
   held: false,
   remainingMs: 0,
   holder: undefined,
+  sharers: undefined,
   waiters: undefined,
   foreign: undefined,
   votes: [{ node: "redis://a:1", outcome: "free", elapsedMs: 1 }],
@@ -55,7 +57,7 @@ Deno.test("formatInspected() aligns cells in colours", () => {
 });
 
 Deno.test("toJson() has null for what is not known, and no control characters of servers", () => {
-  const common = { resource: "a", foreign: null, error: null };
+  const common = { resource: "a", sharers: null, foreign: null, error: null };
   const votes = [
     { node: "redis://a:1", outcome: "held", elapsedMs: 1 },
     { node: "redis://b:2", outcome: "held", elapsedMs: 2 },

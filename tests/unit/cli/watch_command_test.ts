@@ -7,6 +7,7 @@ const FREE: Inspection = {
   held: false,
   remainingMs: 0,
   holder: undefined,
+  sharers: undefined,
   waiters: 0,
   foreign: undefined,
   votes: [],

@@ -45,12 +45,13 @@ Deno.test("adaptedNode() asks at once, in the order of the calls, and hands out 
     counterFloor: 5,
     replaces: "u",
     shortens: true,
+    mode: "shared",
     ticket: ticketOf(),
   });
   for (const method of ["acquire", "extend", "adopt", "release", "raiseCounters"] as const) {
     node[method]!(request, 0);
   }
-  const sent = { counterFloor: 5, replaces: "u", shortens: true };
+  const sent = { counterFloor: 5, replaces: "u", shortens: true, mode: "shared" } as const;
   const plain = { keys: ["k", "l"], value: "v", ttlMs: 1_000, ...sent };
   assertEquals(asked, [
     ["acquire", plain],

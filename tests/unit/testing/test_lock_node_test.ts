@@ -48,6 +48,18 @@ const SHOWN_BY: Readonly<Record<Defect, string>> = {
   "deletes what it gives back":
     "release() gives keys back the value that was replaced, with the TTL that they have",
   "gets, then adopts": "of two that adopt one lock, one does",
+  "shares what is held":
+    "acquire() denies an exclusive lock beside shared ones, and these beside it",
+  "lets writers in beside readers":
+    "acquire() denies an exclusive lock beside shared ones, and these beside it",
+  "deletes what others share":
+    "release() in shared mode ends one lock, and the last frees the keys",
+  "has a shared key expire with the last comer":
+    "keys live as long as the lock in shared mode that lives longest",
+  "sets the shared lock that it extends":
+    "extend() in shared mode prolongs a lock that is there, and no other",
+  "forgets who shares":
+    "acquire() in shared mode grants beside others in it, and inspect() reports all",
   "lists what was not asked for":
     "keys() lists what begins with a prefix, and nothing else, if there is one",
   "never closes while hanging": "close() settles during a hang, and every request is answered",
@@ -134,7 +146,7 @@ Deno.test("testLockNode() rejects options that make no sense", () => {
   assertThrows(
     () => testLockNode(factory, { without: ["hangs" as never] }),
     TypeError,
-    "Cannot test node as 'hangs' in 'without' must be one of fencing, adopting, race, hang",
+    "Cannot test node as 'hangs' in 'without' must be one of fencing, adopting, sharing, race, hang",
   );
   assertThrows(
     () => testLockNode(factory, { tests: [] } as never),

@@ -1,0 +1,85 @@
+/**
+ * The operations of locks in shared mode.
+ *
+ * @module
+ */
+import type { QuorumRequest } from "../quorum/quorum_node.ts";
+import {
+  type Call,
+  callArgs,
+  type Operation,
+  outcomeOf,
+  type Release,
+  RELEASE_OUTCOMES,
+} from "./operation.ts";
+import type { QueueLeave } from "./pending_releases.ts";
+import { ACQUIRE_OUTCOMES, isQueuePosition, ticketArgs } from "./queue_operations.ts";
+import { scriptError } from "./script_error.ts";
+import { ACQUIRE_SHARED, EXTEND_SHARED, RELEASE_SHARED } from "./scripts/readers.ts";
+
+/** In place of a ticket if the caller does not queue, and of a value if a ticket leaves and releases nothing. */
+const NONE = "";
+
+/** Makes the value a reader of the keys. */
+export const SHARE_KEYS: Operation = {
+  code: 17,
+  kind: "acquire",
+  script: ACQUIRE_SHARED,
+  explain: scriptError,
+  args: (request, call) => acquireArgs(request, call, ...(request.fillsIn ? [] : [NONE])),
+  read: (reply) => outcomeOf(reply, ACQUIRE_OUTCOMES),
+};
+
+/** The same, or puts the request's ticket in the queues of the keys. */
+export const SHARE_OR_QUEUE: Operation = {
+  code: 18,
+  kind: "acquire",
+  script: ACQUIRE_SHARED,
+  explain: scriptError,
+  queues: true,
+  args: (request, call) => acquireArgs(request, call, ...ticketArgs(request.ticket!)),
+  read: (reply) => isQueuePosition(reply) ? "queued" : reply === 1 ? "granted" : undefined,
+};
+
+/** Gives the reader a new deadline. */
+export const EXTEND_READER: Operation = {
+  code: 19,
+  kind: "extend",
+  script: EXTEND_SHARED,
+  explain: scriptError,
+  args: ({ keys, value, ttlMs, shortens }, call) =>
+    callArgs(call, EXTEND_SHARED, keys, value, String(ttlMs), ...shortens ? ["1"] : []),
+  read: (reply) => outcomeOf(reply, ["denied", "granted", "missing"]),
+};
+
+/** Ends the reader, and takes the request's ticket out of the queues or puts it back. */
+export const RELEASE_READER: Operation<Release> = {
+  code: 20,
+  kind: "release",
+  script: RELEASE_SHARED,
+  explain: scriptError,
+  args({ keys, value, ticket, keepsTicket }, call) {
+    const args = [value];
+    if (ticket) args.push(ticket.ticketId);
+    if (ticket && keepsTicket) args.push(String(ticket.score));
+    return callArgs(call, RELEASE_SHARED, keys, ...args);
+  },
+  read: (reply) => outcomeOf(reply, RELEASE_OUTCOMES),
+};
+
+/** Takes a ticket out of queues for keys that readers may hold; nobody reads the reply. */
+export const LEAVE_READERS: Operation<Pick<QueueLeave, "keys" | "ticketId">> = {
+  code: 21,
+  kind: "leave",
+  script: RELEASE_SHARED,
+  args: ({ keys, ticketId }, call) => callArgs(call, RELEASE_SHARED, keys, NONE, ticketId),
+  read: () => undefined,
+};
+
+function acquireArgs(
+  { keys, value, ttlMs }: QuorumRequest,
+  call: Call,
+  ...ticket: readonly string[]
+): string[] {
+  return callArgs(call, ACQUIRE_SHARED, keys, value, String(ttlMs), ...ticket);
+}

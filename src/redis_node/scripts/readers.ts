@@ -1,0 +1,187 @@
+/**
+ * The scripts of locks in shared mode, whose holders are readers here: any number of them may hold a key together.
+ *
+ * While readers hold a key it reads {@linkcode SHARED}, so every `SET NX` of another client is denied. The sorted set
+ * `hasp:readers:<key>` has the value of each reader, and as its score the reader's own deadline, in milliseconds since 1970
+ * by the node's clock. Each script keeps one invariant: while the score of a reader lies ahead, the key exists, reads
+ * {@linkcode SHARED}, and expires no earlier than that. So a quorum of nodes that have a reader is a quorum of nodes whose
+ * key is not free, and a reader that crashed costs its own TTL, whatever the others do.
+ *
+ * Readers and writers wait in one queue. A reader whose key is held by others enters if no living ticket is ahead of its
+ * own. The ticket of a reader has `R` before its number, so that a script can see whether the first in the queue may enter
+ * beside those that hold the key: only then it is notified. As no release comes while readers stay, each script about
+ * readers looks whether the first is still there.
+ *
+ * The set's key is made in the script and not given as a key, as that of the queue is.
+ *
+ * @module
+ */
+import { JOIN } from "./acquire.ts";
+import { NOTIFY, SCORE, TAKE } from "./notify.ts";
+import { lua, type Script } from "./script.ts";
+
+/** What a key reads while readers hold it. */
+export const SHARED = "hasp:shared";
+/** What precedes a key in the name of the set of its readers. */
+export const READERS_PREFIX = "hasp:readers:";
+
+/**
+ * `settle(key)` drops readers whose deadline is over, and gives the key and the set the latest deadline of the others.
+ * Without others, deletes the key. Returns whether it did.
+ *
+ * `deadline(key, value)` is that of a reader; 0 without one, or if it is over.
+ *
+ * `waits(key, own)` is the first ticket in the queue whose client is not gone, and `nil` if that is `own`. Notifies it if it
+ * is a reader's. Drops tickets whose clients are gone.
+ */
+const READERS = `local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local function settle(key)
+  local readers = 'hasp:readers:' .. key
+  local oldest = redis.call('ZRANGE', readers, 0, 0, 'WITHSCORES')
+  while oldest[1] and tonumber(oldest[2]) <= now do
+    redis.call('ZREM', readers, oldest[1])
+    oldest = redis.call('ZRANGE', readers, 0, 0, 'WITHSCORES')
+  end
+  if not oldest[1] then return redis.call('DEL', key) == 1 end
+  local latest = redis.call('ZRANGE', readers, -1, -1, 'WITHSCORES')[2]
+  for _, name in ipairs({ key, readers }) do
+    redis.call('PEXPIRE', name, string.format('%.0f', latest - now))
+  end
+  return false
+end
+local function deadline(key, value)
+  local score = tonumber(redis.call('ZSCORE', 'hasp:readers:' .. key, value) or 0)
+  return score > now and score or 0
+end
+local function waits(key, own)
+  local queue = 'hasp:queue:' .. key
+  while true do
+    local first = redis.pcall('ZRANGE', queue, 0, 0)[1]
+    if not first or first == own then return nil end
+    if not gone(first) then
+      if first:find('^[^:]*:R') then notify(key, own) end
+      return first
+    end
+    if type(redis.pcall('ZREM', queue, first)) == 'table' then return nil end
+  end
+end
+`;
+
+/**
+ * `KEYS` resources; `ARGV` value, TTL; ticket, stuck, score, agreed as for `ACQUIRE_OR_WAIT`, or an empty text if the caller does
+ * not queue, or nothing if it holds the lock on other nodes: makes the value a reader of all keys and leaves their queues, or
+ * changes no key and stands in their queues. A key that is not free must be held by readers, and nobody may be ahead of the
+ * caller. Returns 1, or what `ACQUIRE_OR_WAIT` returns.
+ */
+export const ACQUIRE_SHARED: Script = {
+  source: /* @__PURE__ */ lua(
+    NOTIFY,
+    TAKE,
+    SCORE,
+    READERS,
+    `local value, ttl, ticket, stuck, since, agreed = unpack(ARGV)
+stuck = stuck or ''
+local blocked, lives, wait, ahead = false, {}, 0, ''
+for index, key in ipairs(KEYS) do
+  lives[index] = redis.call('PTTL', key)
+  blocked = blocked or lives[index] ~= -2 and redis.pcall('GET', key) ~= 'hasp:shared'
+end
+for index, key in ipairs(ticket and not blocked and KEYS or {}) do
+  if lives[index] ~= -2 then
+    local first = waits(key, ticket)
+    blocked = blocked or first and not stuck:find(' ' .. first .. ' ', 1, true)
+  elseif ticket ~= '' then
+    local patience, notified = blocks(key, ticket, stuck)
+    if patience then blocked, wait, ahead = true, math.max(wait, patience), notified end
+  end
+end
+ticket = ticket or ''
+if not blocked then
+  for index, key in ipairs(KEYS) do
+    local readers = 'hasp:readers:' .. key
+    if lives[index] == -2 and redis.call('ZCARD', readers) > 0 then redis.call('DEL', readers) end
+    redis.call('ZADD', readers, string.format('%.0f', now + ttl), value)
+    if lives[index] == -2 then redis.call('SET', key, 'hasp:shared', 'PX', ttl) end
+    settle(key)
+    if ticket ~= '' then
+      take(key, ticket, stuck)
+      waits(key)
+    end
+  end
+  return 1
+end
+`,
+    JOIN,
+  ),
+  sha1: "17a9b05bd781eda938efcf2f79c42df0a04757e3",
+};
+
+/**
+ * `KEYS` resources; `ARGV` value, TTL, and anything to shorten: as `EXTEND`, of a reader's own deadline. Replies 2 if the
+ * value is no reader of some keys that nobody else holds.
+ */
+export const EXTEND_SHARED: Script = {
+  source: /* @__PURE__ */ lua(
+    NOTIFY,
+    READERS,
+    `local reply, held = 1, {}
+for index, key in ipairs(KEYS) do
+  local found = redis.call('GET', key)
+  if found and found ~= 'hasp:shared' then return 0 end
+  held[index] = found and deadline(key, ARGV[1]) or 0
+  if held[index] == 0 then reply = 2 end
+end
+for index, key in ipairs(KEYS) do
+  if held[index] > 0 then
+    local score = math.max(now + ARGV[2], ARGV[3] and 0 or held[index])
+    redis.call('ZADD', 'hasp:readers:' .. key, string.format('%.0f', score), ARGV[1])
+    settle(key)
+    waits(key)
+  end
+end
+return reply
+`,
+  ),
+  sha1: "15b3832a72651109fbb781314ce813161fd6deab",
+};
+
+/**
+ * `KEYS` resources; `ARGV` value, and ticket and score as for `RELEASE_QUEUED`: the value is no reader of the keys any
+ * more. Deletes a key whose last reader it was, and notifies the first in its queue. Takes the ticket out of the queues, or
+ * puts it back where the value was a reader. Returns 0 if the value was no reader of some key, 1 if it was of all, 3 if it
+ * was and somebody waits. With an empty value, a ticket leaves.
+ */
+export const RELEASE_SHARED: Script = {
+  source: /* @__PURE__ */ lua(
+    NOTIFY,
+    READERS,
+    `local value, ticket, score = unpack(ARGV)
+local stays = score and ticket
+local all, waiting = true, false
+for _, key in ipairs(KEYS) do
+  local queue = 'hasp:queue:' .. key
+  local found = redis.pcall('GET', key)
+  local free = not found
+  local shared = found == 'hasp:shared'
+  local own = shared and deadline(key, value) > 0
+  if shared then redis.call('ZREM', 'hasp:readers:' .. key, value) end
+  if own then free = settle(key) else all = false end
+  if stays then
+    if own and type(redis.pcall('ZADD', queue, 'NX', score, ticket)) == 'number' then
+      redis.pcall('PEXPIRE', queue, 180000)
+    end
+  elseif ticket then
+    redis.pcall('ZREM', queue, ticket)
+  end
+  if free then
+    waiting = notify(key, stays) or waiting
+  elseif shared then
+    waiting = waits(key, stays) or waiting
+  end
+end
+return all and (waiting and 3 or 1) or 0
+`,
+  ),
+  sha1: "a356caeb8063774f3fa044f72446eab503a1bdb6",
+};

@@ -1,0 +1,164 @@
+/**
+ * The scripts of locks in shared mode, as functions.
+ *
+ * @module
+ */
+import { READERS_PREFIX, SHARED } from "../../redis_node/scripts/readers.ts";
+import type { NotifiedFirst } from "../../quorum/queue_ticket.ts";
+import type { CommandContext } from "../commands/command.ts";
+import type { Keyspace } from "../server/keyspace.ts";
+import { integer } from "../server/replies.ts";
+import {
+  isGone,
+  join,
+  notify,
+  notifyUnlessStuck,
+  putBack,
+  queueIfAny,
+  remove,
+  take,
+  tryGet,
+} from "./queue_functions.ts";
+import { getInScript, setInScript } from "./script_calls.ts";
+
+/** The ticket of a reader. */
+const READS = /^[^:]*:R/u;
+
+/** ACQUIRE_SHARED. */
+export function acquireShared(
+  context: CommandContext,
+  names: readonly string[],
+  args: readonly string[],
+): string {
+  const { keys } = context;
+  const [value, ttl, given, stuck = ""] = args;
+  const lives = names.map((key) => Number(keys.remainingMs(key)));
+  let blocked = names.some((key, index) =>
+    lives[index] !== -2 && tryGet(keys, key).found !== SHARED
+  );
+  let notified: NotifiedFirst | undefined;
+  if (!blocked && given !== undefined) {
+    names.forEach((key, index) => {
+      if (lives[index] !== -2) {
+        const first = waits(context, key, given);
+        // mutation: readers-pass-who-waits
+        if (first !== undefined && !stuck.includes(` ${first} `)) blocked = true;
+      } else if (given !== "") {
+        const first = notifyUnlessStuck(context, key, given, stuck);
+        if (!first) return;
+        blocked = true;
+        notified = { ...first, patienceMs: Math.max(notified?.patienceMs ?? 0, first.patienceMs) };
+      }
+    });
+  }
+  const ticket = given ?? "";
+  if (blocked && ticket === "") return integer(0);
+  if (blocked) return join(context, names, args, lives, notified);
+  names.forEach((key, index) => {
+    enter(keys, key, value, Number(ttl), lives[index] === -2);
+    if (ticket === "") return;
+    take(context, key, ticket, stuck);
+    // mutation: entered-reader-notifies-nobody
+    waits(context, key);
+  });
+  return integer(1);
+}
+
+/** EXTEND_SHARED. */
+export function extendShared(
+  context: CommandContext,
+  names: readonly string[],
+  [value, ttl, shortens]: readonly string[],
+): string {
+  const { keys } = context;
+  const deadlines: number[] = [];
+  for (const key of names) {
+    const found = getInScript(keys, key);
+    if (found !== undefined && found !== SHARED) return integer(0);
+    deadlines.push(found === undefined ? 0 : deadlineOf(keys, key, value));
+  }
+  names.forEach((key, index) => {
+    const deadlineMs = deadlines[index];
+    if (deadlineMs === 0) return;
+    const untilMs = Number(keys.nowMs()) + Number(ttl);
+    const longest = shortens === undefined ? Math.max(untilMs, deadlineMs) : untilMs;
+    keys.sortedSet(READERS_PREFIX + key)!.add(value, longest);
+    settle(keys, key);
+    waits(context, key);
+  });
+  return integer(deadlines.includes(0) ? 2 : 1);
+}
+
+/** RELEASE_SHARED. */
+export function releaseShared(
+  context: CommandContext,
+  names: readonly string[],
+  [value, ticket, score]: readonly (string | undefined)[],
+): string {
+  const { keys } = context;
+  const stays = score === undefined ? undefined : ticket;
+  let all = true;
+  let waiting = false;
+  for (const key of names) {
+    const { found, error } = tryGet(keys, key);
+    const shared = found === SHARED;
+    const own = shared && deadlineOf(keys, key, value!) > 0;
+    if (shared) keys.sortedSet(READERS_PREFIX + key)?.remove(value!);
+    // mutation: reader-deletes-the-marker
+    const free = own ? settle(keys, key) : found === undefined && !error;
+    all &&= own;
+    if (stays !== undefined && own) putBack(keys, key, stays, score!);
+    else if (stays === undefined && ticket !== undefined && queueIfAny(keys, key)) {
+      remove(keys, key, ticket);
+    }
+    const first = free ? notify(context, key, stays) : shared && waits(context, key, stays);
+    waiting ||= Boolean(first);
+  }
+  return integer(all ? waiting ? 3 : 1 : 0);
+}
+
+/** Makes a value a reader of a key. */
+function enter(keys: Keyspace, key: string, value: string, ttlMs: number, isFree: boolean): void {
+  const name = READERS_PREFIX + key;
+  if (isFree && (keys.sortedSet(name)?.size ?? 0) > 0) keys.delete(name);
+  keys.sortedSet(name, true).add(value, Number(keys.nowMs()) + ttlMs);
+  if (isFree) setInScript(keys, key, [SHARED, "PX", String(ttlMs)]);
+  // mutation: key-expires-with-the-last-comer
+  settle(keys, key);
+}
+
+/** The deadline of a reader; 0 without one, or if it is over. */
+function deadlineOf(keys: Keyspace, key: string, value: string): number {
+  const deadlineMs = keys.sortedSet(READERS_PREFIX + key)?.score(value) ?? 0;
+  return deadlineMs > Number(keys.nowMs()) ? deadlineMs : 0;
+}
+
+/** Drops readers that are over, and has the key and its set live as long as the others; returns whether it is free. */
+function settle(keys: Keyspace, key: string): boolean {
+  const name = READERS_PREFIX + key;
+  const readers = keys.sortedSet(name);
+  const nowMs = Number(keys.nowMs());
+  for (const value of readers?.range(0, -1) ?? []) {
+    if (readers!.score(value)! <= nowMs) readers!.remove(value);
+  }
+  const [latest] = readers?.range(-1, -1) ?? [];
+  keys.dropIfEmpty(name);
+  if (latest === undefined) return keys.delete(key);
+  const untilMs = BigInt(readers!.score(latest)!);
+  for (const each of [key, name]) keys.expireAt(each, untilMs);
+  return false;
+}
+
+/** The first living ticket in a queue, unless it is `own`; notifies it if it is a reader's. */
+function waits(context: CommandContext, key: string, own?: string): string | undefined {
+  for (;;) {
+    const [first] = queueIfAny(context.keys, key)?.range(0, 0) ?? [];
+    if (first === undefined || first === own) return undefined;
+    // mutation: dead-first-holds-readers-back
+    if (!isGone(context, first)) {
+      if (READS.test(first)) notify(context, key, own);
+      return first;
+    }
+    remove(context.keys, key, first);
+  }
+}

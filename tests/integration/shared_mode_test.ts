@@ -1,0 +1,205 @@
+/**
+ * Locks in shared mode on real servers: no writer beside anybody, whatever becomes of nodes and processes.
+ */
+import { assert, assertEquals, assertGreater } from "@std/assert";
+import { createRedlock, type Lock, type Redlock } from "../../mod.ts";
+import { eventually } from "../support/eventually.ts";
+import { startMonitor } from "../support/monitor.ts";
+import { type RedisServer, startServers } from "../support/servers.ts";
+import { onAll, shareServers, warmUp } from "../support/shared_servers.ts";
+import { TTL_MS } from "../support/times.ts";
+import {
+  lineUp,
+  openClients,
+  PATIENT,
+  queueOfLength,
+  soon,
+  startWaiter,
+} from "../support/waiting_clients.ts";
+
+const shared = shareServers(5);
+const READ = { mode: "shared" } as const;
+const QUEUE = "hasp:queue:config";
+
+/** Within what a resource is taken, whatever the first in its queue does, in milliseconds. */
+const TAKEN_WITHIN_MS = 1_500;
+
+async function pauseMs(ms: number): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+Deno.test("a lock in shared mode costs each node two EVALSHA, and one beside it what it has always cost", async () => {
+  await using servers = shared.lend();
+  await using redlock = createRedlock(servers.urls);
+  await warmUp(redlock, servers);
+  await redlock.using("other", READ, () => {});
+  await using stack = new AsyncDisposableStack();
+  const monitors = await Promise.all(servers.map(startMonitor));
+  for (const monitor of monitors) stack.use(monitor);
+  for (let count = 0; count < 3; count++) await redlock.using("config", READ, () => {});
+  for (const monitor of monitors) assertEquals(await monitor.take(), { evalsha: 6 });
+  for (let count = 0; count < 3; count++) await redlock.using("config", () => {});
+  await redlock.close();
+  for (const monitor of monitors) assertEquals(await monitor.take(), { set: 3, evalsha: 3 });
+});
+
+/** Who is at work: readers together, or one writer alone. */
+class Work {
+  readonly #readers = new Set<string>();
+  #writer: string | undefined;
+  most = 0;
+  reads = 0;
+  writes = 0;
+
+  async read(who: string, ms: number): Promise<void> {
+    if (this.#writer !== undefined) throw new Error(`${who} reads beside ${this.#writer}`);
+    this.#readers.add(who);
+    this.most = Math.max(this.most, this.#readers.size);
+    await pauseMs(ms);
+    if (this.#writer !== undefined) throw new Error(`${this.#writer} writes beside ${who}`);
+    this.#readers.delete(who);
+    this.reads++;
+  }
+
+  async write(who: string, ms: number): Promise<void> {
+    const others = [...this.#readers, ...this.#writer === undefined ? [] : [this.#writer]];
+    if (others.length > 0) throw new Error(`${who} writes beside ${others}`);
+    this.#writer = who;
+    await pauseMs(ms);
+    this.#writer = undefined;
+    this.writes++;
+  }
+}
+
+/** A client without a library, which asks three of five nodes: the plain SET NX PX and the well-known script. */
+async function foreign(three: readonly RedisServer[], work: Work): Promise<void> {
+  const value = crypto.randomUUID();
+  const replies = await onAll(three, "SET", "config", value, "NX", "PX", TTL_MS);
+  if (replies.every((reply) => reply === "OK")) await work.write("another library", 3);
+  const script = "return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('DEL', KEYS[1])";
+  await onAll(three, "EVAL", script, 1, "config", value);
+}
+
+Deno.test("readers, writers and another library never overlap as they must not, while nodes hang and one is killed", async () => {
+  await using servers = await startServers(5);
+  await using clients = openClients(servers.urls, 8, {
+    ttlMs: TTL_MS,
+    waitMs: TTL_MS,
+    nodeTimeoutMs: 300,
+  });
+  const work = new Work();
+  let over = false;
+  const hang = async () => {
+    for (let turn = 0; !over; turn++) {
+      const server = servers[turn % 2];
+      if (turn === 4) await servers[1].kill();
+      if (turn > 3 && server === servers[1]) continue;
+      server.pause();
+      await pauseMs(150);
+      server.resume();
+      await pauseMs(100);
+    }
+  };
+  const callers = async (client: Redlock, index: number) => {
+    for (let count = 0; count < 20; count++) {
+      const who = `client ${index}, call ${count}`;
+      if (index > 1) await client.using("config", READ, () => work.read(who, 10));
+      else await client.using("config", () => work.write(who, 3));
+    }
+  };
+  const foreigner = async () => {
+    while (!over) {
+      await foreign(servers.slice(2), work);
+      await pauseMs(20);
+    }
+  };
+  const running = Promise.all(clients.map(callers)).finally(() => over = true);
+  const outcomes = await Promise.allSettled([running, hang(), foreigner()]);
+  for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
+  assertEquals(work.reads, 120);
+  assertGreater(work.writes, 39);
+  assertGreater(work.most, 1);
+  const left = ["config", QUEUE, "hasp:readers:config"];
+  await eventually(async () => {
+    const living = [servers[0], ...servers.slice(2)];
+    assertEquals(await onAll(living, "EXISTS", ...left), [0, 0, 0, 0]);
+  });
+});
+
+Deno.test("readers that are killed are waited for no longer than their own TTL", async () => {
+  await using servers = shared.lend();
+  await using clients = openClients(servers.urls, 2);
+  const job = { urls: servers.urls, resource: "config", ttlMs: 2_000, mode: "shared" } as const;
+  await using dead = await startWaiter(job);
+  await dead.write("ask");
+  await dead.line("held");
+  const kept = await clients[0].acquire("config", READ);
+  Deno.kill(dead.pid, "SIGKILL");
+  const { acquiring } = await lineUp(clients[1], "config", servers);
+  await pauseMs(2_100);
+  await kept.release();
+  assert((await soon(acquiring)).held);
+});
+
+for (const [fault, signal] of [["stopped", "SIGSTOP"], ["killed", "SIGKILL"]] as const) {
+  Deno.test(`a reader at the head of the queue that is ${fault} keeps a free key from the next for a moment`, async () => {
+    await using servers = shared.lend();
+    await using clients = openClients(servers.urls, 3);
+    const job = { urls: servers.urls, resource: "config", ttlMs: TTL_MS, mode: "shared" } as const;
+    await using first = await startWaiter(job);
+    const write = await clients[0].acquire("config");
+    await first.write("ask");
+    await queueOfLength(servers, QUEUE, 1);
+    const calls: { acquiring: Promise<Lock> }[] = [];
+    for (const [index, client] of clients.slice(1).entries()) {
+      calls.push(await lineUp(client, "config", servers, index + 2, { ...PATIENT, ...READ }));
+    }
+    Deno.kill(first.pid, signal);
+    await write.release();
+    const locks = await soon(Promise.all(calls.map(({ acquiring }) => acquiring)), TAKEN_WITHIN_MS);
+    assertEquals(locks.map(({ held }) => held), [true, true]);
+  });
+}
+
+Deno.test("a writer that is killed while it waits holds new readers back no longer than they need to notice", async () => {
+  await using servers = shared.lend();
+  await using clients = openClients(servers.urls, 2);
+  await using writer = await startWaiter({ urls: servers.urls, resource: "config", ttlMs: TTL_MS });
+  const lock = await clients[0].acquire("config", READ);
+  await writer.write("ask");
+  await queueOfLength(servers, QUEUE, 1);
+  assertEquals(await clients[1].tryAcquire("config", READ), undefined);
+  Deno.kill(writer.pid, "SIGKILL");
+  await eventually(async () => {
+    assert((await clients[1].tryAcquire("config", { ...READ, waitMs: 0 }))?.held);
+  });
+  assert(lock.held);
+});
+
+Deno.test("what a reader could not release is released when its node is back", async () => {
+  await using servers = await startServers(3);
+  await using clients = openClients(servers.urls, 2);
+  const [lock, other] = await Promise.all(clients.map((client) => client.acquire("config", READ)));
+  servers[0].pause();
+  await lock.release();
+  servers[0].resume();
+  await eventually(async () => {
+    const counts = await onAll(servers, "ZCARD", "hasp:readers:config");
+    assertEquals(counts, [1, 1, 1]);
+  });
+  assert(other.held);
+});
+
+Deno.test("a node whose set of readers is something else fails, and the others decide", async () => {
+  await using servers = shared.lend();
+  await using clients = openClients(servers.urls, 2);
+  await servers[0].command("SET", "hasp:readers:config", "x");
+  const locks = await Promise.all(clients.map((client) => client.acquire("config", READ)));
+  await eventually(() => {
+    const failed = locks[1].votes.find(({ error }) => error);
+    assertEquals(failed?.node, servers[0].url.replace(/\/$/u, ""));
+  });
+  for (const lock of locks) assertEquals(await lock.release(), true);
+  assertEquals(await onAll(servers, "EXISTS", "config"), [0, 0, 0, 0, 0]);
+  assertEquals(await servers[0].command("GET", "hasp:readers:config"), "x");
+});

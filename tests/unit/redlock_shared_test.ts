@@ -1,0 +1,308 @@
+import { assert, assertEquals, assertInstanceOf, assertRejects, assertThrows } from "@std/assert";
+import { LockHeldError } from "../../src/errors.ts";
+import type { RedlockOptions } from "../../src/options.ts";
+import { SHARED } from "../../src/redis_node/scripts/readers.ts";
+import { Cluster, OTHER_VALUE, TTL_MS, VALIDITY_MS } from "../support/cluster.ts";
+
+const READ = { mode: "shared", waitMs: 0 } as const;
+const WAIT: RedlockOptions = { waitMs: 50_000, ttlMs: 20_000, retryDelayMaxMs: 60_000 };
+const READ_LATER = { ...WAIT, mode: "shared" } as const;
+
+/** The readers on each node. */
+function readers({ nodes }: Cluster, key = "a"): string[][] {
+  return nodes.map((node) => node.readers(key));
+}
+
+Deno.test("any number of locks in shared mode are held together, and none beside an exclusive one", async () => {
+  const cluster = new Cluster();
+  const other = cluster.peer();
+  const locks = [];
+  for (const client of [cluster.redlock, other, cluster.redlock]) {
+    locks.push(await cluster.settle(client.acquire("a", READ)));
+  }
+  assertEquals(locks.map(({ held, mode }) => [held, mode]), Array(3).fill([true, "shared"]));
+  const values = locks.map(({ value }) => value).sort();
+  assertEquals(readers(cluster).map((found) => found.sort()), [values, values, values]);
+  assertEquals(cluster.holders(), [SHARED, SHARED, SHARED]);
+  assertInstanceOf(await cluster.refusal({ waitMs: 0 }), LockHeldError);
+  for (const lock of locks) {
+    assertEquals(await cluster.try(), undefined);
+    assertEquals(await cluster.settle(lock.release()), true);
+    assertEquals([lock.held, await cluster.settle(lock.release())], [false, true]);
+  }
+  const lock = await cluster.lock();
+  assertEquals(lock.mode, "exclusive");
+  assertEquals(readers(cluster), [[], [], []]);
+  assertEquals(await cluster.try(READ), undefined);
+  assertEquals(await cluster.settle(other.tryAcquire("a", READ)), undefined);
+});
+
+Deno.test("a key lives as long as its longest reader, and goes with the last", async () => {
+  const cluster = new Cluster();
+  const [long, short] = [
+    await cluster.lock({ ...READ, ttlMs: 5_000 }),
+    await cluster.lock({ ...READ, ttlMs: 1_000 }),
+  ];
+  const lives = () => cluster.nodes.map((node) => Math.round(node.lifeMs() / 100) * 100);
+  assertEquals(lives(), [5_000, 5_000, 5_000]);
+  await cluster.settle(long.release());
+  assertEquals(lives(), [1_000, 1_000, 1_000]);
+  await cluster.settle(short.release());
+  assertEquals(cluster.holders(), [undefined, undefined, undefined]);
+});
+
+Deno.test("a reader that crashed costs its own TTL, whatever the others do", async () => {
+  const cluster = new Cluster();
+  const crashed = await cluster.lock({ ...READ, ttlMs: 1_000 });
+  const lives = await cluster.lock({ ...READ, ttlMs: 5_000 });
+  await cluster.advance(2_000);
+  assertEquals([crashed.held, lives.held], [false, true]);
+  await cluster.settle(lives.release());
+  assertEquals(cluster.holders(), [undefined, undefined, undefined]);
+  assert((await cluster.lock()).held);
+});
+
+Deno.test("an extension prolongs a reader, and is refused once it is no reader on a quorum", async () => {
+  const cluster = new Cluster();
+  const lock = await cluster.lock(READ);
+  const other = await cluster.lock({ ...READ, ttlMs: 5_000 });
+  await cluster.advance(500);
+  await cluster.settle(lock.extend());
+  assertEquals([lock.held, lock.remainingMs() > VALIDITY_MS - 10], [true, true]);
+  await cluster.settle(other.extend({ ttlMs: 100 })); // never shortens
+  assertEquals(cluster.nodes.map((node) => node.lifeMs() > 4_400), [true, true, true]);
+  cluster.nodes.slice(0, 2).forEach((node) => node.delete("a"));
+  const error = await cluster.rejection(lock.extend());
+  assertEquals([error.name, lock.held], ["LockLostError", false]);
+});
+
+Deno.test("a node that lost its keys is filled in by an extension, though a writer waits there", async () => {
+  const cluster = new Cluster();
+  const lock = await cluster.lock(READ);
+  cluster.forget(0);
+  await cluster.settle(lock.extend());
+  await cluster.advance(1);
+  assertEquals(readers(cluster), [[lock.value], [lock.value], [lock.value]]);
+  cluster.forget(0);
+  cluster.nodes[0].enqueue("a", "other:1");
+  const beside = await cluster.settle(cluster.peer().tryAcquire("a", { ...READ, ttlMs: 5_000 }));
+  assertEquals(beside?.held, true);
+  await cluster.settle(lock.extend());
+  await cluster.advance(1);
+  assertEquals(readers(cluster)[0].includes(lock.value), true);
+});
+
+Deno.test("an attempt that too few nodes granted is undone, and takes no other reader's place", async () => {
+  const cluster = new Cluster();
+  const lock = await cluster.lock(READ);
+  const value = lock.value;
+  cluster.nodes.slice(1).forEach((node) => (node.delete("a"), node.set("a", OTHER_VALUE)));
+  assertEquals(await cluster.try(READ), undefined);
+  await cluster.advance(1);
+  assertEquals(readers(cluster)[0], [value]);
+  assertEquals(cluster.holders(), [SHARED, OTHER_VALUE, OTHER_VALUE]);
+});
+
+Deno.test("a lost lock in shared mode leaves its own place, and the others keep theirs", async () => {
+  const cluster = new Cluster();
+  const lost = await cluster.lock(READ);
+  const kept = await cluster.lock({ ...READ, ttlMs: 5_000 });
+  await cluster.advance(TTL_MS + 50);
+  assertEquals([lost.held, kept.held], [false, true]);
+  assertEquals(readers(cluster), [[kept.value], [kept.value], [kept.value]]);
+});
+
+Deno.test("several resources are locked in shared mode all or none", async () => {
+  const cluster = new Cluster();
+  const both = await cluster.lock(READ, ["a", "b"]);
+  const one = await cluster.lock(READ, "b");
+  assertEquals(await cluster.try({}, ["b", "c"]), undefined);
+  assertEquals(cluster.holders("c"), [undefined, undefined, undefined]);
+  const held = await cluster.lock({ waitMs: 0 }, "c");
+  assertEquals(await cluster.try(READ, ["a", "c"]), undefined);
+  assertEquals(readers(cluster).map(({ length }) => length), [1, 1, 1]);
+  for (const lock of [both, one, held]) await cluster.settle(lock.release());
+  assertEquals([...cluster.holders("a"), ...cluster.holders("b")], Array(6).fill(undefined));
+});
+
+Deno.test("a node that does not know the mode grants one at a time", async () => {
+  const cluster = new Cluster(3, {}, (nodes) => nodes.forEach((node) => node.knowsPools = false));
+  const lock = await cluster.lock(READ);
+  assertEquals(cluster.holders(), [lock.value, lock.value, lock.value]);
+  assertEquals(await cluster.try(READ), undefined);
+});
+
+Deno.test("a plain SET NX of another library is denied beside readers, and denies them", async () => {
+  const cluster = new Cluster();
+  const lock = await cluster.lock(READ);
+  const setNx = () => cluster.nodes.map((node) => node.setIfFree("a", "foreign", 500));
+  assertEquals(setNx(), [false, false, false]);
+  await cluster.settle(lock.release());
+  assertEquals(setNx(), [true, true, true]);
+  assertEquals(await cluster.try(READ), undefined);
+});
+
+// Waiting
+
+Deno.test("writers and readers wait in one queue: a reader enters beside others only if nobody waits", async () => {
+  const cluster = new Cluster();
+  const [writer, late, later] = [cluster.peer(), cluster.peer(), cluster.peer()];
+  const first = await cluster.lock(READ_LATER);
+  const writing = writer.acquire("a", WAIT);
+  await cluster.advance(50);
+  const reading = [late.acquire("a", READ_LATER), later.acquire("a", READ_LATER)];
+  await cluster.advance(50);
+  assertEquals(await cluster.try(READ), undefined);
+  assertEquals(cluster.queueLengths, [3, 3, 3]);
+  await cluster.settle(first.release());
+  const write = await cluster.settle(writing, 20);
+  await cluster.advance(20);
+  assertEquals(readers(cluster), [[], [], []]);
+  await cluster.settle(write.release());
+  const locks = await Promise.all(reading.map((call) => cluster.settle(call, 20)));
+  assertEquals(locks.map(({ held }) => held), [true, true]);
+  assertEquals(cluster.queueLengths, [0, 0, 0]);
+});
+
+Deno.test("readers behind a writer that gives up enter at once", async () => {
+  const cluster = new Cluster();
+  const [writer, late] = [cluster.peer(), cluster.peer()];
+  const first = await cluster.lock(READ_LATER);
+  const writing = cluster.rejection(writer.acquire("a", { ...WAIT, waitMs: 300 }));
+  await cluster.advance(50);
+  const reading = late.acquire("a", READ_LATER);
+  await cluster.advance(50);
+  assertInstanceOf(await cluster.settle(writing, 300), LockHeldError);
+  assertEquals((await cluster.settle(reading, 20)).held, true);
+  assertEquals(first.held, true);
+});
+
+Deno.test("a dead first in the queue is found though no release comes while readers stay", async () => {
+  const cluster = new Cluster();
+  const late = cluster.peer();
+  const first = await cluster.lock({ ...READ_LATER, autoExtend: true });
+  for (const node of cluster.nodes) node.raise("a", "dead:1:50", 1);
+  const reading = late.acquire("a", READ_LATER);
+  assertEquals((await cluster.settle(reading, 20)).held, true);
+  for (const node of cluster.nodes) node.enqueue("a", "dying:1:50");
+  const waiting = cluster.peer().acquire("a", READ_LATER);
+  await cluster.advance(50);
+  for (const node of cluster.nodes) node.leaveChannel("dying");
+  assertEquals((await cluster.settle(waiting, 7_000)).held, true); // at the next extension of the other reader
+  assert(first.held);
+});
+
+Deno.test("calls of one client in shared mode do not wait for each other", async () => {
+  const cluster = new Cluster();
+  cluster.nodes.forEach((node) => node.replyMs = 10);
+  const startMs = cluster.nowMs;
+  const calls = Array.from({ length: 20 }, () => cluster.redlock.acquire("a", READ_LATER));
+  const locks = await Promise.all(calls.map((call) => cluster.settle(call)));
+  assertEquals(locks.every(({ held }) => held), true);
+  assert(cluster.nowMs - startMs <= 15, `${cluster.nowMs - startMs}`);
+});
+
+Deno.test("waiting calls of one client in shared mode all enter when the writer is done", async () => {
+  const cluster = new Cluster();
+  const write = await cluster.settle(cluster.peer().acquire("a", WAIT));
+  const calls = Array.from({ length: 5 }, () => cluster.redlock.acquire("a", READ_LATER));
+  await cluster.advance(100);
+  assertEquals(cluster.queueLengths, [5, 5, 5]);
+  await cluster.settle(write.release());
+  const locks = await cluster.settle(Promise.all(calls), 50);
+  assertEquals(locks.map(({ held }) => held), Array(5).fill(true));
+  await cluster.settle(Promise.all(locks.map((lock) => lock.release())));
+  assertEquals([...cluster.queueLengths, ...cluster.holders()], [
+    0,
+    0,
+    0,
+    ...Array(3).fill(undefined),
+  ]);
+});
+
+// What is seen, and what is refused
+
+Deno.test("inspect() and list() say how many share a resource; forceRelease() takes one of them away", async () => {
+  const cluster = new Cluster();
+  const [one, other] = [await cluster.lock(READ), await cluster.lock(READ)];
+  const { held, holder, sharers, foreign } = await cluster.settle(cluster.redlock.inspect("a"));
+  assertEquals({ held, holder, sharers, foreign }, {
+    held: true,
+    holder: undefined,
+    sharers: 2,
+    foreign: undefined,
+  });
+  const { redlock } = cluster;
+  assertEquals(await cluster.settle(redlock.forceRelease("a", { holder: one.holder })), true);
+  assertEquals(readers(cluster), Array(3).fill([other.value]));
+  assertEquals((await cluster.settle(redlock.inspect("a"))).sharers, 1);
+  assertEquals(await cluster.settle(redlock.forceRelease("a", { holder: one.holder })), false);
+  await cluster.settle(other.release());
+  assertEquals((await cluster.settle(redlock.inspect("a"))).sharers, undefined);
+  await cluster.lock();
+  assertEquals((await cluster.settle(redlock.inspect("a"))).sharers, undefined);
+});
+
+Deno.test("LockHeldError of a writer names no holder while readers hold the resource", async () => {
+  const cluster = new Cluster();
+  await cluster.lock({ ...READ_LATER });
+  const error = await cluster.refusal({ waitMs: 200 });
+  assertInstanceOf(error, LockHeldError);
+  assertEquals(error.holder, undefined);
+});
+
+Deno.test("events say the mode of what is in shared mode", async () => {
+  const cluster = new Cluster();
+  await cluster.lock(READ);
+  await cluster.try();
+  await cluster.lock(READ, "b");
+  await cluster.lock({}, "c");
+  await cluster.try(READ, "c");
+  const modes = cluster.events.flatMap((event) => {
+    return event.type === "acquired" || event.type === "denied" ? [[event.type, event.mode]] : [];
+  });
+  assertEquals(modes, [
+    ["acquired", "shared"],
+    ["denied", undefined],
+    ["acquired", "shared"],
+    ["acquired", undefined],
+    ["denied", "shared"],
+  ]);
+});
+
+for (const name of ["fencing", "any"] as const) {
+  Deno.test(`mode: "shared" goes not together with ${name}`, async () => {
+    const { redlock } = new Cluster();
+    const options = { mode: "shared", [name]: true } as const;
+    const error = await assertRejects(() => redlock.acquire(["a"], options), TypeError);
+    const rule = `'mode' must be 'exclusive' if '${name}' is true`;
+    assertEquals(error.message, `Cannot acquire lock as ${rule}`);
+    assertThrows(() => new Cluster(3, options), TypeError, rule);
+  });
+}
+
+Deno.test("a mode that there is not is refused", async () => {
+  const { redlock } = new Cluster();
+  const options = { mode: "read" } as unknown as RedlockOptions;
+  const error = await assertRejects(() => redlock.acquire("a", options), TypeError);
+  assertEquals(
+    error.message,
+    "Cannot acquire lock as 'mode' must be 'exclusive' or 'shared': current value is \"read\"",
+  );
+});
+
+Deno.test("a lock in shared mode cannot be handed over, and stays held", async () => {
+  const cluster = new Cluster();
+  const lock = await cluster.lock(READ);
+  const { message } = assertThrows(() => lock.handOver(), TypeError);
+  assertEquals(message, 'Cannot hand over lock "a" as it is in shared mode');
+  assertEquals(lock.held, true);
+});
+
+Deno.test("a client whose default is shared mode adopts an exclusive lock", async () => {
+  const cluster = new Cluster();
+  const lock = await cluster.lock();
+  const reader = cluster.peer({ mode: "shared" });
+  const adopted = await cluster.settle(reader.adopt(lock.handOver()));
+  assertEquals([adopted.mode, cluster.holders()[0]], ["exclusive", adopted.value]);
+});
