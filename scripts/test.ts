@@ -142,13 +142,10 @@ async function runParts({ parts, testArgs }: Choice, folder: string): Promise<Ou
     });
   }
   const packs = parts.filter((part) => part.needsPackage).length > 1;
+  let packing: Promise<string> | undefined;
   if (packs && Deno.env.get(PACKED_VARIABLE) === undefined) {
-    await timed("package", async () => { // if it fails, each of them builds its own, and says why that fails
-      const packed = join(folder, "package");
-      await packNpm(packed);
-      env[PACKED_VARIABLE] = packed;
-      return true;
-    });
+    packing = pack(join(folder, "package")); // beside the first parts, which use one core
+    packing.catch(() => {}); // it is awaited below
   }
   const stdArgs = parts.some((part) => part.usesStd) ? await chooseStd() : [];
   const checksTypes = parts.some(({ name }) => name === "check");
@@ -156,6 +153,13 @@ async function runParts({ parts, testArgs }: Choice, folder: string): Promise<Ou
     if (running.interrupted) break;
     if (index > 0) {
       console.log(`\n${index} of ${parts.length} parts done, left: ${namesOf(parts.slice(index))}`);
+    }
+    if (part.needsPackage && packing) {
+      await timed("package", async () => { // if it fails, each of them builds its own, and says why that fails
+        env[PACKED_VARIABLE] = await packing!;
+        return true;
+      });
+      packing = undefined;
     }
     if (part.needsRedis && env.REDIS_SERVER === undefined) {
       outcome.brokenOff++;
@@ -169,7 +173,14 @@ async function runParts({ parts, testArgs }: Choice, folder: string): Promise<Ou
     const args = argsOf(part, flags, isDenoTest(part) ? testArgs : []);
     await runPart(part, args, { ...env, ...part.env }, outcome);
   }
+  await packing?.catch(() => {}); // the run was interrupted
   return outcome;
+}
+
+/** Builds and packs the npm package in a folder, and returns that. */
+async function pack(folder: string): Promise<string> {
+  await packNpm(folder);
+  return folder;
 }
 
 /** The arguments of `deno`. Files that are named after `--` take the place of all files of the part. */
