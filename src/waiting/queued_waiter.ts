@@ -54,10 +54,9 @@ export class QueuedWaiter implements Waiter, NotificationHandler {
   settings!: Settings;
   readonly #notifications: ReleaseNotifications;
   readonly #nodeSet: NodeSet;
-  readonly #keys: readonly string[];
   readonly #resource: ContendedResource;
   /** What its tickets are for. */
-  readonly #kind: Pick<WaitingCall, "pool" | "mode">;
+  readonly #wanted: Pick<WaitingCall, "keys" | "pool" | "mode">;
   #ticket: Ticket;
   /** One bit a node: those that notified the ticket since it last asked. */
   #notifiedOn = 0;
@@ -71,10 +70,9 @@ export class QueuedWaiter implements Waiter, NotificationHandler {
   #planAgain: (() => void) | undefined = undefined;
   /** How long the slowest node took to answer last, in milliseconds. */
   #roundTripMs = 0;
-  /** How often in a row: the vote was split; nothing happened; a quorum of nodes could notify again. */
+  /** How often in a row: the vote was split; nothing happened. */
   #splits = 0;
   #idles = 0;
-  #recoveries = 0;
   #pause: Pause | undefined = undefined;
   /** Whether this client has the lock. */
   #parked = false;
@@ -86,11 +84,10 @@ export class QueuedWaiter implements Waiter, NotificationHandler {
     resource: ContendedResource,
   ) {
     this.#resource = resource;
-    this.#kind = { pool: pool !== undefined, mode };
+    this.#wanted = { keys, pool: pool !== undefined, mode };
     this.#notifications = notifications;
     this.#nodeSet = nodeSet;
     this.#firsts = new WatchedFirsts(nodeSet.quorum);
-    this.#keys = keys;
     this.#ticket = this.#newTicket();
     notifications.enter(this.#ticket.name, this);
   }
@@ -117,7 +114,6 @@ export class QueuedWaiter implements Waiter, NotificationHandler {
 
   nextTicket(): QueueTicket | undefined {
     this.#notifiedOn = 0;
-    if (this.#ticket.stands && this.#ticket.canJoin) this.#recoveries++;
     return this.#ticket.send(this.#nowMs) ? this.#ticket : undefined;
   }
 
@@ -157,7 +153,7 @@ export class QueuedWaiter implements Waiter, NotificationHandler {
         this.#notifiedPlace = place;
       }
       this.#notifiedOn |= bit;
-      this.#idles = this.#recoveries = 0;
+      this.#idles = this.#ticket.joins = 0;
       if (this.#pause) this.#planNotified();
     } else if (!this.#firsts.watches(place)) {
       return;
@@ -195,11 +191,11 @@ export class QueuedWaiter implements Waiter, NotificationHandler {
       const { name } = this.#ticket;
       this.#ticket = this.#newTicket();
       this.#notifications.enter(this.#ticket.name, this);
-      this.#notifications.leave(name, this.#keys);
+      this.#notifications.leave(name, this.#wanted.keys);
       this.#resource.noteEnded(this.#nowMs, this.#random);
     }
     this.#parked = this.notified = false;
-    this.#splits = this.#idles = this.#recoveries = 0;
+    this.#splits = this.#idles = this.#ticket.joins = 0;
     this.#ticket.priority = "in-order";
   }
 
@@ -209,14 +205,14 @@ export class QueuedWaiter implements Waiter, NotificationHandler {
    * @param won See {@linkcode Ticket.leave}.
    */
   leave(won?: Round): void {
-    this.#notifications.leave(this.#ticket.name, this.#keys);
+    this.#notifications.leave(this.#ticket.name, this.#wanted.keys);
     if (this.#parked) this.#resource.noteEnded(this.#nowMs, this.#random);
-    else this.#ticket.leave(this.#keys, won);
+    else this.#ticket.leave(this.#wanted.keys, won);
   }
 
   #newTicket(): Ticket {
     const planAgain = () => this.#planAgain?.();
-    return new Ticket(this.#notifications, this.#nodeSet, this.#kind, planAgain);
+    return new Ticket(this.#notifications, this.#nodeSet, this.#wanted, planAgain);
   }
 
   /**
@@ -227,7 +223,7 @@ export class QueuedWaiter implements Waiter, NotificationHandler {
     const { hasQuorum, isReady } = this.#notifications;
     if (!hasQuorum || !isReady || !this.#ticket.canJoin) return Infinity;
     if (!this.#ticket.stands) return this.#nowMs;
-    const spreadMs = (this.#ticket.isQueued ? JOIN_MS : RECOVERY_MS) * 2 ** this.#recoveries;
+    const spreadMs = (this.#ticket.isQueued ? JOIN_MS : RECOVERY_MS) * 2 ** this.#ticket.joins;
     return this.#nowMs + this.#random.fraction() * spreadMs;
   }
 

@@ -23,6 +23,8 @@ export class Ticket implements QueueTicket {
   /** See {@linkcode QueueTicket}; 0 until the ticket is first sent. */
   score = 0;
   agreed = false;
+  /** How often in a row it was sent because more nodes can notify it. */
+  joins = 0;
   /** Its id without the patience. */
   readonly name: string;
   readonly #notifications: ReleaseNotifications;
@@ -104,6 +106,7 @@ export class Ticket implements QueueTicket {
 
   /** The ticket is about to be sent. Returns whether it can be: not before a node can notify it. */
   send(nowMs: number): boolean {
+    if (this.#stands && this.canJoin) this.joins++;
     const { subscribed, clock } = this.#notifications;
     this.#askedOn = subscribed;
     if (subscribed !== 0) this.#stands = true;
