@@ -23,8 +23,8 @@ export type Outcome = "granted" | "counted" | "denied" | "missing" | "queued" | 
 export interface Operation<Content = QuorumRequest> {
   /** Its place in a table, from 0 to 31. */
   readonly code: number;
-  /** What it does: sets the keys, extends them, raises their counters, deletes them, or leaves their queues. */
-  readonly kind: "acquire" | "extend" | "raise" | "release" | "leave";
+  /** What it does: sets the keys, extends them, raises their counters, or deletes them. */
+  readonly kind: "acquire" | "extend" | "raise" | "release";
   /** The script; `undefined` for a plain command. */
   readonly script: Script | undefined;
   /** Whether it puts the request's ticket in the queue if it denies. */

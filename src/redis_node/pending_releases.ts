@@ -5,6 +5,7 @@
  */
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import type { CommandSender } from "./command_sender.ts";
+import type { Operation } from "./operation.ts";
 
 /** Most releases that are kept for one node; one more drops the oldest, whose TTL takes over. */
 const PENDING_RELEASES_MAX = 4_096;
@@ -24,6 +25,12 @@ export interface QueueLeave {
   /** When the queues are gone at the latest, by the monotonic clock. */
   readonly untilMs: number;
 }
+
+/** How a ticket that leaves the queues is put to a node; nobody reads the reply. */
+export type LeaveOperation = Pick<
+  Operation<Pick<QueueLeave, "keys" | "ticketId">>,
+  "script" | "args"
+>;
 
 /** A release that has not reached its node. */
 export interface PendingRelease {

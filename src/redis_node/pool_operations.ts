@@ -7,7 +7,7 @@ import type { QuorumRequest } from "../quorum/quorum_node.ts";
 import type { QueuePosition } from "../quorum/queue_ticket.ts";
 import { type RawReply, textReply } from "../redis/reply.ts";
 import { type Call, callArgs, type Operation, type Outcome, type Release } from "./operation.ts";
-import type { QueueLeave } from "./pending_releases.ts";
+import type { LeaveOperation } from "./pending_releases.ts";
 import { ticketArgs } from "./queue_operations.ts";
 import { scriptError } from "./script_error.ts";
 import { ACQUIRE_ANY, RELEASE_ANY } from "./scripts/pool.ts";
@@ -51,13 +51,10 @@ export const RELEASE_ANY_KEY: Operation<Release> = {
   read: (reply) => reply === 1 ? "granted" : reply === 0 ? "denied" : undefined,
 };
 
-/** Takes a ticket out of the queues of the pool; nobody reads the reply. */
-export const LEAVE_POOL: Operation<Pick<QueueLeave, "keys" | "ticketId">> = {
-  code: 16,
-  kind: "leave",
+/** Takes a ticket out of the queues of the pool. */
+export const LEAVE_POOL: LeaveOperation = {
   script: RELEASE_ANY,
   args: ({ keys, ticketId }, call) => callArgs(call, RELEASE_ANY, keys, "1", NONE, ticketId),
-  read: () => undefined,
 };
 
 function acquireArgs(

@@ -12,7 +12,7 @@ import {
   type Release,
   RELEASE_OUTCOMES,
 } from "./operation.ts";
-import type { QueueLeave } from "./pending_releases.ts";
+import type { LeaveOperation } from "./pending_releases.ts";
 import { scriptError } from "./script_error.ts";
 import { ACQUIRE_ALL, ACQUIRE_OR_WAIT } from "./scripts/acquire.ts";
 import { SHARED } from "./scripts/readers.ts";
@@ -61,13 +61,10 @@ export const RELEASE_KEYS: Operation<Release> = {
   read: (reply) => outcomeOf(reply, RELEASE_OUTCOMES),
 };
 
-/** Takes a ticket out of the queues for the keys; nobody reads the reply. */
-export const LEAVE_QUEUE: Operation<Pick<QueueLeave, "keys" | "ticketId">> = {
-  code: 5,
-  kind: "leave",
+/** Takes a ticket out of the queues for the keys. */
+export const LEAVE_QUEUE: LeaveOperation = {
   script: LEAVE,
   args: ({ keys, ticketId }, call) => callArgs(call, LEAVE, keys, ticketId),
-  read: () => undefined,
 };
 
 /** What the scripts get of a ticket. */

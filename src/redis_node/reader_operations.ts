@@ -12,7 +12,7 @@ import {
   type Release,
   RELEASE_OUTCOMES,
 } from "./operation.ts";
-import type { QueueLeave } from "./pending_releases.ts";
+import type { LeaveOperation } from "./pending_releases.ts";
 import { ACQUIRE_OUTCOMES, isQueuePosition, ticketArgs } from "./queue_operations.ts";
 import { scriptError } from "./script_error.ts";
 import { ACQUIRE_SHARED, EXTEND_SHARED, RELEASE_SHARED } from "./scripts/readers.ts";
@@ -67,13 +67,10 @@ export const RELEASE_READER: Operation<Release> = {
   read: (reply) => outcomeOf(reply, RELEASE_OUTCOMES),
 };
 
-/** Takes a ticket out of queues for keys that readers may hold; nobody reads the reply. */
-export const LEAVE_READERS: Operation<Pick<QueueLeave, "keys" | "ticketId">> = {
-  code: 21,
-  kind: "leave",
+/** Takes a ticket out of queues for keys that readers may hold. */
+export const LEAVE_READERS: LeaveOperation = {
   script: RELEASE_SHARED,
   args: ({ keys, ticketId }, call) => callArgs(call, RELEASE_SHARED, keys, NONE, ticketId),
-  read: () => undefined,
 };
 
 function acquireArgs(

@@ -280,7 +280,7 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
   }
 
   #submitPending<Pending extends PendingRelease | QueueLeave>(
-    operation: Operation<NoInfer<Pending>>,
+    operation: Pick<Operation<NoInfer<Pending>>, "script" | "args">,
     pending: Pending,
     releases?: PendingRelease,
     repeated = false,

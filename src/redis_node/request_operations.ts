@@ -9,7 +9,7 @@ import { GIVE_BACK_KEYS } from "./adopt_operations.ts";
 import { COUNT_KEY, COUNT_KEYS, COUNT_OR_QUEUE } from "./count_operations.ts";
 import { EXTEND_KEYS } from "./extend_operation.ts";
 import { type Operation, type Release, RELEASE_KEY, SET_KEY } from "./operation.ts";
-import type { QueueLeave } from "./pending_releases.ts";
+import type { LeaveOperation, QueueLeave } from "./pending_releases.ts";
 import { LEAVE_POOL, RELEASE_ANY_KEY, SET_ANY, SET_ANY_OR_QUEUE } from "./pool_operations.ts";
 import { LEAVE_QUEUE, RELEASE_KEYS, SET_KEYS, SET_OR_QUEUE } from "./queue_operations.ts";
 import {
@@ -42,7 +42,7 @@ export function extendOperation({ mode }: QuorumRequest): Operation {
 /** How a ticket that leaves its queues is put to a node; with `mode` if it is a reader's, or readers hold the keys. */
 export function leaveOperation(
   { ticketId, mode }: Pick<QueueLeave, "ticketId" | "mode">,
-): Operation<Pick<QueueLeave, "keys" | "ticketId">> {
+): LeaveOperation {
   if (mode) return LEAVE_READERS;
   return ticketId.endsWith(POOL_SUFFIX) ? LEAVE_POOL : LEAVE_QUEUE;
 }
