@@ -9,7 +9,7 @@ import type { Settings } from "../options.ts";
 import { CONNECTING_MS_MAX } from "../quorum/answer_due.ts";
 import type { Round } from "../quorum/round.ts";
 import type { Vote } from "../vote.ts";
-import { poolKey, queueKey } from "../waiting/local_queues.ts";
+import { queueKey } from "../waiting/local_queues.ts";
 import type { Waiter } from "../waiting/waiter.ts";
 import { Pool } from "./pool.ts";
 
@@ -65,11 +65,10 @@ export class LockCall {
     const any = settings.any && replaces === undefined;
     const isSame = keyPrefix === "" && !any; // see locked()
     this.keys = isSame ? resources : resources.map((resource) => keyPrefix + resource);
-    this.pool = any ? new Pool(client, this.keys, poolKey(this.keys)) : undefined;
+    this.pool = any ? new Pool(client, this.keys) : undefined;
     this.mode = settings.mode === "shared" && replaces === undefined ? "shared" : undefined;
-    const name = this.keys.length === 1 ? this.keys[0] : queueKey(this.keys);
-    this.name = this.mode ? client.localQueues.newName() : this.pool?.name ?? name;
-    this.lockName = this.pool?.name ?? name;
+    this.lockName = this.pool?.name ?? queueKey(this.keys);
+    this.name = this.mode ? client.localQueues.newName() : this.lockName;
     this.autoExtend = settings.autoExtend ?? autoExtend;
     this.trying = trying;
     this.waitMs = trying ? 0 : settings.waitMs;
@@ -123,7 +122,6 @@ export class LockCall {
    * the call adopts a lock: then the work goes on that holds it, and nobody begins.
    */
   get cooldownMs(): number {
-    if (!this.client.cooldowns) return 0;
     if (!this.pool) return this.cooldownOf(this.keys);
     return Math.min(...this.keys.map((key) => this.cooldownOf([key])));
   }

@@ -7,6 +7,7 @@
 import type { ClientState } from "../client_state.ts";
 import type { KeyPool } from "../quorum/quorum_node.ts";
 import type { Round } from "../quorum/round.ts";
+import { poolKey } from "../waiting/local_queues.ts";
 import type { HeldLock } from "./held_lock.ts";
 
 /** Most pools of which a client remembers the key that it had last; the oldest is forgotten for one more. */
@@ -28,13 +29,12 @@ export class Pool {
   /**
    * @param client The client.
    * @param keys The keys.
-   * @param name The name of the pool in the client's queues.
    */
-  constructor(client: ClientState, keys: readonly string[], name: string) {
+  constructor(client: ClientState, keys: readonly string[]) {
     this.#client = client;
     this.#keys = keys;
-    this.name = name;
-    this.place = this.#choose(client.lastPlaces?.get(name));
+    this.name = poolKey(keys);
+    this.place = this.#choose(client.lastPlaces?.get(this.name));
   }
 
   /** The key that the attempt is for. */
