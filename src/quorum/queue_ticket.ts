@@ -128,6 +128,18 @@ export interface TimeReading {
  */
 export type QueueNotice = "first" | "next" | "taken";
 
+/** What a node reports to a ticket about a key that was released or taken. */
+export interface QueueMessage {
+  /** The id of the ticket; anybody can send one, so it may be no ticket of the client. */
+  readonly ticketId: string;
+  /** What happened, and where the ticket stands. */
+  readonly notice: QueueNotice;
+  /** Only with `next`: the ticket that was notified. */
+  readonly first?: NotifiedFirst;
+  /** The index of the key in the pool that the ticket waits for. Missing: it waits for no pool. */
+  readonly place?: number | undefined;
+}
+
 /** A listener for one client's notifications about released keys. */
 export interface ReleaseListener {
   /** The id of the client: the part of its tickets' ids before the colon. */
@@ -143,20 +155,6 @@ export interface ReleaseListener {
   onUnsubscribed(nodeIndex: number): void;
   /** Called when a node cannot send notifications, because the server or a proxy does not allow it. */
   onUnsupported(nodeIndex: number, error: Error): void;
-  /**
-   * Called when a key was released or taken that a ticket of this client waits for.
-   *
-   * @param nodeIndex The index of the node.
-   * @param ticketId The id of the ticket; anybody can send one, so it may be no ticket of this client.
-   * @param notice What happened, and where the ticket stands.
-   * @param first Only with `next`: the ticket that was notified.
-   * @param place The index of the key in the pool that the ticket waits for. Missing: it waits for no pool.
-   */
-  onReleased(
-    nodeIndex: number,
-    ticketId: string,
-    notice: QueueNotice,
-    first?: NotifiedFirst,
-    place?: number,
-  ): void;
+  /** Called when a key was released or taken that a ticket of this client waits for. */
+  onReleased(nodeIndex: number, message: QueueMessage): void;
 }

@@ -105,9 +105,9 @@ export class ReleaseSubscription implements SubscriberOwner, ReplyReceiver {
   }
 
   /** Text that is no ticket is a probe, or sent by somebody else; the listener ignores tickets that it does not know. */
-  onMessage(message: Uint8Array): void {
-    const { ticketId, notice, first, place } = readMessage(decoder.decode(message)) ?? {};
-    if (ticketId) this.#listener!.onReleased(this.#nodeIndex, ticketId, notice!, first, place);
+  onMessage(bytes: Uint8Array): void {
+    const message = readMessage(decoder.decode(bytes));
+    if (message) this.#listener!.onReleased(this.#nodeIndex, message);
   }
 
   /** Part of {@linkcode ReplyReceiver}: the replies to a probe. */

@@ -13,7 +13,7 @@ import {
   type NotificationHandler,
   type ReleaseNotifications,
 } from "./release_notifications.ts";
-import type { NotifiedFirst, QueueNotice, QueueTicket } from "../quorum/queue_ticket.ts";
+import type { QueueMessage, QueueTicket } from "../quorum/queue_ticket.ts";
 import type { Settings } from "../options.ts";
 import type { NodeSet, Round } from "../quorum/round.ts";
 import { Pause } from "../time/pause.ts";
@@ -144,7 +144,7 @@ export class QueuedWaiter implements Waiter, NotificationHandler {
     if (!this.notified) this.#overtake();
   }
 
-  onReleased(nodeIndex: number, notice: QueueNotice, first?: NotifiedFirst, place?: number): void {
+  onReleased(nodeIndex: number, { notice, first, place }: QueueMessage): void {
     if (this.#parked) return; // the lock is this client's: its release takes the ticket out and notifies the next
     const bit = 1 << nodeIndex;
     if (notice === "first") {

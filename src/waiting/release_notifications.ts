@@ -5,8 +5,7 @@
  */
 import { emit, type EventListener } from "../events.ts";
 import {
-  type NotifiedFirst,
-  type QueueNotice,
+  type QueueMessage,
   type ReleaseListener,
   splitTicket,
   type TimeReading,
@@ -31,7 +30,7 @@ const ID_LENGTH = 20;
 /** Who waits with a ticket. */
 export interface NotificationHandler {
   /** See {@linkcode ReleaseListener}. */
-  onReleased(nodeIndex: number, notice: QueueNotice, first?: NotifiedFirst, place?: number): void;
+  onReleased(nodeIndex: number, message: QueueMessage): void;
   /** One more node sends notifications, or one fewer, or it is over that they are waited for. */
   onSubscriptionChange(): void;
 }
@@ -154,16 +153,11 @@ export class ReleaseNotifications implements ReleaseListener {
    * A ticket that has left may be in a queue all the same: a server that hung executed late what had put it there. So it
    * is taken out, which passes the notification on.
    */
-  onReleased(
-    nodeIndex: number,
-    ticketId: string,
-    notice: QueueNotice,
-    first?: NotifiedFirst,
-    place?: number,
-  ): void {
+  onReleased(nodeIndex: number, message: QueueMessage): void {
+    const { ticketId } = message;
     const { name = "" } = splitTicket(ticketId) ?? {};
     const handler = this.#handlers.get(name);
-    if (handler) return handler.onReleased(nodeIndex, notice, first, place);
+    if (handler) return handler.onReleased(nodeIndex, message);
     const keys = this.#left.get(name);
     if (keys) {
       const mode = name.includes(`:${READER}`) ? "shared" : undefined;

@@ -5,6 +5,7 @@
  */
 import { type QuorumNode, quorumNodes } from "../../src/quorum/quorum_node.ts";
 import type {
+  QueueMessage,
   QueueNotice,
   QueuePosition,
   QueueTicket,
@@ -179,7 +180,7 @@ class TestListener implements ReleaseListener {
     this.#onRefused(error);
   }
 
-  onReleased(_nodeIndex: number, ticketId: string, notice: QueueNotice): void {
+  onReleased(_nodeIndex: number, { ticketId, notice }: QueueMessage): void {
     this.notices.push(`${notice} ${ticketId}`);
     this.#onNotice();
   }

@@ -173,7 +173,7 @@ export class KeyspaceNode implements QuorumNode {
     first = { ticketId: this.queue()[0] ?? "", patienceMs: 50 },
   ): void {
     const { ticketId = member, place } = queue.splitTicket(member) ?? {};
-    this.#listener!.onReleased(this.#nodeIndex, ticketId, notice, first, place);
+    this.#listener!.onReleased(this.#nodeIndex, { ticketId, notice, first, place });
   }
 
   /** Ends the subscription, for the time being. */
@@ -186,9 +186,9 @@ export class KeyspaceNode implements QuorumNode {
   confirm(): void {
     const listener = this.#listener!;
     this.#endSubscription();
-    this.#subscription = this.#server.subscribe(listener.id, (message) => {
-      const { ticketId, notice, first, place } = readMessage(message)!;
-      queueMicrotask(() => listener.onReleased(this.#nodeIndex, ticketId, notice, first, place));
+    this.#subscription = this.#server.subscribe(listener.id, (text) => {
+      const message = readMessage(text)!;
+      queueMicrotask(() => listener.onReleased(this.#nodeIndex, message));
     });
     const [seconds, microseconds] = (this.#server.ask("TIME") as string[]).map(Number);
     const nowMs = this.#clock.monotonicMs();

@@ -3,12 +3,7 @@
  *
  * @module
  */
-import type {
-  NotifiedFirst,
-  QueueNotice,
-  ReleaseListener,
-  TimeReading,
-} from "../../src/quorum/queue_ticket.ts";
+import type { QueueMessage, ReleaseListener, TimeReading } from "../../src/quorum/queue_ticket.ts";
 import { parseAddress } from "../../src/redis/address.ts";
 import type { ConnectionOptions } from "../../src/redis/connection.ts";
 import { RedisNode } from "../../src/redis_node/redis_node.ts";
@@ -195,13 +190,7 @@ export class NodeBench extends StreamBench implements ReleaseListener {
     this.notices.push(["unsupported", nodeIndex, error.message]);
   }
 
-  onReleased(
-    nodeIndex: number,
-    ticketId: string,
-    notice: QueueNotice,
-    first?: NotifiedFirst,
-    place?: number,
-  ): void {
+  onReleased(nodeIndex: number, { ticketId, notice, first, place }: QueueMessage): void {
     const more = [first, place].filter((part) => part !== undefined);
     this.notices.push([notice, nodeIndex, ticketId, ...more]);
   }

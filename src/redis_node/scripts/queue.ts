@@ -28,7 +28,7 @@
  *
  * @module
  */
-import { type NotifiedFirst, type QueueNotice, splitTicket } from "../../quorum/queue_ticket.ts";
+import { type QueueMessage, splitTicket } from "../../quorum/queue_ticket.ts";
 import { NOTIFY } from "./notify.ts";
 import { lua, type Script } from "./script.ts";
 
@@ -53,24 +53,13 @@ export const PATIENCE_MS_MAX = 1_000;
 /** What follows the ticket in a message: nothing, `-`, or `+<patience>:<first>`. */
 const NEWS = /^(?:(-)|\+(\d+):(.*))?$/su;
 
-/** What a message says: the ticket that it is for, and what happened. */
-export interface QueueMessage {
-  readonly ticketId: string;
-  readonly notice: QueueNotice;
-  readonly first: NotifiedFirst | undefined;
-  /** The index of the key in the pool that the ticket waits for. Missing: it waits for no pool. */
-  readonly place: number | undefined;
-}
-
 /** Reads a message on a client's channel; `undefined` if it is for no ticket. */
 export function readMessage(text: string): QueueMessage | undefined {
   const { ticketId, place, rest } = splitTicket(text) ?? {};
   const news = NEWS.exec(rest ?? " ");
   if (!ticketId || !news) return undefined;
   const [, taken, patienceMs, first] = news;
-  if (first === undefined) {
-    return { ticketId, place, notice: taken ? "taken" : "first", first: undefined };
-  }
+  if (first === undefined) return { ticketId, place, notice: taken ? "taken" : "first" };
   const notified = { ticketId: first, patienceMs: Number(patienceMs) };
   return { ticketId, place, notice: "next", first: notified };
 }
