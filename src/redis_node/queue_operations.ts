@@ -6,6 +6,7 @@
 import type { QueuePosition, QueueTicket } from "../quorum/queue_ticket.ts";
 import { type RawReply, textReply } from "../redis/reply.ts";
 import {
+  type Call,
   callArgs,
   type Operation,
   outcomeOf,
@@ -17,6 +18,7 @@ import { scriptError } from "./script_error.ts";
 import { ACQUIRE_ALL, ACQUIRE_OR_WAIT } from "./scripts/acquire.ts";
 import { SHARED } from "./scripts/readers.ts";
 import { LEAVE, RELEASE_QUEUED } from "./scripts/queue.ts";
+import type { Script } from "./scripts/script.ts";
 
 /** What the replies 0 and 1 to an acquisition mean. */
 export const ACQUIRE_OUTCOMES = ["denied", "granted"] as const;
@@ -52,12 +54,7 @@ export const RELEASE_KEYS: Operation<Release> = {
   code: 4,
   kind: "release",
   script: RELEASE_QUEUED,
-  args: ({ keys, value, ticket, keepsTicket }, call) => {
-    const args = [value];
-    if (ticket) args.push(ticket.ticketId);
-    if (ticket && keepsTicket) args.push(String(ticket.score));
-    return callArgs(call, RELEASE_QUEUED, keys, ...args);
-  },
+  args: (release, call) => releaseArgs(RELEASE_QUEUED, release, call),
   read: (reply) => outcomeOf(reply, RELEASE_OUTCOMES),
 };
 
@@ -66,6 +63,18 @@ export const LEAVE_QUEUE: LeaveOperation = {
   script: LEAVE,
   args: ({ keys, ticketId }, call) => callArgs(call, LEAVE, keys, ticketId),
 };
+
+/** The command of a script that releases a value, and takes a ticket out of the queues or puts it back. */
+export function releaseArgs(
+  script: Script,
+  { keys, value, ticket, keepsTicket }: Release,
+  call: Call,
+): string[] {
+  const args = [value];
+  if (ticket) args.push(ticket.ticketId);
+  if (ticket && keepsTicket) args.push(String(ticket.score));
+  return callArgs(call, script, keys, ...args);
+}
 
 /** What the scripts get of a ticket. */
 export function ticketArgs({ ticketId, priority, stuck, score, agreed }: QueueTicket): string[] {

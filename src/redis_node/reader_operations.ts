@@ -13,7 +13,7 @@ import {
   RELEASE_OUTCOMES,
 } from "./operation.ts";
 import type { LeaveOperation } from "./pending_releases.ts";
-import { ACQUIRE_OUTCOMES, isQueuePosition, ticketArgs } from "./queue_operations.ts";
+import { ACQUIRE_OUTCOMES, isQueuePosition, releaseArgs, ticketArgs } from "./queue_operations.ts";
 import { scriptError } from "./script_error.ts";
 import { ACQUIRE_SHARED, EXTEND_SHARED, RELEASE_SHARED } from "./scripts/readers.ts";
 
@@ -58,12 +58,7 @@ export const RELEASE_READER: Operation<Release> = {
   kind: "release",
   script: RELEASE_SHARED,
   explain: scriptError,
-  args({ keys, value, ticket, keepsTicket }, call) {
-    const args = [value];
-    if (ticket) args.push(ticket.ticketId);
-    if (ticket && keepsTicket) args.push(String(ticket.score));
-    return callArgs(call, RELEASE_SHARED, keys, ...args);
-  },
+  args: (release, call) => releaseArgs(RELEASE_SHARED, release, call),
   read: (reply) => outcomeOf(reply, RELEASE_OUTCOMES),
 };
 

@@ -5,7 +5,8 @@ import { assert, assertEquals, assertGreater, assertLessOrEqual } from "@std/ass
 import { createRedlock, type Redlock, slots } from "../../mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { commandsSentTo } from "../support/monitor.ts";
-import { type RedisServer, startServers } from "../support/servers.ts";
+import { lockAsForeigner } from "../support/foreign_client.ts";
+import { startServers } from "../support/servers.ts";
 import { onAll, shareServers, warmUp } from "../support/shared_servers.ts";
 import { TTL_MS } from "../support/times.ts";
 import { openClients, queueOfLength, soon, startWaiter } from "../support/waiting_clients.ts";
@@ -53,17 +54,6 @@ class Work {
   }
 }
 
-/** A client without a library, which asks three of five nodes: the plain SET NX PX and the well-known script. */
-async function foreign(three: readonly RedisServer[], name: string, work: Work): Promise<boolean> {
-  const value = crypto.randomUUID();
-  const replies = await onAll(three, "SET", name, value, "NX", "PX", TTL_MS);
-  const granted = replies.every((reply) => reply === "OK");
-  if (granted) await work.work(name, "another library", 10);
-  const script = "return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('DEL', KEYS[1])";
-  await onAll(three, "EVAL", script, 1, name, value);
-  return granted;
-}
-
 Deno.test("callers of one, of any and of another library never have one resource together, while a node hangs", async () => {
   await using servers = await startServers(5);
   await using clients = openClients(servers.urls, 8, {
@@ -95,7 +85,9 @@ Deno.test("callers of one, of any and of another library never have one resource
   let granted = 0;
   const foreigner = async () => {
     while (!over) {
-      granted += Number(await foreign(servers.slice(2), NAMES[granted % 3], work));
+      const name = NAMES[granted % 3];
+      const job = () => work.work(name, "another library", 10);
+      granted += Number(await lockAsForeigner(servers.slice(2), name, job));
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   };

@@ -5,7 +5,8 @@ import { assert, assertEquals, assertGreater } from "@std/assert";
 import { createRedlock, type Lock, type Redlock } from "../../mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { startMonitor } from "../support/monitor.ts";
-import { type RedisServer, startServers } from "../support/servers.ts";
+import { lockAsForeigner } from "../support/foreign_client.ts";
+import { startServers } from "../support/servers.ts";
 import { onAll, shareServers, warmUp } from "../support/shared_servers.ts";
 import { TTL_MS } from "../support/times.ts";
 import {
@@ -71,15 +72,6 @@ class Work {
   }
 }
 
-/** A client without a library, which asks three of five nodes: the plain SET NX PX and the well-known script. */
-async function foreign(three: readonly RedisServer[], work: Work): Promise<void> {
-  const value = crypto.randomUUID();
-  const replies = await onAll(three, "SET", "config", value, "NX", "PX", TTL_MS);
-  if (replies.every((reply) => reply === "OK")) await work.write("another library", 3);
-  const script = "return redis.call('GET', KEYS[1]) == ARGV[1] and redis.call('DEL', KEYS[1])";
-  await onAll(three, "EVAL", script, 1, "config", value);
-}
-
 Deno.test("readers, writers and another library never overlap as they must not, while nodes hang and one is killed", async () => {
   await using servers = await startServers(5);
   await using clients = openClients(servers.urls, 8, {
@@ -109,7 +101,7 @@ Deno.test("readers, writers and another library never overlap as they must not, 
   };
   const foreigner = async () => {
     while (!over) {
-      await foreign(servers.slice(2), work);
+      await lockAsForeigner(servers.slice(2), "config", () => work.write("another library", 3));
       await pauseMs(20);
     }
   };
