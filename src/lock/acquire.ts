@@ -141,11 +141,11 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
   return new Lock(held.handOut());
 }
 
-/** A call in shared mode has its lock: it leaves the queues, and others of this client may have the lock beside it. */
+/** A call in shared mode has its lock: it leaves the queues, and those of this client behind it may enter. */
 function enterBesideOthers(call: LockCall, held: HeldLock): void {
   const { client, name, waiter } = call;
   if (waiter) client.contention!.yield(name, held.round);
-  client.localQueues.leave(name, call);
+  client.localQueues.admit(name, call);
 }
 
 /** An attempt, before its first byte is sent. */
@@ -160,6 +160,8 @@ function begin(call: LockCall): Round<ClientState> {
     ? new Round(client, keys, value, ttlMs)
     : new AdoptionRound(client, keys, value, ttlMs, replaces);
   round.mode = call.mode;
+  round.entersAtOnce = call.admitted;
+  call.admitted = false;
   call.attempts++;
   call.startClock(round.startMs);
   round.ticket = call.waiter?.nextTicket();

@@ -22,20 +22,24 @@ import { refusal } from "./refusal.ts";
  * @throws The reason of the signal, or a {@linkcode RedlockError} if the client is closed.
  */
 export function takeTurn(call: LockCall): Promise<void> | undefined {
-  const first = !call.takesTurns || call.client.localQueues.enter(call.name, call);
+  const { client: { localQueues }, name } = call;
+  const first = !call.takesTurns ||
+    (call.mode ? !localQueues.owner(name) : localQueues.enter(name, call));
   return first && call.cooldownMs === 0 ? lineUp(call) : waitForTurn(call, first);
 }
 
-async function waitForTurn(call: LockCall, first: boolean): Promise<void> {
-  const { client, settings: { signal }, waitMs, name } = call;
+async function waitForTurn(call: LockCall, first: boolean, denied?: Round): Promise<void> {
+  const { client, settings: { signal }, name } = call;
   if (!first) {
     client.localQueues.join(name, call);
     call.throwIfEnded();
     call.startClock();
-    if (!await contentionOf(client).wait(name, call, waitMs, signal)) {
+    if (!await contentionOf(client).wait(name, call, call.leftMs(), signal)) {
       call.throwIfEnded();
-      throw refusal(call, client.localQueues.get(name)?.latest);
+      throw refusal(call, denied ?? client.localQueues.get(name)?.latest);
     }
+    call.admitted = !client.localQueues.isFirst(name, call);
+    if (call.admitted) return;
   }
   await coolDown(call);
   await lineUp(call);
@@ -44,6 +48,7 @@ async function waitForTurn(call: LockCall, first: boolean): Promise<void> {
 function lineUp(call: LockCall): Promise<void> | undefined {
   const { client, settings } = call;
   if (!call.takesTurns || !client.localQueues.isContended(call.lockName)) return undefined;
+  if (!leads(call)) return undefined;
   call.waiter = contentionOf(client).waiterIfContended(call, settings);
   if (!call.waiter?.ready) return undefined;
   call.startClock();
@@ -63,6 +68,7 @@ export async function wait(call: LockCall, denied: Round): Promise<void> {
   call.throwIfEnded(denied.votes);
   const hopeless = call.isUnanswered(denied) && isHopeless(denied.votes, nodes.length, quorum);
   if (hopeless || call.leftMs() <= 0) throw refusal(call, denied);
+  if (!leads(call)) return await waitForTurn(call, false, denied);
   const contention = contentionOf(client);
   const waiter = call.waiter ??= contention.waiter(call, settings);
   contention.recordDenial(name, denied);
@@ -86,6 +92,15 @@ async function coolDown(call: LockCall, denied?: Round): Promise<void> {
     call.waiter = undefined;
     await pause(client.wheel, Math.min(cooldownMs, leftMs), signal);
   }
+}
+
+/**
+ * Whether the call is to wait among other clients itself. Of the calls in shared mode only one does at a time: the others
+ * wait behind it, and may enter beside it.
+ */
+function leads(call: LockCall): boolean {
+  const { client: { localQueues }, mode, name } = call;
+  return !mode || localQueues.enter(name, call) || localQueues.isFirst(name, call);
 }
 
 function contentionOf(client: ClientState): Contention {

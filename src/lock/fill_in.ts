@@ -32,7 +32,7 @@ class FillInRequest implements QuorumRequest {
   readonly ttlMs: number;
   readonly counterFloor: number | undefined;
   readonly mode: "shared" | undefined;
-  readonly fillsIn = true;
+  readonly entersAtOnce = true;
   shared: unknown = undefined;
   readonly #won: Round;
 

@@ -9,7 +9,7 @@ import type { Settings } from "../options.ts";
 import { CONNECTING_MS_MAX } from "../quorum/answer_due.ts";
 import type { Round } from "../quorum/round.ts";
 import type { Vote } from "../vote.ts";
-import { queueKey } from "../waiting/local_queues.ts";
+import { queueKey, sharedName } from "../waiting/local_queues.ts";
 import type { Waiter } from "../waiting/waiter.ts";
 import { Pool } from "./pool.ts";
 
@@ -19,7 +19,7 @@ export class LockCall {
   readonly settings: Settings;
   readonly resources: readonly string[];
   readonly keys: readonly string[];
-  /** The name of its queue in this client: a call in shared mode has one of its own, because it need not wait for others. */
+  /** The name of its queue in this client: calls in shared mode have one of their own. */
   readonly name: string;
   /** The name of what it locks, by which this client remembers that others wait for it. */
   readonly lockName: string;
@@ -35,6 +35,8 @@ export class LockCall {
   readonly replaces: string | undefined;
   /** Set if the lock is in shared mode; one that is adopted is not. */
   readonly mode: "shared" | undefined;
+  /** Whether a call in shared mode that it was behind has the lock now: its next attempt passes those that wait. */
+  admitted = false;
   /** How many attempts were made. */
   attempts = 0;
   /** How it waits between two attempts, if it did. */
@@ -68,7 +70,7 @@ export class LockCall {
     this.pool = any ? new Pool(client, this.keys) : undefined;
     this.mode = settings.mode === "shared" && replaces === undefined ? "shared" : undefined;
     this.lockName = this.pool?.name ?? queueKey(this.keys);
-    this.name = this.mode ? client.localQueues.newName() : this.lockName;
+    this.name = this.mode ? sharedName(this.lockName) : this.lockName;
     this.autoExtend = settings.autoExtend ?? autoExtend;
     this.trying = trying;
     this.waitMs = trying ? 0 : settings.waitMs;

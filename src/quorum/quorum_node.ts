@@ -41,8 +41,11 @@ export interface QuorumRequest extends LockRequest {
    * denies: then the call tries one key after the other.
    */
   readonly pool?: KeyPool | undefined;
-  /** Only with an acquisition in shared mode: whether its caller holds the lock on other nodes, and passes who waits. */
-  readonly fillsIn?: boolean;
+  /**
+   * Only with an acquisition in shared mode: whether it passes those that wait, because its caller holds the lock on other
+   * nodes, or has waited behind a call of its client that holds it now.
+   */
+  readonly entersAtOnce?: boolean;
   /** Only with a release: whether the ticket goes back into the queue with its score, because its caller keeps waiting. */
   readonly keepsTicket?: boolean;
   /**

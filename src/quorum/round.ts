@@ -63,6 +63,7 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
   readonly value: string;
   ttlMs: number;
   mode: "shared" | undefined;
+  entersAtOnce = false;
   shared: unknown = undefined;
   ticket: QueueTicket | undefined = undefined;
   pool: KeyPool | undefined = undefined;

@@ -26,7 +26,7 @@ export const SHARE_KEYS: Operation = {
   kind: "acquire",
   script: ACQUIRE_SHARED,
   explain: scriptError,
-  args: (request, call) => acquireArgs(request, call, ...(request.fillsIn ? [] : [NONE])),
+  args: (request, call) => acquireArgs(request, call, ...(request.entersAtOnce ? [] : [NONE])),
   read: (reply) => outcomeOf(reply, ACQUIRE_OUTCOMES),
 };
 

@@ -38,7 +38,7 @@ export class Contention {
    *
    * @param limitMs The longest wait, in milliseconds.
    * @param signal Ends the wait.
-   * @returns Whether `caller` is the first now; else it has left the queue.
+   * @returns Whether it is its turn: `caller` is the first now, or was admitted. Else it has left the queue.
    */
   async wait(
     name: string,
@@ -51,9 +51,9 @@ export class Contention {
       this.#queues.join(name, caller, pause.end);
       await pause.over;
     }
-    const first = this.#queues.isFirst(name, caller);
-    if (!first) this.#queues.leave(name, caller);
-    return first;
+    const waits = this.#queues.get(name)?.calls.has(caller) === true;
+    if (waits) this.#queues.leave(name, caller);
+    return !waits;
   }
 
   /**

@@ -39,6 +39,11 @@ export function poolKey(keys: readonly string[]): string {
   return SEPARATOR + keys.join(SEPARATOR);
 }
 
+/** The name of the queue of calls in shared mode for a lock; the name of no other lock begins so. */
+export function sharedName(lockName: string): string {
+  return SEPARATOR + SEPARATOR + lockName;
+}
+
 /** All local queues of one client. A lock that no other call waits for takes one entry of a map. */
 export class LocalQueues {
   #owners: Map<string, Owner> = new Map();
@@ -46,12 +51,6 @@ export class LocalQueues {
   #removed = 0;
   readonly #queues: Map<string, LocalQueue> = new Map();
   readonly #contended: Map<string, ContendedResource> = new Map();
-  #names = 0;
-
-  /** The name of a queue for one call alone; that of no other lock begins so. */
-  newName(): string {
-    return SEPARATOR + SEPARATOR + ++this.#names;
-  }
 
   /** The first call, which asks for the lock, or the lock if it is held. */
   owner(name: string): Owner | undefined {
@@ -118,6 +117,16 @@ export class LocalQueues {
     if (!queue) return;
     queue.latest = undefined;
     queue.waiter?.park();
+  }
+
+  /** The first call has a lock that others may have beside it: it is the turn of all calls behind it. */
+  admit(name: string, caller: Owner): void {
+    if (!this.isFirst(name, caller)) return;
+    const calls = this.#queues.get(name)?.calls ?? [];
+    this.#remove(name);
+    this.#queues.delete(name);
+    // mutation: admitted-reader-goes-on-waiting
+    for (const [, onTurn] of calls) onTurn?.();
   }
 
   /** A call, or the lock, is done. If it was the first, the next call is. */

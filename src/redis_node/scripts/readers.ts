@@ -7,10 +7,9 @@
  * {@linkcode SHARED}, and expires no earlier than that. So a quorum of nodes that have a reader is a quorum of nodes whose
  * key is not free, and a reader that crashed costs its own TTL, whatever the others do.
  *
- * Readers and writers wait in one queue. A reader whose key is held by others enters if no living ticket is ahead of its
- * own. The ticket of a reader has `R` before its number, so that a script can see whether the first in the queue may enter
- * beside those that hold the key: only then it is notified. As no release comes while readers stay, each script about
- * readers looks whether the first is still there.
+ * Readers and writers wait in one queue. The ticket of a reader has `R` before its number. A reader enters if no writer's
+ * ticket is ahead of its own, and notifies the readers that are first then: so all readers up to the next writer enter. As
+ * no release comes while readers stay, each script about readers drops the writers that it finds gone.
  *
  * The set's key is made in the script and not given as a key, as that of the queue is.
  *
@@ -31,8 +30,12 @@ export const READERS_PREFIX = "hasp:readers:";
  *
  * `deadline(key, value)` is that of a reader; 0 without one, or if it is over.
  *
- * `waits(key, own)` is the first ticket in the queue whose client is not gone, and `nil` if that is `own`. Notifies it if it
- * is a reader's. Drops tickets whose clients are gone.
+ * `writerAhead(key, own)` is the first writer's ticket ahead of `own` in the queue whose client is not gone, and `nil` without
+ * one. It looks at 64 tickets: if they are all readers' and `own` is behind them, it is an empty text.
+ *
+ * `rouse(key, own, known)` notifies the readers among the first four tickets in the queue, up to the first writer's, but for
+ * as many as are `known` to have been notified. Returns whether somebody but `own` waits. Both drop tickets whose clients
+ * are gone.
  */
 const READERS = `local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -54,24 +57,46 @@ local function deadline(key, value)
   local score = tonumber(redis.call('ZSCORE', 'hasp:readers:' .. key, value) or 0)
   return score > now and score or 0
 end
-local function waits(key, own)
-  local queue = 'hasp:queue:' .. key
-  while true do
-    local first = redis.pcall('ZRANGE', queue, 0, 0)[1]
-    if not first or first == own then return nil end
-    if not gone(first) then
-      if first:find('^[^:]*:R') then notify(key, own) end
-      return first
+local function reads(ticket)
+  return ticket:find('^[^:]*:R')
+end
+local function writerAhead(key, own)
+  local queue, from = 'hasp:queue:' .. key, 0
+  while from < 64 do
+    local tickets = redis.pcall('ZRANGE', queue, from, from + 15)
+    for _, ticket in ipairs(tickets) do
+      if ticket == own then return nil end
+      if not reads(ticket) then
+        if not gone(ticket) then return ticket end
+        redis.pcall('ZREM', queue, ticket)
+        from = from - 1
+      end
     end
-    if type(redis.pcall('ZREM', queue, first)) == 'table' then return nil end
+    if #tickets < 16 then return nil end
+    from = from + 16
   end
+  return ''
+end
+local function rouse(key, own, known)
+  local queue, waiting = 'hasp:queue:' .. key, false
+  for index, ticket in ipairs(redis.pcall('ZRANGE', queue, 0, 3)) do
+    if gone(ticket) then
+      redis.pcall('ZREM', queue, ticket)
+      known = 0
+    elseif ticket ~= own then
+      waiting = true
+      if not reads(ticket) then break end
+      if index > known then publish(ticket, ticket) end
+    end
+  end
+  return waiting
 end
 `;
 
 /**
  * `KEYS` resources; `ARGV` value, TTL; ticket, stuck, score, agreed as for `ACQUIRE_OR_WAIT`, or an empty text if the caller does
- * not queue, or nothing if it holds the lock on other nodes: makes the value a reader of all keys and leaves their queues, or
- * changes no key and stands in their queues. A key that is not free must be held by readers, and nobody may be ahead of the
+ * not queue, or nothing if it passes those that wait: makes the value a reader of all keys and leaves their queues, or
+ * changes no key and stands in their queues. A key that is not free must be held by readers, and no writer may be ahead of the
  * caller. Returns 1, or what `ACQUIRE_OR_WAIT` returns.
  */
 export const ACQUIRE_SHARED: Script = {
@@ -87,14 +112,17 @@ for index, key in ipairs(KEYS) do
   lives[index] = redis.call('PTTL', key)
   blocked = blocked or lives[index] ~= -2 and redis.pcall('GET', key) ~= 'hasp:shared'
 end
+local overtakes = false
 for index, key in ipairs(ticket and not blocked and KEYS or {}) do
-  if lives[index] ~= -2 then
-    local first = waits(key, ticket)
-    blocked = blocked or first and not stuck:find(' ' .. first .. ' ', 1, true)
-  elseif ticket ~= '' then
+  local isFree = lives[index] == -2
+  local writer = not (isFree and ticket == '') and writerAhead(key, ticket)
+  if writer and isFree then
     local patience, notified = blocks(key, ticket, stuck)
     if patience then blocked, wait, ahead = true, math.max(wait, patience), notified end
+  elseif writer and not stuck:find(' ' .. writer .. ' ', 1, true) then
+    blocked = true
   end
+  overtakes = overtakes or writer
 end
 ticket = ticket or ''
 if not blocked then
@@ -105,8 +133,8 @@ if not blocked then
     if lives[index] == -2 then redis.call('SET', key, 'hasp:shared', 'PX', ttl) end
     settle(key)
     if ticket ~= '' then
-      take(key, ticket, stuck)
-      waits(key)
+      take(key, ticket, overtakes and stuck or '')
+      rouse(key, nil, lives[index] == -2 and 0 or 3)
     end
   end
   return 1
@@ -114,7 +142,7 @@ end
 `,
     JOIN,
   ),
-  sha1: "17a9b05bd781eda938efcf2f79c42df0a04757e3",
+  sha1: "29979a50c260c67b6fd2022739ab750922155e17",
 };
 
 /**
@@ -137,20 +165,21 @@ for index, key in ipairs(KEYS) do
     local score = math.max(now + ARGV[2], ARGV[3] and 0 or held[index])
     redis.call('ZADD', 'hasp:readers:' .. key, string.format('%.0f', score), ARGV[1])
     settle(key)
-    waits(key)
+    rouse(key, nil, 0)
   end
 end
 return reply
 `,
   ),
-  sha1: "15b3832a72651109fbb781314ce813161fd6deab",
+  sha1: "0288b9503d9995b1c243eabc75956956e21eeb51",
 };
 
 /**
  * `KEYS` resources; `ARGV` value, and ticket and score as for `RELEASE_QUEUED`: the value is no reader of the keys any
  * more. Deletes a key whose last reader it was, and notifies the first in its queue. Takes the ticket out of the queues, or
  * puts it back where the value was a reader. Returns 0 if the value was no reader of some key, 1 if it was of all, 3 if it
- * was and somebody waits. With an empty value, a ticket leaves.
+ * was and somebody waits. With an empty value, a ticket leaves; nobody is notified
+ * if it was in no queue.
  */
 export const RELEASE_SHARED: Script = {
   source: /* @__PURE__ */ lua(
@@ -171,17 +200,19 @@ for _, key in ipairs(KEYS) do
     if own and type(redis.pcall('ZADD', queue, 'NX', score, ticket)) == 'number' then
       redis.pcall('PEXPIRE', queue, 180000)
     end
-  elseif ticket then
-    redis.pcall('ZREM', queue, ticket)
+  end
+  local left = not stays and ticket and redis.pcall('ZREM', queue, ticket) == 1
+  if value == '' and not left then
+    free, shared = false, false
   end
   if free then
     waiting = notify(key, stays) or waiting
   elseif shared then
-    waiting = waits(key, stays) or waiting
+    waiting = rouse(key, stays, 0) or waiting
   end
 end
 return all and (waiting and 3 or 1) or 0
 `,
   ),
-  sha1: "a356caeb8063774f3fa044f72446eab503a1bdb6",
+  sha1: "da20d083e1a48284054f92e363435640ea40a33b",
 };

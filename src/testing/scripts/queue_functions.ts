@@ -234,7 +234,7 @@ export function patienceOf(ticket: string): number {
 }
 
 /** Sends a message to a ticket's client; returns how many received it. */
-function publish({ server }: CommandContext, ticket: string, message: string): number {
+export function publish({ server }: CommandContext, ticket: string, message: string): number {
   const [id, number] = ticket.split(":", 2);
   return number === undefined ? 0 : server.channels?.publish(WAKE_CHANNEL + id, message) ?? 0;
 }

@@ -13,6 +13,7 @@ import {
   join,
   notify,
   notifyUnlessStuck,
+  publish,
   putBack,
   queueIfAny,
   remove,
@@ -23,6 +24,10 @@ import { getInScript, setInScript } from "./script_calls.ts";
 
 /** The ticket of a reader. */
 const READS = /^[^:]*:R/u;
+/** How many tickets are looked at for a writer's, in steps of how many, and how many are notified at once. */
+const AHEAD_MAX = 64;
+const AHEAD_STEP = 16;
+const ROUSED_MAX = 4;
 
 /** ACQUIRE_SHARED. */
 export function acquireShared(
@@ -37,19 +42,18 @@ export function acquireShared(
     lives[index] !== -2 && tryGet(keys, key).found !== SHARED
   );
   let notified: NotifiedFirst | undefined;
-  if (!blocked && given !== undefined) {
-    names.forEach((key, index) => {
-      if (lives[index] !== -2) {
-        const first = waits(context, key, given);
-        // mutation: readers-pass-who-waits
-        if (first !== undefined && !stuck.includes(` ${first} `)) blocked = true;
-      } else if (given !== "") {
-        const first = notifyUnlessStuck(context, key, given, stuck);
-        if (!first) return;
-        blocked = true;
-        notified = { ...first, patienceMs: Math.max(notified?.patienceMs ?? 0, first.patienceMs) };
-      }
-    });
+  let overtakes = false;
+  for (const [index, key] of (blocked || given === undefined ? [] : names).entries()) {
+    const isFree = lives[index] === -2;
+    const writer = isFree && given === "" ? undefined : writerAhead(context, key, given!);
+    if (writer === undefined) continue;
+    overtakes = true;
+    // mutation: readers-pass-who-waits
+    if (!isFree && !stuck.includes(` ${writer} `)) blocked = true;
+    const first = isFree && notifyUnlessStuck(context, key, given!, stuck);
+    if (!first) continue;
+    blocked = true;
+    notified = { ...first, patienceMs: Math.max(notified?.patienceMs ?? 0, first.patienceMs) };
   }
   const ticket = given ?? "";
   if (blocked && ticket === "") return integer(0);
@@ -57,9 +61,9 @@ export function acquireShared(
   names.forEach((key, index) => {
     enter(keys, key, value, Number(ttl), lives[index] === -2);
     if (ticket === "") return;
-    take(context, key, ticket, stuck);
+    take(context, key, ticket, overtakes ? stuck : "");
     // mutation: entered-reader-notifies-nobody
-    waits(context, key);
+    rouse(context, key, undefined, lives[index] === -2 ? 0 : ROUSED_MAX - 1);
   });
   return integer(1);
 }
@@ -84,7 +88,7 @@ export function extendShared(
     const longest = shortens === undefined ? Math.max(untilMs, deadlineMs) : untilMs;
     keys.sortedSet(READERS_PREFIX + key)!.add(value, longest);
     settle(keys, key);
-    waits(context, key);
+    rouse(context, key);
   });
   return integer(deadlines.includes(0) ? 2 : 1);
 }
@@ -108,10 +112,10 @@ export function releaseShared(
     const free = own ? settle(keys, key) : found === undefined && !error;
     all &&= own;
     if (stays !== undefined && own) putBack(keys, key, stays, score!);
-    else if (stays === undefined && ticket !== undefined && queueIfAny(keys, key)) {
-      remove(keys, key, ticket);
-    }
-    const first = free ? notify(context, key, stays) : shared && waits(context, key, stays);
+    const left = stays === undefined && ticket !== undefined &&
+      queueIfAny(keys, key) !== undefined && remove(keys, key, ticket);
+    if (value === "" && !left) continue;
+    const first = free ? notify(context, key, stays) : shared && rouse(context, key, stays);
     waiting ||= Boolean(first);
   }
   return integer(all ? waiting ? 3 : 1 : 0);
@@ -149,16 +153,44 @@ function settle(keys: Keyspace, key: string): boolean {
   return false;
 }
 
-/** The first living ticket in a queue, unless it is `own`; notifies it if it is a reader's. */
-function waits(context: CommandContext, key: string, own?: string): string | undefined {
-  for (;;) {
-    const [first] = queueIfAny(context.keys, key)?.range(0, 0) ?? [];
-    if (first === undefined || first === own) return undefined;
-    // mutation: dead-first-holds-readers-back
-    if (!isGone(context, first)) {
-      if (READS.test(first)) notify(context, key, own);
-      return first;
+/** The first living writer's ticket ahead of `own`; an empty text behind too many readers. */
+function writerAhead(context: CommandContext, key: string, own: string): string | undefined {
+  const tickets = queueIfAny(context.keys, key)?.range(0, -1) ?? [];
+  let seen = 0;
+  for (let from = 0; from < AHEAD_MAX; from += AHEAD_STEP) {
+    const step = tickets.slice(seen, seen + AHEAD_STEP);
+    seen += step.length;
+    for (const ticket of step) {
+      if (ticket === own) return undefined;
+      if (READS.test(ticket)) continue;
+      // mutation: dead-first-holds-readers-back
+      if (isGone(context, ticket)) {
+        remove(context.keys, key, ticket);
+        from--;
+      } else {
+        return ticket;
+      }
     }
-    remove(context.keys, key, first);
+    if (step.length < AHEAD_STEP) return undefined;
   }
+  return "";
+}
+
+/** Notifies the readers among the first tickets, up to a writer's; returns whether somebody but `own` waits. */
+function rouse(context: CommandContext, key: string, own?: string, known = 0): boolean {
+  let waiting = false;
+  let from = known;
+  const firsts = queueIfAny(context.keys, key)?.range(0, ROUSED_MAX - 1) ?? [];
+  for (const [index, ticket] of firsts.entries()) {
+    // mutation: dead-first-holds-readers-back
+    if (isGone(context, ticket)) {
+      remove(context.keys, key, ticket);
+      from = 0;
+    } else if (ticket !== own) {
+      waiting = true;
+      if (!READS.test(ticket)) break;
+      if (index >= from) publish(context, ticket, ticket);
+    }
+  }
+  return waiting;
 }

@@ -114,6 +114,10 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
   // Shared mode.
   "readers-pass-who-waits": [never, "a reader enters beside others though a writer waits"],
   "entered-reader-notifies-nobody": [drop, "a reader that enters does not notify the next"],
+  "admitted-reader-goes-on-waiting": [
+    drop,
+    "readers that wait behind another of their client do not notice that it has entered",
+  ],
   "reader-deletes-the-marker": [
     becomes("own ? keys.delete(key) : found === undefined && !error"),
     "a reader that leaves frees the key though others hold it",
@@ -122,7 +126,7 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
     becomes("keys.expireAt(key, keys.nowMs() + BigInt(ttlMs))"),
     "a key expires with the reader that came last",
   ],
-  "dead-first-holds-readers-back": [always, "a dead first in the queue holds readers back"],
+  "dead-first-holds-readers-back": [never, "a dead first in the queue holds readers back"],
   // Keys that are left behind, or taken from others.
   "failed-attempt-stays": [drop, "a failed attempt is not taken back"],
   "undo-spares-no-node": [never, "a failed attempt is taken back where it was denied, too"],

@@ -134,6 +134,21 @@ export const READER_SCENARIOS: readonly Scenario[] = [
     healAtMs: 5_000,
     missing: all(expectOrder(0, 1, 2, 3), expectSoon(1, 1_003, PATIENCE_MS)),
   }),
+  scenario("S9", "of the readers of one client one waits for all, and all enter with it", {
+    clients: [
+      [writes(0, { holdMs: 1_000 })],
+      [50, 60, 70, 80, 90].map((atMs) => reads(atMs, { holdMs: 500 })),
+      [writes(200, { holdMs: 100 })],
+    ],
+    healAtMs: 8_000,
+    missing: all(
+      expectLocks(1, 5),
+      expectTogether(1_200, 5),
+      expectSoon(2, 1_503, 3 * HAND_OFF_MS),
+      nobodyLeft,
+    ),
+    catches: ["admitted-reader-goes-on-waiting"],
+  }),
   scenario("S8", "a reader at the head of the queue that is stopped is overtaken", {
     clients: [
       [writes(0, { holdMs: 1_000 })],
