@@ -12,8 +12,8 @@ import { type Violation, World } from "./world.ts";
 
 /** By when every op must be over after the faults, beyond what its own times add up to, in milliseconds. */
 const OPS_MS = 120_000;
-/** By when everybody must have had a turn once a quorum is well and old keys are gone, in milliseconds. */
-const PROGRESS_MS = 120_000;
+/** By when everybody must have had a turn once a quorum is well and old keys are gone, in milliseconds, for each lock. */
+const PROGRESS_MS = 60_000;
 /** The TTL of the locks that are to show progress. */
 const PROGRESS_TTL_MS = 5_000;
 const PROGRESS_HOLD_MS = 20;
@@ -165,13 +165,13 @@ async function demandProgress(world: World, times: number): Promise<void> {
   const shared = plan.clients.flatMap(({ ops }) => ops.filter((op) => op.shared)).slice(0, 1);
   const livesMs = nodes.flatMap((node) => node.liveKeys().map(({ remainingMs }) => remainingMs));
   const ops = new Ops(world);
+  const wants = [
+    ...resources.map((resource) => ({ resources: [resource], any: false })),
+    ...pools.map(({ resources }) => ({ resources, any: true })),
+    ...shared.map(({ resources }) => ({ resources, any: false, shared: true })),
+  ];
   let failed = 0;
   for (const client of clientsOf(world)) {
-    const wants = [
-      ...resources.map((resource) => ({ resources: [resource], any: false })),
-      ...pools.map(({ resources }) => ({ resources, any: true })),
-      ...shared.map(({ resources }) => ({ resources, any: false, shared: true })),
-    ];
     for (const want of wants) {
       const op: Op = {
         ...PLAIN_OP,
@@ -195,7 +195,7 @@ async function demandProgress(world: World, times: number): Promise<void> {
   const ttlsMs = plan.clients.flatMap((client) => client.ops.map(({ ttlMs }) => 3 * ttlMs));
   const { guardMs } = world.assumptions;
   const keptOutMs = guardMs > 0 ? 1.1 * guardMs + UPTIME_ERROR_MS : 0;
-  const limitMs = loop.nowMs + PROGRESS_MS + keptOutMs +
+  const limitMs = loop.nowMs + wants.length * PROGRESS_MS + keptOutMs +
     1.1 * Math.max(...ttlsMs, ...livesMs);
   await loop.run(limitMs, checkers.check, () => ops.over);
   if (!ops.over || failed > 0) {
