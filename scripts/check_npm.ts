@@ -30,7 +30,7 @@ const ALLOWED_FILES = [
 ];
 
 /** The most that the library may weigh, the command line and the declarations, in bytes; what people read is beside that. */
-const CODE_BYTES_MAX = 490_000; // a third of it are the servers in memory and the suite for nodes
+const CODE_BYTES_MAX = 493_000; // a third of it are the servers in memory and the suite for nodes
 const PROGRAM_BYTES_MAX = 200_000;
 const DECLARATION_BYTES_MAX = 236_000;
 
