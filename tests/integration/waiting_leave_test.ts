@@ -51,7 +51,7 @@ Deno.test("a call whose waitMs is over leaves the queue on every node, and repor
   const [holder, waiter, leaver] = clients;
   const lock = await holder.acquire("job");
   const { acquiring } = await lineUp(waiter, "job", servers, 1);
-  const left = await lineUp(leaver, "job", servers, 2, { waitMs: 300 });
+  const left = await lineUp(leaver, "job", servers, 2, { waitMs: 2_000 });
   assertEquals((await holder.inspect("job")).waiters, 2);
   const error = await assertRejects(() => left.acquiring, LockHeldError);
   assertEquals(error.waiters, 2);
