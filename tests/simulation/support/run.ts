@@ -13,7 +13,7 @@ import { type Violation, World } from "./world.ts";
 /** By when every op must be over after the faults, beyond what its own times add up to, in milliseconds. */
 const OPS_MS = 120_000;
 /** By when everybody must have had a turn once a quorum is well and old keys are gone, in milliseconds, for each lock. */
-const PROGRESS_MS = 60_000;
+const PROGRESS_MS = 120_000;
 /** The TTL of the locks that are to show progress. */
 const PROGRESS_TTL_MS = 5_000;
 const PROGRESS_HOLD_MS = 20;
