@@ -45,7 +45,7 @@ const POLL_ROUND_TRIP_MS_MAX = 5;
 const RECOVERY_MS = 50;
 
 /** The same for a ticket in the queues of a quorum, for which other nodes can notify it now as well. */
-const JOIN_MS = 250;
+const JOIN_MS = 1_000;
 
 /** Waits in the queues, for one caller after another. */
 export class QueuedWaiter implements Waiter, NotificationHandler {

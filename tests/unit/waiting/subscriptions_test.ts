@@ -6,7 +6,7 @@ import { REASON } from "../../support/cluster.ts";
 import type { KeyspaceNode } from "../../support/keyspace_node.ts";
 
 const RECOVERY_MS = 50;
-const JOIN_MS = 250;
+const JOIN_MS = 1_000;
 const REFUSAL = new Error("NOPERM");
 
 function subscribes({ nodes }: Callers): number[] {
