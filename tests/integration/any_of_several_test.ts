@@ -66,7 +66,7 @@ Deno.test("callers of one, of any and of another library never have one resource
   const hang = async () => {
     for (let turn = 0; !over; turn++) {
       const server = servers[turn % 2];
-      server.pause();
+      await server.pause();
       await new Promise((resolve) => setTimeout(resolve, 150));
       server.resume();
       await new Promise((resolve) => setTimeout(resolve, 100));

@@ -86,7 +86,7 @@ Deno.test("readers, writers and another library never overlap as they must not, 
       const server = servers[turn % 2];
       if (turn === 4) await servers[1].kill();
       if (turn > 3 && server === servers[1]) continue;
-      server.pause();
+      await server.pause();
       await pauseMs(150);
       server.resume();
       await pauseMs(100);
@@ -172,7 +172,7 @@ Deno.test("what a reader could not release is released when its node is back", a
   await using servers = await startServers(3);
   await using clients = openClients(servers.urls, 2);
   const [lock, other] = await Promise.all(clients.map((client) => client.acquire("config", READ)));
-  servers[0].pause();
+  await servers[0].pause();
   await lock.release();
   servers[0].resume();
   await eventually(async () => {
