@@ -175,38 +175,24 @@ export interface RedlockOptions {
   onEvent?: EventListener;
 }
 
+/** The options that have no default; every other one has a value once that is filled in. */
+type Optional = "signal" | "nodeTimeoutMs" | "autoExtend" | "onEvent";
+
+/** Options with their defaults. */
+type CompleteOptions = Readonly<
+  & Required<Omit<RedlockOptions, Optional>>
+  & { [Name in Optional]: RedlockOptions[Name] | undefined }
+>;
+
 /** The options with defaults, checked, and what follows from them. */
-export interface Settings {
-  readonly ttlMs: number;
-  readonly waitMs: number;
-  readonly signal: AbortSignal | undefined;
+export interface Settings extends CompleteOptions {
   readonly nodeTimeoutMs: number;
-  readonly driftFactor: number;
-  readonly retryDelayMs: number;
-  readonly retryDelayMaxMs: number;
-  readonly notify: boolean;
-  readonly fencing: boolean;
-  readonly autoExtend: boolean | undefined;
-  readonly extensionsMax: number;
-  readonly keyPrefix: string;
-  readonly label: string;
-  readonly restartGuardMs: number;
-  readonly cooldownMs: number;
-  readonly any: boolean;
-  readonly mode: LockMode;
-  readonly atLeastMs: number;
-  readonly onEvent: EventListener | undefined;
   /** TTL less drift, in milliseconds. */
   readonly validityMs: number;
 }
 
 /** Checks one option, which is not `undefined`. */
 type OptionCheck = (attempt: string, name: string, value: never) => void;
-
-/** Options with their defaults. */
-export type CompleteOptions = Omit<Settings, "nodeTimeoutMs" | "validityMs"> & {
-  readonly nodeTimeoutMs: number | undefined;
-};
 
 /** Every option with its default; that of `nodeTimeoutMs` follows from the TTL. */
 const DEFAULTS: CompleteOptions = {
