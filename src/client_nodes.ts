@@ -6,6 +6,7 @@
 import { adaptedNode } from "./quorum/adapted_node.ts";
 import type { LockNode } from "./quorum/lock_node.ts";
 import { type QuorumNode, quorumNodes } from "./quorum/quorum_node.ts";
+import { rangeError } from "./validate.ts";
 
 /** Most nodes of one client, because each node is one bit of a small integer. */
 export const NODES_MAX = 31;
@@ -16,20 +17,30 @@ const ATTEMPT = "Cannot create lock client as";
 const taken = new WeakSet<LockNode>();
 
 /**
+ * Checks that a new client is given a number of nodes, or of their addresses, that it can have.
+ *
+ * @param name The parameter.
+ * @param given What the caller passed.
+ * @throws {TypeError} If it is no array, or empty.
+ * @throws {RangeError} If there are too many.
+ */
+export function checkNodeCount(name: string, given: readonly unknown[]): void {
+  if (!Array.isArray(given) || given.length === 0) {
+    throw new TypeError(`${ATTEMPT} '${name}' must be a non-empty array`);
+  }
+  if (given.length <= NODES_MAX) return;
+  const rule = `must have at most ${NODES_MAX} elements`;
+  throw rangeError("create lock client", name, rule, given.length);
+}
+
+/**
  * Checks the nodes for a new client.
  *
  * @throws {TypeError} If they are not an array of nodes with different names, or one belongs to another client.
  * @throws {RangeError} If there are too many.
  */
 export function checkNodes(nodes: readonly LockNode[]): void {
-  if (!Array.isArray(nodes) || nodes.length === 0) {
-    throw new TypeError(`${ATTEMPT} 'nodes' must be a non-empty array`);
-  }
-  if (nodes.length > NODES_MAX) {
-    throw new RangeError(
-      `${ATTEMPT} 'nodes' must have at most ${NODES_MAX} elements: current value is ${nodes.length}`,
-    );
-  }
+  checkNodeCount("nodes", nodes);
   const names = new Set<string>();
   for (const node of nodes) {
     if (typeof node?.acquire !== "function" || typeof node.name !== "string") {
@@ -56,43 +67,25 @@ export function takeNodes(nodes: readonly LockNode[]): readonly QuorumNode[] {
   });
 }
 
+/** What a node may be unable to do, by the method that is missing then, in the words of messages. */
+const ABILITIES = { raiseCounters: "fencing tokens", adopt: "'adopt'", keys: "lists of keys" };
+
 /**
- * Checks that every node supports fencing tokens.
+ * Checks that every node is able to do something.
  *
  * @param attempt The call that fails otherwise, for messages: `acquire lock`.
  * @param nodes The nodes.
- * @throws {TypeError} If one does not.
+ * @param method The method that each must have.
+ * @throws {TypeError} If one does not have it.
  */
-export function checkFencing(attempt: string, nodes: readonly QuorumNode[]): void {
-  checkSupport(attempt, nodes, "raiseCounters", "fencing tokens");
-}
-
-/**
- * Checks that every node can adopt locks.
- *
- * @throws {TypeError} If one cannot.
- */
-export function checkAdopting(nodes: readonly QuorumNode[]): void {
-  checkSupport("adopt lock", nodes, "adopt", "'adopt'");
-}
-
-/**
- * Checks that every node can list its keys.
- *
- * @throws {TypeError} If one cannot.
- */
-export function checkKeys(nodes: readonly QuorumNode[]): void {
-  checkSupport("list locks", nodes, "keys", "lists of keys");
-}
-
-function checkSupport(
+export function checkAbility(
   attempt: string,
   nodes: readonly QuorumNode[],
-  method: "raiseCounters" | "adopt" | "keys",
-  name: string,
+  method: keyof typeof ABILITIES,
 ): void {
   const unable = nodes.find((node) => !node[method]);
-  if (unable) {
-    throw new TypeError(`Cannot ${attempt} as node ${unable.name} does not support ${name}`);
-  }
+  if (!unable) return;
+  throw new TypeError(
+    `Cannot ${attempt} as node ${unable.name} does not support ${ABILITIES[method]}`,
+  );
 }

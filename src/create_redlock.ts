@@ -12,10 +12,10 @@ import {
 } from "./redis/client_options.ts";
 import { RedisNode } from "./redis_node/redis_node.ts";
 import { redisServer } from "./redis_node/redis_server.ts";
-import { NODES_MAX } from "./client_nodes.ts";
+import { checkNodeCount } from "./client_nodes.ts";
 import { type Redlock, redlockOn } from "./redlock.ts";
 import { TimerWheel } from "./time/timer_wheel.ts";
-import { checkOptions, rangeError } from "./validate.ts";
+import { checkOptions } from "./validate.ts";
 import { watchNodes } from "./console_warnings.ts";
 
 /** Shortest silence after which a connection is replaced, in milliseconds. */
@@ -101,13 +101,7 @@ export function createRedlock<Fencing extends boolean = boolean>(
 }
 
 function parseAddresses(addresses: readonly (string | URL)[]): RedisAddress[] {
-  if (!Array.isArray(addresses) || addresses.length === 0) {
-    throw new TypeError("Cannot create lock client as 'addresses' must be a non-empty array");
-  }
-  if (addresses.length > NODES_MAX) {
-    const rule = `must have at most ${NODES_MAX} elements`;
-    throw rangeError("create lock client", "addresses", rule, addresses.length);
-  }
+  checkNodeCount("addresses", addresses);
   const parsed = addresses.map((address, index) => parseAddress(address, `addresses[${index}]`));
   const servers = new Set<string>();
   for (const { server, name } of parsed) {

@@ -20,7 +20,7 @@ import type { LockNode } from "./quorum/lock_node.ts";
 import type { QuorumNode } from "./quorum/quorum_node.ts";
 import { LOCK_OPTION_NAMES, LockOptions, type RedlockOptions } from "./options.ts";
 import { checkResources } from "./resources.ts";
-import { checkAdopting, checkFencing, checkKeys, checkNodes, takeNodes } from "./client_nodes.ts";
+import { checkAbility, checkNodes, takeNodes } from "./client_nodes.ts";
 import { type ClientState, closeClient, createClientState } from "./client_state.ts";
 import { TimerWheel } from "./time/timer_wheel.ts";
 import { checkKeyText, checkOptions } from "./validate.ts";
@@ -216,8 +216,8 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
   ): Promise<LockOf<F>> {
     const settings = this.#options.resolve("adopt lock", options);
     const { value, resources } = readToken(token, settings.keyPrefix);
-    checkAdopting(this.#client.nodes);
-    if (settings.fencing) checkFencing("adopt lock", this.#client.nodes);
+    checkAbility("adopt lock", this.#client.nodes, "adopt");
+    if (settings.fencing) checkAbility("adopt lock", this.#client.nodes, "raiseCounters");
     const call = new LockCall(this.#client, settings, resources, false, false, value);
     return await acquire(call) as LockOf<F>;
   }
@@ -307,7 +307,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     const { prefix = "", ...others } = options;
     checkKeyText("list locks", "prefix", prefix);
     const settings = this.#options.resolve("list locks", others);
-    checkKeys(this.#client.nodes);
+    checkAbility("list locks", this.#client.nodes, "keys");
     yield* list(this.#client, settings, prefix);
   }
 
@@ -380,7 +380,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     const settings = this.#options.resolve("acquire lock", options);
     const { keyPrefix, any, fencing } = settings;
     const resources = checkResources("acquire lock", resource, keyPrefix, any);
-    if (fencing) checkFencing("acquire lock", this.#client.nodes);
+    if (fencing) checkAbility("acquire lock", this.#client.nodes, "raiseCounters");
     return new LockCall(this.#client, settings, resources, autoExtend, trying);
   }
 }
