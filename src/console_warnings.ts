@@ -6,6 +6,7 @@
 import { lockName } from "./errors.ts";
 import { callIsolated, type EventListener, type RedlockEvent } from "./events.ts";
 import { printable } from "./printable.ts";
+import { quorumSize } from "./quorum/decision.ts";
 import type { TimerWheel } from "./time/timer_wheel.ts";
 
 /** How long a node is unreachable before the warning, in milliseconds. */
@@ -70,11 +71,10 @@ export function warnOfLoss(client: Owner, event: LostEvent): void {
 
 /** The text about a node that has been unreachable for a minute. */
 export function unreachableText({ node, error, left, nodeCount }: UnreachableNode): string {
-  const quorum = Math.floor(nodeCount / 2) + 1;
   const nodes = `${left} of ${nodeCount} ${nodeCount === 1 ? "node" : "nodes"}`;
   return text(
     `Node ${printable(node)} has been unreachable for a minute: ${printable(error.message)}`,
-    `${nodes} ${left === 1 ? "is" : "are"} left, and a lock needs ${quorum}`,
+    `${nodes} ${left === 1 ? "is" : "are"} left, and a lock needs ${quorumSize(nodeCount)}`,
   );
 }
 

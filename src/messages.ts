@@ -5,6 +5,7 @@
  */
 import { LockHeldError, lockName, QuorumError } from "./errors.ts";
 import { printable } from "./printable.ts";
+import { quorumSize } from "./quorum/decision.ts";
 import type { Vote } from "./vote.ts";
 
 /** The errors of the nodes as one, or `undefined` without errors. */
@@ -34,9 +35,9 @@ const DONE: { readonly [Name in Verb]: string } = {
 export function voteCount(
   votes: readonly Vote[],
   nodeCount: number,
-  quorum: number,
   verb: Verb = "acquire",
 ): string {
+  const quorum = quorumSize(nodeCount);
   const count = (...outcomes: Vote["outcome"][]) =>
     votes.filter(({ outcome }) => outcomes.includes(outcome)).length;
   const others = (["denied", "held", "free", "failed", "timed-out", "quarantined"] as const)
@@ -60,36 +61,35 @@ function isPermanent(error: Error | undefined): boolean {
   return (error as { permanent?: unknown } | undefined)?.permanent === true;
 }
 
-/** A call that did not get the votes that it needed. */
-interface Refused {
-  readonly resources: readonly string[];
-  readonly votes: readonly Vote[];
-  /** How many nodes there are. */
-  readonly nodeCount: number;
-  /** How many of them are needed. */
-  readonly quorum: number;
-}
-
-/** What the message of a {@linkcode QuorumError} is made of. */
-export interface NoQuorum extends Refused {
-  /** Why the votes are not enough although a quorum granted, if so: `but too late`. */
-  readonly note?: string | undefined;
-}
-
-/** The error of a call that too few nodes answered. */
-export function quorumError(verb: Verb, refusal: NoQuorum): QuorumError {
-  const { resources, votes } = refusal;
+/**
+ * The error of a call that too few nodes answered.
+ *
+ * @param verb What it asked of the nodes.
+ * @param resources The resources; none if it is not about a lock.
+ * @param votes What the nodes answered.
+ * @param nodeCount How many nodes there are.
+ * @param note Why the votes are not enough although a quorum granted, if so: `but too late`.
+ */
+export function quorumError(
+  verb: Verb,
+  resources: readonly string[],
+  votes: readonly Vote[],
+  nodeCount: number,
+  note?: string,
+): QuorumError {
   const name = resources.length > 0 ? lockName(resources) : "locks";
-  const message = `Cannot ${verb} ${name}: ${whyNoQuorum(verb, refusal)}`;
+  const message = `Cannot ${verb} ${name}: ${whyNoQuorum(verb, votes, nodeCount, note)}`;
   return new QuorumError(message, { resources, votes, cause: nodeErrors(votes) });
 }
 
 /** The votes of an attempt that too few nodes answered, and the first node's error, or one that is permanent. */
 export function whyNoQuorum(
   verb: Verb,
-  { votes, nodeCount, quorum, note }: Omit<NoQuorum, "resources">,
+  votes: readonly Vote[],
+  nodeCount: number,
+  note?: string,
 ): string {
-  const count = voteCount(votes, nodeCount, quorum, verb);
+  const count = voteCount(votes, nodeCount, verb);
   const errors = votes.flatMap(({ error }) => error ?? []);
   const permanent = errors.find(isPermanent);
   const first = permanent ?? errors[0];
@@ -114,17 +114,19 @@ export function foreignKey(
 }
 
 /** What the message of a {@linkcode LockHeldError} is made of. */
-export interface Held extends Refused {
+export interface Held {
+  readonly resources: readonly string[];
+  readonly votes: readonly Vote[];
+  /** How many nodes there are. */
+  readonly nodeCount: number;
   /** Whether the call asked for any one of the resources. */
   readonly any?: boolean | undefined;
   /** How long the call waited, in milliseconds; `undefined` if it made one attempt only. */
   readonly waitedMs?: number | undefined;
   /** How long the key in the way lives, in milliseconds, if a node has reported it. */
   readonly remainingMs?: number | undefined;
-  /** Who holds it, if that is known. */
+  /** Who holds it, with its label, if that is known. */
   readonly holder?: string | undefined;
-  /** The label of the holder, if it has one. */
-  readonly label?: string | undefined;
   /** For how long this client itself has held one of the resources, in milliseconds, if it does. */
   readonly ownHeldMs?: number | undefined;
   /** For how long the resource stays in its cooldown, in milliseconds, if it is in one. */
@@ -135,23 +137,14 @@ export interface Held extends Refused {
 
 /** The error of a call that did not get its lock because it is held, or in its cooldown. */
 export function lockHeldError(held: Held): LockHeldError {
-  const {
-    resources,
-    votes,
-    nodeCount,
-    quorum,
-    waitedMs,
-    remainingMs,
-    cooldownLeftMs = 0,
-    waiters,
-    holder,
-  } = held;
+  const { resources, votes, nodeCount, waitedMs, remainingMs, waiters, holder } = held;
+  const { cooldownLeftMs = 0 } = held;
   const cooling = cooldownLeftMs > 0;
   const parts = [
     obstacle(held),
     ...(waitedMs === undefined ? [] : [`waited ${Math.round(waitedMs)} ms`]),
     ...(remainingMs !== undefined && !cooling ? [keyText(held, remainingMs)] : []),
-    ...(votes.length > 0 && !cooling ? [voteCount(votes, nodeCount, quorum)] : []),
+    ...(votes.length > 0 && !cooling ? [voteCount(votes, nodeCount)] : []),
   ];
   const name = `${held.any ? "any of " : ""}${lockName(resources)}`;
   const message = `Cannot acquire ${name}: ${parts.join("; ")}`;
@@ -160,7 +153,7 @@ export function lockHeldError(held: Held): LockHeldError {
 }
 
 function obstacle(held: Held): string {
-  const { votes, nodeCount, quorum, label, ownHeldMs, cooldownLeftMs = 0, any } = held;
+  const { votes, nodeCount, holder = "", ownHeldMs, cooldownLeftMs = 0, any } = held;
   if (cooldownLeftMs > 0) {
     const who = any ? "each is held or" : "it is";
     return `${who} in its cooldown for another ${Math.ceil(cooldownLeftMs)} ms`;
@@ -173,7 +166,8 @@ function obstacle(held: Held): string {
   if (votes.length === 0) return "earlier calls of this client are still waiting for it";
   if (any) return "each of them is held, or others compete for it";
   const denied = votes.filter(({ outcome }) => outcome === "denied").length;
-  if (denied <= nodeCount - quorum) return "others hold it or compete for it";
+  if (denied <= nodeCount - quorumSize(nodeCount)) return "others hold it or compete for it";
+  const [, label] = / (.*)/u.exec(holder) ?? []; // behind the digits
   return `someone else ${label === undefined ? "" : `(${label}) `}holds it`;
 }
 

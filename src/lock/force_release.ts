@@ -60,8 +60,7 @@ export async function forceRelease(
   holder: string,
   timeoutMs: number,
 ): Promise<boolean> {
-  const { nodes: { length: nodeCount }, quorum } = client;
-  const of = { resources: [resource], nodeCount, quorum };
+  const { nodes, quorum } = client;
   const answers = await askAll(client, key, timeoutMs);
   const states = answers.flatMap(({ state }) => state ?? []);
   const sharer = states.flatMap(({ sharers = [] }) => sharers).find((value) =>
@@ -73,14 +72,14 @@ export async function forceRelease(
   if (found === undefined) {
     const votes = answers.map(({ vote }) => vote);
     const answered = votes.filter(({ outcome }) => outcome === "held" || outcome === "free");
-    if (answered.length < quorum) throw quorumError("inspect", { ...of, votes });
+    if (answered.length < quorum) throw quorumError("inspect", [resource], votes, nodes.length);
     return false;
   }
   const round = new ForcedRound(client, [key], found, TTL_MS_MAX);
   if (sharer !== undefined) round.mode = "shared";
   await round.ask(askToRelease, timeoutMs);
   const { granted, denied, votes } = round;
-  if (granted + denied < quorum) throw quorumError("release", { ...of, votes });
+  if (granted + denied < quorum) throw quorumError("release", [resource], votes, nodes.length);
   return granted > 0;
 }
 

@@ -319,9 +319,9 @@ export class HeldLock extends TimerEntry {
   }
 
   #releaseFailed(round: Round): QuorumError {
-    const { resources, settings, client: { nodes, quorum } } = this;
+    const { resources, settings, client: { nodes } } = this;
     const { votes } = round;
-    const error = quorumError("release", { resources, votes, nodeCount: nodes.length, quorum });
+    const error = quorumError("release", resources, votes, nodes.length);
     if (settings.onEvent) {
       emit(settings.onEvent, {
         type: "release-failed",
@@ -357,8 +357,8 @@ function isConfirmed(round: Round, ranOut: boolean): boolean | undefined {
 /** Why the validity of a lock has ended, if nothing else ended it: the last extension failed, or nobody extended it. */
 function whyExpired(extension: Round | undefined): Error {
   if (!extension) return new Error("its validity has ended");
-  const { votes, nodeSet: { nodes, quorum } } = extension;
-  const why = whyNoQuorum("extend", { votes, nodeCount: nodes.length, quorum });
+  const { votes, nodeSet: { nodes } } = extension;
+  const why = whyNoQuorum("extend", votes, nodes.length);
   const cause = nodeErrors(votes);
   return new Error(`its validity has ended before an extension succeeded: ${why}`, { cause });
 }

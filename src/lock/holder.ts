@@ -21,11 +21,6 @@ export function holderOf(value: string): string {
     hash = Math.imul(hash ^ value.charCodeAt(index), FNV_PRIME);
   }
   const id = (hash >>> 0).toString(16).padStart(8, "0");
-  const label = labelOf(value);
+  const [, label] = LABELLED.exec(value) ?? []; // the value may be anybody's
   return label === undefined ? id : `${id} ${label}`;
-}
-
-/** The label in a lock's value, if there is one. The value may be anybody's. */
-export function labelOf(value: string): string | undefined {
-  return LABELLED.exec(value)?.[1];
 }

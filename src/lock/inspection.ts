@@ -90,12 +90,11 @@ export async function inspect(
   key: string,
   timeoutMs: number,
 ): Promise<Inspection> {
-  const { nodes: { length: nodeCount }, quorum } = client;
   const report = await reportKey(client, key, timeoutMs);
   const { held, votes } = report;
   if (held) return { ...report, held };
   if (held === false) return { ...report, held, holder: undefined, foreign: undefined };
-  throw quorumError("inspect", { resources: [resource], votes, nodeCount, quorum });
+  throw quorumError("inspect", [resource], votes, client.nodes.length);
 }
 
 /** Asks every node what it has under a key; never rejects. */

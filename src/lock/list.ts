@@ -81,7 +81,7 @@ async function* stepsOf(
       throwIfEnded(client, settings);
       const votes = scans.map(({ vote }) => vote);
       if (votes.filter(({ outcome }) => outcome === "granted").length < quorum) {
-        throw quorumError("list", { resources: [], votes, nodeCount: nodes.length, quorum });
+        throw quorumError("list", [], votes, nodes.length);
       }
       yield steps.flat().filter((key) => key.startsWith(start));
     }

@@ -9,7 +9,7 @@ import { lockHeldError, quorumError } from "../messages.ts";
 import type { Round } from "../quorum/round.ts";
 import { reportRefusal } from "./attempt_events.ts";
 import { HeldLock } from "./held_lock.ts";
-import { holderOf, labelOf } from "./holder.ts";
+import { holderOf } from "./holder.ts";
 import type { LockCall } from "./lock_call.ts";
 
 /** The error of a call that ends without a lock; emits the event of the refusal. */
@@ -20,22 +20,23 @@ export function refusal(
   const { client, resources, waitMs } = call;
   const { nodes: { length: nodeCount }, quorum, localQueues } = client;
   const { elapsedMs: waitedMs, cooldownMs: cooldownLeftMs } = call;
-  const refused = { resources, votes: denied?.votes ?? [], nodeCount, quorum };
+  const { votes = [] } = denied ?? {};
   const undecided = call.replaces !== undefined || call.isUnanswered(denied);
-  reportRefusal(call, undecided ? "no-quorum" : "held", refused.votes);
+  reportRefusal(call, undecided ? "no-quorum" : "held", votes);
   if (undecided) {
-    return quorumError(call.verb, { ...refused, note: note(denied!, quorum) });
+    return quorumError(call.verb, resources, votes, nodeCount, note(denied!, quorum));
   }
   const waiter = localQueues.get(call.name)?.waiter;
   const own = ownHold(call);
   const value = own ? own.value : waiter?.holderValue;
   return lockHeldError({
-    ...refused,
+    resources,
+    votes,
+    nodeCount,
     any: call.pool !== undefined,
     waitedMs: waitMs === 0 ? undefined : waitedMs,
     remainingMs: denied && !own ? waiter?.remainingMs : undefined,
     holder: value === undefined ? undefined : holderOf(value),
-    label: value === undefined ? undefined : labelOf(value),
     ownHeldMs: own?.elapsedMs,
     cooldownLeftMs,
     waiters: waiter?.queueLength,

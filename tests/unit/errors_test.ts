@@ -70,15 +70,15 @@ Deno.test("lockName() quotes resources so that nothing in them can be taken for 
 
 Deno.test("voteCount() says how many did what, and how many are needed", () => {
   const others = "1 denied, 2 failed, 1 timed out, 3 are needed";
-  assertEquals(voteCount(VOTES, 5, 3), `1 of 5 nodes granted it, ${others}`);
-  assertEquals(voteCount(VOTES, 5, 3, "extend"), `1 of 5 nodes extended it, ${others}`);
-  assertEquals(voteCount(VOTES, 5, 3, "release"), `1 of 5 nodes released it, ${others}`);
-  assertEquals(voteCount(VOTES.slice(0, 1), 3, 2), "1 of 3 nodes granted it, 2 are needed");
-  assertEquals(voteCount([], 1, 1), "0 of 1 node granted it, 1 is needed");
+  assertEquals(voteCount(VOTES, 5), `1 of 5 nodes granted it, ${others}`);
+  assertEquals(voteCount(VOTES, 5, "extend"), `1 of 5 nodes extended it, ${others}`);
+  assertEquals(voteCount(VOTES, 5, "release"), `1 of 5 nodes released it, ${others}`);
+  assertEquals(voteCount(VOTES.slice(0, 1), 3), "1 of 3 nodes granted it, 2 are needed");
+  assertEquals(voteCount([], 1), "0 of 1 node granted it, 1 is needed");
   const votes = (["held", "held", "free", "timed-out"] as const)
     .map((outcome) => ({ node: "a", outcome, elapsedMs: 1 }));
   assertEquals(
-    voteCount(votes, 4, 3, "inspect"),
+    voteCount(votes, 4, "inspect"),
     "3 of 4 nodes answered, 2 held, 1 free, 1 timed out, 3 are needed",
   );
 });
@@ -98,23 +98,22 @@ for (
   ] as const
 ) {
   Deno.test(`quorumError() has the node's error that matters most: ${error || "none"}`, () => {
-    const refusal = { resources: ["a"], votes, nodeCount: 3, quorum: 2 };
-    const made = quorumError("release", refusal);
+    const made = quorumError("release", ["a"], votes, 3);
     assertInstanceOf(made, QuorumError);
-    const count = voteCount(votes, 3, 2, "release");
+    const count = voteCount(votes, 3, "release");
     assertEquals(made.message, `Cannot release lock "a": ${count}${error}`);
     assertEquals(made.cause instanceof AggregateError, error !== "");
-    const noted = quorumError("acquire", { ...refusal, note: "but too late" });
+    const noted = quorumError("acquire", ["a"], votes, 3, "but too late");
     assertEquals(
       noted.message,
-      `Cannot acquire lock "a": ${voteCount(votes, 3, 2)}, but too late${error}`,
+      `Cannot acquire lock "a": ${voteCount(votes, 3)}, but too late${error}`,
     );
   });
 }
 
 Deno.test("quorumError() lets no server forge lines", () => {
   const votes = [failed("ERR no\n2026-01-01 all is well\x1b[2J")];
-  const error = quorumError("acquire", { resources: ["a"], votes, nodeCount: 1, quorum: 1 });
+  const error = quorumError("acquire", ["a"], votes, 1);
   const shown = "ERR no\\u{a}2026-01-01 all is well\\u{1b}[2J";
   assertEquals(error.message.endsWith(`; first error: ${shown}`), true, error.message);
   assertEquals((error.cause as Error).message.endsWith(`: ${shown}`), true);
@@ -144,10 +143,12 @@ Deno.test("isHopeless() is true once the nodes that refuse for good leave no quo
 
 const DENIED: Vote[] = ["a", "b"].map((node) => ({ node, outcome: "denied", elapsedMs: 1 }));
 const DENIED_TWICE = "0 of 3 nodes granted it, 2 denied, 2 are needed";
-const HELD = { resources: ["a"], votes: DENIED, nodeCount: 3, quorum: 2 };
+const HELD = { resources: ["a"], votes: DENIED, nodeCount: 3 };
 
 for (
   const [held, why] of [
+    [{ holder: "7c1f09be" }, `someone else holds it; ${DENIED_TWICE}`],
+    [{ holder: "7c1f09be web 3" }, `someone else (web 3) holds it; ${DENIED_TWICE}`],
     [{ waitedMs: 99.7 }, `someone else holds it; waited 100 ms; ${DENIED_TWICE}`],
     [
       { remainingMs: 20.2 },
