@@ -66,9 +66,7 @@ export interface QueuePosition {
    * Whether a key has a value of another library, whose release notifies nobody. Missing: the node does not report it.
    */
   readonly foreign?: boolean;
-  /** Whether readers hold a key. Missing: the node does not report it. */
-  readonly shared?: boolean;
-  /** The value of a key that is held. Missing or empty: the node does not report it. */
+  /** The value of a key that is held, but by readers. Missing or empty: the node does not report it. */
   readonly value?: string;
   /** Only with a pool: which of its keys are free for this ticket, as in {@linkcode LockRequest.deny}. */
   readonly free?: number;

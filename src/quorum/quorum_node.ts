@@ -152,13 +152,12 @@ export interface QuorumNode {
   /** Ends the notifications that {@linkcode subscribe} started. */
   unsubscribe?(): void;
   /**
-   * Takes a ticket out of the queue, and notifies the next one if this ticket had been notified.
+   * Takes a ticket out of the queue, and notifies those who may be next without it.
    *
    * @param keys The keys that the ticket waits for.
    * @param ticketId The id of the ticket.
-   * @param mode Set if the ticket is a reader's, or readers held the keys when the node was last asked.
    */
-  leaveQueue?(keys: readonly string[], ticketId: string, mode?: "shared"): void;
+  leaveQueue?(keys: readonly string[], ticketId: string): void;
   /** See {@linkcode LockNode.diagnose}. */
   diagnose?(timeoutMs: number, key: string): Promise<NodeDiagnosis>;
   /** See {@linkcode LockNode.close}. */

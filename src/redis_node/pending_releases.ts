@@ -20,8 +20,6 @@ export interface QueueLeave {
   readonly keys: readonly string[];
   /** The ticket. */
   readonly ticketId: string;
-  /** Set if it is a reader's, or readers may hold the keys. */
-  readonly mode?: "shared" | undefined;
   /** When the queues are gone at the latest, by the monotonic clock. */
   readonly untilMs: number;
 }

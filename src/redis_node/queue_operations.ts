@@ -16,7 +16,6 @@ import {
 import type { LeaveOperation } from "./pending_releases.ts";
 import { scriptError } from "./script_error.ts";
 import { ACQUIRE_ALL, ACQUIRE_OR_WAIT } from "./scripts/acquire.ts";
-import { SHARED } from "./scripts/readers.ts";
 import { LEAVE, RELEASE_QUEUED } from "./scripts/queue.ts";
 import type { Script } from "./scripts/script.ts";
 
@@ -104,7 +103,6 @@ export function queuePosition(
     ...[6, 8].map((at) => (reply as RawReply[])[at]),
   ];
   const [pttl, ahead, length, score, timeUs, foreign, , patienceMs] = numbers;
-  const shared = textReply(value) === SHARED;
   // PTTL replies 0 in the last millisecond of a key, and -2 for a key that is missing.
   const remainingMs = pttl === -1 ? Infinity : Math.max(pttl + 1, 0);
   return {
@@ -113,8 +111,7 @@ export function queuePosition(
     length,
     score,
     timeMs: timeUs / 1_000,
-    foreign: foreign === 1 && !shared,
-    shared,
+    foreign: foreign === 1,
     value: String(textReply(value)),
     first: patienceMs > 0 ? { ticketId: String(textReply(first)), patienceMs } : undefined,
   };

@@ -12,12 +12,11 @@ import {
   type Release,
   RELEASE_OUTCOMES,
 } from "./operation.ts";
-import type { LeaveOperation } from "./pending_releases.ts";
 import { ACQUIRE_OUTCOMES, isQueuePosition, releaseArgs, ticketArgs } from "./queue_operations.ts";
 import { scriptError } from "./script_error.ts";
 import { ACQUIRE_SHARED, EXTEND_SHARED, RELEASE_SHARED } from "./scripts/readers.ts";
 
-/** In place of a ticket if the caller does not queue, and of a value if a ticket leaves and releases nothing. */
+/** In place of a ticket if the caller does not queue. */
 const NONE = "";
 
 /** Makes the value a reader of the keys. */
@@ -60,12 +59,6 @@ export const RELEASE_READER: Operation<Release> = {
   explain: scriptError,
   args: (release, call) => releaseArgs(RELEASE_SHARED, release, call),
   read: (reply) => outcomeOf(reply, RELEASE_OUTCOMES),
-};
-
-/** Takes a ticket out of queues for keys that readers may hold. */
-export const LEAVE_READERS: LeaveOperation = {
-  script: RELEASE_SHARED,
-  args: ({ keys, ticketId }, call) => callArgs(call, RELEASE_SHARED, keys, NONE, ticketId),
 };
 
 function acquireArgs(

@@ -157,9 +157,9 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
     this.#subscription?.close();
   }
 
-  leaveQueue(keys: readonly string[], ticketId: string, mode?: "shared"): void {
+  leaveQueue(keys: readonly string[], ticketId: string): void {
     const untilMs = this.#server.wheel.clock.monotonicMs() + QUEUE_TTL_MS;
-    const leave = { keys, ticketId, untilMs, mode };
+    const leave = { keys, ticketId, untilMs };
     if (this.#connection.open) this.#sendPending(leave);
     else this.#pendingReleases.addAgain(leave);
   }

@@ -12,13 +12,7 @@ import { type Operation, type Release, RELEASE_KEY, SET_KEY } from "./operation.
 import type { LeaveOperation, QueueLeave } from "./pending_releases.ts";
 import { LEAVE_POOL, RELEASE_ANY_KEY, SET_ANY, SET_ANY_OR_QUEUE } from "./pool_operations.ts";
 import { LEAVE_QUEUE, RELEASE_KEYS, SET_KEYS, SET_OR_QUEUE } from "./queue_operations.ts";
-import {
-  EXTEND_READER,
-  LEAVE_READERS,
-  RELEASE_READER,
-  SHARE_KEYS,
-  SHARE_OR_QUEUE,
-} from "./reader_operations.ts";
+import { EXTEND_READER, RELEASE_READER, SHARE_KEYS, SHARE_OR_QUEUE } from "./reader_operations.ts";
 
 /** How a request for a lock is put to a node; `queues` if that is to put the request's ticket in the queue. */
 export function acquireOperation(
@@ -39,11 +33,8 @@ export function extendOperation({ mode }: QuorumRequest): Operation {
   return mode ? EXTEND_READER : EXTEND_KEYS;
 }
 
-/** How a ticket that leaves its queues is put to a node; with `mode` if it is a reader's, or readers hold the keys. */
-export function leaveOperation(
-  { ticketId, mode }: Pick<QueueLeave, "ticketId" | "mode">,
-): LeaveOperation {
-  if (mode) return LEAVE_READERS;
+/** How a ticket that leaves its queues is put to a node. */
+export function leaveOperation({ ticketId }: Pick<QueueLeave, "ticketId">): LeaveOperation {
   return ticketId.endsWith(POOL_SUFFIX) ? LEAVE_POOL : LEAVE_QUEUE;
 }
 

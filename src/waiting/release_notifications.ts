@@ -159,10 +159,7 @@ export class ReleaseNotifications implements ReleaseListener {
     const handler = this.#handlers.get(name);
     if (handler) return handler.onReleased(nodeIndex, message);
     const keys = this.#left.get(name);
-    if (keys) {
-      const mode = name.includes(`:${READER}`) ? "shared" : undefined;
-      this.#nodeSet.nodes[nodeIndex].leaveQueue?.(keys, ticketId, mode);
-    }
+    if (keys) this.#nodeSet.nodes[nodeIndex].leaveQueue?.(keys, ticketId);
   }
 
   #begin(): void {

@@ -30,7 +30,6 @@ export class Ticket implements QueueTicket {
   readonly #notifications: ReleaseNotifications;
   readonly #nodeSet: NodeSet;
   readonly #suffix: string;
-  readonly #mode: "shared" | undefined;
   readonly #onPosition: () => void;
   #patience = "";
   /** Where the ticket stands, node by node, as far as is known. */
@@ -53,7 +52,6 @@ export class Ticket implements QueueTicket {
     onPosition: () => void,
   ) {
     this.name = notifications.newName(mode);
-    this.#mode = mode;
     this.#notifications = notifications;
     this.#nodeSet = nodeSet;
     this.#suffix = pool ? POOL_SUFFIX : "";
@@ -71,7 +69,7 @@ export class Ticket implements QueueTicket {
 
   /** The value of the keys in the way, if a node has reported it. */
   get holderValue(): string | undefined {
-    return this.#positions.find((position) => position?.value && !position.shared)?.value;
+    return this.#positions.find((position) => position?.value)?.value;
   }
 
   /** How many nodes have the ticket in their queues and can notify it. */
@@ -170,8 +168,6 @@ export class Ticket implements QueueTicket {
   }
 
   #leaveNode(nodeIndex: number, keys: readonly string[]): void {
-    const readersHold = this.#positions[nodeIndex]?.shared;
-    const mode = this.#mode ?? (readersHold ? "shared" : undefined);
-    this.#nodeSet.nodes[nodeIndex].leaveQueue?.(keys, this.ticketId, mode);
+    this.#nodeSet.nodes[nodeIndex].leaveQueue?.(keys, this.ticketId);
   }
 }

@@ -312,9 +312,9 @@ export class KeyspaceNode implements QuorumNode {
     this.#endSubscription();
   }
 
-  leaveQueue(keys: readonly string[], ticketId: string, mode?: "shared"): void {
+  leaveQueue(keys: readonly string[], ticketId: string): void {
     this.leaves.push(ticketId);
-    const operation = leaveOperation({ ticketId, mode });
+    const operation = leaveOperation({ ticketId });
     this.#server.send(commandBytes(operation.args({ keys, ticketId }, "EVAL")));
   }
 

@@ -33,7 +33,7 @@ for index, key in ipairs(KEYS) do
   length = math.max(length, redis.call('ZCARD', queue))
   if held ~= -1 then held = lives[index] == -1 and -1 or math.max(held, lives[index]) end
   local found = lives[index] ~= -2 and redis.pcall('GET', key)
-  if found then
+  if found and found ~= 'hasp:shared' then
     if type(found) ~= 'string' then found = '' else holder = found end
     if (found .. ':'):match('^%x*():') ~= 41 then foreign = 1 end
   end
@@ -88,5 +88,5 @@ end
  */
 export const ACQUIRE_OR_WAIT: Script = {
   source: /* @__PURE__ */ lua(NOTIFY, TAKE, SCORE, "local fence\n", ACQUIRE_KEYS),
-  sha1: "051d217b987f43fd0c6bd7b903455e07814debd8",
+  sha1: "505ef53ab3652faf2038927a5dc8856486804d38",
 };

@@ -86,7 +86,7 @@ return start
  */
 export const ACQUIRE_FENCED: Script = {
   source: /* @__PURE__ */ lua(NOTIFY, TAKE, SCORE, FENCE, ACQUIRE_KEYS),
-  sha1: "f08cff6f0d923f239d83785e3e2afcc6f959d93d",
+  sha1: "8822fecbc3ecfbfd5c949d6f166530bab0d5659e",
 };
 
 /**

@@ -1,6 +1,6 @@
 /**
- * The part of scripts that notifies the first in a queue: of every script that frees a key. The queue itself is described
- * in `queue.ts`.
+ * The parts of scripts that notify clients in a queue: of every script that frees a key, or takes a ticket out of a queue.
+ * The queue itself is described in `queue.ts`.
  *
  * @module
  */
@@ -51,6 +51,38 @@ local function notify(key, own)
     end
     if type(redis.pcall('ZREM', queue, first)) == 'table' then return false end
   end
+end
+`;
+
+/**
+ * `rouse(key, own, known)` notifies the readers among the first four tickets in the queue, up to the first writer's, but for
+ * as many as are `known` to have been notified; see `readers.ts`. Drops tickets whose clients are gone. Returns whether
+ * somebody but `own` waits.
+ *
+ * `pass(key, own)` is `notify` if the key is free, and `rouse` if readers hold it: of every script after which somebody
+ * else may be the first. Returns nothing, or `false`, if nobody waits.
+ */
+export const PASS = `local function reads(ticket)
+  return ticket:find('^[^:]*:R')
+end
+local function rouse(key, own, known)
+  local queue, waiting = 'hasp:queue:' .. key, false
+  for index, ticket in ipairs(redis.pcall('ZRANGE', queue, 0, 3)) do
+    if gone(ticket) then
+      redis.pcall('ZREM', queue, ticket)
+      known = 0
+    elseif ticket ~= own then
+      waiting = true
+      if not reads(ticket) then break end
+      if index > known then publish(ticket, ticket) end
+    end
+  end
+  return waiting
+end
+local function pass(key, own)
+  local found = redis.pcall('GET', key)
+  if not found then return notify(key, own) end
+  if found == 'hasp:shared' then return rouse(key, own, 0) end
 end
 `;
 

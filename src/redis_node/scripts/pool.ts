@@ -8,13 +8,13 @@
  * @module
  */
 import { FENCE } from "./fencing.ts";
-import { NOTIFY, SCORE, TAKE } from "./notify.ts";
+import { NOTIFY, PASS, SCORE, TAKE } from "./notify.ts";
 import { lua, type Script } from "./script.ts";
 
 /**
  * `KEYS` the pool; `ARGV` the number of the key that is asked for, from 1, value, TTL, the hint of a fencing token or an
  * empty text; and, if its caller waits, ticket, stuck, score and agreed: sets the key, leaves the queues of the pool, and
- * notifies the next waiter of every other key that is free. Returns 1, or the counter. If the key is held, or is for
+ * passes notifications for the others on. Returns 1, or the counter. If the key is held, or is for
  * another ticket, it sets nothing, and the ticket stands in all queues of the pool.
  *
  * The reply then is a list. Its first part is a bit mask: 1 for the first key of the pool if it is free for the caller,
@@ -30,6 +30,7 @@ import { lua, type Script } from "./script.ts";
 export const ACQUIRE_ANY: Script = {
   source: /* @__PURE__ */ lua(
     NOTIFY,
+    PASS,
     TAKE,
     SCORE,
     FENCE,
@@ -44,7 +45,7 @@ if not blocked then
   for index, name in ipairs(ticket and KEYS or {}) do
     if index ~= place then
       local left = redis.call('ZREM', 'hasp:queue:' .. name, ticket .. index, pooled .. index) > 0
-      if left and redis.call('EXISTS', name) == 0 then notify(name) end
+      if left then pass(name) end
     end
   end
   local granted = hint == '' and 1 or fence({ key }, hint)
@@ -81,7 +82,9 @@ for index, name in ipairs(KEYS) do
     end
   else
     local found = redis.pcall('GET', name)
-    if type(found) ~= 'string' or (found .. ':'):match('^%x*():') ~= 41 then foreign = 1 end
+    if found ~= 'hasp:shared' and (type(found) ~= 'string' or (found .. ':'):match('^%x*():') ~= 41) then
+      foreign = 1
+    end
   end
   if life ~= -1 and (not held or held == -1 or life < held) then held = life end
   held = held or -1
@@ -90,7 +93,7 @@ end
 return { free, held, ahead, length, score, now, foreign or 0, kept or 0, wait, first }
 `,
   ),
-  sha1: "88d2849cb79617ef1bbe6fbf8c85916fc1172348",
+  sha1: "2163de85ec7849d4a5d33e7be92a75917afb7641",
 };
 
 /**
@@ -102,6 +105,7 @@ return { free, held, ahead, length, score, now, foreign or 0, kept or 0, wait, f
 export const RELEASE_ANY: Script = {
   source: /* @__PURE__ */ lua(
     NOTIFY,
+    PASS,
     `local place, value, ticket, score = unpack(ARGV)
 place = tonumber(place)
 local ours = value ~= '' and redis.pcall('GET', KEYS[place]) == value
@@ -114,12 +118,10 @@ for index, name in ipairs(KEYS) do
   elseif ours and type(redis.pcall('ZADD', queue, 'NX', score, own)) == 'number' then
     redis.pcall('PEXPIRE', queue, 180000)
   end
-  if (left or ours and index == place) and redis.call('EXISTS', name) == 0 then
-    notify(name, score and own)
-  end
+  if left or ours and index == place then pass(name, score and own) end
 end
 return ours and 1 or 0
 `,
   ),
-  sha1: "993bd004b92462f777ee54c92365c5e1df64842d",
+  sha1: "21cb2e3b8ab343e45de07e9ddebd0f5d11cd2487",
 };

@@ -29,7 +29,7 @@
  * @module
  */
 import { type QueueMessage, splitTicket } from "../../quorum/queue_ticket.ts";
-import { NOTIFY } from "./notify.ts";
+import { NOTIFY, PASS } from "./notify.ts";
 import { lua, type Script } from "./script.ts";
 
 /** How long a queue lives after the last ask for a place in it, in milliseconds. */
@@ -77,14 +77,14 @@ export function queueOf(key: string): string {
 export const LEAVE: Script = {
   source: /* @__PURE__ */ lua(
     NOTIFY,
+    PASS,
     `for _, key in ipairs(KEYS) do
-  local left = redis.call('ZREM', 'hasp:queue:' .. key, ARGV[1])
-  if left == 1 and redis.call('EXISTS', key) == 0 then notify(key) end
+  if redis.call('ZREM', 'hasp:queue:' .. key, ARGV[1]) == 1 then pass(key) end
 end
 return 1
 `,
   ),
-  sha1: "9112e5879b2c742a292afa65fc751d1d2e871da2",
+  sha1: "9fa131d6a8ab32facfd796a57e10bb7136aabcfe",
 };
 
 /**

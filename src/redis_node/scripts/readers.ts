@@ -16,7 +16,7 @@
  * @module
  */
 import { JOIN } from "./acquire.ts";
-import { NOTIFY, SCORE, TAKE } from "./notify.ts";
+import { NOTIFY, PASS, SCORE, TAKE } from "./notify.ts";
 import { lua, type Script } from "./script.ts";
 
 /** What a key reads while readers hold it. */
@@ -26,16 +26,13 @@ export const READERS_PREFIX = "hasp:readers:";
 
 /**
  * `settle(key)` drops readers whose deadline is over, and gives the key and the set the latest deadline of the others.
- * Without others, deletes the key. Returns whether it did.
+ * Without others, deletes the key.
  *
  * `deadline(key, value)` is that of a reader; 0 without one, or if it is over.
  *
  * `writerAhead(key, own)` is the first writer's ticket ahead of `own` in the queue whose client is not gone, and `nil` without
- * one. It looks at 64 tickets: if they are all readers' and `own` is behind them, it is an empty text.
- *
- * `rouse(key, own, known)` notifies the readers among the first four tickets in the queue, up to the first writer's, but for
- * as many as are `known` to have been notified. Returns whether somebody but `own` waits. Both drop tickets whose clients
- * are gone.
+ * one. It looks at 64 tickets: if they are all readers' and `own` is behind them, it is an empty text. Drops writers' tickets
+ * whose clients are gone.
  */
 const READERS = `local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -46,19 +43,15 @@ local function settle(key)
     redis.call('ZREM', readers, oldest[1])
     oldest = redis.call('ZRANGE', readers, 0, 0, 'WITHSCORES')
   end
-  if not oldest[1] then return redis.call('DEL', key) == 1 end
+  if not oldest[1] then return redis.call('DEL', key) end
   local latest = redis.call('ZRANGE', readers, -1, -1, 'WITHSCORES')[2]
   for _, name in ipairs({ key, readers }) do
     redis.call('PEXPIRE', name, string.format('%.0f', latest - now))
   end
-  return false
 end
 local function deadline(key, value)
   local score = tonumber(redis.call('ZSCORE', 'hasp:readers:' .. key, value) or 0)
   return score > now and score or 0
-end
-local function reads(ticket)
-  return ticket:find('^[^:]*:R')
 end
 local function writerAhead(key, own)
   local queue, from = 'hasp:queue:' .. key, 0
@@ -77,20 +70,6 @@ local function writerAhead(key, own)
   end
   return ''
 end
-local function rouse(key, own, known)
-  local queue, waiting = 'hasp:queue:' .. key, false
-  for index, ticket in ipairs(redis.pcall('ZRANGE', queue, 0, 3)) do
-    if gone(ticket) then
-      redis.pcall('ZREM', queue, ticket)
-      known = 0
-    elseif ticket ~= own then
-      waiting = true
-      if not reads(ticket) then break end
-      if index > known then publish(ticket, ticket) end
-    end
-  end
-  return waiting
-end
 `;
 
 /**
@@ -102,6 +81,7 @@ end
 export const ACQUIRE_SHARED: Script = {
   source: /* @__PURE__ */ lua(
     NOTIFY,
+    PASS,
     TAKE,
     SCORE,
     READERS,
@@ -142,7 +122,7 @@ end
 `,
     JOIN,
   ),
-  sha1: "29979a50c260c67b6fd2022739ab750922155e17",
+  sha1: "d9b167ec9a6ce773382a86b62a9f19608cba6ed2",
 };
 
 /**
@@ -152,6 +132,7 @@ end
 export const EXTEND_SHARED: Script = {
   source: /* @__PURE__ */ lua(
     NOTIFY,
+    PASS,
     READERS,
     `local reply, held = 1, {}
 for index, key in ipairs(KEYS) do
@@ -171,48 +152,37 @@ end
 return reply
 `,
   ),
-  sha1: "0288b9503d9995b1c243eabc75956956e21eeb51",
+  sha1: "535e7051c9783272bc430a829ee3a10a352295c0",
 };
 
 /**
  * `KEYS` resources; `ARGV` value, and ticket and score as for `RELEASE_QUEUED`: the value is no reader of the keys any
- * more. Deletes a key whose last reader it was, and notifies the first in its queue. Takes the ticket out of the queues, or
- * puts it back where the value was a reader. Returns 0 if the value was no reader of some key, 1 if it was of all, 3 if it
- * was and somebody waits. With an empty value, a ticket leaves; nobody is notified
- * if it was in no queue.
+ * more. Deletes a key whose last reader it was. Takes the ticket out of the queues, or puts it back where the value was a
+ * reader, and notifies those who may be next. Returns 0 if the value was no reader of some key, 1 if it was of all, 3 if it
+ * was and somebody waits.
  */
 export const RELEASE_SHARED: Script = {
   source: /* @__PURE__ */ lua(
     NOTIFY,
+    PASS,
     READERS,
     `local value, ticket, score = unpack(ARGV)
 local stays = score and ticket
 local all, waiting = true, false
 for _, key in ipairs(KEYS) do
   local queue = 'hasp:queue:' .. key
-  local found = redis.pcall('GET', key)
-  local free = not found
-  local shared = found == 'hasp:shared'
+  local shared = redis.pcall('GET', key) == 'hasp:shared'
   local own = shared and deadline(key, value) > 0
   if shared then redis.call('ZREM', 'hasp:readers:' .. key, value) end
-  if own then free = settle(key) else all = false end
-  if stays then
-    if own and type(redis.pcall('ZADD', queue, 'NX', score, ticket)) == 'number' then
-      redis.pcall('PEXPIRE', queue, 180000)
-    end
+  if own then settle(key) else all = false end
+  if stays and own and type(redis.pcall('ZADD', queue, 'NX', score, ticket)) == 'number' then
+    redis.pcall('PEXPIRE', queue, 180000)
   end
-  local left = not stays and ticket and redis.pcall('ZREM', queue, ticket) == 1
-  if value == '' and not left then
-    free, shared = false, false
-  end
-  if free then
-    waiting = notify(key, stays) or waiting
-  elseif shared then
-    waiting = rouse(key, stays, 0) or waiting
-  end
+  if ticket and not stays then redis.pcall('ZREM', queue, ticket) end
+  waiting = pass(key, stays) or waiting
 end
 return all and (waiting and 3 or 1) or 0
 `,
   ),
-  sha1: "da20d083e1a48284054f92e363435640ea40a33b",
+  sha1: "5147fb82b4a3ca0174055bdb32ec9781b5b81762",
 };

@@ -4,15 +4,16 @@
  * @module
  */
 import { QUEUE_LEAD_MS, QUEUE_TTL_MS, queueOf } from "../../redis_node/scripts/queue.ts";
+import { SHARED } from "../../redis_node/scripts/readers.ts";
 import type { CommandContext } from "../commands/command.ts";
 import { parseScore } from "../commands/sorted_set_commands.ts";
 import { array, bulk, integer } from "../server/replies.ts";
 import { setCounters } from "./fence_functions.ts";
 import {
   allowedScore,
-  notify,
   notifyUnlessStuck,
   OUR_VALUE,
+  pass,
   patienceOf,
   putBack,
   remove,
@@ -65,9 +66,7 @@ export function releaseAny(
     const own = member(ticket, index);
     const left = score === undefined && remove(keys, name, own);
     if (score !== undefined && ours) putBack(keys, name, own, score);
-    if ((left || ours && index === place) && !keys.has(name)) {
-      notify(context, name, score === undefined ? undefined : own);
-    }
+    if (left || ours && index === place) pass(context, name, score === undefined ? undefined : own);
   });
   return integer(ours ? 1 : 0);
 }
@@ -99,7 +98,7 @@ function leaveAll(
     // mutation: won-queue-alone-is-left
     const left = tickets.filter((each) => remove(keys, name, each)).length > 0;
     // mutation: notification-of-a-pool-kept
-    if (left && !keys.has(name)) notify(context, name);
+    if (left) pass(context, name);
   });
 }
 
@@ -125,7 +124,8 @@ function joinAll(
   });
   const lengths = names.map((name) => keys.sortedSet(queueOf(name))!.size);
   const foreign = names.some((name, index) => {
-    return lives[index] !== -2 && !OUR_VALUE.test(tryGet(keys, name).found ?? "");
+    const { found = "" } = lives[index] === -2 ? { found: SHARED } : tryGet(keys, name);
+    return found !== SHARED && !OUR_VALUE.test(found);
   });
   const kept = lives.findIndex((life, index) => life === -2 && ranks[index] > 0) + 1;
   const [first] = kept > 0 ? keys.sortedSet(queueOf(names[kept - 1]))!.range(0, 0) : [""];

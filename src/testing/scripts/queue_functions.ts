@@ -15,6 +15,7 @@ import {
   TAKEN_SUFFIX,
   WAKE_CHANNEL,
 } from "../../redis_node/scripts/queue.ts";
+import { SHARED } from "../../redis_node/scripts/readers.ts";
 import { type NotifiedFirst, splitTicket } from "../../quorum/queue_ticket.ts";
 import type { CommandContext } from "../commands/command.ts";
 import { parseScore, scoreText } from "../commands/sorted_set_commands.ts";
@@ -23,6 +24,9 @@ import { array, bulk, CommandError, integer } from "../server/replies.ts";
 import type { SortedSet } from "../server/sorted_set.ts";
 import { getInScript, ReturnedError, setInScript, toNumber } from "./script_calls.ts";
 
+/** The ticket of a reader, and how many of them are notified at once. */
+export const READS = /^[^:]*:R/u;
+export const ROUSED_MAX = 4;
 const LEAD_US = QUEUE_LEAD_MS * 1_000;
 /** What the value of a lock of this library looks like. */
 export const OUR_VALUE = /^[0-9a-f]{40}(:|$)/i;
@@ -105,8 +109,7 @@ export function leave(
   [ticket]: readonly string[],
 ): string {
   for (const key of names) {
-    const left = remove(context.keys, key, ticket);
-    if (left && !context.keys.has(key)) notify(context, key);
+    if (remove(context.keys, key, ticket)) pass(context, key);
   }
   return integer(1);
 }
@@ -133,6 +136,7 @@ export function join(
     if (held !== -1) held = lives[index] === -1 ? -1 : Math.max(held, lives[index]);
     if (lives[index] === -2) return;
     const { found } = tryGet(keys, key);
+    if (found === SHARED) return;
     holder = found ?? holder;
     if (!OUR_VALUE.test(found ?? "")) foreign = 1;
   });
@@ -189,6 +193,32 @@ export function notify(
     }
     remove(keys, key, first);
   }
+}
+
+/** Notifies the readers among the first tickets, up to a writer's; returns whether somebody but `own` waits. */
+export function rouse(context: CommandContext, key: string, own?: string, known = 0): boolean {
+  let waiting = false;
+  let from = known;
+  const firsts = queueIfAny(context.keys, key)?.range(0, ROUSED_MAX - 1) ?? [];
+  for (const [index, ticket] of firsts.entries()) {
+    // mutation: dead-first-holds-readers-back
+    if (isGone(context, ticket)) {
+      remove(context.keys, key, ticket);
+      from = 0;
+    } else if (ticket !== own) {
+      waiting = true;
+      if (!READS.test(ticket)) break;
+      if (index >= from) publish(context, ticket, ticket);
+    }
+  }
+  return waiting;
+}
+
+/** Notifies those who may be next if the key is free, or if readers hold it; returns whether somebody but `own` waits. */
+export function pass(context: CommandContext, key: string, own?: string): boolean {
+  const { found, error } = tryGet(context.keys, key);
+  if (found === SHARED) return rouse(context, key, own);
+  return found === undefined && !error && notify(context, key, own) !== undefined;
 }
 
 /** Notifies the first of each queue, unless it is this ticket or one that it has waited for. */

@@ -11,23 +11,22 @@ import { integer } from "../server/replies.ts";
 import {
   isGone,
   join,
-  notify,
   notifyUnlessStuck,
-  publish,
+  pass,
   putBack,
   queueIfAny,
+  READS,
   remove,
+  rouse,
+  ROUSED_MAX,
   take,
   tryGet,
 } from "./queue_functions.ts";
 import { getInScript, setInScript } from "./script_calls.ts";
 
-/** The ticket of a reader. */
-const READS = /^[^:]*:R/u;
-/** How many tickets are looked at for a writer's, in steps of how many, and how many are notified at once. */
+/** How many tickets are looked at for a writer's, in steps of how many. */
 const AHEAD_MAX = 64;
 const AHEAD_STEP = 16;
-const ROUSED_MAX = 4;
 
 /** ACQUIRE_SHARED. */
 export function acquireShared(
@@ -104,19 +103,17 @@ export function releaseShared(
   let all = true;
   let waiting = false;
   for (const key of names) {
-    const { found, error } = tryGet(keys, key);
-    const shared = found === SHARED;
+    const shared = tryGet(keys, key).found === SHARED;
     const own = shared && deadlineOf(keys, key, value!) > 0;
     if (shared) keys.sortedSet(READERS_PREFIX + key)?.remove(value!);
     // mutation: reader-deletes-the-marker
-    const free = own ? settle(keys, key) : found === undefined && !error;
+    if (own) settle(keys, key);
     all &&= own;
     if (stays !== undefined && own) putBack(keys, key, stays, score!);
-    const left = stays === undefined && ticket !== undefined &&
-      queueIfAny(keys, key) !== undefined && remove(keys, key, ticket);
-    if (value === "" && !left) continue;
-    const first = free ? notify(context, key, stays) : shared && rouse(context, key, stays);
-    waiting ||= Boolean(first);
+    if (stays === undefined && ticket !== undefined && queueIfAny(keys, key)) {
+      remove(keys, key, ticket);
+    }
+    waiting = pass(context, key, stays) || waiting;
   }
   return integer(all ? waiting ? 3 : 1 : 0);
 }
@@ -137,8 +134,8 @@ function deadlineOf(keys: Keyspace, key: string, value: string): number {
   return deadlineMs > Number(keys.nowMs()) ? deadlineMs : 0;
 }
 
-/** Drops readers that are over, and has the key and its set live as long as the others; returns whether it is free. */
-function settle(keys: Keyspace, key: string): boolean {
+/** Drops readers that are over, and has the key and its set live as long as the others. */
+function settle(keys: Keyspace, key: string): void {
   const name = READERS_PREFIX + key;
   const readers = keys.sortedSet(name);
   const nowMs = Number(keys.nowMs());
@@ -147,10 +144,9 @@ function settle(keys: Keyspace, key: string): boolean {
   }
   const [latest] = readers?.range(-1, -1) ?? [];
   keys.dropIfEmpty(name);
-  if (latest === undefined) return keys.delete(key);
+  if (latest === undefined) return void keys.delete(key);
   const untilMs = BigInt(readers!.score(latest)!);
   for (const each of [key, name]) keys.expireAt(each, untilMs);
-  return false;
 }
 
 /** The first living writer's ticket ahead of `own`; an empty text behind too many readers. */
@@ -174,23 +170,4 @@ function writerAhead(context: CommandContext, key: string, own: string): string 
     if (step.length < AHEAD_STEP) return undefined;
   }
   return "";
-}
-
-/** Notifies the readers among the first tickets, up to a writer's; returns whether somebody but `own` waits. */
-function rouse(context: CommandContext, key: string, own?: string, known = 0): boolean {
-  let waiting = false;
-  let from = known;
-  const firsts = queueIfAny(context.keys, key)?.range(0, ROUSED_MAX - 1) ?? [];
-  for (const [index, ticket] of firsts.entries()) {
-    // mutation: dead-first-holds-readers-back
-    if (isGone(context, ticket)) {
-      remove(context.keys, key, ticket);
-      from = 0;
-    } else if (ticket !== own) {
-      waiting = true;
-      if (!READS.test(ticket)) break;
-      if (index >= from) publish(context, ticket, ticket);
-    }
-  }
-  return waiting;
 }

@@ -119,7 +119,7 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
     "readers that wait behind another of their client do not notice that it has entered",
   ],
   "reader-deletes-the-marker": [
-    becomes("own ? keys.delete(key) : found === undefined && !error"),
+    becomes("own && !keys.delete(key)"),
     "a reader that leaves frees the key though others hold it",
   ],
   "key-expires-with-the-last-comer": [

@@ -107,7 +107,6 @@ for (const [what, operation, keys, parts, meanings] of KINDS) {
         score: 77,
         timeMs: 1_700_000_000_250,
         foreign: true,
-        shared: false,
         value: "v",
         first: { ticketId: "x:1", patienceMs: 60 },
       };

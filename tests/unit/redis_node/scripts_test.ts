@@ -39,7 +39,9 @@ Deno.test("TRIAL and diagnose() try every command that a script calls", () => {
 
 Deno.test("the scripts' numbers and names are those of their constants", () => {
   const {
+    ACQUIRE_ANY,
     ACQUIRE_OR_WAIT,
+    ACQUIRE_SHARED,
     ACQUIRE_FENCED,
     ACQUIRE_COUNTED,
     ADOPT,
@@ -70,6 +72,8 @@ Deno.test("the scripts' numbers and names are those of their constants", () => {
       ` ${Number.MAX_SAFE_INTEGER} `,
       `'${scripts.COUNTER_PREFIX}' .. `,
     ]],
+    [[ACQUIRE_OR_WAIT, ACQUIRE_ANY, ACQUIRE_SHARED, LEAVE], [`'${scripts.SHARED}'`]],
+    [[ACQUIRE_SHARED], [`'${scripts.READERS_PREFIX}'`]],
     [[ACQUIRE_COUNTED], [` - ${COUNTER_AGE_MS_MAX * 1_000} `]],
   ];
   for (const [sources, texts] of expected) {

@@ -1,0 +1,86 @@
+/**
+ * Readers that wait: who notifies them, whatever became of those ahead.
+ */
+import { assertEquals, assertInstanceOf, assertLess } from "@std/assert";
+import { LockHeldError } from "../../../src/errors.ts";
+import type { Lock } from "../../../src/lock/lock.ts";
+import type { RedlockOptions } from "../../../src/options.ts";
+import { Cluster } from "../../support/cluster.ts";
+
+const WAIT: RedlockOptions = { waitMs: 50_000, ttlMs: 20_000 };
+const READ = { ...WAIT, mode: "shared" } as const;
+const BOTH = ["a", "b"];
+
+/** Another client's lock. */
+function locked(cluster: Cluster, resource: string, options: RedlockOptions): Promise<Lock> {
+  return cluster.settle(cluster.peer().acquire(resource, options));
+}
+
+/** Another client's call for "a" in shared mode, which waits. */
+async function reading(cluster: Cluster): Promise<{ call: Promise<Lock> }> {
+  const call = cluster.peer().acquire("a", READ);
+  await cluster.advance(50);
+  return { call };
+}
+
+Deno.test("a writer that gives up lets readers in also if they have come to hold the resource since it last asked", async () => {
+  const cluster = new Cluster();
+  const first = await locked(cluster, "a", WAIT);
+  const next = await reading(cluster);
+  const abort = new AbortController();
+  const writing = cluster.rejection(
+    cluster.peer().acquire("a", { ...WAIT, signal: abort.signal }),
+  );
+  await cluster.advance(50);
+  const last = await reading(cluster);
+  await cluster.settle(first.release());
+  await cluster.settle(next.call, 20);
+  await cluster.advance(20);
+  assertEquals(cluster.queueLengths, [2, 2, 2]);
+  abort.abort();
+  await writing;
+  assertEquals((await cluster.settle(last.call, 20)).held, true);
+});
+
+for (const any of [false, true]) {
+  const call = any ? "any" : "all";
+  Deno.test(`a call for ${call} of several that gives up lets readers in behind it`, async () => {
+    const cluster = new Cluster();
+    await locked(cluster, "a", READ);
+    await locked(cluster, "b", WAIT);
+    const waiting = cluster.rejection(
+      cluster.peer().acquire(BOTH, { ...WAIT, any, waitMs: 200 }),
+    );
+    await cluster.advance(50);
+    const last = await reading(cluster);
+    assertInstanceOf(await cluster.settle(waiting, 200), LockHeldError);
+    assertEquals((await cluster.settle(last.call, 20)).held, true);
+  });
+}
+
+Deno.test("a call for any of several that has one lets readers of the others in behind it", async () => {
+  const cluster = new Cluster();
+  await locked(cluster, "a", READ);
+  const other = await locked(cluster, "b", WAIT);
+  const waiting = cluster.peer().acquire(BOTH, { ...WAIT, any: true });
+  await cluster.advance(50);
+  const last = await reading(cluster);
+  await cluster.settle(other.release());
+  assertEquals((await cluster.settle(waiting, 20)).resources, ["b"]);
+  assertEquals((await cluster.settle(last.call, 20)).held, true);
+});
+
+for (const [any, others] of [[false, WAIT], [true, READ]] as const) {
+  const call = any ? "any" : "all";
+  Deno.test(`a call for ${call} of several does not poll for what readers hold`, async () => {
+    const cluster = new Cluster();
+    await locked(cluster, "a", READ);
+    await locked(cluster, "b", others);
+    const waiting = cluster.rejection(
+      cluster.redlock.acquire(BOTH, { ...WAIT, any, waitMs: 9_000 }),
+    );
+    await cluster.advance(8_000);
+    for (const count of cluster.asked()) assertLess(count, 10);
+    await cluster.settle(waiting, 2_000);
+  });
+}
