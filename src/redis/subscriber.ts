@@ -74,6 +74,11 @@ export class Subscriber implements ReplyReceiver {
     this.#ask();
   }
 
+  /** Finds out whether the server is still there. */
+  ask(): void {
+    this.#connection.ask();
+  }
+
   /** Ends the subscription, and reports nothing more. */
   close(): Promise<void> {
     this.#closed = true;

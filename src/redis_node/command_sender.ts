@@ -71,6 +71,8 @@ export interface SenderEvents {
 
 /** A subscription to one channel. */
 export interface Subscription {
+  /** Finds out whether the server is still there. Missing: nothing but the client behind it can. */
+  ask?(): void;
   /** Ends the subscription; nothing is reported any more. */
   close(): Promise<void>;
 }

@@ -77,9 +77,11 @@ export class ReleaseSubscription implements SubscriberOwner, ReplyReceiver {
     return this.#closing;
   }
 
-  /** The connection for commands has been made. */
+  /** The connection for commands has been made; what ended the one before may have ended the subscription's, too. */
   onCommandsPossible(): void {
-    if (this.#subscribed && !this.#listening) this.#probe();
+    // mutation: subscription-outlives-its-server
+    if (this.#listening) this.#subscriber!.ask?.();
+    else if (this.#subscribed) this.#probe();
   }
 
   /** The server does not allow what it takes. */

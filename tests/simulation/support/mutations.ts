@@ -195,6 +195,10 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
     always,
     "a node on which a subscription died counts as one that refuses it",
   ],
+  "subscription-outlives-its-server": [
+    never,
+    "a subscription is not looked at when its server was restarted",
+  ],
   "lost-lock-blocks-its-client": [drop, "a lock that is lost keeps its own client waiting"],
   "failed-call-blocks-its-client": [drop, "a caller that gives up keeps its own client waiting"],
   // Fencing tokens and the restart guard.

@@ -83,4 +83,18 @@ export const REGRESSION_SCENARIOS: readonly Scenario[] = [
     missing: expectSoon(2, 1_003, 20),
     catches: ["scores-stay-apart"],
   }),
+  scenario(
+    "R10",
+    "a subscription that a restart ended without a word is replaced before it is needed",
+    {
+      nodes: 1,
+      clients: [
+        [{ ...WAITER, holdMs: 500 }, { ...WAITER, atMs: 2_000, holdMs: 500 }],
+        [{ ...WAITER, atMs: 50, waitMs: 200 }, { ...WAITER, atMs: 2_200 }],
+      ],
+      faults: [{ kind: "crash", node: 0, data: "none", silent: true, atMs: 1_000, forMs: 200 }],
+      missing: expectSoon(1, 2_500, 50),
+      catches: ["subscription-outlives-its-server"],
+    },
+  ),
 ];

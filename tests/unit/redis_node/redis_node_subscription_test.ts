@@ -83,6 +83,16 @@ test.subscribed("RedisNode.subscribe() sends its message again if the connection
   assertEquals(bench.notices, [IS_UNSUBSCRIBED, IS_SUBSCRIBED]);
 });
 
+test.listening("RedisNode.subscribe() asks whether its server is still there when the connection for commands was made again", async (bench) => {
+  const { writes } = bench.subscriptions.last;
+  writes.length = 0;
+  await bench.hangUp();
+  assertEquals([await bench.reconnect(), writes], ["", [wire("PING")]]);
+  await bench.cutSubscription();
+  await bench.advance(RECONNECT_MS);
+  assertEquals(bench.subscriptions.last.writes, [SUBSCRIBE]);
+});
+
 test.listening("RedisNode.subscribe() reports a cut, and begins again on the next subscription", async (bench) => {
   await bench.cutSubscription();
   assertEquals(bench.notices, [IS_UNSUBSCRIBED]);
