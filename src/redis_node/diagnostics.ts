@@ -9,11 +9,12 @@
  * @module
  */
 import type { NodeDiagnosis } from "../quorum/node_diagnosis.ts";
-import type { ReplyReceiver } from "../redis/command_queue.ts";
 import { ReplyError } from "../redis/errors.ts";
 import { printable } from "../printable.ts";
 import { type Reply, textReply, timeReplyMs } from "../redis/reply.ts";
 import type { CommandSender, ServerAccess } from "./command_sender.ts";
+import { settledWithin } from "../time/settled_within.ts";
+import { repliesTo } from "./replies_to.ts";
 import { TRIAL, TRIED } from "./scripts/trial.ts";
 
 /** A channel of the kind that waiting uses; it has no subscriber. */
@@ -115,31 +116,23 @@ export class RedisDiagnostics {
     await Promise.all([...this.#further].map((connection) => connection.close()));
   }
 
-  #ask(commands: readonly (readonly string[])[]): Promise<Replies> {
+  async #ask([first, ...others]: readonly (readonly string[])[]): Promise<Replies> {
     const connection = this.#connection;
     const { clock } = this.#server.wheel;
     const startMs = clock.monotonicMs();
-    return new Promise((resolve, reject) => {
-      const byCommand = new Map<string, Reply>();
-      let askedAtMs = 0, roundTripMs = 0, wallMs = 0;
-      const receiver: ReplyReceiver = {
-        onReply(reply, _context, index) { // other clients may not keep the order of commands
-          if (index === 0) {
-            const { receivedAtMs, readyAtMs } = connection;
-            askedAtMs = Math.max(startMs, readyAtMs);
-            roundTripMs = receivedAtMs - askedAtMs;
-            wallMs = clock.wallMs();
-          }
-          byCommand.set(commands[index][0], textReply(reply));
-          if (byCommand.size < commands.length) return;
-          resolve({ byCommand, askedAtMs, roundTripMs, wallMs });
-        },
-        onFailure: reject,
-      };
-      commands.forEach((args, index) => {
-        connection.submit({ args, keys: [] }, receiver, undefined, index);
-      });
+    const timed = repliesTo(connection, [first]).then(([reply]) => {
+      const { receivedAtMs, readyAtMs } = connection;
+      const askedAtMs = Math.max(startMs, readyAtMs);
+      const roundTripMs = receivedAtMs - askedAtMs;
+      return { reply, askedAtMs, roundTripMs, wallMs: clock.wallMs() };
     });
+    const [{ reply, ...times }, replies] = await Promise.all([
+      timed,
+      repliesTo(connection, others),
+    ]);
+    const names = [first, ...others].map(([name]) => name);
+    const texts = [reply, ...replies].map(textReply);
+    return { ...times, byCommand: new Map(names.map((name, index) => [name, texts[index]])) };
   }
 
   async #askFurther(limitMs: number): Promise<FurtherReplies> {
@@ -158,36 +151,24 @@ export class RedisDiagnostics {
     if (this.#closed || limitMs <= 0) return [];
     const connection = this.#server.open();
     this.#further.add(connection);
-    try {
-      return await this.#repliesOf(connection, commands, limitMs);
-    } finally {
-      connection.close().finally(() => this.#further.delete(connection));
-    }
-  }
-
-  #repliesOf(
-    connection: CommandSender,
-    commands: readonly (readonly string[])[],
-    limitMs: number,
-  ): Promise<readonly Reply[]> {
-    const wheel = this.#server.wheel;
-    return new Promise((resolve) => {
-      const replies: Reply[] = [];
-      const limit = wheel.deadline(limitMs, () => resolve(replies));
-      const add = (reply: Reply) => {
-        if (replies.push(reply) < commands.length) return;
-        wheel.cancel(limit);
-        resolve(replies);
-      };
-      const receiver: ReplyReceiver = {
-        onReply: (reply) => add(textReply(reply)),
-        // A server that has no room for one more connection sends an error before it closes the connection.
-        onFailure: ({ cause }) => add(cause instanceof ReplyError ? cause : null),
-      };
-      for (const args of commands) {
-        connection.submit({ args, keys: [] }, receiver, undefined, 0);
-      }
+    const replies: Reply[] = [];
+    const answered = commands.map(async (command, index) => {
+      replies[index] = await answerTo(connection, command);
     });
+    await settledWithin(this.#server.wheel, Promise.all(answered), limitMs);
+    connection.close().finally(() => this.#further.delete(connection));
+    return replies;
+  }
+}
+
+/** The reply to a command, or the error that a server without room for one more connection sends before it closes it. */
+async function answerTo(connection: CommandSender, command: readonly string[]): Promise<Reply> {
+  try {
+    const [reply] = await repliesTo(connection, [command]);
+    return textReply(reply);
+  } catch (error) {
+    const { cause } = error as Error;
+    return cause instanceof ReplyError ? cause : null;
   }
 }
 

@@ -4,10 +4,10 @@
  * @module
  */
 import type { KeyState } from "../quorum/lock_node.ts";
-import type { ReplyReceiver } from "../redis/command_queue.ts";
 import { ProtocolError, ReplyError } from "../redis/errors.ts";
 import { type RawReply, textReply, timeReplyMs } from "../redis/reply.ts";
 import type { CommandSender } from "./command_sender.ts";
+import { repliesTo } from "./replies_to.ts";
 import { queueOf } from "./scripts/queue.ts";
 import { READERS_PREFIX, SHARED } from "./scripts/readers.ts";
 
@@ -31,15 +31,13 @@ export async function inspectKey(
   key: string,
 ): Promise<KeyState | undefined> {
   const commands = [["GET", key], ["PTTL", key], ["ZCARD", queueOf(key)], ["TYPE", key]];
-  const state = keyState(await askAll(connection, key, commands));
+  const state = keyState(await repliesTo(connection, commands, [key]));
   if (state instanceof ReplyError) throw state;
   if (state === null) throw new ProtocolError(`Cannot inspect as ${name} sent an unexpected reply`);
   if (state?.value !== SHARED) return state;
   const readers = READERS_PREFIX + key;
-  const [members, time] = await askAll(connection, key, [
-    ["ZRANGE", readers, "0", "-1", "WITHSCORES"],
-    ["TIME"],
-  ]);
+  const ask = [["ZRANGE", readers, "0", "-1", "WITHSCORES"], ["TIME"]];
+  const [members, time] = await repliesTo(connection, ask, [key]);
   for (const reply of [members, time]) if (reply instanceof ReplyError) throw reply;
   return { ...state, sharers: readersAt(textReply(members), timeReplyMs(time) ?? NaN) };
 }
@@ -48,27 +46,6 @@ export async function inspectKey(
 function readersAt(reply: unknown, timeMs: number): string[] {
   const parts = (Array.isArray(reply) ? reply : []).flat().map(String);
   return parts.filter((_, at) => at % 2 === 0 && Number(parts[at + 1]) > timeMs);
-}
-
-/** Sends commands in one piece. */
-function askAll(
-  connection: CommandSender,
-  key: string,
-  commands: readonly (readonly string[])[],
-): Promise<RawReply[]> {
-  return new Promise((resolve, reject) => {
-    const replies: RawReply[] = [];
-    const receiver: ReplyReceiver = {
-      onReply(reply) {
-        replies.push(reply);
-        if (replies.length === commands.length) resolve(replies);
-      },
-      onFailure: reject,
-    };
-    for (const args of commands) {
-      connection.submit({ args, keys: [key] }, receiver, undefined, 0);
-    }
-  });
 }
 
 /** The state of the key by the replies: an error if a command was refused, `null` if they are no replies to these commands. */

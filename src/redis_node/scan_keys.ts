@@ -4,8 +4,9 @@
  * @module
  */
 import { ProtocolError, ReplyError } from "../redis/errors.ts";
-import { type RawReply, textReply } from "../redis/reply.ts";
+import { textReply } from "../redis/reply.ts";
 import type { CommandSender } from "./command_sender.ts";
+import { repliesTo } from "./replies_to.ts";
 
 /** How many keys a server looks at in one step: it serves nobody else meanwhile, for about a millisecond. */
 const STEP_KEYS = "1000";
@@ -30,7 +31,7 @@ export async function* scanKeys(
   let cursor: unknown = "0";
   do {
     const words = ["SCAN", String(cursor), "MATCH", pattern, "COUNT", STEP_KEYS, "TYPE", "string"];
-    const reply = await ask(connection, words);
+    const [reply] = await repliesTo(connection, [words]);
     if (reply instanceof ReplyError) throw reply;
     const [next, keys] = Array.isArray(reply) ? textReply(reply) as unknown[] : [];
     if (!Array.isArray(keys)) {
@@ -39,10 +40,4 @@ export async function* scanKeys(
     yield keys.map(String);
     cursor = next;
   } while (String(cursor) !== "0");
-}
-
-function ask(connection: CommandSender, args: readonly string[]): Promise<RawReply> {
-  return new Promise((onReply, onFailure) => {
-    connection.submit({ args, keys: [] }, { onReply, onFailure }, undefined, 0);
-  });
 }

@@ -1,0 +1,37 @@
+/**
+ * Commands whose replies are awaited: those that are no part of a lock.
+ *
+ * @module
+ */
+import type { ReplyReceiver } from "../redis/command_queue.ts";
+import type { RawReply } from "../redis/reply.ts";
+import type { CommandSender } from "./command_sender.ts";
+
+/**
+ * Sends commands in one piece, and resolves to their replies, of which some may be errors.
+ *
+ * @param connection The connection to the server.
+ * @param commands At least one.
+ * @param keys The keys of locks that they name.
+ * @throws {ConnectionError} If one of them gets no reply.
+ */
+export function repliesTo(
+  connection: CommandSender,
+  commands: readonly (readonly string[])[],
+  keys: readonly string[] = [],
+): Promise<RawReply[]> {
+  return new Promise((resolve, reject) => {
+    const replies: RawReply[] = [];
+    let due = commands.length;
+    const receiver: ReplyReceiver = {
+      onReply(reply, _context, index) { // some clients do not keep the order of commands
+        replies[index] = reply;
+        if (--due === 0) resolve(replies);
+      },
+      onFailure: reject,
+    };
+    commands.forEach((args, index) => {
+      connection.submit({ args, keys }, receiver, undefined, index);
+    });
+  });
+}
