@@ -7,6 +7,7 @@ import type { QuorumRequest } from "../quorum/quorum_node.ts";
 import type { ReplyReceiver } from "../redis/command_queue.ts";
 import type { Command } from "../redis/encoder.ts";
 import type { ConnectionError } from "../redis/errors.ts";
+import type { AvailabilityEvents } from "../redis/availability.ts";
 import type { SubscriberOwner } from "../redis/subscriber.ts";
 import type { Release } from "./operation.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";
@@ -58,15 +59,11 @@ export interface CommandSender {
 }
 
 /** What a sender reports to its node. */
-export interface SenderEvents {
+export interface SenderEvents extends AvailabilityEvents {
   /** Commands can be sent; whatever was known of the last connection is void. */
   onConnected?(): void;
   /** Commands cannot be sent. */
   onDisconnected?(): void;
-  /** The server answers. */
-  onAvailable?(): void;
-  /** The server does not answer. */
-  onUnavailable?(error: ConnectionError): void;
 }
 
 /** A subscription to one channel. */

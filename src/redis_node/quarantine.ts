@@ -40,18 +40,13 @@ export const CREATED_KEY = "hasp:born";
 
 /** Start and uptime are whole seconds of the server's clock, so the uptime may be a second too long. */
 const UPTIME_ERROR_MS = 1_000;
-/** By how much two readings of one cause may differ, in milliseconds. */
-const SAME_CAUSE_MS = 2_000;
 /** How far a counter may be ahead of the node's clock, in milliseconds: by a client's hint, and one microsecond a lock. */
 const COUNTER_LEAD_MS_MAX = 61_000;
-
-/** Why a node's grants do not count. */
-export type QuarantineReason = "restarted" | "emptied";
 
 /** A time in which a node's grants do not count. */
 export interface Quarantine {
   /** What shows that the node may have lost keys. */
-  readonly reason: QuarantineReason;
+  readonly reason: "restarted" | "emptied";
   /** Since when it cannot have lost anything more, by the client's monotonic clock. */
   readonly sinceMs: number;
   /** How much longer its grants do not count, in milliseconds. */
@@ -125,16 +120,4 @@ export function quarantineOf(
  */
 export function oldCountsBelow(timeMs: number, uptimeMs: number): number {
   return Math.ceil((timeMs - uptimeMs + COUNTER_LEAD_MS_MAX) * 1_000);
-}
-
-/** Reports each cause of a quarantine once. */
-export class Causes {
-  #lastMs = -Infinity;
-
-  /** Whether this cause is a new one. */
-  isNew({ sinceMs }: Quarantine): boolean {
-    if (sinceMs <= this.#lastMs + SAME_CAUSE_MS) return false;
-    this.#lastMs = sinceMs;
-    return true;
-  }
 }

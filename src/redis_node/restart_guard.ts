@@ -13,7 +13,6 @@ import { type ConnectionError, ProtocolError, ReplyError } from "../redis/errors
 import { type RawReply, textReply, timeReplyMs } from "../redis/reply.ts";
 import type { CommandSender, LockCommand } from "./command_sender.ts";
 import {
-  Causes,
   CREATED_KEY,
   infoField,
   markerAgeMs,
@@ -28,6 +27,8 @@ import { CREATED } from "./scripts/creation.ts";
 const INFO_COMMAND: LockCommand = { args: ["INFO", "server"], keys: [] };
 const MARKER_COMMAND: LockCommand = { args: ["GET", CREATED_KEY], keys: [] };
 const TIME_COMMAND: LockCommand = { args: ["TIME"], keys: [] };
+/** By how much two readings of one cause of a quarantine may differ, in milliseconds. */
+const SAME_CAUSE_MS = 2_000;
 /** The commands, by their tags. */
 const INFO = 0, MARKER = 1, TIME = 2, SET_MARKER = 3;
 
@@ -49,7 +50,8 @@ export class RedisGuard implements ReplyReceiver<Answer | undefined> {
   readonly #connection: CommandSender;
   readonly #onQuarantined: (quarantine: Quarantine) => void;
   readonly #answers: Map<QuorumRequest, Answer> = new Map();
-  readonly #causes = new Causes();
+  /** Since when the last quarantine that was reported lasts. */
+  #reportedMs = -Infinity;
   #used = false;
   /** Whether the uptime was asked for on this connection. */
   #asked = false;
@@ -193,7 +195,9 @@ export class RedisGuard implements ReplyReceiver<Answer | undefined> {
       return grantCounted(answer, atMs, count, oldBelow);
     }
     request.quarantine!(nodeIndex, receivedAtMs);
-    if (this.#causes.isNew(quarantine)) this.#onQuarantined(quarantine);
+    if (quarantine.sinceMs <= this.#reportedMs + SAME_CAUSE_MS) return;
+    this.#reportedMs = quarantine.sinceMs;
+    this.#onQuarantined(quarantine);
   }
 
   /** Has the server set its marker, with its own time. */
