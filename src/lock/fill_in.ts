@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { QuorumRequest } from "../quorum/quorum_node.ts";
+import { type QuorumRequest, UNREAD } from "../quorum/quorum_node.ts";
 import type { Round } from "../quorum/round.ts";
 
 /**
@@ -20,37 +20,20 @@ export function fillIn(won: Round, ttlMs: number, nodeIndex: number, token?: num
   const node = won.nodeSet.nodes[nodeIndex];
   // mutation: filled-in-key-forgotten
   won.filledInOn |= 1 << nodeIndex;
-  node.acquire(new FillInRequest(won, ttlMs), nodeIndex);
+  node.acquire(requestOf(won, ttlMs), nodeIndex);
   if (token === undefined) return;
-  node.raiseCounters!(new FillInRequest(won, ttlMs, token), nodeIndex);
+  node.raiseCounters!(requestOf(won, ttlMs, token), nodeIndex);
 }
 
-/** A request whose answers nobody reads, and which belongs to the round that won the lock. */
-class FillInRequest implements QuorumRequest {
-  readonly keys: readonly string[];
-  readonly value: string;
-  readonly ttlMs: number;
-  readonly counterFloor: number | undefined;
-  readonly mode: "shared" | undefined;
-  readonly entersAtOnce = true;
-  shared: unknown = undefined;
-  readonly #won: Round;
-
-  constructor(won: Round, ttlMs: number, token?: number) {
-    this.keys = won.keys;
-    this.value = won.value;
-    this.ttlMs = ttlMs;
-    this.counterFloor = token;
-    this.mode = won.mode;
-    this.#won = won;
-  }
-
-  /** Whether the lock is not over: a command that takes the keys back may be on its way then. */
-  get wanted(): boolean {
-    return this.#won.wanted;
-  }
-
-  grant(): void {}
-  deny(): void {}
-  fail(): void {}
+/** A request that belongs to the round that won the lock. */
+function requestOf(won: Round, ttlMs: number, token?: number): QuorumRequest {
+  const { keys, value, mode } = won;
+  return {
+    ...UNREAD,
+    ...{ keys, value, ttlMs, mode, counterFloor: token, entersAtOnce: true },
+    /** Whether the lock is not over: a command that takes the keys back may be on its way then. */
+    get wanted() {
+      return won.wanted;
+    },
+  };
 }

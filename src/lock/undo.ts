@@ -3,8 +3,7 @@
  *
  * @module
  */
-import type { KeyPool, QuorumRequest } from "../quorum/quorum_node.ts";
-import type { QueueTicket } from "../quorum/queue_ticket.ts";
+import { type QuorumRequest, UNREAD } from "../quorum/quorum_node.ts";
 import type { Round } from "../quorum/round.ts";
 
 /**
@@ -18,47 +17,18 @@ import type { Round } from "../quorum/round.ts";
  */
 export function undo(round: Round, keepsTicket = false, replaces?: string): void {
   round.cancel(); // nothing more is sent that could set a key
-  const request = new UndoRequest(round, keepsTicket, replaces);
+  const { keys, value, ttlMs, ticket, pool, mode } = round;
+  // mutation: failed-adoption-deletes
+  const givenBack = replaces;
+  const request: QuorumRequest = {
+    ...UNREAD,
+    ...{ keys, value, ttlMs, ticket, pool, mode, keepsTicket, replaces: givenBack },
+    maySet: (nodeIndex) => round.maySet(nodeIndex),
+  };
   round.nodeSet.nodes.forEach((node, nodeIndex) => {
     // mutation: undo-spares-no-node
     // mutation: undo-spares-what-may-be-set
     if (round.deniedBy(nodeIndex) && !round.maySet(nodeIndex)) return;
     node.release(request, nodeIndex);
   });
-}
-
-/** A request whose answers nobody reads. */
-class UndoRequest implements QuorumRequest {
-  readonly keys: readonly string[];
-  readonly value: string;
-  readonly ttlMs: number;
-  readonly wanted = true;
-  shared: unknown = undefined;
-  readonly ticket: QueueTicket | undefined;
-  readonly pool: KeyPool | undefined;
-  readonly keepsTicket: boolean;
-  readonly replaces: string | undefined;
-  readonly mode: "shared" | undefined;
-  readonly #round: Round;
-
-  constructor(round: Round, keepsTicket: boolean, replaces: string | undefined) {
-    this.#round = round;
-    // mutation: failed-adoption-deletes
-    this.replaces = replaces;
-    this.ticket = round.ticket;
-    this.mode = round.mode;
-    this.pool = round.pool;
-    this.keepsTicket = keepsTicket;
-    this.keys = round.keys;
-    this.value = round.value;
-    this.ttlMs = round.ttlMs;
-  }
-
-  maySet(nodeIndex: number): boolean {
-    return this.#round.maySet(nodeIndex);
-  }
-
-  grant(): void {}
-  deny(): void {}
-  fail(): void {}
 }

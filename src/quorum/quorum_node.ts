@@ -109,6 +109,15 @@ export interface QuorumRequest extends LockRequest {
   fail(nodeIndex: number, error: Error, unsent?: boolean): void;
 }
 
+/** What is the same in every request whose answers nobody reads. */
+export const UNREAD: Pick<QuorumRequest, "wanted" | "shared" | "grant" | "deny" | "fail"> = {
+  wanted: true,
+  shared: undefined,
+  grant() {},
+  deny() {},
+  fail() {},
+};
+
 /**
  * A node as the algorithm asks it. `acquire`, `extend`, `release` and `raiseCounters` do what {@linkcode LockNode}
  * describes, answer by calling a method of the request exactly once, during the call or later, and do not throw.
