@@ -199,3 +199,15 @@ export function closedError(
 ): RedlockError {
   return new RedlockError(`Cannot ${attempt}: the lock client is closed`, { resources, votes });
 }
+
+/** The error of a call about a lock that has ended. */
+export function lostError(
+  attempt: string,
+  resources: readonly string[],
+  votes: readonly Vote[],
+  reason: LockLostReason,
+  cause: Error,
+): LockLostError {
+  const message = `Cannot ${attempt} ${lockName(resources)}: ${cause.message}`;
+  return new LockLostError(message, { resources, votes, reason, cause });
+}

@@ -12,7 +12,6 @@ import type { NodeDiagnosis } from "../quorum/node_diagnosis.ts";
 import type { Settings } from "../options.ts";
 import { printable } from "../printable.ts";
 import type { NodeSet } from "../quorum/round.ts";
-import { systemRandom } from "../time/random.ts";
 
 /** The nodes of a client, and whether it was closed. */
 type CheckedClient = NodeSet & { readonly closed: boolean };
@@ -65,7 +64,7 @@ async function ask(
   node: QuorumNode,
   { nodeTimeoutMs, keyPrefix }: Settings,
 ): Promise<NodeHealth> {
-  const key = keyPrefix + CHECKED + systemRandom.value();
+  const key = keyPrefix + CHECKED + wheel.random.value();
   const question = async (): Promise<NodeDiagnosis | undefined> => {
     if (node.diagnose) return diagnosisOf(await node.diagnose(nodeTimeoutMs, key));
     await node.inspect(key);

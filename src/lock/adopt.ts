@@ -8,7 +8,7 @@
  * @module
  */
 import type { ClientState } from "../client_state.ts";
-import { LockLostError, lockName } from "../errors.ts";
+import { type LockLostError, lostError } from "../errors.ts";
 import { isHopeless } from "../messages.ts";
 import { Round } from "../quorum/round.ts";
 import { pause } from "../time/pause.ts";
@@ -84,8 +84,6 @@ async function isTaken(
 }
 
 function lost(call: LockCall, { votes }: Round, why: string): LockLostError {
-  const { resources } = call;
   reportRefusal(call, "gone", votes);
-  const message = `Cannot adopt ${lockName(resources)}: ${why}`;
-  return new LockLostError(message, { resources, votes, reason: "gone", cause: new Error(why) });
+  return lostError("adopt", call.resources, votes, "gone", new Error(why));
 }

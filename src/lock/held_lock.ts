@@ -16,6 +16,7 @@ import {
   LockLostError,
   type LockLostReason,
   lockName,
+  lostError,
   type QuorumError,
 } from "../errors.ts";
 import { emit } from "../events.ts";
@@ -159,10 +160,8 @@ export class HeldLock extends TimerEntry {
   /** Ends the lock as lost: `held` is false from here on, the keys are taken back (step 5), and the signal aborts. */
   lose(reason: LockLostReason, cause: Error): void {
     if (this.#end) return;
-    const message = `Cannot keep ${lockName(this.resources)}: ${cause.message}`;
     const { votes } = this.#failing ?? this.round;
-    const details = { resources: this.resources, votes, reason, cause };
-    const error = this.#end = new LockLostError(message, details);
+    const error = this.#end = lostError("keep", this.resources, votes, reason, cause);
     this.client.wheel.cancel(this);
     this.#coolDown();
     if (reason === "gone" || reason === "closed") undo(this.round);
@@ -222,10 +221,8 @@ export class HeldLock extends TimerEntry {
 
   /** The error of a call about a lock that its holder has ended. */
   overError(attempt: string): LockLostError {
-    const { resources, round: { votes } } = this;
     const cause = new Error(this.handedOver ? "it was handed over" : "it was released");
-    const message = `Cannot ${attempt} ${lockName(resources)}: ${cause.message}`;
-    return new LockLostError(message, { resources, votes, reason: "released", cause });
+    return lostError(attempt, this.resources, this.round.votes, "released", cause);
   }
 
   override onDue(): void {

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { LockLostError, lockName } from "../errors.ts";
+import { lostError } from "../errors.ts";
 import { emit } from "../events.ts";
 import { askToExtend, type Round } from "../quorum/round.ts";
 import { pause } from "../time/pause.ts";
@@ -119,11 +119,7 @@ export async function extend(
     if (lock.lostError) throw lock.lostError;
     if (!lock.active) throw lock.overError("extend");
     const cause = exhausted(lock);
-    if (cause) {
-      const message = `Cannot extend ${lockName(resources)}: ${cause.message}`;
-      const { votes } = lock.round;
-      throw new LockLostError(message, { resources, votes, reason: "extensions-max", cause });
-    }
+    if (cause) throw lostError("extend", resources, lock.round.votes, "extensions-max", cause);
     if (await tryExtend(lock, ttlMs, signal)) return;
     if (lock.held) {
       await pause(wheel, Math.min(retryDelayMs(lock.settings.ttlMs), lock.remainingMs()), signal);

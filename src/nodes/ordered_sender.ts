@@ -49,8 +49,8 @@ export class OrderedSender implements CommandSender {
   readonly #exchanges: Exchanges;
   readonly #order = new KeyOrder();
   readonly #late: LateAcquires;
-  /** The groups of this tick. */
-  #submitted: CommandGroup[] = [];
+  /** The last group of this tick, which takes further commands about its keys. */
+  #last: CommandGroup | undefined = undefined;
   /** The groups that wait for no other one. */
   #ready: CommandGroup[] = [];
   #flushing = false;
@@ -119,13 +119,12 @@ export class OrderedSender implements CommandSender {
       );
     }
     this.#waiting++;
-    let group = this.#submitted.at(-1);
-    if (!group?.takes(command)) {
-      group = new CommandGroup(command.keys);
-      this.#submitted.push(group);
+    if (!this.#last?.takes(command)) {
+      const group = this.#last = new CommandGroup(command.keys);
       this.#order.append(group);
+      if (group.waits === 0) this.#ready.push(group);
     }
-    group.commands.push({ command, receiver, context, tag });
+    this.#last.commands.push({ command, receiver, context, tag });
     this.#flushLater();
   }
 
@@ -152,9 +151,8 @@ export class OrderedSender implements CommandSender {
 
   #flush(): void {
     this.#flushing = false;
-    const submitted = this.#submitted.filter(({ waits }) => waits === 0);
-    this.#submitted = [];
-    const ready = [...new Set([...this.#ready, ...submitted])];
+    this.#last = undefined;
+    const ready = this.#ready;
     this.#ready = [];
     while (ready.length > 0) {
       this.#exchange(this.#client.pipeline ? pieceOf(ready) : [ready.shift()!]);
@@ -256,7 +254,7 @@ export class OrderedSender implements CommandSender {
     const waiting = new Set(groups);
     for (const group of waiting) for (const follower of group.followers) waiting.add(follower);
     const unsent = [...waiting].flatMap(({ commands }) => commands.splice(0));
-    this.#submitted = this.#submitted.filter(({ commands }) => commands.length > 0); // they are finished once
+    if (this.#last?.commands.length === 0) this.#last = undefined; // it is finished
     return unsent;
   }
 

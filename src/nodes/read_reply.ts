@@ -76,7 +76,7 @@ function replyTo(name: string, reply: PlainReply): RawReply | undefined {
       return reply === "PONG" ? reply : undefined;
     case "EVAL":
     case "EVALSHA":
-      return integersOf(reply) ?? queueReplyOf(reply) ?? poolReplyOf(reply);
+      return integersOf(reply) ?? queueReplyOf(reply);
     case "PTTL":
     case "PUBLISH":
     case "ZCARD":
@@ -108,23 +108,21 @@ function integersOf(reply: PlainReply): number | number[] | undefined {
   return integers.every((integer) => integer !== undefined) ? integers : undefined;
 }
 
-/** Six integers, the value of a key, an integer and a ticket: the place in a queue. */
-function queueReplyOf(reply: PlainReply): RawReply | undefined {
-  if (!Array.isArray(reply) || reply.length !== 9) return undefined;
-  const { 6: value, 7: patience, 8: first } = reply;
-  if (typeof value !== "string" || typeof first !== "string") return undefined;
-  const integers = integersOf([...reply.slice(0, 6), patience]) as number[] | undefined;
-  if (!integers) return undefined;
-  return [...integers.slice(0, 6), encoder.encode(value), integers[6], encoder.encode(first)];
-}
+/** Where the texts are in the place in a queue, and in the queues of a pool, by their lengths; else there are integers. */
+const TEXTS_AT: { readonly [length: number]: readonly number[] | undefined } = {
+  9: [6, 8],
+  10: [9],
+};
 
-/** Nine integers and a ticket: the place in the queues of a pool. */
-function poolReplyOf(reply: PlainReply): RawReply | undefined {
-  if (!Array.isArray(reply) || reply.length !== 10 || typeof reply[9] !== "string") {
-    return undefined;
-  }
-  const integers = integersOf(reply.slice(0, 9)) as number[] | undefined;
-  return integers && [...integers, encoder.encode(reply[9])];
+/** A place in queues. */
+function queueReplyOf(reply: PlainReply): RawReply | undefined {
+  const textsAt = Array.isArray(reply) && TEXTS_AT[reply.length];
+  if (!textsAt) return undefined;
+  const parts = reply.map((part, index) => {
+    if (!textsAt.includes(index)) return integerOf(part);
+    return typeof part === "string" ? encoder.encode(part) : undefined;
+  });
+  return parts.every((part) => part !== undefined) ? parts : undefined;
 }
 
 function integerOf(reply: PlainReply): number | undefined {

@@ -110,7 +110,7 @@ export interface QuorumRequest extends LockRequest {
 }
 
 /** What is the same in every request whose answers nobody reads. */
-export const UNREAD: Pick<QuorumRequest, "wanted" | "shared" | "grant" | "deny" | "fail"> = {
+export const UNREAD: Omit<QuorumRequest, keyof LockRequest> = {
   wanted: true,
   shared: undefined,
   grant() {},
