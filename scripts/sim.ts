@@ -15,9 +15,9 @@ import { type Outcome, run } from "../tests/simulation/support/run.ts";
 import { complaint } from "../tests/simulation/support/scenario.ts";
 import { SCENARIOS } from "../tests/simulation/support/scenarios.ts";
 import { shrink } from "../tests/simulation/support/shrink.ts";
-import { FAULT_KINDS, type FaultKind, swarmPlan } from "../tests/simulation/support/swarm.ts";
+import { FAULT_KINDS, swarmPlan } from "../tests/simulation/support/swarm.ts";
 import { timelineHtml } from "../tests/simulation/support/timeline.ts";
-import { limitMs, type Limits, seedRange, SEEDS, threadCount } from "./sim/limits.ts";
+import { limitMs, seedRange, SEEDS, threadCount } from "./sim/limits.ts";
 import type { SeedTask } from "./sim/seed_thread.ts";
 import { runInThreads } from "./sim/seed_threads.ts";
 
@@ -50,19 +50,9 @@ const HELP = `Usage: deno task sim [options]
 Kinds of faults: ${FAULT_KINDS.join(", ")}`;
 
 /** What the command line asks for. */
-interface Choice extends Limits {
-  readonly seed?: string;
-  readonly kinds?: readonly FaultKind[];
-  readonly scenario?: string;
-  readonly scenarios?: boolean;
-  readonly mutations?: boolean;
-  readonly shrink?: boolean;
-  readonly save?: string;
-  readonly plan?: string;
-  readonly html?: string;
-}
+type Choice = NonNullable<ReturnType<typeof parseChoice>>;
 
-function parseChoice(args: string[]): Choice | undefined {
+function parseChoice(args: string[]) {
   const { values } = parseArgs({
     args,
     options: {
@@ -264,5 +254,5 @@ try {
 } catch (error) {
   if (!(error instanceof TypeError)) throw error;
   console.error(error.message);
-  process.exitCode = 2;
+  process.exit(2); // threads that were started would keep it alive
 }

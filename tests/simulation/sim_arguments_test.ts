@@ -1,7 +1,10 @@
 /** The arguments of `deno task sim`: those that it refuses, so that a run without seeds is never a good one. */
 
-import { assertEquals, assertThrows } from "@std/assert";
+import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { join } from "node:path";
+import { ROOT } from "../../scripts/package/tools.ts";
 import { limitMs, seedRange, threadCount } from "../../scripts/sim/limits.ts";
+import { plainCommand } from "../support/plain_command.ts";
 
 Deno.test("seedRange() reads a count and a range, and has no end with --hours alone", () => {
   assertEquals(seedRange({}), { from: 0, to: 1_000 });
@@ -17,6 +20,15 @@ for (const seeds of ["foo", "", "0", "7..7", "9..3", "1..", "..5", "1..2x", "-5"
     assertEquals(assertThrows(() => seedRange({ seeds }), TypeError).message, message);
   });
 }
+
+Deno.test("a simulator that refuses an argument ends, though it has started threads", async () => {
+  const { code, stderr } = await plainCommand(Deno.execPath(), {
+    args: ["run", "-A", join(ROOT, "scripts", "sim.ts"), "--seeds", "0"],
+    signal: AbortSignal.timeout(60_000),
+  }).output();
+  assertEquals(code, 2);
+  assertStringIncludes(new TextDecoder().decode(stderr), 'current value is "0"');
+});
 
 Deno.test("limitMs() and threadCount() refuse what is no positive number", () => {
   assertEquals([limitMs({}), limitMs({ hours: "0.5" }), threadCount({ threads: "3" })], [
