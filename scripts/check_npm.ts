@@ -10,11 +10,10 @@ import { parseArgs } from "node:util";
 import { findRuntime } from "./find_runtimes.ts";
 import { type Consumer, startConsumer } from "./package/consumer.ts";
 import { checkEdge } from "./package/edge.ts";
-import { filesIn } from "./package/finish.ts";
 import { CODE_FOLDER, PROGRAM, readConfig } from "./package/manifest.ts";
 import { checkBundles, weighModules } from "./package/sizes.ts";
 import { measureStart } from "./package/start.ts";
-import { findTool, findTools, nodePath, run, succeed } from "./package/tools.ts";
+import { filesIn, findTool, findTools, nodePath, run, succeed } from "./package/tools.ts";
 import { checkTypes } from "./package/types.ts";
 import { formatReport, type TestResult } from "./suite/report.ts";
 

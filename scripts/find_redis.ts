@@ -13,7 +13,7 @@
  */
 
 import { delimiter, join, relative, resolve } from "node:path";
-import { CACHE, makeWorkFolder } from "./package/tools.ts";
+import { CACHE, makeWorkFolder, moveIntoPlace, run, succeed } from "./package/tools.ts";
 
 const EXECUTABLES = ["redis-server", "valkey-server"];
 const USUAL_FOLDERS = ["/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"];
@@ -72,9 +72,7 @@ async function findInstalled(): Promise<string | undefined> {
 /** Whether `path` is an executable that can state its version, which needs all of its libraries. */
 async function runs(path: string): Promise<boolean> {
   try {
-    const signal = AbortSignal.timeout(VERSION_WITHIN_MS);
-    return (await new Deno.Command(path, { args: ["--version"], stdin: "null", signal }).output())
-      .success;
+    return (await run(path, ["--version"], { withinMs: VERSION_WITHIN_MS })).success;
   } catch {
     return false;
   }
@@ -88,8 +86,8 @@ async function fetchServer(): Promise<void> {
     await downloadPackages(work);
     await unpackPackages(join(work, "cache", "archives"), root);
     await writeWrapper(root);
-    await succeed(join(root, WRAPPER), "--version");
-    await moveIntoPlace(root, REDIS);
+    await succeed(join(root, WRAPPER), ["--version"]);
+    await moveIntoPlace(root, REDIS, () => runs(join(REDIS, WRAPPER)));
   } finally {
     await Deno.remove(work, { recursive: true });
   }
@@ -103,7 +101,7 @@ async function downloadPackages(work: string): Promise<void> {
   await Deno.mkdir(join(work, "cache", "archives", "partial"), { recursive: true });
   await Deno.mkdir(join(work, "lists", "partial"), { recursive: true });
   const config = join(work, "apt.conf");
-  const apt = (...args: string[]) => succeed("apt-get", "--config-file", config, "-qq", ...args);
+  const apt = (...args: string[]) => succeed("apt-get", ["--config-file", config, "-qq", ...args]);
   const download = () =>
     apt("install", "--yes", "--download-only", "--no-install-recommends", DEBIAN_PACKAGE);
 
@@ -134,7 +132,7 @@ APT::Sandbox::User "root";
 async function unpackPackages(archives: string, root: string): Promise<void> {
   for await (const entry of Deno.readDir(archives)) {
     if (entry.name.endsWith(".deb")) {
-      await succeed("dpkg-deb", "--extract", join(archives, entry.name), root);
+      await succeed("dpkg-deb", ["--extract", join(archives, entry.name), root]);
     }
   }
 }
@@ -158,33 +156,6 @@ async function foldersOfLibraries(folder: string): Promise<string[]> {
     .map((entry) => foldersOfLibraries(join(folder, entry.name)));
   const own = entries.some((entry) => /\.so(\.|$)/.test(entry.name)) ? [folder] : [];
   return [...own, ...(await Promise.all(below)).flat()];
-}
-
-/** Moves `from` to `to`, where another process may have put a working server in the meantime. */
-async function moveIntoPlace(from: string, to: string): Promise<void> {
-  try {
-    await Deno.rename(from, to);
-  } catch (error) {
-    if (await runs(join(to, WRAPPER))) return;
-    if (!await exists(to)) throw error;
-    await Deno.remove(to, { recursive: true });
-    await Deno.rename(from, to);
-  }
-}
-
-async function exists(path: string): Promise<boolean> {
-  return await Deno.lstat(path).then(() => true, () => false);
-}
-
-async function run(command: string, ...args: string[]): Promise<Deno.CommandOutput> {
-  return await new Deno.Command(command, { args, stdin: "null" }).output();
-}
-
-async function succeed(command: string, ...args: string[]): Promise<void> {
-  const { code, stderr } = await run(command, ...args);
-  if (code === 0) return;
-  const said = new TextDecoder().decode(stderr).trim();
-  throw new Error(`${command} ended with status ${code}: ${said}`);
 }
 
 if (import.meta.main) {

@@ -12,9 +12,9 @@ import { parseArgs } from "node:util";
 import { findRedisServer } from "./find_redis.ts";
 import { packNpm } from "./build_npm.ts";
 import { PACKED_VARIABLE } from "./package/consumer.ts";
-import { CACHE, ROOT } from "./package/tools.ts";
+import { CACHE, ROOT, run } from "./package/tools.ts";
 import { tidyCache } from "./suite/cache.ts";
-import { isDenoTest, isInWholeRun, type Part, PARTS } from "./suite/parts.ts";
+import { isDenoTest, isInWholeRun, isTestOfFiles, type Part, PARTS } from "./suite/parts.ts";
 import { parseReport, type TestResult } from "./suite/report.ts";
 
 const FALLBACK_IMPORT_MAP = "tests/support/std/import_map.json";
@@ -112,15 +112,8 @@ function namesOf(parts: readonly Part[]): string {
 
 /** Whether the `@std` packages can be had from JSR, or were before and are cached. */
 async function reachesJsr(): Promise<boolean> {
-  const probe = new Deno.Command(Deno.execPath(), {
-    args: ["info", "jsr:@std/assert@^1"],
-    cwd: ROOT,
-    stdin: "null",
-    stdout: "null",
-    stderr: "null",
-    signal: AbortSignal.timeout(JSR_PROBE_TIMEOUT_MS),
-  });
-  return (await probe.output()).success;
+  const probe = { cwd: ROOT, withinMs: JSR_PROBE_TIMEOUT_MS };
+  return (await run(Deno.execPath(), ["info", "jsr:@std/assert@^1"], probe)).success;
 }
 
 /** Returns the arguments by which `deno` finds the `@std` packages or what stands in for them. */
@@ -142,9 +135,10 @@ async function runParts({ parts, testArgs }: Choice, folder: string): Promise<Ou
     });
   }
   const packs = parts.filter((part) => part.needsPackage).length > 1;
-  let packing: Promise<string> | undefined;
+  const packed = join(folder, "package");
+  let packing: Promise<unknown> | undefined;
   if (packs && Deno.env.get(PACKED_VARIABLE) === undefined) {
-    packing = pack(join(folder, "package")); // beside the first parts, which use one core
+    packing = packNpm(packed); // beside the first parts, which use one core
     packing.catch(() => {}); // it is awaited below
   }
   const stdArgs = parts.some((part) => part.usesStd) ? await chooseStd() : [];
@@ -156,7 +150,8 @@ async function runParts({ parts, testArgs }: Choice, folder: string): Promise<Ou
     }
     if (part.needsPackage && packing) {
       await timed("package", async () => { // if it fails, each of them builds its own, and says why that fails
-        env[PACKED_VARIABLE] = await packing!;
+        await packing;
+        env[PACKED_VARIABLE] = packed;
         return true;
       });
       packing = undefined;
@@ -168,19 +163,13 @@ async function runParts({ parts, testArgs }: Choice, folder: string): Promise<Ou
     }
     const flags = [
       ...(part.usesStd ? stdArgs : []),
-      ...(part.isChecked && checksTypes ? ["--no-check"] : []),
+      ...(checksTypes && isTestOfFiles(part) ? ["--no-check"] : []),
     ];
     const args = argsOf(part, flags, isDenoTest(part) ? testArgs : []);
     await runPart(part, args, { ...env, ...part.env }, outcome);
   }
   await packing?.catch(() => {}); // the run was interrupted
   return outcome;
-}
-
-/** Builds and packs the npm package in a folder, and returns that. */
-async function pack(folder: string): Promise<string> {
-  await packNpm(folder);
-  return folder;
 }
 
 /** The arguments of `deno`. Files that are named after `--` take the place of all files of the part. */

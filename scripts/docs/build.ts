@@ -6,7 +6,7 @@
 
 import MarkdownIt from "markdown-it";
 import { basename, dirname, join, relative } from "node:path";
-import { findTools, ROOT, succeed } from "../package/tools.ts";
+import { filesIn, findTools, ROOT, succeed } from "../package/tools.ts";
 import type { SidebarGroup, SiteSettings } from "./config.ts";
 import { siteLink, siteName } from "./names.ts";
 
@@ -36,20 +36,11 @@ export async function buildSite(outDir: string, base: string): Promise<void> {
 /** Copies the pages under their names on the site, and what else is in `docs/`. */
 async function copyPages(work: string): Promise<void> {
   await Deno.copyFile(join(ROOT, "README.md"), join(work, "index.md"));
-  for await (const path of filesBelow(join(ROOT, "docs"))) {
-    const name = relative(ROOT, path);
-    const page = siteName(name);
-    const target = join(work, page ? `${page}.md` : `public/${relative("docs", name)}`);
+  for (const path of await filesIn(join(ROOT, "docs"))) {
+    const page = siteName(`docs/${path}`);
+    const target = join(work, page ? `${page}.md` : `public/${path}`);
     await Deno.mkdir(dirname(target), { recursive: true });
-    await Deno.copyFile(path, target);
-  }
-}
-
-async function* filesBelow(folder: string): AsyncGenerator<string> {
-  for await (const { name, isDirectory } of Deno.readDir(folder)) {
-    const path = join(folder, name);
-    if (isDirectory) yield* filesBelow(path);
-    else yield path;
+    await Deno.copyFile(join(ROOT, "docs", path), target);
   }
 }
 

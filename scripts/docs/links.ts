@@ -5,6 +5,7 @@
  */
 
 import { join } from "node:path";
+import { filesIn } from "../package/tools.ts";
 
 /** One page as it is served. */
 interface BuiltPage {
@@ -28,7 +29,7 @@ export async function checkLinks(
   folder: string,
   base: string,
 ): Promise<{ followed: number; broken: string[] }> {
-  const files = new Set(await Array.fromAsync(namesBelow(folder, "")));
+  const files = new Set(await filesIn(folder));
   const pages = new Map<string, BuiltPage>();
   for (const file of files) {
     if (!file.endsWith(".html")) continue;
@@ -63,11 +64,4 @@ function readPage(file: string, html: string): BuiltPage {
     ids: new Set(values(/\sid="([^"]*)"/gu)),
     links: values(/\s(?:href|src)="([^"]*)"/gu),
   };
-}
-
-async function* namesBelow(folder: string, prefix: string): AsyncGenerator<string> {
-  for await (const { name, isDirectory } of Deno.readDir(join(folder, prefix))) {
-    if (isDirectory) yield* namesBelow(folder, `${prefix}${name}/`);
-    else yield prefix + name;
-  }
 }

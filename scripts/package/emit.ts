@@ -16,7 +16,7 @@ import {
   TARGET,
   TRANSPORT_MODULE,
 } from "./manifest.ts";
-import { findTool, findTools, makeWorkFolder, ROOT, succeed } from "./tools.ts";
+import { filesIn, findTool, findTools, makeWorkFolder, ROOT, succeed } from "./tools.ts";
 
 /** The tool of the field; named here only, and imported when it is used, as it comes from JSR. */
 const DNT = "jsr:@deno/dnt@0.43.2";
@@ -112,7 +112,8 @@ export async function emitThroughTsc(config: Config, folder: string): Promise<vo
   const work = await makeWorkFolder("npm-source-");
   try {
     await copyMapped(work, "mod.ts");
-    for (const path of await sourcesIn("src")) await copyMapped(work, path);
+    const sources = (await filesIn(join(ROOT, "src"))).filter((path) => path.endsWith(".ts"));
+    for (const path of sources) await copyMapped(work, `src/${path}`);
     const tsconfig = {
       compilerOptions: {
         target: TARGET,
@@ -137,17 +138,6 @@ export async function emitThroughTsc(config: Config, folder: string): Promise<vo
   } finally {
     await Deno.remove(work, { recursive: true });
   }
-}
-
-/** Every module in a folder, as a path from the project's folder. */
-async function sourcesIn(folder: string): Promise<string[]> {
-  const found: string[] = [];
-  for await (const { name, isDirectory } of Deno.readDir(join(ROOT, folder))) {
-    const path = posix.join(folder, name);
-    if (isDirectory) found.push(...await sourcesIn(path));
-    else if (name.endsWith(".ts")) found.push(path);
-  }
-  return found;
 }
 
 /** Copies one module, with its imports led to what stands in for them: what dnt does with `mappings`. */

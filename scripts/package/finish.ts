@@ -8,7 +8,7 @@ import { join, posix } from "node:path";
 import { bundleCli } from "./cli.ts";
 import { addCommonJs } from "./commonjs.ts";
 import { CODE_FOLDER, type Config, NAMED_MODULES, packageJson, PEERS, TARGET } from "./manifest.ts";
-import { findTool, ROOT, succeed } from "./tools.ts";
+import { filesIn, findTool, ROOT, succeed } from "./tools.ts";
 
 /** What dnt leaves. A package.json beside the code would hide `sideEffects` and `imports` of the real one. */
 const LEFTOVERS = [
@@ -75,16 +75,6 @@ async function joinModules(code: string, entryPoints: readonly string[]): Promis
     ...["--log-level=warning", ...external.map((name) => `--external:${name}`)],
   ], { cwd: code });
   for (const path of modules) if (!entries.includes(path)) await Deno.remove(join(code, path));
-}
-
-/** Every file below a folder, as paths from there. */
-export async function filesIn(folder: string): Promise<string[]> {
-  const found: string[] = [];
-  for await (const { name, isDirectory } of Deno.readDir(folder)) {
-    if (!isDirectory) found.push(name);
-    else for (const path of await filesIn(join(folder, name))) found.push(`${name}/${path}`);
-  }
-  return found.sort();
 }
 
 /** Removes the declarations that no entry point leads to. */

@@ -56,11 +56,7 @@ export async function measureStart(consumer: Consumer): Promise<string> {
       if (round > 0) samples[name]!.push(performance.now() - startMs);
     }
   }
-  const [ours, peer, empty] = [samples.ours!, samples.peer!, samples.empty!].map(median) as [
-    number,
-    number,
-    number,
-  ];
+  const [ours, peer, empty] = Object.values(samples).map(median);
   return `${ours.toFixed(0)} ms, redlock with ioredis ${peer.toFixed(0)} ms: ` +
     `${(ours / peer).toFixed(2)} of it; beyond Node's own ${empty.toFixed(0)} ms ` +
     `${((ours - empty) / (peer - empty)).toFixed(2)} of it`;

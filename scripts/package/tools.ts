@@ -20,6 +20,16 @@ export async function makeWorkFolder(prefix: string): Promise<string> {
   return await Deno.makeTempDir({ dir: CACHE, prefix });
 }
 
+/** Every file below a folder, as sorted paths from there. */
+export async function filesIn(folder: string): Promise<string[]> {
+  const found: string[] = [];
+  for await (const { name, isDirectory } of Deno.readDir(folder)) {
+    if (!isDirectory) found.push(name);
+    else for (const path of await filesIn(join(folder, name))) found.push(`${name}/${path}`);
+  }
+  return found.sort();
+}
+
 /** Where the sets are. */
 export const TOOLS_FOLDER: string = join(CACHE, "npm-tools");
 
@@ -103,7 +113,7 @@ export async function findTools(set: ToolSet): Promise<string> {
   const work = await Deno.makeTempDir({ dir: TOOLS_FOLDER, prefix: `${set}-` });
   try {
     await install(work, set);
-    await moveIntoPlace(work, folder, set);
+    await moveIntoPlace(work, folder, () => isComplete(folder, set));
   } finally {
     await Deno.remove(work, { recursive: true }).catch(() => {});
   }
@@ -127,19 +137,10 @@ async function install(folder: string, set: ToolSet): Promise<void> {
       await Deno.copyFile(join(LOCKED_FOLDER, name), join(folder, name));
     }
   } else await Deno.writeTextFile(join(folder, "package.json"), '{"private":true}');
-  const { success, stderr } = await new Deno.Command("npm", {
-    args: [
-      ...(locked ? ["ci", "--ignore-scripts"] : ["install", "--save-exact", ...SETS[set]]),
-      ...["--silent", "--no-audit", "--no-fund", "--fetch-retries=1"],
-    ],
-    cwd: folder,
-    stdin: "null",
-    signal: AbortSignal.timeout(INSTALL_WITHIN_MS),
-  }).output();
-  if (!success) {
-    const said = new TextDecoder().decode(stderr).trim();
-    throw new Error(`npm could not install the set "${set}": ${said}`);
-  }
+  await succeed("npm", [
+    ...(locked ? ["ci", "--ignore-scripts"] : ["install", "--save-exact", ...SETS[set]]),
+    ...["--silent", "--no-audit", "--no-fund", "--fetch-retries=1"],
+  ], { cwd: folder, withinMs: INSTALL_WITHIN_MS });
   await removeUnused(folder);
   await Deno.writeTextFile(join(folder, STAMP), JSON.stringify(SETS[set]));
 }
@@ -152,12 +153,16 @@ async function removeUnused(folder: string): Promise<void> {
   for (const path of unused) await Deno.remove(path, { recursive: true }).catch(() => {});
 }
 
-/** Moves `work` to `folder`, where another process may have put the same in the meantime. */
-async function moveIntoPlace(work: string, folder: string, set: ToolSet): Promise<void> {
+/** Moves `work` to `folder`, where another process may have put the same in the meantime, which `isThere` finds out. */
+export async function moveIntoPlace(
+  work: string,
+  folder: string,
+  isThere: () => Promise<boolean>,
+): Promise<void> {
   try {
     await Deno.rename(work, folder);
   } catch {
-    if (await isComplete(folder, set)) return;
+    if (await isThere()) return;
     await Deno.remove(folder, { recursive: true }).catch(() => {});
     await Deno.rename(work, folder);
   }

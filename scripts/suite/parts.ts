@@ -16,8 +16,6 @@ export interface Part {
   readonly args: readonly string[];
   /** Variables of its environment. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Whether the types of its code are those that the part `check` checks. */
-  readonly isChecked?: boolean;
   /** Whether it resolves `@std` imports. */
   readonly usesStd?: boolean;
   /** Whether it writes a report in JUnit's format to the file of `--junit-path`, so that its tests are counted. */
@@ -58,13 +56,9 @@ export const PARTS: readonly Part[] = [
     "README.md",
     "docs",
   ]),
-  {
-    ...testPart("unit", "tests without permissions", ["--allow-read=.", "tests/unit"]),
-    isChecked: true,
-  },
+  testPart("unit", "tests without permissions", ["--allow-read=.", "tests/unit"]),
   {
     ...testPart("integration", "tests on real Redis servers", ["-A", "tests/integration"]),
-    isChecked: true,
     env: {
       DENO_JOBS: WAITING_JOBS,
       HASP_TEST_ACL: "1", // clients have the rights that the manual gives them, and no others
@@ -74,13 +68,11 @@ export const PARTS: readonly Part[] = [
   },
   {
     ...testPart("docs", "README and docs/: examples, tables, links", ["-A", "tests/docs"]),
-    isChecked: true,
     needsRedis: true,
     needsPackage: true,
   },
   {
     ...testPart("simulation", "seeded simulations", ["-A", "tests/simulation"]),
-    isChecked: true,
     onlyWith: "tests/simulation",
   },
   {
@@ -127,6 +119,11 @@ export function isInWholeRun({ onlyWith, onlyNamed = false }: Part): boolean {
 /** Whether a part is a `deno test`, which takes the arguments of one. */
 export function isDenoTest({ args }: Part): boolean {
   return args[0] === "test";
+}
+
+/** Whether a part runs files of tests: their types are among those that the part `check` checks. */
+export function isTestOfFiles(part: Part): boolean {
+  return isDenoTest(part) && !part.args.includes("--doc");
 }
 
 function testPart(name: string, description: string, args: string[]): Part {
