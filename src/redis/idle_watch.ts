@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { TimerHandle } from "../time/clock.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 
 /**
@@ -21,10 +22,14 @@ export interface IdleConnection {
   ask(): void;
 }
 
-/** The watch of one connection. It shares one timer with all connections of the client, so a command costs nothing. */
+/**
+ * The watch of one connection. Its timer is set for the earliest end of an idle time, so a command costs nothing. It is
+ * none of the wheel's entries: a client without locks would wake up several times a second for one of them.
+ */
 export class IdleWatch {
   readonly #wheel: TimerWheel;
   readonly #connection: IdleConnection;
+  #timer: TimerHandle = undefined;
   #probe: TimerEntry | undefined = undefined;
 
   /**
@@ -38,7 +43,7 @@ export class IdleWatch {
 
   /** Called when the connection is open. */
   begin(): void {
-    this.#wheel.idle.add(this.#look);
+    this.#wait(IDLE_MS);
   }
 
   /** Asks within a second, unless {@linkcode answered} is called before. */
@@ -54,13 +59,15 @@ export class IdleWatch {
   /** Called when the connection is lost. */
   end(): void {
     this.answered();
-    this.#wheel.idle.delete(this.#look);
+    this.#wheel.clock.clearTimer(this.#timer);
   }
 
-  readonly #look = (nowMs: number): number => {
-    const dueMs = this.#connection.receivedAtMs + IDLE_MS;
-    if (nowMs < dueMs) return dueMs;
-    this.#connection.ask();
-    return nowMs + IDLE_MS;
-  };
+  #wait(delayMs: number): void {
+    this.#timer = this.#wheel.clock.setTimer(() => {
+      const { clock } = this.#wheel;
+      const leftMs = this.#connection.receivedAtMs + IDLE_MS - clock.monotonicMs();
+      this.#wait(leftMs > 0 ? Math.ceil(leftMs) : IDLE_MS);
+      if (leftMs <= 0) this.#connection.ask();
+    }, delayMs);
+  }
 }

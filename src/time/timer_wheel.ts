@@ -12,7 +12,6 @@
  */
 import { type Clock, systemClock, type TimerHandle } from "./clock.ts";
 import { ContinuousClock } from "./continuous_clock.ts";
-import { IdleTimer } from "./idle_timer.ts";
 import { type Random, systemRandom } from "./random.ts";
 
 /** Slots of the wheel, a power of two. */
@@ -95,14 +94,12 @@ class DeadlineEntry extends CallbackEntry {
   }
 }
 
-/** The wheel. It also carries the clock, the randomness and the timer for idleness, which the same parts need. */
+/** The wheel. It also carries the clock and the randomness, which the same parts need. */
 export class TimerWheel {
   /** The clock. Entries are due by its monotonic milliseconds. */
   readonly clock: Clock;
   /** The clock by which a lock's validity passes. */
   readonly continuous: ContinuousClock;
-  /** For what may come late, and must not wake the process often. */
-  readonly idle: IdleTimer;
   /** The source of randomness. */
   readonly random: Random;
   /** Whether it was closed; set by {@linkcode close}. */
@@ -122,7 +119,6 @@ export class TimerWheel {
     this.clock = clock;
     this.continuous = new ContinuousClock(clock);
     this.random = random;
-    this.idle = new IdleTimer(clock);
   }
 
   /** The number of entries. */
