@@ -8,7 +8,7 @@ import { offAbort, onAbort } from "../time/abort_listeners.ts";
 import { TimerWheel } from "../time/timer_wheel.ts";
 import { checkNumber, checkOptions, checkPositiveMs, rangeError } from "../validate.ts";
 import { parseAddress, type RedisAddress } from "./address.ts";
-import type { ReplyReceiver } from "./command_queue.ts";
+import type { ReplyReceiver, Slot } from "./command_queue.ts";
 import { ATTEMPT, type ClientOptions, resolveConnectOptions } from "./client_options.ts";
 import { type CommandArgument, commandArguments } from "./command_arguments.ts";
 import type { Command } from "./encoder.ts";
@@ -189,12 +189,13 @@ export class RedisClient implements AsyncDisposable {
     try {
       return await new Promise<RawReply>((resolve, reject) => {
         const pending: PendingSend = { resolve, reject };
+        let slot: Slot | void = undefined;
         abandon = () => {
-          this.#connection.withdraw(pending);
+          if (slot) this.#connection.withdraw(slot, pending);
           reject(signal.reason);
         };
         onAbort(signal, abandon);
-        this.#submit(args, pending);
+        slot = this.#submit(args, pending);
       });
     } finally {
       offAbort(signal, abandon);
@@ -211,9 +212,9 @@ export class RedisClient implements AsyncDisposable {
     }
   }
 
-  #submit(args: Command["args"], pending: PendingSend): void {
-    if (this.#connection.crowded) pending.reject(this.#connection.crowdedError());
-    else this.#connection.submit({ args }, receiver, pending, 0);
+  #submit(args: Command["args"], pending: PendingSend): Slot | void {
+    if (this.#connection.crowded) return pending.reject(this.#connection.crowdedError());
+    return this.#connection.submit({ args }, receiver, pending, 0);
   }
 
   /** Closes the connection. Commands without a reply after 250 ms reject with a {@linkcode ConnectionError}. Idempotent. */

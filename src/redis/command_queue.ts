@@ -21,8 +21,11 @@ export interface ReplyReceiver<Context = unknown> {
   onFailure(error: ConnectionError, context: Context, tag: number): void;
 }
 
-/** A place in the ring. Its receiver is `undefined` if it is free, or if its command was withdrawn. */
-interface Slot {
+/**
+ * A place in the ring. Its receiver is `undefined` if it is free, or if its command was withdrawn; its command, once that
+ * is written.
+ */
+export interface Slot {
   command: EncodedCommand | undefined;
   receiver: ReplyReceiver | undefined;
   context: unknown;
@@ -46,16 +49,14 @@ export class CommandQueue {
   /** Slots in use: of written commands, then of others, including withdrawn ones. */
   #used = 0;
   #withdrawn = 0;
-  /** The slots of unwritten commands by their context: created by a withdrawal, dropped by the next write. */
-  #unsentSlots: Map<unknown, Slot> | undefined = undefined;
 
-  /** Appends a command. */
+  /** Appends a command; returns its slot, by which it can be withdrawn. */
   push<Context>(
     command: EncodedCommand,
     receiver: ReplyReceiver<Context>,
     context: Context,
     tag: number,
-  ): void {
+  ): Slot {
     if (this.#used === this.#slots.length) this.#makeRoom();
     const slot = this.#slot(this.#used++);
     this.length++;
@@ -63,7 +64,7 @@ export class CommandQueue {
     slot.receiver = receiver;
     slot.context = context;
     slot.tag = tag;
-    this.#unsentSlots?.set(context, slot);
+    return slot;
   }
 
   /** Puts a command in front of all others, of which none may be written yet. */
@@ -78,7 +79,6 @@ export class CommandQueue {
   /** Returns all unwritten commands as one piece, and counts them as written. There must be one. */
   takeUnsent(): Uint8Array {
     this.#removeWithdrawn();
-    this.#unsentSlots = undefined;
     if (this.length - this.sent === 1) return bytesOf(takeCommand(this.#slot(this.sent++)));
     const commands = new Array<EncodedCommand>(this.#used - this.sent); // not grown by `push`, which takes more memory
     for (let index = 0; index < commands.length; index++) {
@@ -103,7 +103,6 @@ export class CommandQueue {
   /** Fails every command: the written ones with `unknown`, the others with `notSent`. */
   failAll(unknown: ConnectionError, notSent: ConnectionError): void {
     this.#removeWithdrawn();
-    this.#unsentSlots = undefined;
     // A receiver may append a command; only those that are here now fail.
     let sent = this.sent;
     this.sent = 0;
@@ -116,27 +115,15 @@ export class CommandQueue {
   }
 
   /**
-   * Removes the command with this `context` if it is not written yet; returns whether it did. Takes constant time,
-   * however many others wait.
+   * Removes the command that was given this slot with this `context`, if it is not written yet; returns whether it did.
+   * Takes constant time, however many others wait.
    */
-  withdraw(context: unknown): boolean {
-    const unsentSlots = this.#unsentSlots ??= this.#findUnsent();
-    const slot = unsentSlots.get(context);
-    if (!slot) return false;
-    unsentSlots.delete(context);
+  withdraw(slot: Slot, context: unknown): boolean {
+    if (slot.context !== context || slot.command === undefined) return false;
     clearSlot(slot);
     this.#withdrawn++;
     this.length--;
     return true;
-  }
-
-  #findUnsent(): Map<unknown, Slot> {
-    const found = new Map<unknown, Slot>();
-    for (let index = this.sent; index < this.#used; index++) {
-      const slot = this.#slot(index);
-      found.set(slot.context, slot);
-    }
-    return found;
   }
 
   #slot(index: number): Slot {

@@ -24,7 +24,7 @@ import type { TimerWheel } from "../time/timer_wheel.ts";
 import type { TlsOptions, Transport } from "../transport/transport.ts";
 import type { RedisAddress } from "./address.ts";
 import { Availability, type AvailabilityEvents } from "./availability.ts";
-import { CommandQueue, type ReplyReceiver } from "./command_queue.ts";
+import { CommandQueue, type ReplyReceiver, type Slot } from "./command_queue.ts";
 import type { DecoderOptions } from "./decoder.ts";
 import { Dialer, type DialerOwner, type DialOptions } from "./dialer.ts";
 import { type Command, encodeCommand } from "./encoder.ts";
@@ -122,13 +122,14 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
    * @param receiver Receives the reply, or the error.
    * @param context A value for the receiver.
    * @param tag A number for the receiver.
+   * @returns Where it waits, for {@linkcode withdraw}; nothing if it cannot be sent.
    */
   submit<Context>(
     command: Command,
     receiver: ReplyReceiver<Context>,
     context: Context,
     tag: number,
-  ): void {
+  ): Slot | void {
     if (this.#state === "new") {
       this.#state = "connecting";
       this.#dialer.dial();
@@ -142,12 +143,12 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
       return receiver.onFailure(this.crowdedError(), context, tag);
     }
     if (open) this.#flush(); // at the end of this tick
-    this.#queue.push(command.bytes ??= encodeCommand(command.args), receiver, context, tag);
+    return this.#queue.push(command.bytes ??= encodeCommand(command.args), receiver, context, tag);
   }
 
   /** Removes a command that is not written yet; returns whether it did. */
-  withdraw(context: unknown): boolean {
-    return this.#queue.withdraw(context);
+  withdraw(slot: Slot, context: unknown): boolean {
+    return this.#queue.withdraw(slot, context);
   }
 
   /**

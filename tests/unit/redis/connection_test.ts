@@ -93,9 +93,9 @@ test.open("Connection limits the commands that wait, and keeps room for those th
 
 test("Connection.withdraw() takes back a command while connecting", async (bench) => {
   bench.network.mode = "wait";
-  bench.queue(1);
+  const slot = bench.queue(1);
   bench.queue(2, "GET", "k");
-  assertEquals(bench.connection.withdraw(1), true);
+  assertEquals(bench.connection.withdraw(slot!, 1), true);
   bench.network.pending[0].accept();
   await runMicrotasks();
   assertEquals(bench.written, wire("GET", "k"));
@@ -104,10 +104,10 @@ test("Connection.withdraw() takes back a command while connecting", async (bench
 });
 
 test.open("Connection.withdraw() takes back a command in the tick that queued it, and none that is written", async (bench) => {
-  bench.queue(1);
-  assertEquals(bench.connection.withdraw(1), true);
-  await bench.submit(2);
-  assertEquals([bench.connection.withdraw(2), bench.transport.writes], [false, [PING]]);
+  assertEquals(bench.connection.withdraw(bench.queue(1)!, 1), true);
+  const slot = bench.queue(2);
+  await runMicrotasks();
+  assertEquals([bench.connection.withdraw(slot!, 2), bench.transport.writes], [false, [PING]]);
   bench.queue(3);
   await bench.feed(":2\r\n:3\r\n");
   assertEquals(bench.replies, [[2, 2], [3, 3]]);
