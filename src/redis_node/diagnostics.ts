@@ -68,12 +68,6 @@ interface Replies {
   readonly wallMs: number;
 }
 
-/** The replies on the further connections; `undefined` if none came in time. */
-interface FurtherReplies {
-  readonly infos: readonly (Reply | undefined)[];
-  readonly subscribed: Reply | undefined;
-}
-
 /** Asks one server about itself. */
 export class RedisDiagnostics {
   readonly #connection: CommandSender;
@@ -106,8 +100,12 @@ export class RedisDiagnostics {
     );
     if (unserving) throw unserving;
     const untilMs = replies.askedAtMs + timeoutMs * FURTHER_SHARE;
-    const further = await this.#askFurther(untilMs - this.#server.wheel.clock.monotonicMs());
-    return plainData(diagnosisOf(replies, further), this.#server.password);
+    const limitMs = untilMs - this.#server.wheel.clock.monotonicMs();
+    const [[first, subscribed], [second]] = await Promise.all([
+      this.#askAnother([RUN_ID_COMMAND, SUBSCRIBE_COMMAND], limitMs),
+      this.#askAnother([RUN_ID_COMMAND], limitMs),
+    ]);
+    return plainData(diagnosisOf(replies, [first, second], subscribed), this.#server.password);
   }
 
   /** Closes the further connections; those of the node's own are not touched. */
@@ -133,14 +131,6 @@ export class RedisDiagnostics {
     const names = [first, ...others].map(([name]) => name);
     const texts = [reply, ...replies].map(textReply);
     return { ...times, byCommand: new Map(names.map((name, index) => [name, texts[index]])) };
-  }
-
-  async #askFurther(limitMs: number): Promise<FurtherReplies> {
-    const [[first, subscribed], [second]] = await Promise.all([
-      this.#askAnother([RUN_ID_COMMAND, SUBSCRIBE_COMMAND], limitMs),
-      this.#askAnother([RUN_ID_COMMAND], limitMs),
-    ]);
-    return { infos: [first, second], subscribed };
   }
 
   /** Opens a connection, and returns what it answered within the limit. */
@@ -172,7 +162,12 @@ async function answerTo(connection: CommandSender, command: readonly string[]): 
   }
 }
 
-function diagnosisOf(replies: Replies, { infos, subscribed }: FurtherReplies): NodeDiagnosis {
+/** What the replies say; those on the further connections are `undefined` if they did not come in time. */
+function diagnosisOf(
+  replies: Replies,
+  infos: readonly (Reply | undefined)[],
+  subscribed: Reply | undefined,
+): NodeDiagnosis {
   const { byCommand } = replies;
   const parts = infoParts(byCommand.get("INFO"));
   const config = byCommand.get("CONFIG");

@@ -327,7 +327,7 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
     const wrongType = isWrongType(reply);
     if (queues && request.wanted && (wrongType || reply.commandRefused)) {
       // The node cannot queue: asks it all the same. If the server does not allow it, callers poll from now on.
-      if (!wrongType) this.#subscription?.refuse(reply);
+      if (!wrongType) this.#subscription?.onRefused(reply);
       return this.#ask(acquireOperation(request, false), request, nodeIndex, REPEATED);
     }
     if (kind === "release" && passes(reply)) this.#pendingReleases.add(request);

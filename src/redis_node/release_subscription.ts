@@ -85,7 +85,7 @@ export class ReleaseSubscription implements SubscriberOwner, ReplyReceiver {
   }
 
   /** The server does not allow what it takes. */
-  refuse(error: Error): void {
+  onRefused(error: Error): void {
     if (this.#refused) return;
     this.#refused = true;
     this.close();
@@ -102,10 +102,6 @@ export class ReleaseSubscription implements SubscriberOwner, ReplyReceiver {
     this.#listener!.onUnsubscribed(this.#nodeIndex);
   }
 
-  onRefused(error: Error): void {
-    this.refuse(error);
-  }
-
   /** Text that is no ticket is a probe, or sent by somebody else; the listener ignores tickets that it does not know. */
   onMessage(bytes: Uint8Array): void {
     const message = readMessage(decoder.decode(bytes));
@@ -118,7 +114,7 @@ export class ReleaseSubscription implements SubscriberOwner, ReplyReceiver {
     this.#probedMs = undefined;
     if (!this.#subscribed) return;
     if (reply instanceof ReplyError) {
-      if (reply.commandRefused) this.refuse(reply);
+      if (reply.commandRefused) this.onRefused(reply);
       else this.#probeLater(BUSY_DELAY_MS);
     } else if (typeof reply === "number" && reply > 0) {
       this.#unheard = 0;
@@ -144,7 +140,7 @@ export class ReleaseSubscription implements SubscriberOwner, ReplyReceiver {
   #onNeverHeard(): void {
     // mutation: dead-subscription-taken-for-a-refusal
     if (this.#renewed) {
-      return this.refuse(new Error(`${this.#server.name} does not deliver published messages`));
+      return this.onRefused(new Error(`${this.#server.name} does not deliver published messages`));
     }
     const listener = this.#listener!;
     this.close();
