@@ -4,7 +4,7 @@
  * @module
  */
 import type { EventListener } from "./events.ts";
-import type { Cooldowns } from "./lock/cooldowns.ts";
+import { Cooldowns } from "./lock/cooldowns.ts";
 import type { QuorumNode } from "./quorum/quorum_node.ts";
 import { createNodeSet, type NodeSet } from "./quorum/round.ts";
 import { settledWithin } from "./time/settled_within.ts";
@@ -49,10 +49,10 @@ export interface ClientState extends NodeSet {
   readonly onEvent: EventListener | undefined;
   /** How its calls wait, once one has waited. */
   contention: Contention | undefined;
-  /** The resources that it does not acquire for a while, once there were any. */
-  cooldowns: Cooldowns | undefined;
-  /** Which of several keys a call had last, by the name of all, once one had. */
-  lastPlaces: Map<string, number> | undefined;
+  /** The resources that it does not acquire for a while. */
+  readonly cooldowns: Cooldowns;
+  /** Which of several keys a call had last, by the name of all. */
+  readonly lastPlaces: Map<string, number>;
   /** Whether the client was closed. */
   closed: boolean;
 }
@@ -75,8 +75,8 @@ export function createClientState(
     openCalls: new OpenCalls(),
     onEvent,
     contention: undefined,
-    cooldowns: undefined,
-    lastPlaces: undefined,
+    cooldowns: new Cooldowns(wheel.clock),
+    lastPlaces: new Map(),
     closed: false,
   };
 }

@@ -25,7 +25,6 @@ import { queueKey } from "../waiting/local_queues.ts";
 import type { Settings } from "../options.ts";
 import { askToRelease, type Round } from "../quorum/round.ts";
 import type { ClientState } from "../client_state.ts";
-import { Cooldowns } from "./cooldowns.ts";
 import { holderOf } from "./holder.ts";
 import { KeepingRound } from "./keep_keys.ts";
 import { undo } from "./undo.ts";
@@ -289,7 +288,7 @@ export class HeldLock extends TimerEntry {
     client.localQueues.noteReleased(name, round.hasWaiters, client.wheel.clock.monotonicMs());
     client.localQueues.leave(name, this);
     const confirmed = isConfirmed(round, ranOut);
-    if (confirmed) client.cooldowns?.end(round.keys, round.value);
+    if (confirmed) client.cooldowns.end(round.keys, round.value);
     else if (this.#end === "released") this.#coolDown(confirmed === undefined ? leftMs : 0);
     if (confirmed === undefined) throw this.#releaseFailed(round);
     if (settings.onEvent) {
@@ -311,7 +310,6 @@ export class HeldLock extends TimerEntry {
     const { cooldownMs } = this.settings;
     if (cooldownMs === 0) return;
     const { client, round: { keys, value } } = this;
-    client.cooldowns ??= new Cooldowns(client.wheel.clock);
     client.cooldowns.begin(keys, value, leftMs + cooldownMs);
   }
 

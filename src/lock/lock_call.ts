@@ -130,7 +130,7 @@ export class LockCall {
 
   /** How long some of the keys stay in their cooldown, in milliseconds; 0 as {@linkcode cooldownMs} is. */
   cooldownOf(keys: readonly string[]): number {
-    return this.replaces === undefined ? this.client.cooldowns?.leftMs(keys) ?? 0 : 0;
+    return this.replaces === undefined ? this.client.cooldowns.leftMs(keys) : 0;
   }
 
   /** Whether an attempt failed because nodes did not answer, or not in time, and not because others hold the lock. */

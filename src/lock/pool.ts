@@ -34,7 +34,7 @@ export class Pool {
     this.#client = client;
     this.#keys = keys;
     this.name = poolKey(keys);
-    this.place = this.#choose(client.lastPlaces?.get(this.name));
+    this.place = this.#choose(client.lastPlaces.get(this.name));
   }
 
   /** The key that the attempt is for. */
@@ -83,11 +83,10 @@ export class Pool {
 
   /** The call has one of the keys: the next call of this client may ask for another, and this one leaves the queues. */
   won(call: object, held: HeldLock, waited: boolean): void {
-    const { contention, localQueues } = this.#client;
-    const places = this.#client.lastPlaces ??= new Map();
-    places.delete(this.name); // so that it goes to the end
-    places.set(this.name, this.place);
-    if (places.size > LAST_PLACES_MAX) places.delete(places.keys().next().value!);
+    const { contention, localQueues, lastPlaces } = this.#client;
+    lastPlaces.delete(this.name); // so that it goes to the end
+    lastPlaces.set(this.name, this.place);
+    if (lastPlaces.size > LAST_PLACES_MAX) lastPlaces.delete(lastPlaces.keys().next().value!);
     if (waited) contention!.yield(this.name, held.round);
     localQueues.leave(this.name, call);
     localQueues.enter(this.key, held);
@@ -104,7 +103,7 @@ export class Pool {
   #isUsable(place: number): boolean {
     const { localQueues, cooldowns } = this.#client;
     const key = this.#keys[place];
-    return localQueues.owner(key) === undefined && (cooldowns?.leftMs([key]) ?? 0) === 0;
+    return localQueues.owner(key) === undefined && cooldowns.leftMs([key]) === 0;
   }
 
   #places(matches: (place: number) => boolean): number[] {
