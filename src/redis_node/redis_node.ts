@@ -100,15 +100,15 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
     const queues = request.ticket !== undefined && this.#subscription?.listening === true;
     // mutation: set-sent-again
     // mutation: set-after-its-undo
-    this.#ask(acquireOperation(request, queues), request, nodeIndex);
+    this.#send(acquireOperation(request, queues), request, nodeIndex);
   }
 
   adopt(request: QuorumRequest, nodeIndex: number): void {
-    this.#ask(ADOPT_KEYS, request, nodeIndex);
+    this.#send(ADOPT_KEYS, request, nodeIndex);
   }
 
   extend(request: QuorumRequest, nodeIndex: number): void {
-    this.#ask(extendOperation(request), request, nodeIndex);
+    this.#send(extendOperation(request), request, nodeIndex);
   }
 
   raiseCounters(request: QuorumRequest, nodeIndex: number): void {
@@ -190,7 +190,6 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
     if (reply instanceof ReplyError) {
       return this.#onErrorReply(operation.explain?.(reply) ?? reply, operation, request, tag);
     }
-    const { kind } = operation;
     const nodeIndex = tag >> TAG_BITS;
     const atMs = this.#connection.receivedAtMs;
     const outcome = operation.read(reply);
@@ -202,8 +201,7 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
       case "counted": {
         const count = typeof reply === "number" && outcome === "counted" ? reply : undefined;
         // A grant counts only if the node cannot have lost locks of others.
-        const guarded = request.guardMs! > 0 && (kind === "acquire" || kind === "extend");
-        if (guarded) return this.#guard!.hold(request, atMs, count);
+        if (isGuarded(operation, request)) return this.#guard!.hold(request, atMs, count);
         return request.grant(nodeIndex, atMs, count);
       }
       case "denied":
@@ -229,17 +227,6 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
     request.fail(nodeIndex, error, error.outcome === "not-sent");
   }
 
-  /** Sends what a node in quarantine must not grant. */
-  #ask(operation: Operation, request: QuorumRequest, nodeIndex: number, flags = 0): void {
-    if (!isGuarded(request)) return this.#send(operation, request, nodeIndex, flags);
-    const connection = this.#connection;
-    if (connection.crowded) return request.fail(nodeIndex, connection.crowdedError(), true);
-    const guard = this.#guard ??= this.#newGuard();
-    guard.ahead();
-    this.#send(operation, request, nodeIndex, flags);
-    guard.behind(request, nodeIndex);
-  }
-
   #subscribe(listener: ReleaseListener, nodeIndex: number): void {
     this.#subscription ??= new ReleaseSubscription(this.#server, this.#connection);
     this.#subscription.open(listener, nodeIndex);
@@ -262,15 +249,19 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
     const command = whole || flags !== 0
       ? new RequestCommand(operation, request, whole ? "EVAL" : "EVALSHA")
       : sharedCommand(operation, request);
-    if (kind === "acquire" || kind === "extend") {
-      // Only these are refused if there is no room: what undoes them always finds some.
-      if (connection.crowded) return request.fail(nodeIndex, connection.crowdedError(), true);
+    // Only these are refused if there is no room: what undoes them always finds some.
+    const refusable = kind === "acquire" || kind === "extend";
+    if (refusable && connection.crowded) {
+      return request.fail(nodeIndex, connection.crowdedError(), true);
     }
+    const guard = isGuarded(operation, request) ? this.#guard ??= this.#newGuard() : undefined;
+    guard?.ahead();
     this.#operations[code] = operation;
     if (whole) this.#scripts.set(script, false);
     const tag = nodeIndex << TAG_BITS | code | flags | (whole ? WHOLE : 0);
     connection.submit(command, this, request, tag);
     if (whole) this.#native?.find();
+    guard?.behind(request, nodeIndex);
   }
 
   /** Sends a release that has not reached the node, or a ticket that leaves its queues. */
@@ -328,7 +319,7 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
     if (queues && request.wanted && (wrongType || reply.commandRefused)) {
       // The node cannot queue: asks it all the same. If the server does not allow it, callers poll from now on.
       if (!wrongType) this.#subscription?.onRefused(reply);
-      return this.#ask(acquireOperation(request, false), request, nodeIndex, REPEATED);
+      return this.#send(acquireOperation(request, false), request, nodeIndex, REPEATED);
     }
     if (kind === "release" && passes(reply)) this.#pendingReleases.add(request);
     request.fail(nodeIndex, reply);
@@ -337,14 +328,11 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
   /** Sends a command again whose script the server does not know; not one that could outlive what undoes it. */
   #repeat(operation: Operation, request: QuorumRequest, tag: number): boolean {
     const { kind, script } = operation;
-    const undoes = kind === "release";
     // mutation: script-sent-for-undone-attempt
-    if (!undoes && !request.wanted) return false;
+    if (kind !== "release" && !request.wanted) return false;
     if (!script) return false;
     this.#onUnknown(script, (tag & REPEATED) !== 0);
-    const nodeIndex = tag >> TAG_BITS;
-    if (undoes || kind === "raise") this.#send(operation, request, nodeIndex, REPEATED);
-    else this.#ask(operation, request, nodeIndex, REPEATED);
+    this.#send(operation, request, tag >> TAG_BITS, REPEATED);
     return true;
   }
 
@@ -393,7 +381,7 @@ function passes(reply: ReplyError): boolean {
   return !isWrongType(reply) && !reply.permanent;
 }
 
-/** Whether grants of this request are guarded. */
-function isGuarded({ guardMs }: QuorumRequest): boolean {
-  return guardMs !== undefined && guardMs > 0;
+/** Whether a node in quarantine must not grant this. */
+function isGuarded({ kind }: Operation, { guardMs = 0 }: QuorumRequest): boolean {
+  return guardMs > 0 && (kind === "acquire" || kind === "extend");
 }
