@@ -357,7 +357,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     return { key: keyPrefix + resource, nodeTimeoutMs };
   }
 
-  /** Not `async`, because each layer of promises costs a tenth of a lock. */
+  /** Not `async`, because every lock would pay for one more layer of promises. */
   #acquire(
     resource: string | readonly string[],
     options: RedlockOptions | undefined,

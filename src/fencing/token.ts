@@ -8,10 +8,10 @@
  * them replies with its counter, which replaces what it replied before. A node whose counter is above the token thus
  * gives a new maximum, and another round.
  *
- * **Why tokens rise.** Suppose that A was handed out before B. Their quorums share a node. On that node the counter was A's token
- * while the key was A's, and B's token while the key was B's. If B had its key there first, that key was gone when A's
- * was set. So B had expired or was given up before A was handed out, and is not handed out after it. Therefore A had
- * its key there first. The counter never falls, and it increased when B's key was set: B's token is greater.
+ * **Why tokens rise.** Suppose that A was handed out before B. Their quorums share a node. On that node the counter was
+ * A's token while the key was A's, and B's token while the key was B's. If B had its key there first, that key was gone
+ * when A's was set. So B had expired or was given up before A was handed out, and is not handed out after it. Therefore
+ * A had its key there first. The counter never falls, and it increased when B's key was set: B's token is greater.
  *
  * **Why a quorum must reply exactly the token.** Counters that are not below the token keep later locks above it.
  * Counters that are not above it keep the token above earlier locks: a counter that has risen further may have done so

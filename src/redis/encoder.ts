@@ -28,8 +28,8 @@ export interface Command {
 }
 
 /**
- * The bytes of one command: a part of a slab, from `start` up to but not including `end`. It is no `Uint8Array`, because
- * making one, and asking one for its buffer, costs more than to write the command.
+ * The bytes of one command: a part of a slab, from `start` up to but not including `end`. It is no `Uint8Array`: one is
+ * made for each write, not for each command.
  */
 export interface EncodedCommand {
   readonly slab: Uint8Array;

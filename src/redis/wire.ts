@@ -19,7 +19,7 @@ const ELEMENTS_PER_TURN = 16_384;
 
 const NO_BYTES: Uint8Array = new Uint8Array(0);
 
-/** What the wires have to do at the end of this tick: in one microtask, which costs Node more than a write does. */
+/** What the wires have to do at the end of this tick: in one microtask for all of them. */
 let writes: (() => void)[] = [];
 
 function writeAll(): void {

@@ -25,8 +25,8 @@ const SLOT_MS = 8;
 const HEARTBEAT_MS = 250;
 /**
  * Turns of the event loop between the time of a deadline and its call. A runtime may run timers before it reads its
- * sockets, and after the loop was busy every reply may be in a socket already. A reply passes through several tasks: two
- * turns were too few for some, three were enough for all (the runtime suite checks it).
+ * sockets, and after the loop was busy every reply may be in a socket already. A reply passes through as many tasks on
+ * its way to a caller (the runtime suite checks it).
  */
 const DEADLINE_TURNS = 3;
 /** The list of an entry that is in no wheel. */

@@ -58,7 +58,7 @@ end
  * The common path makes two calls. The counter's own value shows when it is due for a longer life: when it is a day
  * behind the clock it is replaced by the clock, together with its TTL. The client's hint stands in for the clock in that
  * question, so that a counter that is not due costs no look at the clock; the node's clock has the last word. The TTL is
- * quoted, because Redis spends half a microsecond on writing a number as text.
+ * quoted, so that Redis does not have to write a number as text.
  */
 export const ACQUIRE_COUNTED: Script = {
   source: `if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 0 end
