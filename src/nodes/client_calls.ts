@@ -20,9 +20,7 @@ export interface Exchange {
   readonly answers: readonly CommandAnswer[];
   /** When they came, by the monotonic clock in milliseconds. */
   readonly atMs: number;
-  /** Whether the replies are no longer waited for. */
-  readonly timedOut: boolean;
-  /** Resolves if the answers still come; missing if they cannot. */
+  /** Only if they are no longer waited for: resolves if they still come. */
   readonly late: Promise<readonly CommandAnswer[]> | undefined;
 }
 
@@ -59,14 +57,14 @@ export class Exchanges {
         resolve({ ...exchange, atMs: this.#wheel.clock.monotonicMs() });
       };
       const end = (error: ConnectionError) => {
-        settle({ answers: commands.map(() => error), timedOut: true, late: answers });
+        settle({ answers: commands.map(() => error), late: answers });
         controller.abort(error);
       };
       this.#ends.add(end);
       timer = this.#wheel.deadline(timeoutMs, () => {
         end(connectionError(name, `no reply within ${timeoutMs} ms`, "unknown"));
       });
-      answers.then((answers) => settle({ answers, timedOut: false, late: undefined }));
+      answers.then((answers) => settle({ answers, late: undefined }));
     });
   }
 

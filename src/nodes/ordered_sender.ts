@@ -60,7 +60,7 @@ export class OrderedSender implements CommandSender {
   #probe: TimerEntry | undefined = undefined;
   #closed = false;
   #receivedAtMs = 0;
-  #crowdedError: ConnectionError | undefined = undefined;
+  #crowded: ConnectionError | undefined = undefined;
   #downError: ConnectionError | undefined = undefined;
   #onDrained: (() => void) | undefined = undefined;
 
@@ -96,12 +96,9 @@ export class OrderedSender implements CommandSender {
     return true;
   }
 
-  get crowded(): boolean {
-    return this.#waiting >= COMMANDS_MAX;
-  }
-
-  crowdedError(): ConnectionError {
-    return this.#crowdedError ??= this.#error(`${COMMANDS_MAX} commands wait for replies`);
+  get crowded(): ConnectionError | undefined {
+    if (this.#waiting < COMMANDS_MAX) return undefined;
+    return this.#crowded ??= this.#error(`${COMMANDS_MAX} commands wait for replies`);
   }
 
   submit<Context>(
@@ -237,9 +234,9 @@ export class OrderedSender implements CommandSender {
     exchange: Exchange,
   ): void {
     // What waits for a time-out would wait as long again.
-    const unsent = exchange.timedOut ? this.#takeWaiting(groups) : [];
-    this.#onFailure(exchange);
     const { answers, late } = exchange;
+    const unsent = late ? this.#takeWaiting(groups) : [];
+    this.#onFailure(exchange);
     commands.forEach((command, index) => {
       const answered = late?.then((answers) => !(answers[index] instanceof ConnectionError));
       this.#lose(command, answers[index] as ConnectionError, answered);
@@ -260,7 +257,7 @@ export class OrderedSender implements CommandSender {
 
   #onFailure(exchange: Exchange): void {
     const wasOpen = this.open;
-    this.#failures += exchange.timedOut ? FAILURES_MAX : 1;
+    this.#failures += exchange.late ? FAILURES_MAX : 1;
     if (!wasOpen || this.open) return;
     this.#events.onDisconnected?.();
     this.#events.onUnavailable?.(exchange.answers[0] as ConnectionError);

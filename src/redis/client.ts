@@ -213,7 +213,8 @@ export class RedisClient implements AsyncDisposable {
   }
 
   #submit(args: Command["args"], pending: PendingSend): Slot | void {
-    if (this.#connection.crowded) return pending.reject(this.#connection.crowdedError());
+    const { crowded } = this.#connection;
+    if (crowded) return pending.reject(crowded);
     return this.#connection.submit({ args }, receiver, pending, 0);
   }
 

@@ -81,7 +81,7 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
   #wire: Wire | undefined = undefined;
   #delivering = false;
   #downError: ConnectionError | undefined = undefined;
-  #crowdedError: ConnectionError | undefined = undefined;
+  #crowded: ConnectionError | undefined = undefined;
   #onDrained: (() => void) | undefined = undefined;
   #closing: Promise<void> | undefined = undefined;
 
@@ -110,9 +110,15 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
     return this.#state === "open";
   }
 
-  /** Whether too many commands wait for one more that undoes nothing. */
-  get crowded(): boolean {
-    return this.#queue.length >= QUEUE_LENGTH_MAX;
+  /**
+   * The error of a command that undoes nothing, if too many others wait for it to be sent now. It is always the same one:
+   * while a server hangs, an error with a stack for each command would cost more than the locks themselves.
+   */
+  get crowded(): ConnectionError | undefined {
+    if (this.#queue.length < QUEUE_LENGTH_MAX) return undefined;
+    return this.#crowded ??= this.#error(
+      `has at least ${QUEUE_LENGTH_MAX} commands waiting for replies`,
+    );
   }
 
   /**
@@ -140,7 +146,7 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
       return receiver.onFailure(this.#downError ?? this.#error("is closed"), context, tag);
     }
     if (this.#queue.length >= 2 * QUEUE_LENGTH_MAX) {
-      return receiver.onFailure(this.crowdedError(), context, tag);
+      return receiver.onFailure(this.crowded!, context, tag);
     }
     if (open) this.#flush(); // at the end of this tick
     return this.#queue.push(command.bytes ??= encodeCommand(command.args), receiver, context, tag);
@@ -149,16 +155,6 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
   /** Removes a command that is not written yet; returns whether it did. */
   withdraw(slot: Slot, context: unknown): boolean {
     return this.#queue.withdraw(slot, context);
-  }
-
-  /**
-   * The error of a command that is refused because too many wait. It is always the same one: while a server hangs, an
-   * error with a stack for each command would cost more than the locks themselves.
-   */
-  crowdedError(): ConnectionError {
-    return this.#crowdedError ??= this.#error(
-      `has at least ${QUEUE_LENGTH_MAX} commands waiting for replies`,
-    );
   }
 
   /** Part of {@linkcode DialerOwner}: drops a connection that was not ready within `connectTimeoutMs`. */

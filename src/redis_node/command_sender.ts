@@ -36,10 +36,8 @@ export interface CommandSender {
   readonly open: boolean;
   /** Whether there is no connection that breaks when the server is restarted. Missing: there is one. */
   readonly unconnected?: boolean;
-  /** Whether too many commands wait for one more that undoes nothing. */
-  readonly crowded: boolean;
-  /** The error of a command that is refused because too many wait. */
-  crowdedError(): ConnectionError;
+  /** The error of a command that undoes nothing, if too many others wait for it to be sent now. */
+  readonly crowded: ConnectionError | undefined;
   /**
    * Sends one command. The receiver is called exactly once, perhaps before this returns.
    *

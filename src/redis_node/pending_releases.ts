@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { LockRequest } from "../quorum/lock_node.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import type { CommandSender } from "./command_sender.ts";
 import type { Operation } from "./operation.ts";
@@ -31,16 +32,8 @@ export type LeaveOperation = Pick<
 >;
 
 /** A release that has not reached its node. */
-export interface PendingRelease {
-  /** The keys. */
-  readonly keys: readonly string[];
-  /** The value that they hold. */
-  readonly value: string;
-  /** See {@linkcode LockRequest.replaces}. */
-  readonly replaces?: string | undefined;
-  /** See {@linkcode LockRequest.mode}. */
-  readonly mode?: "shared" | undefined;
-  /** When they expire at the latest, by the monotonic clock. */
+export interface PendingRelease extends Pick<LockRequest, "keys" | "value" | "replaces" | "mode"> {
+  /** When the keys expire at the latest, by the monotonic clock. */
   readonly untilMs: number;
 }
 

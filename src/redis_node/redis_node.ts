@@ -251,9 +251,8 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
       : sharedCommand(operation, request);
     // Only these are refused if there is no room: what undoes them always finds some.
     const refusable = kind === "acquire" || kind === "extend";
-    if (refusable && connection.crowded) {
-      return request.fail(nodeIndex, connection.crowdedError(), true);
-    }
+    const { crowded } = connection;
+    if (refusable && crowded) return request.fail(nodeIndex, crowded, true);
     const guard = isGuarded(operation, request) ? this.#guard ??= this.#newGuard() : undefined;
     guard?.ahead();
     this.#operations[code] = operation;
