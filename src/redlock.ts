@@ -4,7 +4,7 @@
  * @module
  */
 import { acquire } from "./lock/acquire.ts";
-import { LockCall } from "./lock/lock_call.ts";
+import { LockCall, type Purpose } from "./lock/lock_call.ts";
 import { defineConsoleView } from "./console_view.ts";
 import { closedError, lockName } from "./errors.ts";
 import { check } from "./health/check.ts";
@@ -109,7 +109,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     resource: string | readonly string[],
     options?: RedlockOptions & { fencing?: F },
   ): Promise<LockOf<F>> {
-    return this.#acquire(resource, options, false) as Promise<LockOf<F>>;
+    return this.#acquire(resource, options, "acquire") as Promise<LockOf<F>>;
   }
 
   /**
@@ -124,7 +124,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     resource: string | readonly string[],
     options?: RedlockOptions & { fencing?: F },
   ): Promise<LockOf<F> | undefined> {
-    return this.#acquire(resource, options, false, true) as Promise<LockOf<F> | undefined>;
+    return this.#acquire(resource, options, "try") as Promise<LockOf<F> | undefined>;
   }
 
   /**
@@ -167,7 +167,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     const routine = (short ? optionsOrRoutine : maybeRoutine) as Routine<T>;
     const options = short ? undefined : optionsOrRoutine;
     checkRoutine(routine);
-    const lock = await this.#acquire(resource, options, true) as Lock;
+    const lock = await this.#acquire(resource, options, "use") as Lock;
     return await runUsing(lock, routine);
   }
 
@@ -218,7 +218,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     const { value, resources } = readToken(token, settings.keyPrefix);
     checkAbility("adopt lock", this.#client.nodes, "adopt");
     if (settings.fencing) checkAbility("adopt lock", this.#client.nodes, "raiseCounters");
-    const call = new LockCall(this.#client, settings, resources, false, false, value);
+    const call = new LockCall(this.#client, settings, resources, "acquire", value);
     return await acquire(call) as LockOf<F>;
   }
 
@@ -240,7 +240,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     routine: Routine<unknown, LockOf<F>>,
   ): Promise<void> {
     checkRoutine(routine);
-    const newCall = () => this.#call(resource, options, true, false);
+    const newCall = () => this.#call(resource, options, "use");
     const use = routine as Routine<unknown>;
     await lead(newCall, async (call) => await runUsing(await acquire(call) as Lock, use));
   }
@@ -361,11 +361,10 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
   #acquire(
     resource: string | readonly string[],
     options: RedlockOptions | undefined,
-    autoExtend: boolean,
-    trying = false,
+    purpose: Purpose,
   ): Promise<Lock | undefined> {
     try {
-      return acquire(this.#call(resource, options, autoExtend, trying));
+      return acquire(this.#call(resource, options, purpose));
     } catch (error) {
       return Promise.reject(error); // wrong arguments are a rejection, like everything that fails later
     }
@@ -374,14 +373,13 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
   #call(
     resource: string | readonly string[],
     options: RedlockOptions | undefined,
-    autoExtend: boolean,
-    trying: boolean,
+    purpose: Purpose,
   ): LockCall {
     const settings = this.#options.resolve("acquire lock", options);
     const { keyPrefix, any, fencing } = settings;
     const resources = checkResources("acquire lock", resource, keyPrefix, any);
     if (fencing) checkAbility("acquire lock", this.#client.nodes, "raiseCounters");
-    return new LockCall(this.#client, settings, resources, autoExtend, trying);
+    return new LockCall(this.#client, settings, resources, purpose);
   }
 }
 

@@ -13,6 +13,9 @@ import { queueKey, sharedName } from "../waiting/local_queues.ts";
 import type { Waiter } from "../waiting/waiter.ts";
 import { Pool } from "./pool.ts";
 
+/** What a lock is for: its caller gets it, or gets it if nobody else holds it, or a routine runs while it is held. */
+export type Purpose = "acquire" | "try" | "use";
+
 /** A call for a lock. */
 export class LockCall {
   readonly client: ClientState;
@@ -48,16 +51,14 @@ export class LockCall {
    * @param client The client.
    * @param settings The settings of the call.
    * @param resources The resources.
-   * @param autoExtend Whether the lock is extended if `autoExtend` is not set.
-   * @param trying Whether it makes one attempt, whatever `waitMs` is, and no error of a lock that others hold.
+   * @param purpose To try is one attempt, whatever `waitMs` is; to use is to extend, unless `autoExtend` is `false`.
    * @param replaces The value that it replaces, if it adopts a lock.
    */
   constructor(
     client: ClientState,
     settings: Settings,
     resources: readonly string[],
-    autoExtend: boolean,
-    trying: boolean,
+    purpose: Purpose,
     replaces?: string,
   ) {
     const { keyPrefix } = settings;
@@ -71,9 +72,9 @@ export class LockCall {
     this.mode = settings.mode === "shared" && replaces === undefined ? "shared" : undefined;
     this.lockName = this.pool?.name ?? queueKey(this.keys);
     this.name = this.mode ? sharedName(this.lockName) : this.lockName;
-    this.autoExtend = settings.autoExtend ?? autoExtend;
-    this.trying = trying;
-    this.waitMs = trying ? 0 : settings.waitMs;
+    this.autoExtend = settings.autoExtend ?? purpose === "use";
+    this.trying = purpose === "try";
+    this.waitMs = this.trying ? 0 : settings.waitMs;
     this.replaces = replaces;
   }
 
