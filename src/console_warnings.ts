@@ -27,18 +27,6 @@ interface Owner {
 /** Those that have warned: each client of a lost lock, and its timer wheel of a node. */
 const warned = new WeakSet<Owner>();
 
-/** A node that is unreachable, and how many others are left. */
-export interface UnreachableNode {
-  /** The name of the node: its address without credentials. */
-  readonly node: string;
-  /** Why there is no connection. */
-  readonly error: Error;
-  /** How many nodes are not known to be unreachable. */
-  readonly left: number;
-  /** How many nodes there are. */
-  readonly nodeCount: number;
-}
-
 /** A listener for events of nodes; it warns of the first node that is unreachable for a minute. */
 export function watchNodes(wheel: TimerWheel, nodeCount: number): EventListener {
   /** Why each node that is unreachable is so. */
@@ -51,7 +39,7 @@ export function watchNodes(wheel: TimerWheel, nodeCount: number): EventListener 
     wheel.after(UNREACHABLE_MS, () => {
       if (unreachable.get(node) !== error) return; // it was reachable meanwhile
       const left = nodeCount - unreachable.size;
-      writeOnce(wheel, unreachableText({ node, error, left, nodeCount }));
+      writeOnce(wheel, unreachableText(node, error, left, nodeCount));
     });
   };
 }
@@ -69,8 +57,20 @@ export function warnOfLoss(client: Owner, event: LostEvent): void {
   writeOnce(client, lostText(event));
 }
 
-/** The text about a node that has been unreachable for a minute. */
-export function unreachableText({ node, error, left, nodeCount }: UnreachableNode): string {
+/**
+ * The text about a node that has been unreachable for a minute.
+ *
+ * @param node The name of the node: its address without credentials.
+ * @param error Why there is no connection.
+ * @param left How many nodes are not known to be unreachable.
+ * @param nodeCount How many nodes there are.
+ */
+export function unreachableText(
+  node: string,
+  error: Error,
+  left: number,
+  nodeCount: number,
+): string {
   const nodes = `${left} of ${nodeCount} ${nodeCount === 1 ? "node" : "nodes"}`;
   return text(
     `Node ${printable(node)} has been unreachable for a minute: ${printable(error.message)}`,

@@ -63,12 +63,10 @@ export async function forceRelease(
   const { nodes, quorum } = client;
   const answers = await askAll(client, key, timeoutMs);
   const states = answers.flatMap(({ state }) => state ?? []);
-  const sharer = states.flatMap(({ sharers = [] }) => sharers).find((value) =>
-    isHolder(holder, value)
-  );
-  const found = sharer ?? states.find(({ value, type, sharers }) => {
-    return type === undefined && !sharers && isHolder(holder, value);
-  })?.value;
+  const values = states.flatMap(({ value, type, sharers }) => {
+    return sharers ?? (type === undefined ? [value] : []);
+  });
+  const found = values.find((value) => isHolder(holder, value));
   if (found === undefined) {
     const votes = answers.map(({ vote }) => vote);
     const answered = votes.filter(({ outcome }) => outcome === "held" || outcome === "free");
@@ -76,7 +74,7 @@ export async function forceRelease(
     return false;
   }
   const round = new ForcedRound(client, [key], found, TTL_MS_MAX);
-  if (sharer !== undefined) round.mode = "shared";
+  if (states.some(({ sharers }) => sharers?.includes(found))) round.mode = "shared";
   await round.ask(askToRelease, timeoutMs);
   const { granted, denied, votes } = round;
   if (granted + denied < quorum) throw quorumError("release", [resource], votes, nodes.length);
