@@ -1,7 +1,7 @@
 import { assertEquals, assertRejects } from "@std/assert";
+import { getEventListeners } from "node:events";
 import type { Redlock } from "../../src/redlock.ts";
 import { Cluster, OTHER_VALUE, REASON } from "../support/cluster.ts";
-import { countListeners } from "../support/count_listeners.ts";
 import { runMicrotasks } from "../support/fake_clock.ts";
 
 /** How many calls share one signal. */
@@ -59,7 +59,7 @@ for (const [what, { hangs, held, call }] of Object.entries(WAITS)) {
     const resources = Array.from({ length: CALLS }, (_, index) => `r${index}`);
     if (held) { for (const key of [...resources, "all"]) cluster.occupy(key); }
     const controller = new AbortController();
-    const listeners = countListeners(controller.signal);
+    const listeners = () => getEventListeners(controller.signal, "abort").length;
     const calls = resources.map((resource) => call(cluster.redlock, resource, controller.signal));
     const rejected = Promise.all(calls.map((each) => assertRejects(() => each)));
     await runMicrotasks();

@@ -1,7 +1,7 @@
 import { assertEquals } from "@std/assert";
+import { getEventListeners } from "node:events";
 import { createNodeSet, type NodeSet, Round } from "../../../src/quorum/round.ts";
 import { TimerWheel } from "../../../src/time/timer_wheel.ts";
-import { countListeners } from "../../support/count_listeners.ts";
 import { FakeClock, runMicrotasks } from "../../support/fake_clock.ts";
 import { KeyspaceNode } from "../../support/keyspace_node.ts";
 
@@ -199,7 +199,7 @@ for (const [how, end] of Object.entries(ENDS)) {
   Deno.test(`Round that ${how} keeps the process alive and a listener until then, and no longer`, async () => {
     const bench = setUp();
     const controller = new AbortController();
-    const listeners = countListeners(controller.signal);
+    const listeners = () => getEventListeners(controller.signal, "abort").length;
     const asked = ask(bench, controller.signal);
     assertEquals([listeners(), bench.clock.timersAlive], [1, 1]);
     end(bench, asked.round, controller);

@@ -1,8 +1,8 @@
 import { assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
+import { getEventListeners } from "node:events";
 import { connect, RedisClient } from "../../../src/redis/client.ts";
 import { ConnectionError, ReplyError } from "../../../src/redis/errors.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
-import { countListeners } from "../../support/count_listeners.ts";
 import { startFakeClock } from "../../../src/testing/mod.ts";
 import { assertProportional } from "../../support/growth.ts";
 import { FakeNetwork, type FakeTransport, PING } from "../../support/fake_transport.ts";
@@ -17,7 +17,7 @@ class Bench {
   readonly controller = new AbortController();
   readonly signal = this.controller.signal;
   /** How many listeners the signal has. */
-  readonly listeners: () => number = countListeners(this.signal);
+  readonly listeners: () => number = () => getEventListeners(this.signal, "abort").length;
 
   get transport(): FakeTransport {
     return this.network.last;

@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
+import { getEventListeners } from "node:events";
 import { offAbort, onAbort } from "../../../src/time/abort_listeners.ts";
-import { countListeners } from "../../support/count_listeners.ts";
 
 /** A signal, how many listeners it has, and what was called. */
 function setUp() {
@@ -8,7 +8,14 @@ function setUp() {
   const { signal } = controller;
   const called: unknown[] = [];
   const first = () => called.push("first"), second = () => called.push("second");
-  return { controller, signal, listeners: countListeners(signal), called, first, second };
+  return {
+    controller,
+    signal,
+    listeners: () => getEventListeners(signal, "abort").length,
+    called,
+    first,
+    second,
+  };
 }
 
 Deno.test("onAbort() calls every callback once, in order, through one listener", () => {

@@ -1,10 +1,10 @@
 import { assert, assertEquals, assertInstanceOf, assertStrictEquals } from "@std/assert";
+import { getEventListeners } from "node:events";
 import { LockHeldError, LockLostError, QuorumError, RedlockError } from "../../../src/errors.ts";
 import type { RedlockEvent } from "../../../src/events.ts";
 import { LocalQueues, queueKey } from "../../../src/waiting/local_queues.ts";
 import { blocked, Callers, held } from "../../support/callers.ts";
 import { REASON } from "../../support/cluster.ts";
-import { countListeners } from "../../support/count_listeners.ts";
 
 Deno.test("queueKey() is one for the same keys in any order, and differs for different keys", () => {
   const sets = [
@@ -162,7 +162,7 @@ for (const how of ["tryAcquire()", "acquire() with a waitMs of 0"]) {
 Deno.test("a call that gives up leaves the other calls of its client their places", async () => {
   const callers = await held("second");
   const controller = new AbortController();
-  const listeners = countListeners(controller.signal);
+  const listeners = () => getEventListeners(controller.signal, "abort").length;
   callers.call("third", { signal: controller.signal });
   callers.call("fourth", { waitMs: 100 });
   callers.call("fifth", { signal: AbortSignal.abort(REASON) });
