@@ -8,7 +8,7 @@ import { parseAddress } from "../../src/redis/address.ts";
 import { findRedisServer } from "../../scripts/find_redis.ts";
 import { eventually } from "../support/eventually.ts";
 import { plainCommand } from "../support/plain_command.ts";
-import { scripts } from "../support/scripts.ts";
+import * as scripts from "../support/scripts.ts";
 import { listFiles, readSource } from "../support/source_code.ts";
 import { startServer, startServers } from "../support/servers.ts";
 import { type Fence, FENCES, PAGES } from "./pages.ts";

@@ -10,7 +10,7 @@ import { deadline } from "@std/async/deadline";
 import { createRedlock, LockHeldError, QuorumError } from "../../mod.ts";
 import { connect, ConnectionError, ReplyError } from "../../src/redis/mod.ts";
 import type { Script } from "../../src/redis_node/scripts/script.ts";
-import { scripts } from "../support/scripts.ts";
+import * as scripts from "../support/scripts.ts";
 import { eventually } from "../support/eventually.ts";
 import { onAll } from "../support/shared_servers.ts";
 import { type RedisServer, startServer, startServers } from "../support/servers.ts";

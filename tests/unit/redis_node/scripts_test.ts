@@ -6,7 +6,7 @@ import {
 } from "../../../src/fencing/token.ts";
 import type { Script } from "../../../src/redis_node/scripts/script.ts";
 import { TRIED } from "../../../src/redis_node/scripts/trial.ts";
-import { scripts } from "../../support/scripts.ts";
+import * as scripts from "../../support/scripts.ts";
 
 const SCRIPTS = Object.entries(scripts).filter((entry): entry is [string, Script] => {
   return typeof entry[1] === "object";

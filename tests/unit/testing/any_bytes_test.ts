@@ -5,7 +5,7 @@ import { commandBytes } from "../../support/command_bytes.ts";
 import type { Script } from "../../../src/redis_node/scripts/script.ts";
 import { COMMANDS } from "../../../src/testing/commands/commands.ts";
 import { MemoryRedis } from "../../../src/testing/mod.ts";
-import { scripts } from "../../support/scripts.ts";
+import * as scripts from "../../support/scripts.ts";
 
 const SCRIPTS = Object.values(scripts as Record<string, unknown>)
   .filter((it): it is Script => typeof it === "object" && it !== null && "sha1" in it);
