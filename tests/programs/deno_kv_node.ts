@@ -8,4 +8,4 @@ import { denoKvNode } from "../examples/deno_kv_node.ts";
 import { serveNode } from "../support/remote_node.ts";
 
 // Both processes have one clock.
-serveNode(denoKvNode(await Deno.openKv(Deno.args[0]), 0));
+await serveNode(denoKvNode(await Deno.openKv(Deno.args[0]), 0));

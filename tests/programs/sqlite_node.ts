@@ -6,4 +6,4 @@
 import { SqliteNode } from "../examples/sqlite_node.ts";
 import { serveNode } from "../support/remote_node.ts";
 
-serveNode(new SqliteNode(Deno.args[0]));
+await serveNode(new SqliteNode(Deno.args[0]));

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { deadline } from "@std/async/deadline";
 import { fileURLToPath } from "node:url";
 import { findRuntime, type Runtime } from "../../scripts/find_runtimes.ts";
 import { plainCommand } from "./plain_command.ts";
@@ -81,7 +82,7 @@ export class Program implements AsyncDisposable {
   #stdout = "";
   #stderr = "";
   #isOver = false;
-  #onOutput: () => void = () => {};
+  #output = Promise.withResolvers<void>();
 
   /** Tests call {@linkcode startProgram} instead. */
   constructor(name: string, child: Deno.ChildProcess) {
@@ -94,7 +95,7 @@ export class Program implements AsyncDisposable {
       child.status,
     ]).then(() => {
       this.#isOver = true;
-      this.#onOutput();
+      this.#output.resolve();
     });
   }
 
@@ -111,11 +112,13 @@ export class Program implements AsyncDisposable {
   /** Resolves to the first whole line that is, or matches, `line`. @throws {Error} If the program ends before. */
   async line(line: string | RegExp): Promise<string> {
     const fits = (it: string) => typeof line === "string" ? it === line : line.test(it);
-    for (;;) {
-      const found = this.#stdout.split("\n").slice(0, -1).find(fits);
-      if (found !== undefined) return found;
+    for (let start = 0;;) {
+      for (let end; (end = this.#stdout.indexOf("\n", start)) >= 0; start = end + 1) {
+        const found = this.#stdout.slice(start, end);
+        if (fits(found)) return found;
+      }
       if (this.#isOver) throw new Error(`${this.#name} ended without "${line}": ${this.#said()}`);
-      await new Promise<void>((resolve) => this.#onOutput = resolve);
+      await this.#output.promise;
     }
   }
 
@@ -136,18 +139,10 @@ export class Program implements AsyncDisposable {
 
   /** Resolves once the process has ended. @throws {Error} If it does not within `limitMs`: it is killed. */
   async end(limitMs = END_WITHIN_MS): Promise<ProgramResult> {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const late = new Promise<boolean>((resolve) => {
-      timer = setTimeout(() => resolve(true), limitMs);
+    await deadline(this.#ended, limitMs).catch(() => {
+      this.#kill();
+      throw new Error(`${this.#name} ran for longer than ${limitMs} ms: ${this.#said()}`);
     });
-    try {
-      if (await Promise.race([this.#ended, late])) {
-        this.#kill();
-        throw new Error(`${this.#name} ran for longer than ${limitMs} ms: ${this.#said()}`);
-      }
-    } finally {
-      clearTimeout(timer);
-    }
     const { code } = await this.#child.status;
     return { code, stdout: this.#stdout, stderr: this.#stderr };
   }
@@ -172,13 +167,13 @@ export class Program implements AsyncDisposable {
   }
 
   async #collect(
-    stream: ReadableStream<Uint8Array>,
+    stream: ReadableStream<BufferSource>,
     take: (text: string) => void,
   ): Promise<void> {
-    const decoder = new TextDecoder();
-    for await (const chunk of stream) {
-      take(decoder.decode(chunk, { stream: true }));
-      this.#onOutput();
+    for await (const text of stream.pipeThrough(new TextDecoderStream())) {
+      take(text);
+      this.#output.resolve();
+      this.#output = Promise.withResolvers();
     }
   }
 }
