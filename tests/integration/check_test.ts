@@ -16,7 +16,6 @@ import {
 import { TRIED } from "../../src/redis_node/scripts/trial.ts";
 import { startNodes } from "../../src/testing/mod.ts";
 import { eventually } from "../support/eventually.ts";
-import { listenOnRandomPort } from "../support/ports.ts";
 import { type RedisServer, startServer, startServers } from "../support/servers.ts";
 import { onAll, shareServers } from "../support/shared_servers.ts";
 import { SLACK_MS } from "../support/times.ts";
@@ -94,7 +93,7 @@ Deno.test("check() finds a server that is listed under two names", async () => {
 /** Starts a load balancer: it gives each new connection to the next of some servers, in turns. */
 function startBalancer(servers: readonly RedisServer[]) {
   const hostname = "127.0.0.1";
-  const listener = listenOnRandomPort(hostname);
+  const listener = Deno.listen({ hostname, port: 0 });
   const tasks: Promise<unknown>[] = [];
   const accepting = (async () => {
     let accepted = 0;

@@ -2,7 +2,7 @@ import { assert, assertEquals, assertInstanceOf, assertMatch, assertRejects } fr
 import { createRedlock, type Lock, QuorumError, type RedlockEvent, type Vote } from "../../mod.ts";
 import { ReplyError } from "../../src/redis/mod.ts";
 import { eventually } from "../support/eventually.ts";
-import { startFakeServer } from "../support/fake_server.ts";
+import { answering, startFakeServer } from "../support/fake_server.ts";
 import { onAll, shareServers } from "../support/shared_servers.ts";
 import { type RedisServer, startServer, type StartServerOptions } from "../support/servers.ts";
 
@@ -130,7 +130,9 @@ const FAILINGS: readonly Failing[] = [
     text: /^MASTERDOWN /,
     start: () => {
       const server = startFakeServer(
-        "-MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.\r\n",
+        answering(
+          "-MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.\r\n",
+        ),
       );
       return Promise.resolve({ url: server.url, stop: () => server[Symbol.asyncDispose]() });
     },
@@ -314,7 +316,7 @@ Deno.test("BUSY: the node votes again after SCRIPT KILL", async () => {
 
 Deno.test("an error that is no word Redis uses is a failed vote all the same", async () => {
   await using servers = shared.lend();
-  await using fake = startFakeServer("-\r\n");
+  await using fake = startFakeServer(answering("-\r\n"));
   await using redlock = createRedlock([fake.url, ...servers.urls]);
   const lock = await redlock.acquire("invoice:42", { waitMs: 0 });
   await eventually(() => assertFailed(lock, "", /^$/));

@@ -2,48 +2,10 @@ import { assert, assertEquals, assertGreater, assertLess, assertMatch } from "@s
 import { createRedlock, type RedlockEvent } from "../../mod.ts";
 import { RedisClient } from "../../src/redis/mod.ts";
 import { eventually } from "../support/eventually.ts";
+import { startFakeServer } from "../support/fake_server.ts";
 import { shareServers } from "../support/shared_servers.ts";
 
 const shared = shareServers(2);
-
-/** A server that does something of its own with every connection. */
-interface Hostile extends AsyncDisposable {
-  readonly url: string;
-  /** Connections that it has accepted. */
-  readonly accepted: number;
-}
-
-/** Starts one; `act` is called with each connection, which is closed when it returns. */
-function startHostile(act: (conn: Deno.TcpConn) => Promise<void>): Hostile {
-  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const conns = new Set<Deno.TcpConn>();
-  const serving = new Set<Promise<void>>();
-  let accepted = 0;
-  const accepting = (async () => {
-    for await (const conn of listener) {
-      accepted++;
-      conns.add(conn);
-      const served = act(conn).catch(() => {}).finally(() => {
-        if (conns.delete(conn)) conn.close();
-        serving.delete(served);
-      });
-      serving.add(served);
-    }
-  })();
-  return {
-    url: `redis://127.0.0.1:${listener.addr.port}`,
-    get accepted() {
-      return accepted;
-    },
-    async [Symbol.asyncDispose]() {
-      listener.close();
-      await accepting;
-      for (const conn of conns) conn.close();
-      conns.clear();
-      await Promise.all(serving);
-    },
-  };
-}
 
 /** Writes all of `bytes`. */
 async function writeAll(conn: Deno.TcpConn, bytes: Uint8Array): Promise<void> {
@@ -68,7 +30,7 @@ for (const [what, flood] of Object.entries(FLOODS)) {
     await using servers = shared.lend();
     const bytes = encoder.encode(flood);
     let written = 0;
-    await using hostile = startHostile(async (conn) => {
+    await using hostile = startFakeServer(async (conn) => {
       await conn.read(new Uint8Array(1_024));
       for (let at = 0; at < bytes.length; at += 65_536) {
         await writeAll(conn, bytes.subarray(at, at + 65_536));
@@ -86,7 +48,7 @@ for (const [what, flood] of Object.entries(FLOODS)) {
 
 Deno.test("a node of three that sends one byte a moment is given up, and connected to again", async () => {
   await using servers = shared.lend();
-  await using hostile = startHostile(async (conn) => {
+  await using hostile = startFakeServer(async (conn) => {
     await writeAll(conn, encoder.encode("$1000\r\n"));
     for (;;) {
       await writeAll(conn, encoder.encode("x"));
@@ -108,7 +70,7 @@ Deno.test("a node of three that sends one byte a moment is given up, and connect
 
 Deno.test("a server behind a proxy that accepts and closes is never reported as connected, and not stormed", async () => {
   await using servers = shared.lend();
-  await using proxy = startHostile(() => Promise.resolve());
+  await using proxy = startFakeServer(() => Promise.resolve());
   const events: RedlockEvent[] = [];
   await using redlock = createRedlock([proxy.url, ...servers.urls], {
     onEvent: (event) => void events.push(event),
@@ -126,7 +88,7 @@ Deno.test("a server behind a proxy that accepts and closes is never reported as 
 
 Deno.test("a client of its own may allow more, or less", async () => {
   const reply = `*1500\r\n${":1\r\n".repeat(1_500)}`;
-  await using hostile = startHostile(async (conn) => {
+  await using hostile = startFakeServer(async (conn) => {
     while (await conn.read(new Uint8Array(1_024))) await writeAll(conn, encoder.encode(reply));
   });
   await using client = new RedisClient(hostile.url);

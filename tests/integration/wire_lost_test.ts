@@ -3,7 +3,7 @@ import { deadline } from "@std/async/deadline";
 import { delay } from "@std/async/delay";
 import { connect, ConnectionError, ProtocolError, RedisClient } from "../../src/redis/mod.ts";
 import { eventually } from "../support/eventually.ts";
-import { startFakeServer } from "../support/fake_server.ts";
+import { answering, startFakeServer } from "../support/fake_server.ts";
 import { startProxy } from "../../src/testing/mod.ts";
 import { startServer } from "../support/servers.ts";
 import { shareServers } from "../support/shared_servers.ts";
@@ -77,7 +77,7 @@ const GARBAGE: Record<string, [answer: string, message: string]> = {
 
 for (const [what, [answer, message]] of Object.entries(GARBAGE)) {
   Deno.test(`an answer that is ${what} closes the connection with a ProtocolError`, async () => {
-    await using server = startFakeServer(answer);
+    await using server = startFakeServer(answering(answer));
     await using client = new RedisClient(server.url);
     const error = await assertRejects(() => client.send(["PING"]), ConnectionError);
     assertEquals(error.message, `Connection to ${server.url} was lost: ${message}`);
@@ -87,7 +87,7 @@ for (const [what, [answer, message]] of Object.entries(GARBAGE)) {
 }
 
 Deno.test("a reply that nobody asked for closes the connection", async () => {
-  await using server = startFakeServer("+PONG\r\n+surplus\r\n");
+  await using server = startFakeServer(answering("+PONG\r\n+surplus\r\n"));
   await using client = new RedisClient(server.url);
   assertEquals(await client.send(["PING"]), "PONG");
   const error = await assertRejects(() => client.send(["PING"]), ConnectionError);

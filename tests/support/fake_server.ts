@@ -1,45 +1,42 @@
 /**
- * A server on loopback that gives the same bytes for an answer to whatever it is sent: for answers that a real
- * server cannot be brought to give.
+ * Servers on loopback that do what a real server cannot be brought to do.
  *
  * @module
  */
 
-import { listenOnRandomPort } from "./ports.ts";
-
-/** A running fake. Made by {@linkcode startFakeServer}. */
+/** A running one. Made by {@linkcode startFakeServer}. */
 export interface FakeServer extends AsyncDisposable {
   /** Address for clients. */
   readonly url: string;
+  /** Connections that it has accepted. */
+  readonly accepted: number;
 }
 
 /** The first line of a command. */
 const COMMAND = /^\*\d+\r$/gm;
 
-/** Starts a server that writes `answer` once for each command it reads. */
-export function startFakeServer(answer: string): FakeServer {
-  const listener = listenOnRandomPort("127.0.0.1");
-  const conns = new Set<Deno.Conn>();
-  const serving: Promise<void>[] = [];
-  const serve = async (conn: Deno.Conn) => {
-    const chunk = new Uint8Array(65_536);
-    for (;;) {
-      const length = await conn.read(chunk).catch(() => null);
-      if (length === null) break;
-      const text = new TextDecoder().decode(chunk.subarray(0, length));
-      const answers = answer.repeat(text.match(COMMAND)?.length ?? 0);
-      await conn.write(new TextEncoder().encode(answers)).catch(() => {});
-    }
-    if (conns.delete(conn)) conn.close();
-  };
+/** Starts a server; `act` is called with each connection, which is closed when it returns. */
+export function startFakeServer(act: (conn: Deno.TcpConn) => Promise<void>): FakeServer {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const conns = new Set<Deno.TcpConn>();
+  const serving = new Set<Promise<void>>();
+  let accepted = 0;
   const accepting = (async () => {
     for await (const conn of listener) {
+      accepted++;
       conns.add(conn);
-      serving.push(serve(conn));
+      const served = act(conn).catch(() => {}).finally(() => {
+        if (conns.delete(conn)) conn.close();
+        serving.delete(served);
+      });
+      serving.add(served);
     }
   })();
   return {
-    url: `redis://127.0.0.1:${(listener.addr as Deno.NetAddr).port}`,
+    url: `redis://127.0.0.1:${listener.addr.port}`,
+    get accepted() {
+      return accepted;
+    },
     async [Symbol.asyncDispose]() {
       listener.close();
       await accepting;
@@ -47,5 +44,17 @@ export function startFakeServer(answer: string): FakeServer {
       conns.clear();
       await Promise.all(serving);
     },
+  };
+}
+
+/** For {@linkcode startFakeServer}: gives the same bytes for an answer to every command. */
+export function answering(answer: string): (conn: Deno.TcpConn) => Promise<void> {
+  return async (conn) => {
+    const chunk = new Uint8Array(65_536);
+    for (let length; (length = await conn.read(chunk)) !== null;) {
+      const text = new TextDecoder().decode(chunk.subarray(0, length));
+      const answers = answer.repeat(text.match(COMMAND)?.length ?? 0);
+      await conn.write(new TextEncoder().encode(answers));
+    }
   };
 }

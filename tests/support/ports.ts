@@ -42,15 +42,3 @@ export function reservePort(): ReservedPort {
     }
   }
 }
-
-/** Listens on a random port of `hostname`; on another one if that is in use. */
-export function listenOnRandomPort(hostname: string): Deno.TcpListener {
-  for (;;) {
-    using reserved = reservePort();
-    try {
-      return Deno.listen({ hostname, port: reserved.port });
-    } catch (error) {
-      if (!(error instanceof Deno.errors.AddrInUse)) throw error;
-    }
-  }
-}
