@@ -9,12 +9,13 @@ import { Redis } from "ioredis";
 import Redlock4 from "redlock4";
 import Redlock5 from "redlock5";
 
+const PACKAGES = { redlock4: Redlock4, redlock5: Redlock5 };
+
 /** The packages, by the names of `deno.json`. */
-export type PeerName = "redlock4" | "redlock5";
+export type PeerName = keyof typeof PACKAGES;
 
 /** A lock that a peer holds. */
 export interface PeerLock {
-  /** Releases it in whatever way the peer does. */
   release(): Promise<unknown>;
   /** Extends it, and returns the lock to use from then on. */
   extend(ttlMs: number): Promise<PeerLock>;
@@ -30,20 +31,16 @@ export interface Peer extends AsyncDisposable {
   tryAcquire(resources: string[], ttlMs: number): Promise<PeerLock | undefined>;
 }
 
-interface Client4 {
-  lock(resources: string[], ttlMs: number): Promise<Lock4>;
-  on(event: "clientError", listener: () => void): void;
+/** What both packages are, by the calls that they have in common. */
+interface Client<Lock> {
+  acquire(resources: string[], ttlMs: number): Promise<Lock>;
+  release(lock: Lock): Promise<unknown>;
+  extend(lock: Lock, ttlMs: number): Promise<Lock>;
+  on(event: "clientError" | "error", listener: () => void): void;
 }
 
-interface Lock4 {
-  unlock(): Promise<unknown>;
-  extend(ttlMs: number): Promise<Lock4>;
-}
-
-interface Client5 {
-  acquire(resources: string[], ttlMs: number): Promise<PeerLock>;
-  on(event: "error", listener: () => void): void;
-}
+/** Makes a client whose locks are nobody else's business. */
+type Constructor = new (clients: Redis[], options: object) => Client<object>;
 
 /** Neither retries, because the tests look at single attempts. */
 const OPTIONS = { retryCount: 0 };
@@ -55,10 +52,15 @@ const SETTLE_WITHIN_MS = 15_000;
 export async function openPeer(name: PeerName, urls: readonly string[]): Promise<Peer> {
   const clients = urls.map((url) => new Redis(url, { lazyConnect: true }));
   await Promise.all(clients.map((client) => client.connect()));
-  const attempt = name === "redlock4" ? attempt4(clients) : attempt5(clients);
+  const redlock = new (PACKAGES[name] as unknown as Constructor)(clients, OPTIONS);
+  for (const event of ["clientError", "error"] as const) redlock.on(event, () => {});
+  const wrap = (lock: object): PeerLock => ({
+    release: () => redlock.release(lock),
+    extend: async (ttlMs) => wrap(await redlock.extend(lock, ttlMs)),
+  });
   return {
     tryAcquire: (resources, ttlMs) =>
-      deadline(attempt(resources, ttlMs).catch(() => undefined), SETTLE_WITHIN_MS),
+      deadline(redlock.acquire(resources, ttlMs).then(wrap, () => undefined), SETTLE_WITHIN_MS),
     async [Symbol.asyncDispose]() {
       await Promise.all(clients.map((client) => {
         const ended = new Promise<void>((resolve) => client.once("end", () => resolve()));
@@ -67,22 +69,4 @@ export async function openPeer(name: PeerName, urls: readonly string[]): Promise
       }));
     },
   };
-}
-
-function attempt4(clients: Redis[]) {
-  const Constructor = Redlock4 as unknown as new (clients: Redis[], options: object) => Client4;
-  const redlock = new Constructor(clients, OPTIONS);
-  redlock.on("clientError", () => {});
-  const wrap = (lock: Lock4): PeerLock => ({
-    release: async () => await lock.unlock(),
-    extend: async (ttlMs) => wrap(await lock.extend(ttlMs)),
-  });
-  return async (resources: string[], ttlMs: number) => wrap(await redlock.lock(resources, ttlMs));
-}
-
-function attempt5(clients: Redis[]) {
-  const Constructor = Redlock5 as unknown as new (clients: Redis[], options: object) => Client5;
-  const redlock = new Constructor(clients, OPTIONS);
-  redlock.on("error", () => {});
-  return (resources: string[], ttlMs: number) => redlock.acquire(resources, ttlMs);
 }
