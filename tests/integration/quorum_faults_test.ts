@@ -2,15 +2,9 @@ import { assertEquals, assertLess } from "@std/assert";
 import { deadline } from "@std/async/deadline";
 import { createRedlock, type Redlock } from "../../mod.ts";
 import { eventually } from "../support/eventually.ts";
-import { type RedisServer, startServers } from "../support/servers.ts";
-import {
-  type LentServers,
-  onAll,
-  type ProxyGroup,
-  shareServers,
-  startProxies,
-  warmUp,
-} from "../support/shared_servers.ts";
+import type { FaultProxy } from "../../src/testing/mod.ts";
+import { type Group, type RedisServer, startServers } from "../support/servers.ts";
+import { onAll, shareServers, startProxies, warmUp } from "../support/shared_servers.ts";
 import { KEPT_TTL_MS, LONG_NODE_TIMEOUT_MS, SLACK_MS, TTL_MS } from "../support/times.ts";
 
 const shared = shareServers(5);
@@ -20,7 +14,7 @@ interface Fault {
   name: string;
   /** Whether servers are killed, which must be a test's own then. */
   kills?: boolean;
-  strike(servers: readonly RedisServer[], proxies: ProxyGroup, count: number): Promise<void>;
+  strike(servers: readonly RedisServer[], proxies: Group<FaultProxy>, count: number): Promise<void>;
 }
 
 const FAULTS: Fault[] = [
@@ -79,7 +73,9 @@ const FAULTS: Fault[] = [
 /** What a slow node must not be waited for. */
 const UNSLOWED_MS = 1_200;
 
-function lendOrStart({ kills = false }: Fault): LentServers | ReturnType<typeof startServers<5>> {
+function lendOrStart(
+  { kills = false }: Fault,
+): Group<RedisServer> | ReturnType<typeof startServers<5>> {
   return kills ? startServers(5) : shared.lend();
 }
 

@@ -8,11 +8,11 @@ import {
   type RedlockEvent,
 } from "../../mod.ts";
 import { abortedAt, eventually } from "../support/eventually.ts";
-import { type RedisServer, startServers } from "../support/servers.ts";
+import type { FaultProxy } from "../../src/testing/mod.ts";
+import { type Group, type RedisServer, startServers } from "../support/servers.ts";
 import {
   holdByAnother,
   onAll,
-  type ProxyGroup,
   shareServers,
   startProxies,
   warmUp,
@@ -129,16 +129,17 @@ for (const outcome of ["result", "error"]) {
 }
 
 /** What takes the majority from a lock that `using` extends. */
-const LOSSES: [string, (servers: readonly RedisServer[], proxies: ProxyGroup) => unknown][] = [
-  ["hung", (servers) => Promise.all(servers.slice(0, 3).map((server) => server.pause()))],
-  ["killed", (servers) => Promise.all(servers.slice(0, 3).map((server) => server.kill()))],
-  ["partitioned away", (_servers, proxies) => {
-    for (const proxy of proxies.slice(0, 3)) proxy.hang();
-  }],
-  ["half open", (_servers, proxies) => {
-    for (const proxy of proxies.slice(0, 3)) proxy.halfOpen();
-  }],
-];
+const LOSSES: [string, (servers: readonly RedisServer[], proxies: Group<FaultProxy>) => unknown][] =
+  [
+    ["hung", (servers) => Promise.all(servers.slice(0, 3).map((server) => server.pause()))],
+    ["killed", (servers) => Promise.all(servers.slice(0, 3).map((server) => server.kill()))],
+    ["partitioned away", (_servers, proxies) => {
+      for (const proxy of proxies.slice(0, 3)) proxy.hang();
+    }],
+    ["half open", (_servers, proxies) => {
+      for (const proxy of proxies.slice(0, 3)) proxy.halfOpen();
+    }],
+  ];
 
 for (const [what, strike] of LOSSES) {
   Deno.test(`using() aborts lock.signal before the TTL with the majority ${what}, and rejects though the routine resolves`, async () => {

@@ -2,8 +2,7 @@ import { assert, assertEquals, assertInstanceOf, assertLess, assertRejects } fro
 import { connect, ConnectionError, ReplyError } from "../../src/redis/mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { startProxy } from "../../src/testing/mod.ts";
-import { withClientOf } from "../support/shared_client.ts";
-import { shareServers } from "../support/shared_servers.ts";
+import { shareServers, withClientOf } from "../support/shared_servers.ts";
 
 /** The tests send commands of all kinds. */
 const shared = shareServers(1, { rights: ["+@all"] });

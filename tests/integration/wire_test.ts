@@ -7,8 +7,7 @@ import {
 } from "@std/assert";
 import { connect, ConnectionError, ProtocolError, ReplyError } from "../../src/redis/mod.ts";
 import { eventually } from "../support/eventually.ts";
-import { withClientOf } from "../support/shared_client.ts";
-import { shareServers } from "../support/shared_servers.ts";
+import { shareServers, withClientOf } from "../support/shared_servers.ts";
 
 /** The tests send commands of all kinds. */
 const shared = shareServers(1, { rights: ["+@all"] });

@@ -7,6 +7,7 @@
 import { fileURLToPath } from "node:url";
 import { eventually } from "./eventually.ts";
 import { plainCommand } from "./plain_command.ts";
+import { processStat } from "./processes.ts";
 import { Program, type ProgramResult } from "./programs.ts";
 
 /** How `hasp` is started: an executable and its first arguments. */
@@ -63,24 +64,17 @@ export async function processGone(pid: number): Promise<void> {
 
 /** Whether a process runs; one that has ended and that nobody has asked for is over. */
 export function isRunning(pid: number): boolean {
-  try {
-    const stat = Deno.readTextFileSync(`/proc/${pid}/stat`);
-    return !/^\) [ZX]/u.test(stat.slice(stat.lastIndexOf(")")));
-  } catch {
-    return false;
-  }
+  return !/^[ZX]/u.test(processStat(pid)?.state ?? "Z");
 }
 
 /** The ids of the processes that a process has started and that still run, and whose command lines contain a text. */
 export function childrenOf(parent: number, text: string): number[] {
   return [...Deno.readDirSync("/proc")].map(({ name }) => Number(name)).filter((pid) => {
+    if (processStat(pid)?.parent !== parent || !isRunning(pid)) return false;
     try {
-      const stat = Deno.readTextFileSync(`/proc/${pid}/stat`);
-      const [state, itsParent] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-      return Number(itsParent) === parent && state !== "Z" &&
-        Deno.readTextFileSync(`/proc/${pid}/cmdline`).includes(text);
+      return Deno.readTextFileSync(`/proc/${pid}/cmdline`).includes(text);
     } catch {
-      return false; // it is no process, or has ended
+      return false; // it has ended
     }
   });
 }

@@ -34,9 +34,7 @@ export async function breakConnections(
 ): Promise<ReconnectReport> {
   const { node, close } = await recipe(server.proxyUrl);
   let subscribed = 0;
-  const answers = async () => {
-    await eventually(() => node.inspect("any").then(() => true, () => false));
-  };
+  const answers = () => eventually(() => node.inspect("any"));
   try {
     quorumNodes.get(node)!.subscribe!({
       id: crypto.randomUUID(),

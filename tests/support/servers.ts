@@ -15,9 +15,11 @@
  * @module
  */
 
+import { setTimeout as delay } from "node:timers/promises";
 import { findRedisServer } from "../../scripts/find_redis.ts";
 import { restrictedUsers } from "./manual_user.ts";
 import { reservePort } from "./ports.ts";
+import { processStat } from "./processes.ts";
 import { query, type QueryAddress, type QueryValue } from "./query.ts";
 
 /** How long a server may take from its start to its first answer. */
@@ -74,10 +76,7 @@ export interface RestartOptions {
 }
 
 /** Several servers: an array of handles, a tuple where the count is a literal, disposed of as one. */
-export type ServerGroup<Count extends number = number> = Servers<Count> & AsyncDisposable & {
-  /** The addresses of all servers, in the order of the handles. */
-  readonly urls: string[];
-};
+export type ServerGroup<Count extends number = number> = Servers<Count> & Group<RedisServer>;
 
 type Servers<Count extends number, Tuple extends RedisServer[] = []> = number extends Count
   ? readonly RedisServer[]
@@ -182,7 +181,8 @@ export class RedisServer implements AsyncDisposable {
     const { pid } = this.#running();
     Deno.kill(pid, "SIGSTOP");
     this.#paused = true;
-    while (await processState(pid) === "running") await delay(POLL_EVERY_MS);
+    // A signal takes effect a moment after it was sent. Linux shows when; elsewhere no check is made.
+    while ((processStat(pid)?.state ?? "T") !== "T") await delay(POLL_EVERY_MS);
   }
 
   /** Lets a paused process go on (SIGCONT). Idempotent. */
@@ -322,17 +322,32 @@ export async function startServers<Count extends number>(
     Array.from({ length: count }, () => startServer(options)),
   );
   const servers = started.filter((it) => it.status === "fulfilled").map((it) => it.value);
-  const stopAll = async () => {
-    await Promise.all(servers.map((server) => server.stop()));
-  };
+  const group = asGroup(servers, servers.map(({ url }) => url), (server) => server.stop());
   const failed = started.find((it) => it.status === "rejected");
   if (failed !== undefined) {
-    await stopAll();
+    await group[Symbol.asyncDispose]();
     throw failed.reason;
   }
-  return Object.assign(servers as unknown as Servers<Count>, {
-    urls: servers.map((server) => server.url),
-    [Symbol.asyncDispose]: stopAll,
+  return group as unknown as ServerGroup<Count>;
+}
+
+/** Several things that tests start: disposed of as one. */
+export type Group<Item> = readonly Item[] & AsyncDisposable & {
+  /** The addresses for clients, in the order of the items. */
+  readonly urls: string[];
+};
+
+/** Makes a group, whose items all end at the same time. */
+export function asGroup<Item>(
+  items: Item[],
+  urls: string[],
+  end: (item: Item) => Promise<void>,
+): Group<Item> {
+  return Object.assign(items, {
+    urls,
+    async [Symbol.asyncDispose]() {
+      await Promise.all(items.map(end));
+    },
   });
 }
 
@@ -344,18 +359,4 @@ function tlsLines(tls: ServerTls, port: number): string[] {
     `tls-auth-clients ${tls.caFile === undefined ? "no" : "yes"}`,
     ...(tls.caFile === undefined ? [] : [`tls-ca-cert-file "${tls.caFile}"`]),
   ];
-}
-
-/** A signal takes effect a moment after it was sent. Linux shows when; elsewhere no check is made. */
-async function processState(pid: number): Promise<"running" | "stopped" | "unknown"> {
-  if (Deno.build.os !== "linux") return "unknown";
-  const stat = await Deno.readTextFile(`/proc/${pid}/stat`).catch(() => undefined);
-  if (stat === undefined) return "unknown";
-  return stat.slice(stat.lastIndexOf(")") + 2, stat.lastIndexOf(")") + 3) === "T"
-    ? "stopped"
-    : "running";
-}
-
-function delay(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

@@ -6,26 +6,26 @@
  */
 
 import type { Redlock } from "../../mod.ts";
+import { connect, type RedisClient } from "../../src/redis/mod.ts";
 import { type FaultProxy, startProxy } from "../../src/testing/mod.ts";
 import { eventually } from "./eventually.ts";
 import type { QueryValue } from "./query.ts";
 import {
+  asGroup,
+  type Group,
   type RedisServer,
   type ServerGroup,
   type StartServerOptions,
   startServers,
 } from "./servers.ts";
 
-/** Servers on loan to one test: at the end of its block they run on, empty and without faults. */
-export type LentServers = readonly RedisServer[] & AsyncDisposable & {
-  /** The addresses of the servers, in the order of the handles. */
-  readonly urls: string[];
-};
-
 /** Servers of one test file. Made by {@linkcode shareServers}. */
 export interface SharedServers {
-  /** Lends the first `count` servers, by default all. A server that is to be killed must be a test's own. */
-  lend(count?: number): LentServers;
+  /**
+   * Lends the first `count` servers, by default all; at the end of a test's block they run on, empty and without faults.
+   * A server that is to be killed must be a test's own.
+   */
+  lend(count?: number): Group<RedisServer>;
 }
 
 /** Starts `count` servers before the first test of the calling file, and stops them after the last. */
@@ -39,14 +39,19 @@ export function shareServers(count: number, options?: StartServerOptions): Share
   });
   return {
     lend(lentCount = count) {
-      const servers = group!.slice(0, lentCount);
-      return Object.assign(servers, {
-        urls: servers.map((server) => server.url),
-        async [Symbol.asyncDispose]() {
-          await Promise.all(servers.map(restore));
-        },
-      });
+      return asGroup(group!.slice(0, lentCount), group!.urls.slice(0, lentCount), restore);
     },
+  };
+}
+
+/** Returns what runs a function with a client of the first of the servers, which is empty. */
+export function withClientOf(
+  shared: SharedServers,
+): (fn: (client: RedisClient) => Promise<void>) => Promise<void> {
+  return async (fn) => {
+    await using servers = shared.lend(1);
+    await using client = await connect(servers.urls[0]);
+    await fn(client);
   };
 }
 
@@ -58,21 +63,10 @@ async function restore(server: RedisServer): Promise<void> {
   await server.command("FLUSHALL");
 }
 
-/** Proxies in front of servers: an array of them, disposed of as one. */
-export type ProxyGroup = readonly FaultProxy[] & AsyncDisposable & {
-  /** The addresses of the proxies, in the order of the servers. */
-  readonly urls: string[];
-};
-
 /** Starts a proxy in front of each server. */
-export async function startProxies(servers: readonly RedisServer[]): Promise<ProxyGroup> {
+export async function startProxies(servers: readonly RedisServer[]): Promise<Group<FaultProxy>> {
   const proxies = await Promise.all(servers.map(({ url }) => startProxy(url)));
-  return Object.assign(proxies, {
-    urls: proxies.map(({ address }) => address),
-    async [Symbol.asyncDispose]() {
-      await Promise.all(proxies.map((proxy) => proxy.close()));
-    },
-  });
+  return asGroup(proxies, proxies.map(({ address }) => address), (proxy) => proxy.close());
 }
 
 /** Sends one command to every server and resolves to the replies. */

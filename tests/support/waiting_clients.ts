@@ -13,7 +13,7 @@ import {
 } from "../../mod.ts";
 import { eventually } from "./eventually.ts";
 import { type Program, startProgram } from "./programs.ts";
-import type { RedisServer } from "./servers.ts";
+import { asGroup, type Group, type RedisServer } from "./servers.ts";
 import { onAll } from "./shared_servers.ts";
 import { TTL_MS } from "./times.ts";
 
@@ -31,21 +31,14 @@ export const PATIENT: RedlockOptions = {
   retryDelayMaxMs: TTL_MS,
 };
 
-/** Clients, disposed of as one. */
-export type ClientGroup = readonly Redlock[] & AsyncDisposable;
-
 /** Makes `count` clients, each with connections of its own. */
 export function openClients(
   urls: readonly string[],
   count: number,
   options: RedlockOptions = PATIENT,
-): ClientGroup {
+): Group<Redlock> {
   const clients = Array.from({ length: count }, () => createRedlock(urls, options));
-  return Object.assign(clients, {
-    async [Symbol.asyncDispose]() {
-      await Promise.all(clients.map((client) => client.close()));
-    },
-  });
+  return asGroup(clients, [...urls], (client) => client.close());
 }
 
 /** The tickets in a queue on each server, in their order. */
