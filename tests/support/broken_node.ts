@@ -64,56 +64,41 @@ const DEFECTS = {
   "releases first": (good) => ({
     acquire: (request) => Promise.resolve().then(() => good.acquire(request)),
   }),
-  "gets, then sets": (good, store) => {
-    const inTurn = turns();
-    return {
-      acquire: (request) =>
-        inTurn(async () => {
-          const { keys, value, ttlMs, counterFloor } = request;
-          if (counterFloor) return await good.acquire(request);
-          const found = await Promise.all(keys.map((key) => good.inspect(key)));
-          await step();
-          if (found.some((state) => state !== undefined)) return "denied";
-          for (const key of keys) store.set(key, value, ttlMs);
-          return "granted";
-        }),
-      extend: (request) => inTurn(() => good.extend(request)),
-      release: (request) => inTurn(() => good.release(request)),
-    };
-  },
-  "gets, then deletes": (good, store) => {
-    const inTurn = turns();
-    return {
-      acquire: (request) => inTurn(() => good.acquire(request)),
-      extend: (request) => inTurn(() => good.extend(request)),
-      release: ({ keys, value }) =>
-        inTurn(async () => {
-          const found = await Promise.all(keys.map((key) => good.inspect(key)));
-          const ours = keys.filter((_, index) => found[index]?.value === value);
-          await step();
-          for (const key of ours) store.delete(key);
-          return ours.length === keys.length ? "granted" : "denied";
-        }),
-    };
-  },
-  "gets, then extends": (good, store) => {
-    const inTurn = turns();
-    return {
-      acquire: (request) => inTurn(() => good.acquire(request)),
-      extend: (request) =>
-        inTurn(async () => {
-          const { keys, value, ttlMs } = request;
-          const found = await Promise.all(keys.map((key) => good.inspect(key)));
-          if (found.some((state) => state?.value !== value || state.remainingMs >= ttlMs)) {
-            return await good.extend(request);
-          }
-          await step();
-          for (const key of keys) store.set(key, value, ttlMs);
-          return "granted";
-        }),
-      release: (request) => inTurn(() => good.release(request)),
-    };
-  },
+  "gets, then sets": (good, store) =>
+    inTurn(good, {
+      async acquire(request) {
+        const { keys, value, ttlMs, counterFloor } = request;
+        if (counterFloor) return await good.acquire(request);
+        const found = await Promise.all(keys.map((key) => good.inspect(key)));
+        await step();
+        if (found.some((state) => state !== undefined)) return "denied";
+        for (const key of keys) store.set(key, value, ttlMs);
+        return "granted";
+      },
+    }),
+  "gets, then deletes": (good, store) =>
+    inTurn(good, {
+      async release({ keys, value }) {
+        const found = await Promise.all(keys.map((key) => good.inspect(key)));
+        const ours = keys.filter((_, index) => found[index]?.value === value);
+        await step();
+        for (const key of ours) store.delete(key);
+        return ours.length === keys.length ? "granted" : "denied";
+      },
+    }),
+  "gets, then extends": (good, store) =>
+    inTurn(good, {
+      async extend(request) {
+        const { keys, value, ttlMs } = request;
+        const found = await Promise.all(keys.map((key) => good.inspect(key)));
+        if (found.some((state) => state?.value !== value || state.remainingMs >= ttlMs)) {
+          return await good.extend(request);
+        }
+        await step();
+        for (const key of keys) store.set(key, value, ttlMs);
+        return "granted";
+      },
+    }),
   "counts whole seconds": (good) => ({
     acquire: (request) => good.acquire(inSeconds(request)),
     extend: (request) => good.extend(inSeconds(request)),
@@ -294,16 +279,10 @@ export function brokenNode(
   defect?: Defect,
   store: KeyspaceNode = new KeyspaceNode("memory", systemClock),
 ): BrokenNode {
-  const good = publishedNode(store);
+  const { diagnose: _diagnose, keys: _keys, ...good } = publishedNode(store);
   const breaks: Breaks = defect ? DEFECTS[defect] : () => ({});
   const node = {
-    name: good.name,
-    acquire: good.acquire.bind(good),
-    extend: good.extend.bind(good),
-    release: good.release.bind(good),
-    adopt: good.adopt.bind(good),
-    raiseCounters: good.raiseCounters.bind(good),
-    inspect: good.inspect.bind(good),
+    ...good,
     async close() {
       await good.close();
       store.resume(); // what it kept fails, as it is closed
@@ -318,14 +297,16 @@ export function brokenNode(
   };
 }
 
-/** Runs steps one after another. */
-function turns(): (step: () => Promise<Grant>) => Promise<Grant> {
+/** Has a node that breaks a rule do one thing after another. */
+function inTurn(good: LockNode, breaks: Partial<LockNode>): Partial<LockNode> {
+  const { acquire, extend, release } = { ...good, ...breaks };
   let last: Promise<unknown> = Promise.resolve();
-  return (step) => {
-    const grant = last.then(step);
+  const turn = (act: LockNode["acquire"]): LockNode["acquire"] => (request) => {
+    const grant = last.then(() => act(request));
     last = grant;
     return grant;
   };
+  return { acquire: turn(acquire), extend: turn(extend), release: turn(release) };
 }
 
 /** Takes as long as a slow step. */

@@ -6,16 +6,12 @@
 
 import type { ServerTls } from "./servers.ts";
 
-/** One certificate with its private key. */
-export interface Certificate {
+/** One certificate with its private key, and the files that hold them. */
+export interface Certificate extends ServerTls {
   /** The certificate in PEM. */
   readonly cert: string;
   /** Its private key in PEM. */
   readonly key: string;
-  /** The file that holds `cert`. */
-  readonly certFile: string;
-  /** The file that holds `key`. */
-  readonly keyFile: string;
 }
 
 /** Everything that a server and its clients need. Made by {@linkcode makeCertificates}. */
@@ -26,37 +22,29 @@ export interface Certificates extends AsyncDisposable {
   readonly stranger: Certificate;
   /** For clients. */
   readonly client: Certificate;
-  /** Files for a server that bears the names `localhost` and `127.0.0.1`. */
-  readonly server: ServerTls;
-  /** Files for a server that bears the name `redis.test` only. */
-  readonly namedServer: ServerTls;
+  /** For a server that bears the names `localhost` and `127.0.0.1`. */
+  readonly server: Certificate;
+  /** For a server that bears the name `redis.test` only. */
+  readonly namedServer: Certificate;
 }
 
 /** Makes them in a folder of their own, which is removed at the end. */
 export async function makeCertificates(): Promise<Certificates> {
+  await using stack = new AsyncDisposableStack();
   const folder = await Deno.makeTempDir({ prefix: "certificates-" });
-  try {
-    const [authority, stranger] = await Promise.all([
-      makeAuthority(folder, "authority"),
-      makeAuthority(folder, "stranger"),
-    ]);
-    const [client, server, namedServer] = await Promise.all([
-      makeSigned(folder, "client", "DNS:client.test", authority),
-      makeSigned(folder, "server", "DNS:localhost,IP:127.0.0.1", authority),
-      makeSigned(folder, "named", "DNS:redis.test", authority),
-    ]);
-    return {
-      authority,
-      stranger,
-      client,
-      server: { certFile: server.certFile, keyFile: server.keyFile },
-      namedServer: { certFile: namedServer.certFile, keyFile: namedServer.keyFile },
-      [Symbol.asyncDispose]: () => Deno.remove(folder, { recursive: true }),
-    };
-  } catch (error) {
-    await Deno.remove(folder, { recursive: true });
-    throw error;
-  }
+  stack.defer(() => Deno.remove(folder, { recursive: true }));
+  const [authority, stranger] = await Promise.all([
+    makeAuthority(folder, "authority"),
+    makeAuthority(folder, "stranger"),
+  ]);
+  const [client, server, namedServer] = await Promise.all([
+    makeSigned(folder, "client", "DNS:client.test", authority),
+    makeSigned(folder, "server", "DNS:localhost,IP:127.0.0.1", authority),
+    makeSigned(folder, "named", "DNS:redis.test", authority),
+  ]);
+  const made = stack.move();
+  const remove = () => made.disposeAsync();
+  return { authority, stranger, client, server, namedServer, [Symbol.asyncDispose]: remove };
 }
 
 function makeAuthority(folder: string, name: string): Promise<Certificate> {
@@ -93,5 +81,5 @@ async function make(folder: string, name: string, options: string[][]): Promise<
   }).output();
   if (!success) throw new Error(`openssl: ${new TextDecoder().decode(stderr)}`);
   const [cert, key] = await Promise.all([certFile, keyFile].map((file) => Deno.readTextFile(file)));
-  return { cert: cert!, key: key!, certFile, keyFile };
+  return { cert, key, certFile, keyFile };
 }

@@ -14,9 +14,6 @@ import { type NodeToTest, startNodes } from "../../src/testing/mod.ts";
 import { TimerWheel } from "../../src/time/timer_wheel.ts";
 import { startServer } from "./servers.ts";
 
-/** How long a connection may be silent, in milliseconds: as `createRedlock` has it. */
-const STALL_TIMEOUT_MS = 2_000;
-
 /** A server that can be made to hang. */
 export interface Store {
   readonly url: string;
@@ -51,7 +48,7 @@ export async function realStore(): Promise<Store> {
 /** The node of `createRedlock`. */
 export function redisNode(url: string): NodeToTest {
   const address = parseAddress(url);
-  const options = resolveClientOptions({ stallTimeoutMs: STALL_TIMEOUT_MS }, [address]);
+  const options = resolveClientOptions({}, [address]);
   const wheel = new TimerWheel();
   const node = publishedNode(new RedisNode(redisServer(address, options, wheel)));
   return { node, close: () => wheel.close() };
@@ -93,9 +90,8 @@ export async function onStore(
   const store = await start();
   const made = await make(store.url);
   return {
+    ...store,
     node: made.node,
-    hang: () => store.hang(),
-    resume: () => store.resume(),
     peer: () => make(store.url),
     async close() {
       await made.close?.();

@@ -8,7 +8,6 @@ import type { BreakableServer } from "./reconnecting.ts";
 
 /** A server, and what can be made of it. */
 export interface RemoteServer extends FaultyServer, BreakableServer {
-  restart(): Promise<unknown>;
   stop(): Promise<unknown>;
 }
 
