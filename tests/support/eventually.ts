@@ -4,6 +4,8 @@
  * @module
  */
 
+import { once } from "node:events";
+
 /** Pause between two looks at a condition. */
 const POLL_EVERY_MS = 5;
 
@@ -36,17 +38,9 @@ export async function eventually(
  *
  * @throws {Error} If it has not within `withinMs` milliseconds.
  */
-export function abortedAt(signal: AbortSignal, withinMs = 20_000): Promise<number> {
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) return resolve(performance.now());
-    const onAbort = () => {
-      clearTimeout(timer);
-      resolve(performance.now());
-    };
-    const timer = setTimeout(() => {
-      signal.removeEventListener("abort", onAbort);
-      reject(new Error(`Signal not aborted within ${withinMs} ms`));
-    }, withinMs);
-    signal.addEventListener("abort", onAbort, { once: true });
-  });
+export async function abortedAt(signal: AbortSignal, withinMs = 20_000): Promise<number> {
+  const late = () => Promise.reject(new Error(`Signal not aborted within ${withinMs} ms`));
+  const options = { signal: AbortSignal.timeout(withinMs) };
+  if (!signal.aborted) await once(signal, "abort", options).catch(late);
+  return performance.now();
 }

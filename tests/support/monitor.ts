@@ -37,18 +37,13 @@ export class CommandMonitor implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#conn.close();
-    await this.#reading;
+    await this.#reading.catch(() => {}); // the connection is closed while it is read
   }
 
   async #read(): Promise<void> {
-    const decoder = new TextDecoder();
-    const chunk = new Uint8Array(65_536);
     let unread = "";
-    for (;;) {
-      const length = await this.#conn.read(chunk).catch(() => null);
-      if (length === null) return;
-      const lines = (unread + decoder.decode(chunk.subarray(0, length), { stream: true }))
-        .split("\r\n");
+    for await (const text of this.#conn.readable.pipeThrough(new TextDecoderStream())) {
+      const lines = (unread + text).split("\r\n");
       unread = lines.pop()!;
       lines.forEach((line) => this.#count(line));
     }

@@ -5,6 +5,9 @@
  * @module
  */
 
+import { Buffer } from "node:buffer";
+import { wire } from "./fake_transport.ts";
+
 /** How long a server may take to answer before {@linkcode query} rejects. */
 const ANSWER_WITHIN_MS = 5_000;
 
@@ -17,9 +20,6 @@ export interface QueryAddress {
 
 /** A reply: bulk and simple strings are strings, nil is `null`. */
 export type QueryValue = string | number | null | QueryValue[];
-
-const encoder = new TextEncoder();
-const decoder = new TextDecoder();
 
 /**
  * Sends one command and resolves to its reply.
@@ -40,7 +40,7 @@ export async function query(
   try {
     await logIn(conn, address);
     await writeCommand(conn, args);
-    return await new ReplyReader(conn).read();
+    return await readReply(conn);
   } finally {
     clearTimeout(timer);
     close();
@@ -51,76 +51,65 @@ export async function query(
 export async function logIn(conn: Deno.Conn, address: QueryAddress): Promise<void> {
   if (address.password === undefined) return;
   await writeCommand(conn, ["AUTH", address.username ?? "default", address.password]);
-  await new ReplyReader(conn).read();
+  await readReply(conn);
 }
 
 async function writeCommand(conn: Deno.Conn, args: readonly (string | number)[]): Promise<void> {
-  const bulks = args.map((arg) => `$${encoder.encode(String(arg)).length}\r\n${arg}\r\n`);
-  const bytes = encoder.encode(`*${args.length}\r\n${bulks.join("")}`);
+  const bytes = new TextEncoder().encode(wire(...args.map(String)));
   for (let sent = 0; sent < bytes.length;) sent += await conn.write(bytes.subarray(sent));
 }
 
-/** Reads replies byte by byte out of whatever chunks come: slow, and simple enough to be trusted. */
-class ReplyReader {
-  readonly #conn: Deno.Conn;
-  readonly #chunk = new Uint8Array(65_536);
-  #unread: Uint8Array = new Uint8Array();
-
-  constructor(conn: Deno.Conn) {
-    this.#conn = conn;
-  }
-
-  async read(): Promise<QueryValue> {
-    const line = decoder.decode(await this.#line());
-    const rest = line.slice(1);
-    switch (line[0]) {
-      case "+":
-        return rest;
-      case "-":
-        throw new Error(rest);
-      case ":":
-        return Number(rest);
-      case "$":
-        return rest === "-1" ? null : await this.#bulk(Number(rest));
-      case "*":
-        return rest === "-1" ? null : await this.#array(Number(rest));
-      default:
-        throw new Error(`Unknown reply: ${line}`);
-    }
-  }
-
-  async #array(length: number): Promise<QueryValue[]> {
-    const values: QueryValue[] = [];
-    for (let i = 0; i < length; i++) values.push(await this.read());
-    return values;
-  }
-
-  async #bulk(length: number): Promise<string> {
-    while (this.#unread.length < length + 2) await this.#more();
-    return decoder.decode(this.#take(length + 2).subarray(0, length));
-  }
-
-  async #line(): Promise<Uint8Array> {
-    let end = this.#unread.indexOf(0x0d);
-    while (end < 0 || end + 1 >= this.#unread.length) {
-      await this.#more();
-      end = this.#unread.indexOf(0x0d);
-    }
-    return this.#take(end + 2).subarray(0, end);
-  }
-
-  #take(length: number): Uint8Array {
-    const taken = this.#unread.subarray(0, length);
-    this.#unread = this.#unread.subarray(length);
-    return taken;
-  }
-
-  async #more(): Promise<void> {
-    const length = await this.#conn.read(this.#chunk);
+/** Reads one reply, from its start whenever more of it has come: slow, and simple enough to be trusted. */
+async function readReply(conn: Deno.Conn): Promise<QueryValue> {
+  const chunk = new Uint8Array(65_536);
+  let bytes = Buffer.of();
+  for (;;) {
+    const length = await conn.read(chunk);
     if (length === null) throw new Error("Connection closed before the reply was complete");
-    const joined = new Uint8Array(this.#unread.length + length);
-    joined.set(this.#unread);
-    joined.set(this.#chunk.subarray(0, length), this.#unread.length);
-    this.#unread = joined;
+    bytes = Buffer.concat([bytes, chunk.subarray(0, length)]);
+    const [reply] = replyAt(bytes, 0) ?? [];
+    if (reply !== undefined) return reply;
   }
+}
+
+/** The reply that begins at `start`, and where it ends; `undefined` if not all of it has come. */
+function replyAt(bytes: Buffer, start: number): [reply: QueryValue, end: number] | undefined {
+  const lineEnd = bytes.indexOf("\r\n", start);
+  if (lineEnd < 0) return undefined;
+  const [type, rest] = [
+    bytes.toString("utf8", start, start + 1),
+    bytes.toString("utf8", start + 1, lineEnd),
+  ];
+  const next = lineEnd + 2;
+  switch (type) {
+    case "+":
+      return [rest, next];
+    case "-":
+      throw new Error(rest);
+    case ":":
+      return [Number(rest), next];
+    case "$":
+      return rest === "-1" ? [null, next] : bulkAt(bytes, next, Number(rest));
+    case "*":
+      return rest === "-1" ? [null, next] : arrayAt(bytes, next, Number(rest));
+    default:
+      throw new Error(`Unknown reply: ${type}${rest}`);
+  }
+}
+
+function bulkAt(bytes: Buffer, start: number, length: number): [string, number] | undefined {
+  const end = start + length;
+  return bytes.length < end + 2 ? undefined : [bytes.toString("utf8", start, end), end + 2];
+}
+
+function arrayAt(bytes: Buffer, start: number, length: number): [QueryValue[], number] | undefined {
+  const values: QueryValue[] = [];
+  let end = start;
+  while (values.length < length) {
+    const element = replyAt(bytes, end);
+    if (element === undefined) return undefined;
+    values.push(element[0]);
+    end = element[1];
+  }
+  return [values, end];
 }

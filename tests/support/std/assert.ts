@@ -1,5 +1,5 @@
 /**
- * Stands in for `@std/assert` where JSR can't be reached: the same names and signatures, on
+ * Stands in for what the tests use of `@std/assert` where JSR can't be reached: the same names and signatures, on
  * `node:assert`.
  *
  * `assertEquals` differs in being stricter: `0` is not `-0`, an object without a prototype is not a
@@ -9,8 +9,8 @@
  */
 
 import nodeAssert, { AssertionError } from "node:assert/strict";
+import { failWith } from "./assert_throws.ts";
 
-export { AssertionError };
 export { assertIsError, assertRejects, assertThrows } from "./assert_throws.ts";
 
 // deno-lint-ignore no-explicit-any
@@ -102,22 +102,8 @@ export function assertLessOrEqual<T>(actual: T, expected: T, msg?: string): void
   if (!(actual <= expected)) failWith(`Expected ${shown(actual)} <= ${shown(expected)}`, msg);
 }
 
-/** Fails at once. */
-export function fail(msg?: string): never {
-  failWith("Failed assertion", msg);
-}
-
-/** Fails at once, for code that must not be reached. */
-export function unreachable(reason?: string): never {
-  failWith("Unreachable", reason);
-}
-
 function shown(value: unknown): string {
   return Deno.inspect(value, { strAbbreviateSize: 1000 });
-}
-
-function failWith(message: string, msg?: string): never {
-  throw new AssertionError({ message: msg ? `${message}: ${msg}` : message });
 }
 
 /** Runs one of Node's assertions, whose own `message` argument would replace the diff. */

@@ -75,13 +75,9 @@ export function assertIsError<E extends Error = Error>(
   if (errorClass && !(error instanceof errorClass)) {
     failWith(`Expected a ${errorClass.name}: current value is ${Deno.inspect(error)}`, msg, error);
   }
-  if (msgIncludes && !error.message.includes(msgIncludes)) {
-    failWith(
-      `Expected an error message with "${msgIncludes}": current value is "${error.message}"`,
-      msg,
-      error,
-    );
-  }
+  if (!msgIncludes || error.message.includes(msgIncludes)) return;
+  const expected = `Expected an error message with "${msgIncludes}"`;
+  failWith(`${expected}: current value is "${error.message}"`, msg, error);
 }
 
 function startedWithoutThrowing(
@@ -98,7 +94,8 @@ function startedWithoutThrowing(
   failWith("Function returns no promise when expected to reject", note);
 }
 
-function failWith(message: string, msg: string | undefined, cause?: unknown): never {
+/** Throws the error of an assertion. */
+export function failWith(message: string, msg: string | undefined, cause?: unknown): never {
   const error = new AssertionError({ message: msg ? `${message}: ${msg}` : message });
   if (cause !== undefined) error.cause = cause;
   throw error;
