@@ -5,16 +5,10 @@
  */
 import { agreeOnToken, counterHint } from "./token.ts";
 import type { Settings } from "../options.ts";
-import { askToRaiseCounters, type Question, type Round } from "../quorum/round.ts";
+import { askToRaiseCounters, type NodeSet, type Question, type Round } from "../quorum/round.ts";
 
 /** The most rounds that raise counters to the token. Each further one is due to another lock in the meantime. */
 const RAISES_MAX = 8;
-
-/** The part of a client's state that an attempt with a token reads. */
-interface FencedClient {
-  /** Whether the client was closed. */
-  readonly closed: boolean;
-}
 
 /**
  * Asks all nodes for the lock and has them count; then raises counters until those of a quorum are equal. All raising
@@ -29,7 +23,7 @@ export async function askFenced(
   round: Round,
   question: Question,
   settings: Settings,
-  client: FencedClient,
+  client: NodeSet,
 ): Promise<void> {
   const { signal, nodeTimeoutMs, validityMs } = settings;
   const { nodes, quorum, wheel: { clock } } = round.nodeSet;

@@ -13,9 +13,6 @@ import type { Settings } from "../options.ts";
 import { printable } from "../printable.ts";
 import type { NodeSet } from "../quorum/round.ts";
 
-/** The nodes of a client, and whether it was closed. */
-type CheckedClient = NodeSet & { readonly closed: boolean };
-
 /** What the key of a check begins with, after the prefix of all keys; random digits follow, so that no client locks it. */
 const CHECKED = "hasp:check:";
 
@@ -45,7 +42,7 @@ const TYPES: Readonly<Record<keyof NodeDiagnosis, "boolean" | "number" | "object
  * @param settings The settings that the nodes must suit: TTL, node timeout, drift factor and key prefix.
  * @throws {RedlockError} If the client is closed, or is closed while the nodes are asked.
  */
-export async function check(client: CheckedClient, settings: Settings): Promise<HealthReport> {
+export async function check(client: NodeSet, settings: Settings): Promise<HealthReport> {
   checkOpen(client);
   const nodes = await Promise.all(client.nodes.map((node) => ask(client, node, settings)));
   checkOpen(client);
@@ -54,7 +51,7 @@ export async function check(client: CheckedClient, settings: Settings): Promise<
   return { ok: findings.every(({ severity }) => severity !== "error"), quorum, nodes, findings };
 }
 
-function checkOpen({ closed }: CheckedClient): void {
+function checkOpen({ closed }: NodeSet): void {
   if (closed) throw closedError("check nodes", []);
 }
 

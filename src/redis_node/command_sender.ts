@@ -80,10 +80,7 @@ export interface ServerAccess {
   readonly password?: string | undefined;
   /** Where timers wait. */
   readonly wheel: TimerWheel;
-  /**
-   * Whether a client may send a command again by itself. Then a denial does not show that nothing was set: the server may
-   * deny the second copy of a command because the first one took the key. Missing: it never does.
-   */
+  /** See {@linkcode QuorumNode.resends}. */
   readonly resends?: boolean;
   /** Whether replies come in the order of the commands, so that a release may be two commands. Missing: they may not. */
   readonly inOrder?: boolean;

@@ -22,16 +22,12 @@ export function repliesTo(
 ): Promise<RawReply[]> {
   return new Promise((resolve, reject) => {
     const replies: RawReply[] = [];
-    let due = commands.length;
     const receiver: ReplyReceiver = {
-      onReply(reply, _context, index) { // some clients do not keep the order of commands
-        replies[index] = reply;
-        if (--due === 0) resolve(replies);
+      onReply(reply) { // in the order of the commands, as they have all of the keys or none
+        if (replies.push(reply) === commands.length) resolve(replies);
       },
       onFailure: reject,
     };
-    commands.forEach((args, index) => {
-      connection.submit({ args, keys }, receiver, undefined, index);
-    });
+    for (const args of commands) connection.submit({ args, keys }, receiver, undefined, 0);
   });
 }
