@@ -272,7 +272,7 @@ export class HeldLock extends TimerEntry {
 
   async #release(atLeastMs: number): Promise<boolean> {
     const { client, settings, resources } = this;
-    const keptMs = Math.max(atLeastMs - this.round.elapsedMs, 0);
+    const keptMs = atLeastMs === 0 ? 0 : Math.max(atLeastMs - this.round.elapsedMs, 0);
     // Each reads the clocks.
     const round = keptMs > 0 ? new KeepingRound(this.round, keptMs) : this.round.follow();
     const leftMs = this.#leftAt(round.startMs);
