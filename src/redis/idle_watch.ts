@@ -59,7 +59,8 @@ export class IdleWatch {
   /** Called when the connection is lost. */
   end(): void {
     this.answered();
-    this.#wheel.clock.clearTimer(this.#timer);
+    if (this.#timer !== undefined) this.#wheel.clock.clearTimer(this.#timer);
+    this.#timer = undefined;
   }
 
   #wait(delayMs: number): void {

@@ -69,3 +69,18 @@ test.open("Connection wakes the process once in 30 s while it is idle, and keeps
   await bench.advance(IDLE_MS - STALL_MS - 1);
   assertEquals([bench.clock.delaysMs, bench.clock.timers, bench.clock.timersAlive], [[], 1, 0]);
 });
+
+test("Connection clears no timer that it has not set, because a clock knows only its own", (bench) => {
+  const { clock } = bench;
+  const cleared: unknown[] = [];
+  const clear = clock.clearTimer.bind(clock);
+  clock.clearTimer = (timer) => {
+    cleared.push(timer);
+    clear(timer);
+  };
+  bench.network.mode = "wait";
+  bench.queue(1);
+  bench.connection.close();
+  assertEquals(cleared.includes(undefined), false);
+  return Promise.resolve();
+});
