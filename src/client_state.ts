@@ -6,7 +6,7 @@
 import type { EventListener } from "./events.ts";
 import { Cooldowns } from "./lock/cooldowns.ts";
 import type { QuorumNode } from "./quorum/quorum_node.ts";
-import { createNodeSet, type NodeSet } from "./quorum/round.ts";
+import { createNodeSet, type NodeSet } from "./quorum/node_set.ts";
 import { settledWithin } from "./time/settled_within.ts";
 import type { TimerWheel } from "./time/timer_wheel.ts";
 import type { Contention } from "./waiting/contention.ts";

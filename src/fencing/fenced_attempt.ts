@@ -5,7 +5,9 @@
  */
 import { agreeOnToken, counterHint } from "./token.ts";
 import type { Settings } from "../options.ts";
-import { askToRaiseCounters, type NodeSet, type Question, type Round } from "../quorum/round.ts";
+import type { NodeSet } from "../quorum/node_set.ts";
+import { askToRaiseCounters, type Question, type Round } from "../quorum/round.ts";
+import type { Counts } from "../quorum/tally.ts";
 
 /** The most rounds that raise counters to the token. Each further one is due to another lock in the meantime. */
 const RAISES_MAX = 8;
@@ -28,11 +30,11 @@ export async function askFenced(
   const { signal, nodeTimeoutMs, validityMs } = settings;
   const { nodes, quorum, wheel: { clock } } = round.nodeSet;
   round.counterFloor = counterHint(clock.wallMs());
-  const counts = round.counts = new Array<number | undefined>(nodes.length).fill(undefined);
+  const counts = round.tally.counts = { last: new Array(nodes.length).fill(undefined), min: 0 };
   await round.ask(question, Math.min(nodeTimeoutMs, validityMs), signal);
   let decided: Round | undefined;
   for (let raises = 0; raises < RAISES_MAX && round.decision === "granted"; raises++) {
-    const { token, agreed } = agreeOnToken(counts, quorum);
+    const { token, agreed } = agreeOnToken(counts.last, quorum);
     if (agreed || signal?.aborted || client.closed) return;
     const raising = round.follow();
     decided ??= raising;
@@ -42,16 +44,16 @@ export async function askFenced(
       validityMs - round.elapsedMs,
     );
     if (leftMs <= 0) return;
-    raising.counterFloor = Math.max(token, round.counterFloorNext ?? 0);
-    raising.counts = counts;
+    raising.counterFloor = Math.max(token, counts.min);
+    raising.tally.counts = counts;
     await raising.ask(askToRaiseCounters, leftMs, signal);
-    if (raising.deniedByMajority) return;
+    if (raising.tally.deniedByMajority) return;
   }
 }
 
 /** Takes what the nodes counted for the token of a round that won, if a quorum counted alike; returns whether it did. */
-export function takeToken(round: Round, counts: readonly (number | undefined)[]): boolean {
-  const { token, agreed } = agreeOnToken(counts, round.nodeSet.quorum);
+export function takeToken(round: Round, { last }: Counts): boolean {
+  const { token, agreed } = agreeOnToken(last, round.nodeSet.quorum);
   if (agreed) round.counterFloor = token;
   return agreed;
 }

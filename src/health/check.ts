@@ -11,7 +11,7 @@ import type { QuorumNode } from "../quorum/quorum_node.ts";
 import type { NodeDiagnosis } from "../quorum/node_diagnosis.ts";
 import type { Settings } from "../options.ts";
 import { printable } from "../printable.ts";
-import type { NodeSet } from "../quorum/round.ts";
+import type { NodeSet } from "../quorum/node_set.ts";
 
 /** What the key of a check begins with, after the prefix of all keys; random digits follow, so that no client locks it. */
 const CHECKED = "hasp:check:";

@@ -199,5 +199,6 @@ function conclude(call: LockCall, round: Round<ClientState>): HeldLock | undefin
 function accepts(call: LockCall, round: Round): boolean {
   // mutation: accepted-in-its-cooldown
   if (call.ended || call.cooldownOf(round.keys) > 0) return false;
-  return !round.counts || takeToken(round, round.counts);
+  const { counts } = round.tally;
+  return !counts || takeToken(round, counts);
 }

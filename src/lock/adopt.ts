@@ -59,14 +59,14 @@ export async function waitToAdopt(call: LockCall, denied: Round): Promise<void> 
   const { nodes, quorum, wheel } = client;
   const { votes } = denied;
   call.throwIfEnded(votes);
-  const taken = !denied.unanswered && await isTaken(call);
+  const taken = !denied.tally.unanswered && await isTaken(call);
   call.throwIfEnded(votes);
   // Read now, because nodes that fail at once may decide a round before the others answer.
-  if (denied.missingCount > nodes.length - quorum) {
+  if (denied.tally.missing > nodes.length - quorum) {
     throw lost(call, denied, "a majority of the nodes no longer holds it");
   }
   if (taken) throw lost(call, denied, "somebody else holds it");
-  const isLast = call.leftMs() <= 0 && (denied.unanswered || attempts >= ATTEMPTS_MIN);
+  const isLast = call.leftMs() <= 0 && (denied.tally.unanswered || attempts >= ATTEMPTS_MIN);
   if (isLast || isHopeless(votes, nodes.length, quorum)) throw refusal(call, denied);
   await pause(wheel, pollingDelayMs(wheel, settings, attempts - 1), settings.signal);
 }

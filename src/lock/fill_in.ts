@@ -19,7 +19,7 @@ import type { Round } from "../quorum/round.ts";
 export function fillIn(won: Round, ttlMs: number, nodeIndex: number, token?: number): void {
   const node = won.nodeSet.nodes[nodeIndex];
   // mutation: filled-in-key-forgotten
-  won.filledInOn |= 1 << nodeIndex;
+  won.tally.filledInOn |= 1 << nodeIndex;
   node.acquire(requestOf(won, ttlMs), nodeIndex);
   if (token === undefined) return;
   node.raiseCounters!(requestOf(won, ttlMs, token), nodeIndex);

@@ -37,7 +37,7 @@ export function checkHolder(holder: unknown): void {
 /** A release that waits for every node: the last to answer may be the only one that has the key. */
 class ForcedRound extends Round<ClientState> {
   override get settled(): boolean {
-    return this.granted + this.denied + this.failed === this.nodeSet.nodes.length;
+    return this.tally.pending === 0;
   }
 }
 
@@ -76,7 +76,7 @@ export async function forceRelease(
   const round = new ForcedRound(client, [key], found, TTL_MS_MAX);
   if (states.some(({ sharers }) => sharers?.includes(found))) round.mode = "shared";
   await round.ask(askToRelease, timeoutMs);
-  const { granted, denied, votes } = round;
+  const { granted, denied, votes } = round.tally;
   if (granted + denied < quorum) throw quorumError("release", [resource], votes, nodes.length);
   return granted > 0;
 }

@@ -49,8 +49,6 @@ export class HeldLock extends TimerEntry {
   readonly resources: readonly string[];
   /** The round that won it. */
   readonly round: Round<ClientState>;
-  /** The fencing token, if there is one. */
-  fencingToken: number | undefined = undefined;
   /** How often it was extended. */
   extensions = 0;
   /** How it ended: released, handed over, or lost for a reason. Set once, and never cleared (step 6). */
@@ -80,7 +78,6 @@ export class HeldLock extends TimerEntry {
     this.round = round;
     // mutation: validity-from-the-answers-on
     this.#sinceMs = round.startMs;
-    if (round.counts) this.fencingToken = round.counterFloor;
     this.#validityMs = settings.validityMs;
     this.schedule();
   }
@@ -88,6 +85,12 @@ export class HeldLock extends TimerEntry {
   /** The client that holds it. */
   get client(): ClientState {
     return this.round.nodeSet;
+  }
+
+  /** The fencing token, if there is one. */
+  get fencingToken(): number | undefined {
+    const { tally: { counts }, counterFloor } = this.round;
+    return counts && counterFloor;
   }
 
   /** Whether it was handed over. */
@@ -285,7 +288,7 @@ export class HeldLock extends TimerEntry {
     if (keptMs === 0 && !pool && !mode) round.ticket = ticket; // else it has left
     await round.ask(askToRelease, settings.nodeTimeoutMs);
     const name = queueKey(round.keys);
-    client.localQueues.noteReleased(name, round.hasWaiters, client.wheel.clock.monotonicMs());
+    client.localQueues.noteReleased(name, round.tally.hasWaiters, client.wheel.clock.monotonicMs());
     client.localQueues.leave(name, this);
     const confirmed = isConfirmed(round, ranOut);
     if (confirmed) client.cooldowns.end(round.keys, round.value);
@@ -345,8 +348,8 @@ export class HeldLock extends TimerEntry {
  */
 function isConfirmed(round: Round, ranOut: boolean): boolean | undefined {
   if (round.decision === "granted") return true;
-  if (round.unanswered || !round.settled) return ranOut ? false : undefined;
-  return !round.deniedByMajority && !ranOut;
+  if (round.tally.unanswered || !round.settled) return ranOut ? false : undefined;
+  return !round.tally.deniedByMajority && !ranOut;
 }
 
 /** Why the validity of a lock has ended, if nothing else ended it: the last extension failed, or nobody extended it. */

@@ -8,7 +8,7 @@ import { holderOf } from "./holder.ts";
 import { foreignKey, quorumError } from "../messages.ts";
 import type { KeyState } from "../quorum/lock_node.ts";
 import type { QuorumNode } from "../quorum/quorum_node.ts";
-import type { NodeSet } from "../quorum/round.ts";
+import type { NodeSet } from "../quorum/node_set.ts";
 import type { Vote } from "../vote.ts";
 import type { ClientState } from "../client_state.ts";
 

@@ -53,7 +53,7 @@ export class Pool {
     const isPlain = !this.#begun && !queues;
     this.#begun = true;
     this.#asked.add(this.place);
-    return isPlain ? undefined : { keys: this.#keys, place: this.place };
+    return isPlain ? undefined : { keys: this.#keys, place: this.place, free: [] };
   }
 
   /**
@@ -64,7 +64,7 @@ export class Pool {
    * @returns Whether there is one; else the call waits.
    */
   tryNext(denied: Round, leftMs: number): boolean {
-    if (denied.unanswered || leftMs <= 0) return false;
+    if (denied.tally.unanswered || leftMs <= 0) return false;
     const { quorum } = this.#client;
     const found = this.#places((place) => !this.#asked.has(place) && this.#isUsable(place))
       .map((place) => ({ place, nodes: freeOn(denied, place) }));
@@ -116,10 +116,10 @@ export class Pool {
 }
 
 /** On how many nodes a key may be free: those that said so, and those that did not say whether it is. */
-function freeOn(denied: Round, place: number): number {
-  return denied.nodeSet.nodes.filter((_, nodeIndex) => {
-    const free = denied.free?.[nodeIndex];
-    if (free === undefined) return denied.grantedBy(nodeIndex) || denied.deniedBy(nodeIndex);
+function freeOn({ tally, nodeSet, pool }: Round, place: number): number {
+  return nodeSet.nodes.filter((_, nodeIndex) => {
+    const free = pool?.free[nodeIndex];
+    if (free === undefined) return tally.grantedBy(nodeIndex) || tally.deniedBy(nodeIndex);
     // mutation: free-keys-ignored
     return Math.floor(free / 2 ** place) % 2 === 1;
   }).length;

@@ -38,7 +38,7 @@ async function tryExtend(
 ): Promise<boolean> {
   const { settings, round: won } = lock;
   const round = won.follow(ttlMs); // step 7: it reads the clocks
-  if (won.counts) round.counterFloor = lock.fencingToken;
+  round.counterFloor = lock.fencingToken;
   lock.extensionStarted(round);
   won.ttlMs = Math.max(won.ttlMs, ttlMs); // keys may live for longer from here on
   const timeoutMs = Math.min(settings.nodeTimeoutMs, lock.remainingMs());
@@ -50,14 +50,14 @@ async function tryExtend(
     newValidityMs - expiryMarginMs(newValidityMs) > round.elapsedMs;
   if (extended) {
     lock.extended(round, newValidityMs);
-    const token = won.counts && lock.fencingToken;
-    round.forEachMissing((nodeIndex) => {
+    const token = lock.fencingToken;
+    round.tally.forEachMissing((nodeIndex) => {
       // mutation: filled-in-after-its-end
       if (lock.held) fillIn(won, ttlMs, nodeIndex, token);
     });
   }
   report(lock, round, extended);
-  if (round.deniedByMajority) {
+  if (round.tally.deniedByMajority) {
     lock.lose("gone", new Error("a majority of the nodes no longer holds it"));
   }
   return extended;

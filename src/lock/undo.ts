@@ -28,7 +28,7 @@ export function undo(round: Round, keepsTicket = false, replaces?: string): void
   round.nodeSet.nodes.forEach((node, nodeIndex) => {
     // mutation: undo-spares-no-node
     // mutation: undo-spares-what-may-be-set
-    if (round.deniedBy(nodeIndex) && !round.maySet(nodeIndex)) return;
+    if (round.tally.deniedBy(nodeIndex) && !round.maySet(nodeIndex)) return;
     node.release(request, nodeIndex);
   });
 }

@@ -14,6 +14,8 @@ export interface KeyPool {
   readonly keys: readonly string[];
   /** The index of the attempt's key. */
   readonly place: number;
+  /** Which of the keys are free on each node, as far as it has said so: the sum of 2 to the power of their indexes. */
+  readonly free: (number | undefined)[];
 }
 
 /**
@@ -28,8 +30,6 @@ export interface QuorumRequest extends LockRequest {
   readonly wanted: boolean;
   /** Storage that all nodes of one kind can share for this request, such as the encoded command. */
   shared: unknown;
-  /** Set by a node that grants, but whose counter may be outdated: the value to which counters must be raised at least. */
-  counterFloorNext?: number | undefined;
   /**
    * The caller's ticket for the queue, if it waits. A node with queues puts it in the queue when it denies an acquisition,
    * and takes it out of the queue with a release.
@@ -53,8 +53,6 @@ export interface QuorumRequest extends LockRequest {
    * granting an acquisition or an extension. Missing or 0: never.
    */
   readonly guardMs?: number;
-  /** Set by a node that grants a release: whether others are waiting for the keys. */
-  hasWaiters?: boolean;
   /** Only with a release: whether keys may be set on a node, so that a release which does not reach it is repeated. */
   maySet?(nodeIndex: number): boolean;
   /**
@@ -65,6 +63,21 @@ export interface QuorumRequest extends LockRequest {
    * @param count Only with fencing tokens: the node's counter for the keys, after the request.
    */
   grant(nodeIndex: number, atMs?: number, count?: number): void;
+  /**
+   * Answers a release: it is done, and others wait for the keys.
+   *
+   * @param nodeIndex The index of the node.
+   * @param atMs When the answer came, by the monotonic clock in milliseconds; now by default.
+   */
+  contended?(nodeIndex: number, atMs?: number): void;
+  /**
+   * Grants a request with fencing tokens, but without a count, because the node's counter may be outdated.
+   *
+   * @param nodeIndex The index of the node.
+   * @param countMin The value to which counters must be raised at least.
+   * @param atMs When the answer came, by the monotonic clock in milliseconds; now by default.
+   */
+  outdated?(nodeIndex: number, countMin: number, atMs?: number): void;
   /**
    * Answers that a key has another value, or that an extension or a release did not find it. An acquisition has set
    * nothing then.
@@ -114,6 +127,7 @@ export const UNREAD: Omit<QuorumRequest, keyof LockRequest> = {
   wanted: true,
   shared: undefined,
   grant() {},
+  contended() {},
   deny() {},
   fail() {},
 };

@@ -5,28 +5,24 @@
  */
 import { offAbort, onAbort } from "../time/abort_listeners.ts";
 import { answerDueMs } from "./answer_due.ts";
-import { decide, type Decision, quorumSize } from "./decision.ts";
+import type { Decision } from "./decision.ts";
+import type { NodeSet } from "./node_set.ts";
 import type { KeyPool, QuorumNode, QuorumRequest } from "./quorum_node.ts";
 import type { QueuePosition, QueueTicket } from "./queue_ticket.ts";
+import {
+  CONTENDED,
+  DENIED,
+  FAILED,
+  GRANTED,
+  MISSING,
+  QUARANTINED,
+  QUEUED,
+  Tally,
+  TIMED_OUT,
+  UNSENT,
+} from "./tally.ts";
 import type { Vote } from "../vote.ts";
-import { TimerEntry, type TimerWheel } from "../time/timer_wheel.ts";
-
-/** The nodes, and what is needed to ask them. */
-export interface NodeSet {
-  /** The nodes; a node's index names it in requests and bit sets. */
-  readonly nodes: readonly QuorumNode[];
-  /** How many of them must grant. */
-  readonly quorum: number;
-  /** The timer wheel of the deadlines. */
-  readonly wheel: TimerWheel;
-  /** Whether the client of these nodes was closed; missing: it is open. */
-  readonly closed?: boolean;
-}
-
-/** The nodes of a client, with the quorum of their number. */
-export function createNodeSet(wheel: TimerWheel, nodes: readonly QuorumNode[]): NodeSet {
-  return { nodes, quorum: quorumSize(nodes.length), wheel };
-}
+import { TimerEntry } from "../time/timer_wheel.ts";
 
 /** Sends one node the request of a round. */
 export type Question = (node: QuorumNode, request: QuorumRequest, nodeIndex: number) => void;
@@ -45,18 +41,8 @@ export const askToRelease: Question = (node, request, index) =>
   request.shortens ? node.extend(request, index) : node.release(request, index);
 
 /**
- * A node's answer and its time in one number, so that a lock keeps one small array: microseconds since the round began,
- * times 8, plus one of these.
- */
-const PENDING = 0, GRANTED = 1, DENIED = 2, FAILED = 3, TIMED_OUT = 4, QUARANTINED = 5, UNSENT = 6;
-const OUTCOMES_MAX = 8;
-const OUTCOMES = ["", "granted", "denied", "failed", "timed-out", "quarantined", "failed"] as const;
-/** The answers before any node has answered, of as many nodes as a client may have: a copy is faster than to fill an array. */
-const NONE_ANSWERED: readonly number[] = /* @__PURE__ */ new Array(31).fill(PENDING);
-
-/**
- * One request to all nodes. It is its own request, deadline and starting time, so that an uncontended lock allocates one
- * object and one promise for it.
+ * One request to all nodes. It is its own request and deadline, so that an uncontended lock allocates two objects and
+ * one promise for it.
  */
 export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implements QuorumRequest {
   readonly keys: readonly string[];
@@ -67,43 +53,21 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
   shared: unknown = undefined;
   ticket: QueueTicket | undefined = undefined;
   pool: KeyPool | undefined = undefined;
-  /** With a pool, which of its keys are free on each node, as far as the node has said so. */
-  free: number[] | undefined = undefined;
-  hasWaiters = false;
   counterFloor: number | undefined = undefined;
-  counterFloorNext: number | undefined = undefined;
-  /** With fencing tokens, the counter that each node answered last. */
-  counts: (number | undefined)[] | undefined = undefined;
   guardMs: number;
   /** How long it waits for first connections that are being made, in milliseconds: only an acquisition does. */
   connectingMs = 0;
-  /** One bit a node: which nodes have put the ticket in their queues. */
-  enqueuedOn = 0;
-  /** One bit a node: which nodes answered that keys are missing. */
-  missingOn = 0;
-  /** One bit a node: which nodes were asked to set missing keys again. */
-  filledInOn = 0;
-  /** The monotonic clock when the round began, before the first byte was sent. */
-  readonly monotonicMs: number;
-  /** The continuous clock at the same moment. */
-  readonly startMs: number;
-  /** How many nodes granted, and how many denied. */
-  granted = 0;
-  denied = 0;
-  /** How many failed, did not answer in time, or are in quarantine. */
-  failed = 0;
+  /** By how much the continuous clock was ahead of the monotonic one when the round began. */
+  readonly #steppedMs: number;
   /** The nodes that are asked. */
   readonly nodeSet: Nodes;
+  /** How they have answered. */
+  readonly tally: Tally;
   /** The round that won the lock which this one extends or releases. */
   readonly #origin: Round<Nodes> | undefined;
   #cancelled = false;
-  readonly #answers: number[];
-  #errors: Error[] | undefined = undefined;
   #timeoutMs = 0;
-  /** Whether a refusal waits for more answers, because the reason matters. */
-  #waitForReasons = false;
   #settle: (() => void) | undefined = undefined;
-  #onMissing: ((nodeIndex: number) => void) | undefined = undefined;
 
   /**
    * @param nodeSet The nodes.
@@ -127,10 +91,14 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
     this.guardMs = origin?.guardMs ?? 0;
     this.mode = origin?.mode;
     this.#origin = origin;
-    this.#answers = NONE_ANSWERED.slice(0, nodeSet.nodes.length);
     const { continuous } = nodeSet.wheel;
-    this.monotonicMs = continuous.look();
-    this.startMs = this.monotonicMs + continuous.steppedMs;
+    this.tally = new Tally(nodeSet, continuous.look());
+    this.#steppedMs = continuous.steppedMs;
+  }
+
+  /** The continuous clock when the round began, before the first byte was sent. */
+  get startMs(): number {
+    return this.tally.sinceMs + this.#steppedMs;
   }
 
   /** How much time may have passed since it began, in milliseconds. */
@@ -155,7 +123,7 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
   ask(question: Question, timeoutMs: number, signal?: AbortSignal): Promise<void> {
     const { nodes, wheel } = this.nodeSet;
     this.#timeoutMs = timeoutMs;
-    this.#waitForReasons = question === askToRelease;
+    this.tally.waitsForReasons = question === askToRelease;
     return new Promise((resolve) => {
       // Nothing is decided before all were asked, because an undo must follow the request that it undoes.
       for (let nodeIndex = 0; nodeIndex < nodes.length; nodeIndex++) {
@@ -165,7 +133,7 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
       if (this.settled || signal?.aborted || this.nodeSet.closed) return resolve();
       this.#settle = signal ? stopOnAbort(this, signal, resolve) : resolve;
       // mutation: no-deadline
-      wheel.schedule(this, this.monotonicMs + timeoutMs);
+      wheel.schedule(this, this.tally.sinceMs + timeoutMs);
       wheel.ref();
     });
   }
@@ -182,110 +150,42 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
 
   /** The decision by the votes so far. */
   get decision(): Decision {
-    const { nodes, quorum } = this.nodeSet;
-    const pending = nodes.length - this.granted - this.denied - this.failed;
-    return decide(this.granted, pending, quorum);
+    return this.tally.decision;
   }
 
-  /** Whether so many nodes gave no answer that the others are too few for a quorum. */
-  get unanswered(): boolean {
-    return this.failed > this.nodeSet.nodes.length - this.nodeSet.quorum;
-  }
-
-  /** Whether so many nodes denied that the others are too few for a quorum. */
-  get deniedByMajority(): boolean {
-    return this.denied > this.nodeSet.nodes.length - this.nodeSet.quorum;
-  }
-
-  /** How many nodes answered that keys are missing. */
-  get missingCount(): number {
-    return this.nodeSet.nodes.filter((_, nodeIndex) => this.missingOn & 1 << nodeIndex).length;
+  /** The answers so far. */
+  get votes(): readonly Vote[] {
+    return this.tally.votes;
   }
 
   /** Whether there is nothing more to wait for, so that an open round was cut short. */
   get settled(): boolean {
-    const { decision } = this;
-    if (decision !== "refused" || !this.#waitForReasons) return decision !== "open";
-    // A release without a quorum has to know why: the lock was gone, or the nodes do not answer.
-    const { nodes } = this.nodeSet;
-    return this.deniedByMajority || this.granted + this.denied + this.failed === nodes.length;
+    return this.tally.settled;
   }
 
-  /** Whether a node granted. */
-  grantedBy(nodeIndex: number): boolean {
-    return this.#answers[nodeIndex] % OUTCOMES_MAX === GRANTED;
-  }
-
-  /** Whether a node denied. */
-  deniedBy(nodeIndex: number): boolean {
-    return this.#answers[nodeIndex] % OUTCOMES_MAX === DENIED;
-  }
-
-  /** Whether keys of the lock may be set on a node: one that denied or got nothing has none, unless it was filled in. */
   maySet(nodeIndex: number): boolean {
-    const round = this.#origin ?? this;
-    if (round.filledInOn & 1 << nodeIndex) return true;
-    const outcome = round.#answers[nodeIndex] % OUTCOMES_MAX;
-    if (outcome === DENIED) return this.nodeSet.nodes[nodeIndex].resends === true;
-    return outcome !== UNSENT;
+    return (this.#origin ?? this).tally.maySet(nodeIndex);
   }
 
-  /** Whether a node has not answered, and still has time to. */
-  pendingOn(nodeIndex: number): boolean {
-    return this.#answers[nodeIndex] % OUTCOMES_MAX === PENDING;
-  }
-
-  /** Calls `act` for every node that answered that keys are missing, and for each that will. */
-  forEachMissing(act: (nodeIndex: number) => void): void {
-    this.nodeSet.nodes.forEach((_, nodeIndex) => {
-      if (this.missingOn & 1 << nodeIndex) act(nodeIndex);
-    });
-    this.#onMissing = act;
-  }
-
-  /** How long the slowest node took that has answered, in milliseconds. */
-  get slowestMs(): number {
-    let slowestUs = 0;
-    for (const answer of this.#answers) {
-      const outcome = answer % OUTCOMES_MAX;
-      if (outcome !== GRANTED && outcome !== DENIED) continue;
-      slowestUs = Math.max(slowestUs, Math.floor(answer / OUTCOMES_MAX));
-    }
-    return slowestUs / 1_000;
-  }
-
-  /** The answers so far; a node is left out that has not answered and still has time to. */
-  get votes(): readonly Vote[] {
-    const votes: Vote[] = [];
-    this.nodeSet.nodes.forEach(({ name: node }, nodeIndex) => {
-      const answer = this.#answers[nodeIndex];
-      const outcome = OUTCOMES[answer % OUTCOMES_MAX];
-      if (!outcome) return;
-      const elapsedMs = Math.floor(answer / OUTCOMES_MAX) / 1_000;
-      const error = this.#errors?.[nodeIndex];
-      votes.push(error ? { node, outcome, elapsedMs, error } : { node, outcome, elapsedMs });
-    });
-    return votes;
-  }
-
-  // mutation: filled-in-node-counts
   grant(nodeIndex: number, atMs?: number, count?: number): void {
-    this.#count(nodeIndex, count);
-    if (this.#cast(nodeIndex, GRANTED, atMs)) this.granted++;
-    this.#settleIfDecided();
+    // A counter that was raised counts only on a node that granted the lock.
+    const counts = this.#origin?.tally.grantedBy(nodeIndex) !== false;
+    this.#note(nodeIndex, GRANTED, atMs, counts ? count : undefined);
   }
 
-  /** Notes a counter; one that was raised counts only on a node that granted the lock. */
-  #count(nodeIndex: number, count: number | undefined): void {
-    if (!this.counts || count === undefined || this.#origin?.grantedBy(nodeIndex) === false) return;
-    this.counts[nodeIndex] = count;
+  contended(nodeIndex: number, atMs?: number): void {
+    this.#note(nodeIndex, CONTENDED, atMs);
+  }
+
+  outdated(nodeIndex: number, countMin: number, atMs?: number): void {
+    const { counts } = this.tally;
+    if (counts) counts.min = Math.max(counts.min, countMin);
+    this.#note(nodeIndex, GRANTED, atMs);
   }
 
   deny(nodeIndex: number, atMs?: number, free?: number): void {
-    if (free !== undefined) (this.free ??= [])[nodeIndex] = free;
-    if (this.counts) this.counts[nodeIndex] = undefined; // the key is gone, so its counter does not count
-    if (this.#cast(nodeIndex, DENIED, atMs)) this.denied++;
-    this.#settleIfDecided();
+    if (this.pool) this.pool.free[nodeIndex] = free;
+    this.#note(nodeIndex, DENIED, atMs);
   }
 
   enqueued(
@@ -293,29 +193,23 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
     position: QueuePosition,
     atMs: number = this.nodeSet.wheel.clock.monotonicMs(),
   ): void {
-    this.enqueuedOn |= 1 << nodeIndex;
-    this.ticket?.onEnqueued(nodeIndex, position, this.monotonicMs, atMs);
-    this.deny(nodeIndex, atMs, position.free);
+    if (this.pool) this.pool.free[nodeIndex] = position.free;
+    this.tally.note(nodeIndex, QUEUED, atMs); // first, because the ticket looks at it
+    this.ticket?.onEnqueued(nodeIndex, position, this.tally.sinceMs, atMs);
+    this.#settleIfDecided();
   }
 
   missing(nodeIndex: number, atMs?: number): void {
-    this.missingOn |= 1 << nodeIndex;
-    // mutation: filled-in-node-counts
-    this.deny(nodeIndex, atMs);
-    this.#onMissing?.(nodeIndex);
+    this.#note(nodeIndex, MISSING, atMs);
   }
 
   quarantine(nodeIndex: number, atMs?: number): void {
-    if (this.#cast(nodeIndex, QUARANTINED, atMs)) this.failed++;
-    this.#settleIfDecided();
+    this.#note(nodeIndex, QUARANTINED, atMs);
   }
 
   fail(nodeIndex: number, error: Error, unsent = false): void {
-    if (this.#cast(nodeIndex, unsent ? UNSENT : FAILED)) {
-      this.failed++;
-      (this.#errors ??= [])[nodeIndex] = error;
-    }
-    this.#settleIfDecided();
+    this.tally.noteError(nodeIndex, error);
+    this.#note(nodeIndex, unsent ? UNSENT : FAILED);
   }
 
   /** Ends the wait for answers. */
@@ -334,20 +228,16 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
 
   /** The deadline: marks the nodes that have not answered in time as timed out. */
   override onDue(): void {
-    const { nodes, wheel } = this.nodeSet;
+    const { tally, nodeSet: { nodes, wheel } } = this;
+    const timeoutMs = this.#timeoutMs;
     const nowMs = wheel.clock.monotonicMs();
     if (this.ticket && this.settled) return this.stop();
     let nextMs = Infinity;
     for (let nodeIndex = 0; nodeIndex < nodes.length; nodeIndex++) {
-      if (this.#answers[nodeIndex] !== PENDING) continue;
-      const { monotonicMs, connectingMs } = this;
-      const dueMs = answerDueMs(nodes[nodeIndex], monotonicMs, this.#timeoutMs, connectingMs);
-      if (dueMs <= nowMs) {
-        this.#note(nodeIndex, TIMED_OUT, nowMs);
-        this.failed++;
-      } else {
-        nextMs = Math.min(nextMs, dueMs, nowMs + this.#timeoutMs);
-      }
+      if (!tally.pendingOn(nodeIndex)) continue;
+      const dueMs = answerDueMs(nodes[nodeIndex], tally.sinceMs, timeoutMs, this.connectingMs);
+      if (dueMs <= nowMs) tally.note(nodeIndex, TIMED_OUT, nowMs);
+      else nextMs = Math.min(nextMs, dueMs, nowMs + timeoutMs);
     }
     this.#settleIfDecided();
     if (this.#settle) wheel.schedule(this, nextMs);
@@ -357,28 +247,18 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
     this.stop();
   }
 
-  /** Notes an answer; returns whether it counts. A late answer counts, and replaces the node's time-out. */
-  #cast(nodeIndex: number, outcome: number, atMs?: number): boolean {
-    const before = this.#answers[nodeIndex] % OUTCOMES_MAX;
-    if (before === TIMED_OUT) this.failed--;
-    else if (before !== PENDING) return false;
-    this.#note(nodeIndex, outcome, atMs ?? this.nodeSet.wheel.clock.monotonicMs());
-    return true;
-  }
-
-  #note(nodeIndex: number, outcome: number, nowMs: number): void {
-    const elapsedUs = Math.max(Math.round((nowMs - this.monotonicMs) * 1_000), 0);
-    this.#answers[nodeIndex] = elapsedUs * OUTCOMES_MAX + outcome;
+  #note(nodeIndex: number, outcome: number, atMs?: number, count?: number): void {
+    this.tally.note(nodeIndex, outcome, atMs ?? this.nodeSet.wheel.clock.monotonicMs(), count);
+    this.#settleIfDecided();
   }
 
   #settleIfDecided(): void {
     if (!this.#settle || !this.settled) return;
-    const { nodes, wheel } = this.nodeSet;
-    const missing = nodes.length - this.granted - this.denied - this.failed;
-    if (!this.ticket || missing === 0 || this.decision !== "refused") return this.stop();
+    const { tally, nodeSet: { wheel } } = this;
+    if (!this.ticket || tally.pending === 0 || tally.decision !== "refused") return this.stop();
     // A caller that is denied waits anyway: as long again for the last nodes, which need no release if they deny too.
     const nowMs = wheel.clock.monotonicMs();
-    const lingerMs = Math.max(nowMs - this.monotonicMs, LINGER_MS_MIN);
+    const lingerMs = Math.max(nowMs - tally.sinceMs, LINGER_MS_MIN);
     wheel.schedule(this, Math.min(this.dueMs, nowMs + lingerMs));
   }
 }

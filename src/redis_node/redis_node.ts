@@ -134,8 +134,7 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
     const { keys, value, ttlMs } = request;
     const untilMs = this.#server.wheel.clock.monotonicMs() + ttlMs;
     this.#sendPending({ keys, value, untilMs }); // notifies the first in the queue
-    request.hasWaiters = true;
-    request.grant(nodeIndex, this.#connection.receivedAtMs);
+    request.contended!(nodeIndex, this.#connection.receivedAtMs);
   }
 
   /** Part of {@linkcode NativeReleaseOwner}. */
@@ -195,8 +194,7 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
     const outcome = operation.read(reply);
     switch (outcome) {
       case "contended":
-        request.hasWaiters = true;
-        return request.grant(nodeIndex, atMs);
+        return request.contended!(nodeIndex, atMs);
       case "granted":
       case "counted": {
         const count = typeof reply === "number" && outcome === "counted" ? reply : undefined;

@@ -229,9 +229,8 @@ function grantCounted(
   oldBelow: number,
 ): void {
   // mutation: old-counters-believed
-  if (count === undefined || count >= oldBelow) return request.grant(nodeIndex, atMs, count);
-  request.counterFloorNext = Math.max(request.counterFloorNext ?? 0, oldBelow);
-  request.grant(nodeIndex, atMs);
+  if (count === undefined || count >= oldBelow) request.grant(nodeIndex, atMs, count);
+  else request.outdated!(nodeIndex, oldBelow, atMs);
 }
 
 /** A time in whole milliseconds, as the marker's is. */

@@ -5,7 +5,8 @@
  */
 import type { EventListener } from "../events.ts";
 import type { Settings } from "../options.ts";
-import type { NodeSet, Round } from "../quorum/round.ts";
+import type { NodeSet } from "../quorum/node_set.ts";
+import type { Round } from "../quorum/round.ts";
 import { Pause } from "../time/pause.ts";
 import type { LocalQueues, Owner } from "./local_queues.ts";
 import { PollingWaiter } from "./polling.ts";

@@ -12,7 +12,7 @@ export type QueuePositions = readonly (QueuePosition | undefined)[];
 /** Where the nodes that have put the ticket of an attempt in their queues say that it stands. */
 export function answersTo(denied: Round, positions: QueuePositions): QueuePosition[] {
   return positions.filter((position, nodeIndex): position is QueuePosition => {
-    return position !== undefined && (denied.enqueuedOn & 1 << nodeIndex) !== 0;
+    return position !== undefined && denied.tally.queuedBy(nodeIndex);
   });
 }
 
@@ -37,8 +37,8 @@ export function remainingMsOf(positions: QueuePositions, ageMs: number): number 
 /** How long keys will be in the way, node by node, as far as it is known, the shortest first. */
 export function livesMsOf(positions: QueuePositions, denied: Round): number[] {
   return denied.nodeSet.nodes.flatMap((_, nodeIndex) => {
-    if (denied.grantedBy(nodeIndex)) return [0];
-    const position = denied.enqueuedOn & 1 << nodeIndex ? positions[nodeIndex] : undefined;
+    if (denied.tally.grantedBy(nodeIndex)) return [0];
+    const position = denied.tally.queuedBy(nodeIndex) ? positions[nodeIndex] : undefined;
     return position ? [position.remainingMs] : [];
   }).sort((one, other) => one - other);
 }

@@ -15,7 +15,8 @@ import {
 } from "./release_notifications.ts";
 import type { QueueMessage, QueueTicket } from "../quorum/queue_ticket.ts";
 import type { Settings } from "../options.ts";
-import type { NodeSet, Round } from "../quorum/round.ts";
+import type { NodeSet } from "../quorum/node_set.ts";
+import type { Round } from "../quorum/round.ts";
 import { Pause } from "../time/pause.ts";
 import type { Random } from "../time/random.ts";
 import { pollingDelayMs } from "./polling.ts";
@@ -128,7 +129,7 @@ export class QueuedWaiter implements Waiter, NotificationHandler {
     signal: AbortSignal | undefined,
     denied: Round,
   ): Promise<void> {
-    this.#roundTripMs = Math.min(denied.slowestMs, ROUND_TRIP_MS_MAX);
+    this.#roundTripMs = Math.min(denied.tally.slowestMs, ROUND_TRIP_MS_MAX);
     this.#ticket.priority = "in-order";
     this.#notifiedMs = Infinity;
     if (this.#notifiedOn !== 0) this.#planNotified();
@@ -266,7 +267,7 @@ export class QueuedWaiter implements Waiter, NotificationHandler {
       return this.#nowMs + this.#graceMs(POLL_ROUND_TRIP_MS_MAX) * POLL_FACTOR * 2 ** attempt;
     }
     const pollMs = this.#nowMs + pollingDelayMs(this.#nodeSet.wheel, this.settings, attempt);
-    if (denied.unanswered) return pollMs;
+    if (denied.tally.unanswered) return pollMs;
     if (hasQuorum && !isQueued && askedCount < quorum) return this.#nowMs;
     const livesMs = this.#ticket.livesMs(denied);
     if (livesMs.length >= quorum) {
@@ -293,7 +294,7 @@ export class QueuedWaiter implements Waiter, NotificationHandler {
     const idleMs = Math.max(retryDelayMaxMs, IDLE_MS_MIN) * 2 ** this.#idles++ * (1 + ahead);
     let delayMs = Math.min(idleMs, IDLE_MS_MAX) * (1 + this.#random.fraction()) / 2;
     // Contenders may have split the vote, so that nobody has the lock; or somebody has it by a bare quorum.
-    const split = denied.granted > 0 || freeInMs === 0 && ahead === 0;
+    const split = denied.tally.granted > 0 || freeInMs === 0 && ahead === 0;
     this.#splits = split ? this.#splits + 1 : 0;
     if (split) delayMs = Math.min(delayMs, this.#graceMs() * SPLIT_FACTOR ** this.#splits);
     const foreign = positions.some((position) => position.foreign);

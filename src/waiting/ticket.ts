@@ -5,7 +5,8 @@
  */
 import { POOL_SUFFIX } from "../quorum/queue_ticket.ts";
 import type { QueuePosition, QueuePriority, QueueTicket } from "../quorum/queue_ticket.ts";
-import type { NodeSet, Round } from "../quorum/round.ts";
+import type { NodeSet } from "../quorum/node_set.ts";
+import type { Round } from "../quorum/round.ts";
 import type { WaitingCall } from "./waiter.ts";
 import * as queues from "./queue_positions.ts";
 import { bitCount, type ReleaseNotifications } from "./release_notifications.ts";
@@ -146,7 +147,12 @@ export class Ticket implements QueueTicket {
   agree(denied: Round): QueuePosition[] {
     const positions = queues.answersTo(denied, this.#positions);
     // mutation: scores-stay-apart
-    this.score = queues.agreedScore(positions, this.score, denied.granted, this.#nodeSet.quorum);
+    this.score = queues.agreedScore(
+      positions,
+      this.score,
+      denied.tally.granted,
+      this.#nodeSet.quorum,
+    );
     this.agreed = true;
     return positions;
   }
@@ -161,7 +167,7 @@ export class Ticket implements QueueTicket {
     if (won) this.#left = keys;
     if (!this.#stands) return;
     this.#nodeSet.nodes.forEach((_, nodeIndex) => {
-      if (!won?.grantedBy(nodeIndex) && !won?.pendingOn(nodeIndex)) {
+      if (!won?.tally.grantedBy(nodeIndex) && !won?.tally.pendingOn(nodeIndex)) {
         this.#leaveNode(nodeIndex, keys);
       }
     });

@@ -45,7 +45,7 @@ export class FakeRequest implements QuorumRequest {
   shared: unknown = undefined;
   readonly guardMs: number = 0;
   readonly counterFloor?: number;
-  counterFloorNext: number | undefined = undefined;
+  countMin: number | undefined = undefined;
   readonly replaces?: string;
   readonly ticket?: QueueTicket;
   readonly keepsTicket: boolean = false;
@@ -71,6 +71,16 @@ export class FakeRequest implements QuorumRequest {
 
   maySet(): boolean {
     return this.set;
+  }
+
+  contended(nodeIndex: number, atMs?: number): void {
+    this.hasWaiters = true;
+    this.grant(nodeIndex, atMs);
+  }
+
+  outdated(nodeIndex: number, countMin: number, atMs?: number): void {
+    this.countMin = countMin;
+    this.grant(nodeIndex, atMs);
   }
 
   grant(nodeIndex: number, atMs?: number, count?: number): void {

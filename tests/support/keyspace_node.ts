@@ -363,11 +363,13 @@ export class KeyspaceNode implements QuorumNode {
     const [free] = Array.isArray(reply) ? reply as number[] : [];
     if (outcome === "denied") return request.deny(nodeIndex, undefined, free);
     if (outcome === "missing") return request.missing!(nodeIndex);
-    if (outcome === "contended") request.hasWaiters = true;
+    if (outcome === "contended") return request.contended!(nodeIndex);
     const guarded = kind === "acquire" || kind === "extend";
     if (guarded && this.quarantined && request.guardMs) return request.quarantine!(nodeIndex);
-    if (kind === "acquire" && this.outdated) request.counterFloorNext = request.counterFloor;
-    const counted = outcome === "counted" && !(kind === "acquire" && this.outdated);
+    const counted = outcome === "counted";
+    if (counted && kind === "acquire" && this.outdated) {
+      return request.outdated!(nodeIndex, request.counterFloor!);
+    }
     request.grant(nodeIndex, undefined, counted ? Number(reply) : undefined);
   }
 

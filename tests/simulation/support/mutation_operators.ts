@@ -139,16 +139,6 @@ export function sometimes(operator: Operator): Operator {
   };
 }
 
-/** Calls the method that is marked first instead of the one that is called in the statement marked second. */
-export const callsFirst: Operator = (marked, file, [first]) => {
-  if (marked === first) return unchanged(marked, file);
-  const call = valueOf(marked);
-  if (!ts.isCallExpression(call) || !ts.isPropertyAccessExpression(call.expression)) {
-    throw misfit("a call of a method", call);
-  }
-  return replace(call.expression.name, nameOf(first).getText(file), file);
-};
-
 /** Has the function that is marked second begin by calling the one that is marked first, with its own parameters. */
 export const beginsWithFirst: Operator = (marked, file, [first]) => {
   if (marked === first) return unchanged(marked, file);

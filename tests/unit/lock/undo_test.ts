@@ -70,7 +70,7 @@ const ANSWERS: readonly (readonly [
     "denied, and was filled in later",
     (round) => {
       round.deny(0);
-      round.filledInOn = 1;
+      round.tally.filledInOn = 1;
     },
     true,
     true,

@@ -2,7 +2,8 @@ import { assert, assertEquals, assertLess } from "@std/assert";
 import { undo } from "../../../src/lock/undo.ts";
 import type { SubscribeChannel } from "../../../src/nodes/mod.ts";
 import type { QuorumNode } from "../../../src/quorum/quorum_node.ts";
-import { askToAcquire, createNodeSet, Round } from "../../../src/quorum/round.ts";
+import { createNodeSet } from "../../../src/quorum/node_set.ts";
+import { askToAcquire, Round } from "../../../src/quorum/round.ts";
 import type { MemoryRedis } from "../../../src/testing/mod.ts";
 import { systemClock } from "../../../src/time/clock.ts";
 import { TimerWheel } from "../../../src/time/timer_wheel.ts";
@@ -187,7 +188,7 @@ Deno.test("commandNode() takes a place in the queue for no proof that nothing wa
       onEnqueued: nothing,
     };
     await round.ask(askToAcquire, 5_000);
-    assertEquals([round.enqueuedOn, await client.value("k")], [1, "v"]);
+    assertEquals([round.tally.queuedBy(0), await client.value("k")], [true, "v"]);
     undo(round, true);
     await eventually(async () => await client.value("k") === null);
     wheel.close();

@@ -1,6 +1,7 @@
 import { assertEquals } from "@std/assert";
 import { askNode } from "../../../src/quorum/ask_node.ts";
-import { askToAcquire, createNodeSet, Round } from "../../../src/quorum/round.ts";
+import { createNodeSet } from "../../../src/quorum/node_set.ts";
+import { askToAcquire, Round } from "../../../src/quorum/round.ts";
 import { TimerWheel } from "../../../src/time/timer_wheel.ts";
 import { FakeClock } from "../../support/fake_clock.ts";
 import { KeyspaceNode } from "../../support/keyspace_node.ts";
@@ -20,7 +21,7 @@ for (const answered of [true, false]) {
     if (answered) clock.setTimer(() => nodes.forEach((node) => node.resume()), 0);
     await clock.advance(0);
     await asked;
-    assertEquals([round.granted, round.failed], answered ? [3, 0] : [0, 3]);
+    assertEquals([round.tally.granted, round.tally.failed], answered ? [3, 0] : [0, 3]);
     assertEquals((await asking).outcome, answered ? "answered" : "timed-out");
   });
 }

@@ -1,6 +1,7 @@
 import { assertEquals } from "@std/assert";
 import { getEventListeners } from "node:events";
-import { createNodeSet, type NodeSet, Round } from "../../../src/quorum/round.ts";
+import { createNodeSet, type NodeSet } from "../../../src/quorum/node_set.ts";
+import { Round } from "../../../src/quorum/round.ts";
 import { TimerWheel } from "../../../src/time/timer_wheel.ts";
 import { FakeClock, runMicrotasks } from "../../support/fake_clock.ts";
 import { KeyspaceNode } from "../../support/keyspace_node.ts";
@@ -79,10 +80,15 @@ for (let nodeCount = 1; nodeCount <= 7; nodeCount++) {
       for (const { answers, asked: { round, settled }, count } of all) {
         assertEquals(settled, true);
         assertEquals(round.decision, count("granted") >= quorum ? "granted" : "refused");
-        assertEquals([round.granted, round.denied], [count("granted"), count("denied")]);
-        assertEquals(round.deniedByMajority, count("denied") > nodeCount - quorum);
+        assertEquals([round.tally.granted, round.tally.denied], [
+          count("granted"),
+          count("denied"),
+        ]);
+        assertEquals(round.tally.deniedByMajority, count("denied") > nodeCount - quorum);
         const lost = count("failed") + count("silent");
-        if (round.failed === lost) assertEquals(round.unanswered, lost > nodeCount - quorum);
+        if (round.tally.failed === lost) {
+          assertEquals(round.tally.unanswered, lost > nodeCount - quorum);
+        }
         for (const { node, outcome, error } of round.votes) {
           const answer = answers[Number(node.slice(1))];
           assertEquals(outcome, answer === "silent" ? "timed-out" : answer);
@@ -103,7 +109,7 @@ Deno.test("Round.ask() asks every node by its index before anything is decided, 
     request.grant(nodeIndex);
   }, TIMEOUT_MS);
   assertEquals(asked, [["n0", true, 0], ["n1", true, 1], ["n2", true, 2]]);
-  assertEquals([round.granted, bench.wheel.size, bench.clock.timersAlive], [3, 0, 0]);
+  assertEquals([round.tally.granted, bench.wheel.size, bench.clock.timersAlive], [3, 0, 0]);
 });
 
 Deno.test("Round counts a node's first answer only", () => {
@@ -111,19 +117,24 @@ Deno.test("Round counts a node's first answer only", () => {
   for (let times = 0; times < 3; times++) {
     for (const answer of ANSWERS) cast(round, 0, answer);
   }
-  assertEquals([round.granted, round.denied, round.failed, round.decision], [1, 0, 0, "open"]);
+  assertEquals([round.tally.granted, round.tally.denied, round.tally.failed, round.decision], [
+    1,
+    0,
+    0,
+    "open",
+  ]);
 });
 
 Deno.test("Round counts a vote in quarantine like a failed one, and distinguishes them in votes", () => {
   const { round } = ask(setUp());
   round.quarantine(0);
   round.grant(1);
-  assertEquals([round.granted, round.failed, round.decision], [1, 1, "open"]);
+  assertEquals([round.tally.granted, round.tally.failed, round.decision], [1, 1, "open"]);
   round.quarantine(2);
-  assertEquals([round.failed, round.decision, round.unanswered], [2, "refused", true]);
+  assertEquals([round.tally.failed, round.decision, round.tally.unanswered], [2, "refused", true]);
   const outcomes = round.votes.map(({ outcome }) => outcome);
   assertEquals(outcomes, ["quarantined", "granted", "quarantined"]);
-  assertEquals([0, 1].map((nodeIndex) => round.grantedBy(nodeIndex)), [false, true]);
+  assertEquals([0, 1].map((nodeIndex) => round.tally.grantedBy(nodeIndex)), [false, true]);
 });
 
 Deno.test("Round.votes has when each answer came, and takes in votes that come after the decision", async () => {
@@ -137,11 +148,11 @@ Deno.test("Round.votes has when each answer came, and takes in votes that come a
   assertEquals(round.votes, [{ node: "n0", outcome: "granted", elapsedMs: 15 }, denied]);
   await clock.advance(TIMEOUT_MS);
   assertEquals(round.votes[1], { node: "n1", outcome: "timed-out", elapsedMs: 100 });
-  assertEquals([round.granted, round.failed, round.unanswered], [1, 1, false]);
+  assertEquals([round.tally.granted, round.tally.failed, round.tally.unanswered], [1, 1, false]);
   clock.block(30);
   round.grant(1); // in place of its time-out
   assertEquals(round.votes[1], { node: "n1", outcome: "granted", elapsedMs: 150 });
-  assertEquals([round.granted, round.failed, round.votes[2]], [2, 0, denied]);
+  assertEquals([round.tally.granted, round.tally.failed, round.votes[2]], [2, 0, denied]);
 });
 
 for (
@@ -222,16 +233,16 @@ Deno.test("Round.ask() settles if its signal aborts while the nodes are asked", 
     TIMEOUT_MS,
     controller.signal,
   );
-  assertEquals([round.granted, bench.wheel.size], [1, 0]);
+  assertEquals([round.tally.granted, bench.wheel.size], [1, 0]);
 });
 
 Deno.test("Round begins when it is made, by both clocks", async () => {
   const bench = setUp(1);
   bench.clock.stepWall(500);
   const round = newRound(bench);
-  assertEquals(round.monotonicMs, bench.clock.monotonicMs());
+  assertEquals(round.tally.sinceMs, bench.clock.monotonicMs());
   assertEquals([round.startMs, round.elapsedMs], [bench.wheel.continuous.nowMs(), 0]);
-  assertEquals(round.startMs, round.monotonicMs + 500);
+  assertEquals(round.startMs, round.tally.sinceMs + 500);
   bench.clock.block(10);
   await round.ask((_, request, nodeIndex) => request.grant(nodeIndex), TIMEOUT_MS);
   assertEquals(round.votes[0].elapsedMs, 10);

@@ -316,7 +316,7 @@ test.opened("RedisNode with the guard withholds a count that may be older than i
       assertEquals(request.answers.map(([outcome, , , ...count]) => [outcome, ...count]), [
         ["granted", ...counted],
       ]);
-      assertEquals(request.counterFloorNext, counted.length > 0 ? undefined : floorUs);
+      assertEquals(request.countMin, counted.length > 0 ? undefined : floorUs);
     }
   }
 });

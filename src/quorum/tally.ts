@@ -1,0 +1,208 @@
+/**
+ * Counting how the nodes answer one request.
+ *
+ * @module
+ */
+import type { Vote } from "../vote.ts";
+import { decide, type Decision } from "./decision.ts";
+import type { NodeSet } from "./node_set.ts";
+
+/** How a node has answered: not yet, granted, denied, or failed to do either. */
+const PENDING = 0;
+export const GRANTED = 1, CONTENDED = 2;
+export const DENIED = 3, MISSING = 4, QUEUED = 5;
+export const FAILED = 6, UNSENT = 7, TIMED_OUT = 8, QUARANTINED = 9;
+/** What votes call these. */
+const OUTCOMES = [
+  ...["", "granted", "granted", "denied", "denied", "denied"] as const,
+  ...["failed", "failed", "timed-out", "quarantined"] as const,
+] as const;
+/**
+ * A node's answer and its time are one number: microseconds times this, plus one of the above. So a lock keeps one small
+ * array.
+ */
+const OUTCOMES_MAX = 16;
+const MICROSECONDS_PER_MS = 1_000;
+/** The answers before any node has answered, of as many nodes as a client may have: a copy is faster than to fill an array. */
+const NONE_ANSWERED: readonly number[] = /* @__PURE__ */ new Array(31).fill(PENDING);
+
+/** What the nodes have counted for a fencing token. */
+export interface Counts {
+  /** The counter that each node answered last. */
+  readonly last: (number | undefined)[];
+  /** The value to which counters must be raised at least, because a node's may be outdated. */
+  min: number;
+}
+
+/** How the nodes have answered one request so far. */
+export class Tally {
+  /** How many nodes granted, and how many denied. */
+  granted = 0;
+  denied = 0;
+  /** How many failed, did not answer in time, or are in quarantine. */
+  failed = 0;
+  /** Whether a refusal waits for more answers, because the reason matters. */
+  waitsForReasons = false;
+  /** One bit a node: which nodes were asked to set missing keys again. */
+  filledInOn = 0;
+  /** With fencing tokens, what the nodes have counted. */
+  counts: Counts | undefined = undefined;
+  /** When the request began, by the monotonic clock. */
+  readonly sinceMs: number;
+  readonly #nodeSet: NodeSet;
+  readonly #answers: number[];
+  #errors: Error[] | undefined = undefined;
+  #onMissing: ((nodeIndex: number) => void) | undefined = undefined;
+
+  constructor(nodeSet: NodeSet, sinceMs: number) {
+    this.#nodeSet = nodeSet;
+    this.sinceMs = sinceMs;
+    this.#answers = NONE_ANSWERED.slice(0, nodeSet.nodes.length);
+  }
+
+  /** How many nodes have not answered, and still have time to. */
+  get pending(): number {
+    return this.#nodeSet.nodes.length - this.granted - this.denied - this.failed;
+  }
+
+  /** The decision by the votes so far. */
+  get decision(): Decision {
+    return decide(this.granted, this.pending, this.#nodeSet.quorum);
+  }
+
+  /** Whether so many nodes gave no answer that the others are too few for a quorum. */
+  get unanswered(): boolean {
+    return this.failed > this.#nodeSet.nodes.length - this.#nodeSet.quorum;
+  }
+
+  /** Whether so many nodes denied that the others are too few for a quorum. */
+  get deniedByMajority(): boolean {
+    return this.denied > this.#nodeSet.nodes.length - this.#nodeSet.quorum;
+  }
+
+  /** Whether there is nothing more to wait for. */
+  get settled(): boolean {
+    const { decision } = this;
+    if (decision !== "refused" || !this.waitsForReasons) return decision !== "open";
+    // A release without a quorum has to know why: the lock was gone, or the nodes do not answer.
+    return this.deniedByMajority || this.pending === 0;
+  }
+
+  /** Whether a node granted. */
+  grantedBy(nodeIndex: number): boolean {
+    return isGrant(this.#outcomeOf(nodeIndex));
+  }
+
+  /** Whether a node denied. */
+  deniedBy(nodeIndex: number): boolean {
+    return isDenial(this.#outcomeOf(nodeIndex));
+  }
+
+  /** Whether a node denied, and has put the ticket in its queues. */
+  queuedBy(nodeIndex: number): boolean {
+    return this.#outcomeOf(nodeIndex) === QUEUED;
+  }
+
+  /** Whether a node has not answered, and still has time to. */
+  pendingOn(nodeIndex: number): boolean {
+    return this.#outcomeOf(nodeIndex) === PENDING;
+  }
+
+  /** Whether keys of the lock may be set on a node: one that denied or got nothing has none, unless it was filled in. */
+  maySet(nodeIndex: number): boolean {
+    if (this.filledInOn & 1 << nodeIndex) return true;
+    if (this.deniedBy(nodeIndex)) return this.#nodeSet.nodes[nodeIndex].resends === true;
+    return this.#outcomeOf(nodeIndex) !== UNSENT;
+  }
+
+  /** Calls `act` for every node that answered that keys are missing, and for each that will. */
+  forEachMissing(act: (nodeIndex: number) => void): void {
+    this.#answers.forEach((_, nodeIndex) => {
+      if (this.#outcomeOf(nodeIndex) === MISSING) act(nodeIndex);
+    });
+    this.#onMissing = act;
+  }
+
+  /** How many nodes answered that keys are missing. */
+  get missing(): number {
+    return this.#answers.filter((_, nodeIndex) => this.#outcomeOf(nodeIndex) === MISSING).length;
+  }
+
+  /** Whether a node that released the keys answered that others wait for them. */
+  get hasWaiters(): boolean {
+    return this.#answers.some((answer) => answer % OUTCOMES_MAX === CONTENDED);
+  }
+
+  /** How long the slowest node took that has granted or denied, in milliseconds. */
+  get slowestMs(): number {
+    return Math.max(
+      0,
+      ...this.#answers.map((_, nodeIndex) => {
+        const answered = this.grantedBy(nodeIndex) || this.deniedBy(nodeIndex);
+        return answered ? this.#elapsedMsOf(nodeIndex) : 0;
+      }),
+    );
+  }
+
+  /** The answers so far; a node is left out that has not answered and still has time to. */
+  get votes(): readonly Vote[] {
+    const votes: Vote[] = [];
+    this.#nodeSet.nodes.forEach(({ name: node }, nodeIndex) => {
+      const outcome = OUTCOMES[this.#outcomeOf(nodeIndex)];
+      if (!outcome) return;
+      const elapsedMs = this.#elapsedMsOf(nodeIndex);
+      const error = this.#errors?.[nodeIndex];
+      votes.push(error ? { node, outcome, elapsedMs, error } : { node, outcome, elapsedMs });
+    });
+    return votes;
+  }
+
+  /**
+   * Notes an answer, or that none came in time. A late answer counts, and replaces the node's time-out; a second one
+   * does not.
+   *
+   * @param outcome How the node answered.
+   * @param atMs When, by the monotonic clock.
+   * @param count With fencing tokens, the node's counter.
+   */
+  note(nodeIndex: number, outcome: number, atMs: number, count?: number): void {
+    const before = this.#outcomeOf(nodeIndex);
+    if (before === TIMED_OUT) this.failed--;
+    else if (before !== PENDING) return;
+    const elapsedUs = Math.max(Math.round((atMs - this.sinceMs) * MICROSECONDS_PER_MS), 0);
+    this.#answers[nodeIndex] = elapsedUs * OUTCOMES_MAX + outcome;
+    // mutation: filled-in-node-counts
+    const granted = isGrant(outcome);
+    const denied = isDenial(outcome);
+    if (granted) this.granted++;
+    else if (denied) this.denied++;
+    else this.failed++;
+    if (outcome === MISSING) this.#onMissing?.(nodeIndex);
+    if (!this.counts) return;
+    if (denied) this.counts.last[nodeIndex] = undefined; // the key is gone, so its counter does not count
+    else if (count !== undefined) this.counts.last[nodeIndex] = count;
+  }
+
+  /** Notes why a node failed. */
+  noteError(nodeIndex: number, error: Error): void {
+    (this.#errors ??= [])[nodeIndex] ??= error;
+  }
+
+  #outcomeOf(nodeIndex: number): number {
+    return this.#answers[nodeIndex] % OUTCOMES_MAX;
+  }
+
+  #elapsedMsOf(nodeIndex: number): number {
+    return Math.floor(this.#answers[nodeIndex] / OUTCOMES_MAX) / MICROSECONDS_PER_MS;
+  }
+}
+
+/** Whether an answer is a grant. */
+function isGrant(outcome: number): boolean {
+  return outcome === GRANTED || outcome === CONTENDED;
+}
+
+/** Whether an answer is a denial, of whatever kind. */
+function isDenial(outcome: number): boolean {
+  return outcome >= DENIED && outcome <= QUEUED;
+}
