@@ -114,6 +114,12 @@ export class HeldLock extends TimerEntry {
     return Math.max(this.#leftAt(this.client.wheel.continuous.nowMs()), 0);
   }
 
+  /** How long its keys live on a quorum of nodes by what the lock claims, in milliseconds; negative when they are gone. */
+  keysLeftMs(): number {
+    const { client: { wheel }, settings: { driftFactor } } = this;
+    return this.#leftAt(wheel.continuous.nowMs()) + driftMs(this.#validityMs, driftFactor);
+  }
+
   /** Aborts when the lock is lost. Made when it is first read, because many callers never do. */
   get signal(): AbortSignal {
     const { lostError } = this;
@@ -243,11 +249,10 @@ export class HeldLock extends TimerEntry {
    * some, and a node that hung may set one late.
    */
   #undoLater(): void {
-    const { client: { wheel }, settings: { driftFactor } } = this;
     const giveBack = () => undo(this.round);
-    const delayMs = this.#leftAt(wheel.continuous.nowMs()) + driftMs(this.#validityMs, driftFactor);
+    const delayMs = this.keysLeftMs();
     // mutation: doubtful-extension-stays
-    if (delayMs > 0) wheel.after(delayMs, giveBack, giveBack);
+    if (delayMs > 0) this.client.wheel.after(delayMs, giveBack, giveBack);
     else giveBack();
   }
 

@@ -27,7 +27,8 @@ const RETRY_MS_MIN = 2;
  * validity as it was.
  *
  * @param lock The lock.
- * @param ttlMs Its new TTL, in milliseconds.
+ * @param ttlMs Its new TTL, in milliseconds. If keys should live longer by an earlier extension, they get what is left of
+ *   that: else nodes that have missed it would not keep what the lock claims.
  * @param signal Gives the try up.
  * @returns Whether the lock has a new validity.
  */
@@ -37,6 +38,8 @@ async function tryExtend(
   signal?: AbortSignal,
 ): Promise<boolean> {
   const { settings, round: won } = lock;
+  // mutation: extended-below-the-claim
+  ttlMs = Math.max(ttlMs, Math.ceil(lock.keysLeftMs()));
   const round = won.follow(ttlMs); // step 7: it reads the clocks
   round.counterFloor = lock.fencingToken;
   lock.extensionStarted(round);
@@ -104,7 +107,8 @@ export class Renewal implements Extender {
  * Extends because the holder asks; a failed try is repeated while the lock is valid.
  *
  * @param lock The lock.
- * @param ttlMs Its new TTL, in milliseconds.
+ * @param ttlMs Its new TTL, in milliseconds. If keys should live longer by an earlier extension, they get what is left of
+ *   that: else nodes that have missed it would not keep what the lock claims.
  * @param signal Gives up; the lock stays as it is.
  * @throws {LockLostError} If the lock is over before an extension succeeds, or may not be extended again.
  */

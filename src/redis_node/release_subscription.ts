@@ -79,9 +79,9 @@ export class ReleaseSubscription implements SubscriberOwner, ReplyReceiver {
 
   /** The connection for commands has been made; what ended the one before may have ended the subscription's, too. */
   onCommandsPossible(): void {
+    if (this.#subscribed && !this.#listening) this.#probe();
     // mutation: subscription-outlives-its-server
     if (this.#listening) this.#subscriber!.ask?.();
-    else if (this.#subscribed) this.#probe();
   }
 
   /** The server does not allow what it takes. */

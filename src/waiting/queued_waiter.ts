@@ -131,6 +131,7 @@ export class QueuedWaiter implements Waiter, NotificationHandler {
   ): Promise<void> {
     this.#roundTripMs = Math.min(denied.tally.slowestMs, ROUND_TRIP_MS_MAX);
     this.#ticket.priority = "in-order";
+    if (denied.tally.granted > 0) this.#firsts.postpone(denied.elapsedMs);
     this.#notifiedMs = Infinity;
     if (this.#notifiedOn !== 0) this.#planNotified();
     this.#askMs = Math.min(this.#planAsk(attempt, denied), this.#joinMs());

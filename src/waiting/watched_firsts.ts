@@ -56,6 +56,11 @@ export class WatchedFirsts {
     this.#untilMs.set(ticketId, dueMs + moreMs);
   }
 
+  /** Has each wait longer, in milliseconds: meanwhile an attempt of this client had keys that the first needs. */
+  postpone(delayMs: number): void {
+    for (const [ticketId, dueMs] of this.#untilMs) this.#untilMs.set(ticketId, dueMs + delayMs);
+  }
+
   /** Those that have not used their turn in time, which are watched no longer. */
   overdue(nowMs: number): string[] {
     const stuck = [...this.#untilMs].filter(([, dueMs]) => dueMs <= nowMs).map(([id]) => id);

@@ -5,7 +5,6 @@ import {
   again,
   becomes,
   beginsWithFirst,
-  callsFirst,
   drop,
   inPart,
   late,
@@ -140,11 +139,6 @@ Deno.test("mutate() changes what is marked wherever the mark is, and nothing els
     mutate(source, "one", becomes("false")),
     source.replace("(a)", "(false)").replace("d && e", "false"),
   );
-});
-
-Deno.test("callsFirst calls the method that is marked first", () => {
-  const source = "class A {\n// mutation: one\na() {}\nb() {\n// mutation: one\nthis.b(c);\n}\n}";
-  assertEquals(mutate(source, "one", callsFirst), source.replace("this.b(", "this.a("));
 });
 
 Deno.test("beginsWithFirst calls the function that is marked first", () => {

@@ -97,4 +97,22 @@ export const REGRESSION_SCENARIOS: readonly Scenario[] = [
       catches: ["subscription-outlives-its-server"],
     },
   ),
+  scenario(
+    "R11",
+    "a short extension leaves no node with less than a long one before it has claimed",
+    {
+      clients: [[{
+        ttlMs: 3_000,
+        holdMs: 9_000,
+        autoExtend: true,
+        extendEveryMs: 5_000,
+        extendTtlMs: 20_000,
+      }]],
+      faults: [
+        { kind: "crash", node: 0, data: "all", silent: false, atMs: 4_900, forMs: 400 },
+        { kind: "flush", node: 2, atMs: 5_500 },
+      ],
+      catches: ["extended-below-the-claim"],
+    },
+  ),
 ];

@@ -1,4 +1,11 @@
-import { assert, assertEquals, assertGreater, assertLess, assertLessOrEqual } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertGreater,
+  assertGreaterOrEqual,
+  assertLess,
+  assertLessOrEqual,
+} from "@std/assert";
 import type { RedlockOptions } from "../../../src/options.ts";
 import { quorumSize } from "../../../src/quorum/decision.ts";
 import { blocked, Callers } from "../../support/callers.ts";
@@ -108,6 +115,22 @@ for (
     assertEquals([priority, callers.won, callers.queueLengths], ["overdue", ["first"], [0, 0, 0]]);
   });
 }
+
+Deno.test("a call is patient with a first in the queue that its own attempt has kept from its turn", async () => {
+  const callers = await blocked(["first"], {}, 3, (nodes) => {
+    for (const node of nodes) node.replyMs = 200;
+  });
+  const { nodes, clock } = callers;
+  nodes[0].delete("a"); // which the attempt takes, and gives back when the others have denied it
+  const startMs = callers.nowMs;
+  await callers.asksAfter(() => {
+    callers.notify([nodes[0]]);
+    clock.setTimer(() => callers.notify(nodes, "next"), 50);
+  }, 1_000);
+  const [{ atMs: endMs }] = nodes[0].asked("release");
+  const again = callers.asksMs(endMs).find((waitedMs) => waitedMs >= 0)!;
+  assertGreaterOrEqual(again, PATIENCE_MS);
+});
 
 for (const [taken, waitedMs] of [[1, 100 + PATIENCE_MS], [2, undefined], [3, undefined]]) {
   Deno.test(`a call ${waitedMs ? "overtakes" : "leaves alone"} a first in the queue of which ${taken} of 3 nodes say that it has the key`, async () => {
