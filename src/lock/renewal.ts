@@ -6,9 +6,11 @@
  */
 import { lostError } from "../errors.ts";
 import { emit } from "../events.ts";
+import { quorumError } from "../messages.ts";
 import { askToExtend, type Round } from "../quorum/round.ts";
 import { pause } from "../time/pause.ts";
 import { expiryMarginMs, validityMs } from "../time/validity.ts";
+import type { Vote } from "../vote.ts";
 import { fillIn } from "./fill_in.ts";
 import type { Extender, HeldLock } from "./held_lock.ts";
 
@@ -30,13 +32,13 @@ const RETRY_MS_MIN = 2;
  * @param ttlMs Its new TTL, in milliseconds. If keys should live longer by an earlier extension, they get what is left of
  *   that: else nodes that have missed it would not keep what the lock claims.
  * @param signal Gives the try up.
- * @returns Whether the lock has a new validity.
+ * @returns `undefined` if the lock has a new validity, else the votes.
  */
 async function tryExtend(
   lock: HeldLock,
   ttlMs: number,
   signal?: AbortSignal,
-): Promise<boolean> {
+): Promise<readonly Vote[] | undefined> {
   const { settings, round: won } = lock;
   // mutation: extended-below-the-claim
   ttlMs = Math.max(ttlMs, Math.ceil(lock.keysLeftMs()));
@@ -46,7 +48,7 @@ async function tryExtend(
   won.ttlMs = Math.max(won.ttlMs, ttlMs); // keys may live for longer from here on
   const timeoutMs = Math.min(settings.nodeTimeoutMs, lock.remainingMs());
   await round.ask(askToExtend, timeoutMs, signal);
-  if (!lock.active) return false; // step 6
+  if (!lock.active) return round.votes; // step 6
   const newValidityMs = validityMs(ttlMs, settings.driftFactor);
   // mutation: extended-after-its-end
   const extended = round.decision === "granted" && lock.held && // step 7
@@ -63,7 +65,7 @@ async function tryExtend(
   if (round.tally.deniedByMajority) {
     lock.lose("gone", new Error("a majority of the nodes no longer holds it"));
   }
-  return extended;
+  return extended ? undefined : round.votes;
 }
 
 /** Extends a lock by its own timer, while it is held. */
@@ -94,38 +96,44 @@ export class Renewal implements Extender {
     const { settings: { ttlMs }, client: { wheel: { continuous } } } = this.#lock;
     const startMs = continuous.nowMs();
     this.#extending = true;
-    const extended = await tryExtend(this.#lock, ttlMs);
+    const failed = await tryExtend(this.#lock, ttlMs);
     this.#extending = false;
-    this.#nextMs = extended
-      ? startMs + ttlMs * EXTEND_AFTER_FACTOR
-      : continuous.nowMs() + retryDelayMs(ttlMs);
+    this.#nextMs = failed
+      ? continuous.nowMs() + retryDelayMs(ttlMs)
+      : startMs + ttlMs * EXTEND_AFTER_FACTOR;
     this.#lock.schedule();
   }
 }
 
 /**
- * Extends because the holder asks; a failed try is repeated while the lock is valid.
+ * Extends because the holder asks; a failed try is repeated until the validity that the lock has now is over.
  *
  * @param lock The lock.
  * @param ttlMs Its new TTL, in milliseconds. If keys should live longer by an earlier extension, they get what is left of
  *   that: else nodes that have missed it would not keep what the lock claims.
  * @param signal Gives up; the lock stays as it is.
  * @throws {LockLostError} If the lock is over before an extension succeeds, or may not be extended again.
+ * @throws {QuorumError} If no extension has succeeded by then, and the lock lives on because it extends itself.
  */
 export async function extend(
   lock: HeldLock,
   ttlMs: number,
   signal?: AbortSignal,
 ): Promise<void> {
-  const { client: { wheel }, resources } = lock;
+  const { client: { wheel, nodes }, resources } = lock;
+  const endMs = wheel.continuous.nowMs() + lock.remainingMs();
   for (;;) {
     signal?.throwIfAborted();
     if (lock.lostError) throw lock.lostError;
     if (!lock.active) throw lock.overError("extend");
     const cause = exhausted(lock);
     if (cause) throw lostError("extend", resources, lock.round.votes, "extensions-max", cause);
-    if (await tryExtend(lock, ttlMs, signal)) return;
+    const votes = await tryExtend(lock, ttlMs, signal);
+    if (!votes) return;
     if (lock.held) {
+      if (wheel.continuous.nowMs() >= endMs) {
+        throw quorumError("extend", resources, votes, nodes.length);
+      }
       await pause(wheel, Math.min(retryDelayMs(lock.settings.ttlMs), lock.remainingMs()), signal);
     }
   }

@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertInstanceOf, assertRejects } from "@std/assert";
-import { LockLostError } from "../../../src/errors.ts";
+import { LockLostError, QuorumError } from "../../../src/errors.ts";
 import type { ExtendOptions } from "../../../src/lock/lock.ts";
 import { locked, VALIDITY_MS } from "../../support/cluster.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
@@ -55,4 +55,23 @@ Deno.test("Lock.extend() does not bring back a lock whose validity ended before 
   assertEquals([lock.held, lock.extensions, lock.signal.aborted], [false, 0, true]);
   await cluster.advance(10);
   assertEquals(cluster.holders(), [undefined, undefined, undefined]);
+});
+
+Deno.test("Lock.extend() that never succeeds settles, even if the lock extends itself all the while", async () => {
+  const { cluster, lock } = await locked(3, { autoExtend: true });
+  for (const node of cluster.nodes) {
+    const extend = node.extend.bind(node);
+    node.extend = (request, nodeIndex) => {
+      if (request.ttlMs !== 5_000) extend(request, nodeIndex);
+      else request.fail(nodeIndex, new Error("no"));
+    };
+  }
+  const startMs = cluster.nowMs;
+  const extending = assertRejects(() => lock.extend({ ttlMs: 5_000 }), QuorumError);
+  const error = await cluster.settle(extending);
+  assertEquals(
+    error.message,
+    'Cannot extend lock "a": 0 of 3 nodes extended it, 3 failed, 2 are needed; first error: no',
+  );
+  assertEquals([lock.held, cluster.nowMs - startMs <= 2 * VALIDITY_MS], [true, true]);
 });
