@@ -75,18 +75,6 @@ export function infoField(info: string, name: string): string | undefined {
 }
 
 /**
- * How long ago a creation marker was set.
- *
- * @param marker The key's value.
- * @param timeMs The node's clock, read after it.
- * @returns Milliseconds, or `undefined` if the value is no time in the past.
- */
-export function markerAgeMs(marker: string, timeMs: number): number | undefined {
-  const ageMs = /^\d+$/u.test(marker) ? timeMs - Number(marker) : NaN;
-  return ageMs >= 0 ? ageMs : undefined;
-}
-
-/**
  * Whether a node is in quarantine.
  *
  * @param guardMs How long a node's grants do not count after it may have lost keys, in milliseconds.

@@ -10,12 +10,11 @@
 import type { QuorumRequest } from "../quorum/quorum_node.ts";
 import type { ReplyReceiver } from "../redis/command_queue.ts";
 import { type ConnectionError, ProtocolError, ReplyError } from "../redis/errors.ts";
-import { type RawReply, textReply, timeReplyMs } from "../redis/reply.ts";
+import { type RawReply, textReply } from "../redis/reply.ts";
 import type { CommandSender, LockCommand } from "./command_sender.ts";
 import {
   CREATED_KEY,
   infoField,
-  markerAgeMs,
   oldCountsBelow,
   type Quarantine,
   quarantineOf,
@@ -25,23 +24,26 @@ import { scriptError } from "./script_error.ts";
 import { CREATED } from "./scripts/creation.ts";
 
 const INFO_COMMAND: LockCommand = { args: ["INFO", "server"], keys: [] };
-const MARKER_COMMAND: LockCommand = { args: ["GET", CREATED_KEY], keys: [] };
-const TIME_COMMAND: LockCommand = { args: ["TIME"], keys: [] };
+/** Asks for the age of the creation marker, and has it set if it is missing. */
+const AGE_COMMAND: LockCommand = { args: ["EVAL", CREATED.source, "1", CREATED_KEY], keys: [] };
 /** By how much two readings of one cause of a quarantine may differ, in milliseconds. */
 const SAME_CAUSE_MS = 2_000;
 /** The commands, by their tags. */
-const INFO = 0, MARKER = 1, TIME = 2, SET_MARKER = 3;
+const INFO = 0, AGE = 1;
+
+/** When a node granted, and what it counted. */
+interface Granted {
+  readonly atMs: number;
+  readonly count: number | undefined;
+}
 
 /** One node's part in a request. */
 interface Answer {
   readonly request: QuorumRequest;
   readonly nodeIndex: number;
-  /** How many replies about the marker are due. */
+  /** How many replies about the age are due. */
   awaited: number;
-  /** When the node granted, and what it counted. */
-  granted: { readonly atMs: number; readonly count: number | undefined } | undefined;
-  /** The reply about the marker; the one about the time follows. */
-  marker: RawReply;
+  granted: Granted | undefined;
 }
 
 /** Holds back the grants of one server that may have lost keys. */
@@ -59,10 +61,6 @@ export class RedisGuard implements ReplyReceiver<Answer | undefined> {
   #restartedMs: number | undefined = undefined;
   /** The run id of the server, when it last replied. */
   #runId: string | undefined = undefined;
-  /** The same if nobody asked for a lock. */
-  #marker: RawReply = null;
-  /** Why the marker could not be set, if that was tried and refused. */
-  #refusal: ReplyError | undefined = undefined;
 
   /**
    * @param name The node's name.
@@ -83,14 +81,13 @@ export class RedisGuard implements ReplyReceiver<Answer | undefined> {
   onConnected(): void {
     if (!this.#used || this.#asked) return;
     this.#askUptime();
-    this.#askMarker(undefined);
+    this.#askAge(undefined);
   }
 
   /** The connection was lost: the next one may be to a server that was restarted, or to which more is allowed. */
   onDisconnected(): void {
     this.#asked = false;
     this.#restartedMs = undefined;
-    this.#refusal = undefined;
   }
 
   /** Must be called right before a guarded command is sent. */
@@ -103,13 +100,13 @@ export class RedisGuard implements ReplyReceiver<Answer | undefined> {
   behind(request: QuorumRequest, nodeIndex: number): void {
     let answer = this.#answers.get(request);
     if (!answer) {
-      answer = { request, nodeIndex, awaited: 0, granted: undefined, marker: null };
+      answer = { request, nodeIndex, awaited: 0, granted: undefined };
       this.#answers.set(request, answer);
     }
     answer.awaited++;
     // Without a connection that breaks, only an uptime from after the command shows that it was not lost.
     if (this.#connection.unconnected) this.#askUptime();
-    this.#askMarker(answer);
+    this.#askAge(answer);
   }
 
   /**
@@ -127,24 +124,16 @@ export class RedisGuard implements ReplyReceiver<Answer | undefined> {
 
   /** Part of {@linkcode ReplyReceiver}. */
   onReply(reply: RawReply, answer: Answer | undefined, tag: number): void {
-    switch (tag) {
-      case INFO:
-        return this.#onUptime(reply);
-      case MARKER:
-        if (answer) answer.marker = reply;
-        else this.#marker = reply;
-        return;
-      case TIME:
-        return this.#onTime(reply, answer);
-      default: // the next command reads the marker again
-        this.#refusal = reply instanceof ReplyError ? scriptError(reply) : undefined;
+    if (tag === INFO) this.#onUptime(reply);
+    else if (answer && this.#isLast(answer) && answer.granted) {
+      this.#onAge(reply, answer, answer.granted);
     }
   }
 
   /** Part of {@linkcode ReplyReceiver}. */
   onFailure(error: ConnectionError, answer: Answer | undefined, tag: number): void {
     if (tag === INFO) return this.onDisconnected();
-    if (tag === TIME && answer && this.#isLast(answer) && answer.granted) {
+    if (answer && this.#isLast(answer) && answer.granted) {
       answer.request.fail(answer.nodeIndex, error);
     }
   }
@@ -154,9 +143,8 @@ export class RedisGuard implements ReplyReceiver<Answer | undefined> {
     this.#connection.submit(INFO_COMMAND, this, undefined, INFO);
   }
 
-  #askMarker(answer: Answer | undefined): void {
-    this.#connection.submit(MARKER_COMMAND, this, answer, MARKER);
-    this.#connection.submit(TIME_COMMAND, this, answer, TIME);
+  #askAge(answer: Answer | undefined): void {
+    this.#connection.submit(AGE_COMMAND, this, answer, AGE);
   }
 
   /** A server that does not show now that it is the one of before, or for how long it has run, counts as just restarted. */
@@ -172,18 +160,14 @@ export class RedisGuard implements ReplyReceiver<Answer | undefined> {
     this.#runId = runId ?? this.#runId;
   }
 
-  #onTime(reply: RawReply, answer: Answer | undefined): void {
-    const marker = textReply(answer ? answer.marker : this.#marker);
-    const timeMs = wholeMs(timeReplyMs(reply));
-    if (marker === null && timeMs !== undefined) this.#setMarker();
-    if (!answer || !this.#isLast(answer) || !answer.granted) return;
-    const { request, nodeIndex, granted: { atMs, count } } = answer;
-    for (const one of [marker, reply, marker === null && this.#refusal]) {
-      if (one instanceof ReplyError) return request.fail(nodeIndex, one);
+  #onAge(reply: RawReply, answer: Answer, granted: Granted): void {
+    const { request, nodeIndex } = answer;
+    if (reply instanceof ReplyError) return request.fail(nodeIndex, scriptError(reply));
+    const [ageMs, timeMs] = Array.isArray(reply) ? reply : [];
+    if (typeof ageMs !== "number" || typeof timeMs !== "number") {
+      return this.#fail(answer, "sent an unexpected reply");
     }
-    if (timeMs === undefined) return this.#fail(answer, "sent an unexpected reply to TIME");
-    const ageMs = marker === null ? 0 : markerAgeMs(String(marker), timeMs);
-    if (ageMs === undefined) {
+    if (ageMs < 0) {
       return this.#fail(answer, `has no time in the past under its key '${CREATED_KEY}'`);
     }
     const restartedMs = this.#restartedMs;
@@ -192,7 +176,7 @@ export class RedisGuard implements ReplyReceiver<Answer | undefined> {
     const quarantine = quarantineOf(request.guardMs!, receivedAtMs, restartedMs, ageMs);
     if (!quarantine) {
       const oldBelow = oldCountsBelow(timeMs, receivedAtMs - restartedMs);
-      return grantCounted(answer, atMs, count, oldBelow);
+      return grantCounted(answer, granted, oldBelow);
     }
     request.quarantine!(nodeIndex, receivedAtMs);
     if (quarantine.sinceMs <= this.#reportedMs + SAME_CAUSE_MS) return;
@@ -200,13 +184,7 @@ export class RedisGuard implements ReplyReceiver<Answer | undefined> {
     this.#onQuarantined(quarantine);
   }
 
-  /** Has the server set its marker, with its own time. */
-  #setMarker(): void {
-    const args = ["EVAL", CREATED.source, "1", CREATED_KEY];
-    this.#connection.submit({ args, keys: [] }, this, undefined, SET_MARKER);
-  }
-
-  /** Whether no other reply about the marker is due: a command that was sent again needs a new one behind it. */
+  /** Whether no other reply about the age is due: a command that was sent again needs a new one behind it. */
   #isLast(answer: Answer): boolean {
     if (--answer.awaited > 0) return false;
     this.#answers.delete(answer.request);
@@ -224,16 +202,10 @@ export class RedisGuard implements ReplyReceiver<Answer | undefined> {
 /** Grants; withholds a counter that may be an old one, so that counters are raised above it. */
 function grantCounted(
   { request, nodeIndex }: Answer,
-  atMs: number,
-  count: number | undefined,
+  { atMs, count }: Granted,
   oldBelow: number,
 ): void {
   // mutation: old-counters-believed
   if (count === undefined || count >= oldBelow) request.grant(nodeIndex, atMs, count);
   else request.outdated!(nodeIndex, oldBelow, atMs);
-}
-
-/** A time in whole milliseconds, as the marker's is. */
-function wholeMs(timeMs: number | undefined): number | undefined {
-  return timeMs === undefined ? undefined : Math.floor(timeMs);
 }

@@ -24,6 +24,12 @@ function memory(): Ask {
 const call: (ask: Ask, ...keys: string[]) => Promise<string> = (ask, ...keys) =>
   ask("EVAL", CREATED.source, keys.length, ...keys);
 
+/** The marker's age and the server's clock, in milliseconds. */
+async function ages(ask: Ask): Promise<number[]> {
+  const reply = (await call(ask, "marker")).replace(/^\*2/u, "");
+  return reply.match(/-?\d+/gu)!.map(Number);
+}
+
 for (const where of ["a real server", "MemoryRedis"] as const) {
   const open = (server: { command: (...words: (string | number)[]) => Promise<unknown> }): Ask => {
     if (where === "MemoryRedis") return memory();
@@ -40,21 +46,26 @@ for (const where of ["a real server", "MemoryRedis"] as const) {
     await using servers = shared.lend();
     const ask = open(servers[0]);
     const beforeMs = Date.now();
-    assertEquals(await call(ask, "marker"), "1");
+    const [noAge, nowMs] = await ages(ask);
     const marker = await ask("GET", "marker");
     assert(Math.abs(Number(marker) - beforeMs) < STEP_MS && /^\d{13}$/u.test(marker), marker);
+    assertEquals([noAge, nowMs], [0, Number(marker)]);
     assertEquals(await ask("PTTL", "marker"), "-1");
     await new Promise((resolve) => setTimeout(resolve, 5));
-    assertEquals(await call(ask, "marker"), "0");
+    const [ageMs, laterMs] = await ages(ask);
+    assertEquals([ageMs >= 5, ageMs], [true, laterMs - nowMs]);
     assertEquals(await ask("GET", "marker"), marker);
   });
 
-  for (const text of ["", "abc", "-5", "0", "99999999999999", "5 6"]) {
+  for (
+    const text of ["", "abc", "-5", "0", "99999999999999", "9".repeat(400), "5 6", "1e3", "1.5"]
+  ) {
     Deno.test(`a key of ${where} that says ${JSON.stringify(text)} is not replaced by a creation marker`, async () => {
       await using servers = shared.lend();
       const ask = open(servers[0]);
       await ask("SET", "marker", text, "PX", 60_000);
-      assertEquals(await call(ask, "marker"), "0");
+      const [ageMs, nowMs] = await ages(ask);
+      assertEquals(ageMs, text === "0" ? nowMs : -1);
       assertEquals(await ask("GET", "marker"), text);
       assert(Number(await ask("PTTL", "marker")) > 0);
     });
@@ -64,7 +75,7 @@ for (const where of ["a real server", "MemoryRedis"] as const) {
     await using servers = shared.lend();
     const ask = open(servers[0]);
     await ask("ZADD", "marker", "1", "x");
-    assertEquals(await call(ask, "marker"), "0");
+    assertStringIncludes(await call(ask, "marker"), "WRONGTYPE");
     assertEquals(await ask("ZCARD", "marker"), "1");
     assertStringIncludes(
       String(await call(ask)),

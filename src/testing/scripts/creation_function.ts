@@ -1,13 +1,17 @@
 /**
- * The script that sets the creation marker of a server, as a function.
+ * The script that reads and sets the creation marker of a server, as a function.
  *
  * @module
  */
 import type { CommandContext } from "../commands/command.ts";
-import { integer } from "../server/replies.ts";
-import { setInScript } from "./script_calls.ts";
+import { array, integer } from "../server/replies.ts";
+import { getInScript, setInScript } from "./script_calls.ts";
 
 /** CREATED. */
 export function created({ keys }: CommandContext, [key]: readonly string[]): string {
-  return integer(setInScript(keys, key, [String(keys.nowMs()), "NX"]) ? 1 : 0);
+  const nowMs = Number(keys.nowMs());
+  const created = getInScript(keys, key);
+  if (created === undefined) setInScript(keys, key, [String(nowMs)]);
+  const ageMs = created === undefined ? 0 : /^\d+$/u.test(created) ? nowMs - Number(created) : -1;
+  return array([integer(Math.max(ageMs, -1)), integer(nowMs)]);
 }

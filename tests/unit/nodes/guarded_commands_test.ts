@@ -1,6 +1,7 @@
 import { assertEquals } from "@std/assert";
 import { commandNode } from "../../../src/nodes/mod.ts";
 import { type QuorumNode, quorumNodes } from "../../../src/quorum/quorum_node.ts";
+import { CREATED } from "../../../src/redis_node/scripts/creation.ts";
 import { systemClock } from "../../../src/time/clock.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClient } from "../../support/fake_client.ts";
@@ -64,10 +65,15 @@ for (
 }
 
 Deno.test("commandNode() never judges one lock by what was asked for another", async () => {
-  await withOldServer(async (client, node) => {
+  await withOldServer(async (client) => {
     const gate = Promise.withResolvers<void>();
     let asked = 0;
-    client.fate = ([name]) => name === "TIME" && asked++ === 0 ? { after: gate.promise } : {};
+    const send = async (args: string[]) => {
+      const reply = await client.send(args);
+      if (args[1] === CREATED.source && asked++ === 0) await gate.promise;
+      return reply;
+    };
+    const node = quorumNodes.get(commandNode({ name: "a", send }))!;
     const first = ask(node, "k"); // finds the marker
     await eventually(() => asked === 1);
     client.server.flush();
@@ -76,5 +82,6 @@ Deno.test("commandNode() never judges one lock by what was asked for another", a
     gate.resolve();
     await eventually(() => first.answers.length > 0);
     assertEquals([first.outcomes, second.outcomes], [["granted"], ["quarantined"]]);
+    await node.close!();
   });
 });

@@ -122,7 +122,6 @@ Deno.test("a call is patient with a first in the queue that its own attempt has 
   });
   const { nodes, clock } = callers;
   nodes[0].delete("a"); // which the attempt takes, and gives back when the others have denied it
-  const startMs = callers.nowMs;
   await callers.asksAfter(() => {
     callers.notify([nodes[0]]);
     clock.setTimer(() => callers.notify(nodes, "next"), 50);
