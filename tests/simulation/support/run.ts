@@ -31,6 +31,9 @@ const UPTIME_ERROR_MS = 2_000;
 const QUIET_MS = 12_000;
 /** How often the nodes' keys are looked at for the picture, in milliseconds. */
 const LOOK_MS = 5;
+/** How long a client may go by what refused its last connection, and when a call that failed so is repeated, in milliseconds. */
+const REFUSED_MS = 5_000;
+const RETRY_MS = 100;
 /** By when everybody must have closed, however often their processes stall, in milliseconds. */
 const CLOSING_MS = 60_000;
 /** How long is waited after closing, in milliseconds. */
@@ -170,6 +173,7 @@ async function demandProgress(world: World, times: number): Promise<void> {
     ...pools.map(({ resources }) => ({ resources, any: true })),
     ...shared.map(({ resources }) => ({ resources, any: false, shared: true })),
   ];
+  const forgottenMs = loop.nowMs + REFUSED_MS;
   let failed = 0;
   for (const client of clientsOf(world)) {
     for (const want of wants) {
@@ -181,9 +185,10 @@ async function demandProgress(world: World, times: number): Promise<void> {
         waitMs: Infinity,
         holdMs: PROGRESS_HOLD_MS,
       };
-      const take = (turns: number) => {
+      const take = (turns: number, atMs = loop.nowMs) => {
         if (!want.any && !("shared" in want)) world.turns.ask(client.name, want.resources[0]);
-        ops.begin(client, op, loop.nowMs, (done) => {
+        ops.begin(client, op, atMs, (done) => {
+          if (!done && loop.nowMs < forgottenMs) return take(turns, loop.nowMs + RETRY_MS);
           failed += Number(!done);
           if (done && turns > 1) take(turns - 1);
         });
