@@ -289,8 +289,8 @@ export class HeldLock extends TimerEntry {
     this.#end ??= "released"; // step 5: before any key is deleted
     client.wheel.cancel(this);
     this.round.cancel();
-    const { pool, mode, ticket } = this.round;
-    if (keptMs === 0 && !pool && !mode) round.ticket = ticket; // else it has left
+    if (keptMs > 0) leaveQueues(this.round);
+    else if (hasTicket(this.round)) round.ticket = this.round.ticket;
     await round.ask(askToRelease, settings.nodeTimeoutMs);
     const name = queueKey(round.keys);
     client.localQueues.noteReleased(name, round.tally.hasWaiters, client.wheel.clock.monotonicMs());
@@ -345,6 +345,17 @@ export class HeldLock extends TimerEntry {
     if (onEvent) emit(onEvent, event);
     else warnOfLoss(client, event);
   }
+}
+
+/** Whether the round that won a lock has a ticket in queues: one of a pool, or of a reader, has left them. */
+function hasTicket({ ticket, pool, mode }: Round): boolean {
+  return ticket !== undefined && !pool && !mode;
+}
+
+/** Takes the ticket of a lock out of the queues, because its release notifies nobody. */
+function leaveQueues(won: Round): void {
+  const { ticket, keys, nodeSet: { nodes } } = won;
+  if (hasTicket(won)) { for (const node of nodes) node.leaveQueue?.(keys, ticket!.ticketId); }
 }
 
 /**

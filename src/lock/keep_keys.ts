@@ -17,9 +17,5 @@ export class KeepingRound extends Round<ClientState> {
   constructor(won: Round<ClientState>, keepMs: number) {
     super(won.nodeSet, won.keys, won.value, Math.ceil(keepMs), won);
     this.guardMs = 0; // this is no grant, so a node in quarantine may do it
-    const { nodeSet: { nodes }, keys, ticket } = won;
-    if (ticket && !won.pool && !won.mode) {
-      for (const node of nodes) node.leaveQueue?.(keys, ticket.ticketId);
-    }
   }
 }

@@ -57,8 +57,8 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
   guardMs: number;
   /** How long it waits for first connections that are being made, in milliseconds: only an acquisition does. */
   connectingMs = 0;
-  /** By how much the continuous clock was ahead of the monotonic one when the round began. */
-  readonly #steppedMs: number;
+  /** The continuous clock when the round began, before the first byte was sent. */
+  readonly startMs: number;
   /** The nodes that are asked. */
   readonly nodeSet: Nodes;
   /** How they have answered. */
@@ -92,13 +92,9 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
     this.mode = origin?.mode;
     this.#origin = origin;
     const { continuous } = nodeSet.wheel;
-    this.tally = new Tally(nodeSet, continuous.look());
-    this.#steppedMs = continuous.steppedMs;
-  }
-
-  /** The continuous clock when the round began, before the first byte was sent. */
-  get startMs(): number {
-    return this.tally.sinceMs + this.#steppedMs;
+    const monotonicMs = continuous.look();
+    this.tally = new Tally(nodeSet, monotonicMs);
+    this.startMs = monotonicMs + continuous.steppedMs;
   }
 
   /** How much time may have passed since it began, in milliseconds. */

@@ -130,7 +130,10 @@ export class Tally {
 
   /** Whether a node that released the keys answered that others wait for them. */
   get hasWaiters(): boolean {
-    return this.#answers.some((answer) => answer % OUTCOMES_MAX === CONTENDED);
+    for (let nodeIndex = 0; nodeIndex < this.#answers.length; nodeIndex++) {
+      if (this.#outcomeOf(nodeIndex) === CONTENDED) return true;
+    }
+    return false;
   }
 
   /** How long the slowest node took that has granted or denied, in milliseconds. */
