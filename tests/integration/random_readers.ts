@@ -11,6 +11,7 @@ import {
   RELEASE_SHARED,
   SHARED,
 } from "../../src/redis_node/scripts/readers.ts";
+import { queueOf } from "../../src/redis_node/scripts/queue.ts";
 import {
   agreed,
   type Command,
@@ -31,8 +32,11 @@ import {
 export const READERS: readonly string[] = ["v", "w", "0".repeat(39) + "a", "x"];
 export const READER_KEYS: readonly string[] = LOCKS.slice(0, 2).map((key) => READERS_PREFIX + key);
 const reader = word(...READERS.slice(0, 3));
+/** Readers' tickets, more than are notified at once. */
+const ROW = ["x:R1", "y:R1", "x:R2:70", "y:R3:70", "x:R4", "y:R5:60"];
+const row = ROW.flatMap((ticket, index) => [String(index), ticket]);
 const readersTicket = weighted(
-  [8, word("x:R1", "x:R2:70", "y:R1", "y:R3:70", "x:1", "y:1")],
+  [8, word(...ROW, "x:1", "y:1")],
   [3, word("gone:R1", "gone:1", "x:Rz")],
 );
 const readersStuck = weighted([6, word("")], [2, word(" x:R1 ", " y:R1 x:1 ", " gone:R1 ")]);
@@ -70,6 +74,7 @@ const readerCommand: fc.Arbitrary<Command> = weighted(
   [1, fc.tuple(fc.constant("SET"), lock, word("w", SHARED))],
   [1, fc.tuple(word("DEL", "ZCARD"), word(...READER_KEYS))],
   [1, fc.tuple(fc.constant("SET"), word(...READER_KEYS), reader)],
+  [2, lock.map((key) => ["ZADD", queueOf(key), ...row])],
 );
 const shortReader: fc.Arbitrary<Command> = fc.tuple(locks, reader).map(([keys, value]) => {
   return ["EVAL", ACQUIRE_SHARED.source, ...keys, value, "1", ""];

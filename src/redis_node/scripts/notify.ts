@@ -55,9 +55,9 @@ end
 `;
 
 /**
- * `rouse(key, own, known)` notifies the readers among the first four tickets in the queue, up to the first writer's, but for
- * as many as are `known` to have been notified; see `readers.ts`. Drops tickets whose clients are gone. Returns whether
- * somebody but `own` waits.
+ * `rouse(key, own, from, known)` notifies the readers among four tickets in the queue, up to the first writer's, but for as
+ * many as are `known` to have been notified. The fifth watches the first of them. Drops tickets whose clients are gone.
+ * Returns whether somebody but `own` waits. See `readers.ts`.
  *
  * `pass(key, own)` is `notify` if the key is free, and `rouse` if readers hold it: of every script after which somebody
  * else may be the first. Returns nothing, or `false`, if nobody waits.
@@ -65,24 +65,28 @@ end
 export const PASS = `local function reads(ticket)
   return ticket:find('^[^:]*:R')
 end
-local function rouse(key, own, known)
-  local queue, waiting = 'hasp:queue:' .. key, false
-  for index, ticket in ipairs(redis.pcall('ZRANGE', queue, 0, 3)) do
+local function rouse(key, own, from, known)
+  local queue, first = 'hasp:queue:' .. key, nil
+  for index, ticket in ipairs(redis.pcall('ZRANGE', queue, from, from + 4)) do
     if gone(ticket) then
       redis.pcall('ZREM', queue, ticket)
       known = 0
     elseif ticket ~= own then
-      waiting = true
+      first = first or ticket
       if not reads(ticket) then break end
-      if index > known then publish(ticket, ticket) end
+      if index > 4 then
+        publish(ticket, ticket .. '+' .. patience(first) .. ':' .. first)
+      elseif index > known then
+        publish(ticket, ticket)
+      end
     end
   end
-  return waiting
+  return first ~= nil
 end
 local function pass(key, own)
   local found = redis.pcall('GET', key)
   if not found then return notify(key, own) end
-  if found == 'hasp:shared' then return rouse(key, own, 0) end
+  if found == 'hasp:shared' then return rouse(key, own, 0, 0) end
 end
 `;
 

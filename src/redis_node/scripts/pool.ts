@@ -93,7 +93,7 @@ end
 return { free, held, ahead, length, score, now, foreign or 0, kept or 0, wait, first }
 `,
   ),
-  sha1: "2163de85ec7849d4a5d33e7be92a75917afb7641",
+  sha1: "c9013e28fa2146610e7c0fecd870b3b9232df176",
 };
 
 /**
@@ -123,5 +123,5 @@ end
 return ours and 1 or 0
 `,
   ),
-  sha1: "21cb2e3b8ab343e45de07e9ddebd0f5d11cd2487",
+  sha1: "7af4cb10e422ecfc5dedc076252beac119ef06a3",
 };

@@ -84,7 +84,7 @@ end
 return 1
 `,
   ),
-  sha1: "9fa131d6a8ab32facfd796a57e10bb7136aabcfe",
+  sha1: "c79eddfa9bad13584ba2ae739f744b73c369ce4b",
 };
 
 /**

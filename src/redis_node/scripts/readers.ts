@@ -8,8 +8,9 @@
  * key is not free, and a reader that crashed costs its own TTL, whatever the others do.
  *
  * Readers and writers wait in one queue. The ticket of a reader has `R` before its number. A reader enters if no writer's
- * ticket is ahead of its own, and notifies the readers that are first then: so all readers up to the next writer enter. As
- * no release comes while readers stay, each script about readers drops the writers that it finds gone.
+ * ticket is ahead of its own, and notifies the readers that are first then: so all readers up to the next writer enter. One
+ * that passes four or more, which may all be stopped, notifies those around its own place, too. As no release comes while
+ * readers stay, each script about readers drops the writers that it finds gone.
  *
  * The set's key is made in the script and not given as a key, as that of the queue is.
  *
@@ -113,8 +114,10 @@ if not blocked then
     if lives[index] == -2 then redis.call('SET', key, 'hasp:shared', 'PX', ttl) end
     settle(key)
     if ticket ~= '' then
+      local rank = not overtakes and redis.call('ZRANK', 'hasp:queue:' .. key, ticket) or 0
       take(key, ticket, overtakes and stuck or '')
-      rouse(key, nil, lives[index] == -2 and 0 or 3)
+      rouse(key, nil, 0, lives[index] == -2 and 0 or 3)
+      if rank > 3 then rouse(key, nil, rank - 3, 0) end
     end
   end
   return 1
@@ -122,7 +125,7 @@ end
 `,
     JOIN,
   ),
-  sha1: "d9b167ec9a6ce773382a86b62a9f19608cba6ed2",
+  sha1: "ee4045908b61493c78e6c1a3a76aec6bc0e97b80",
 };
 
 /**
@@ -146,13 +149,13 @@ for index, key in ipairs(KEYS) do
     local score = math.max(now + ARGV[2], ARGV[3] and 0 or held[index])
     redis.call('ZADD', 'hasp:readers:' .. key, string.format('%.0f', score), ARGV[1])
     settle(key)
-    rouse(key, nil, 0)
+    rouse(key, nil, 0, 0)
   end
 end
 return reply
 `,
   ),
-  sha1: "535e7051c9783272bc430a829ee3a10a352295c0",
+  sha1: "039591d385f72dd3d07ca277c2d3bbb391dd3ae8",
 };
 
 /**
@@ -184,5 +187,5 @@ end
 return all and (waiting and 3 or 1) or 0
 `,
   ),
-  sha1: "5147fb82b4a3ca0174055bdb32ec9781b5b81762",
+  sha1: "ad4693d0373753ec4d7a60418d8b1cdf77f88dec",
 };

@@ -195,29 +195,38 @@ export function notify(
   }
 }
 
-/** Notifies the readers among the first tickets, up to a writer's; returns whether somebody but `own` waits. */
-export function rouse(context: CommandContext, key: string, own?: string, known = 0): boolean {
-  let waiting = false;
-  let from = known;
-  const firsts = queueIfAny(context.keys, key)?.range(0, ROUSED_MAX - 1) ?? [];
-  for (const [index, ticket] of firsts.entries()) {
+/**
+ * Notifies the readers among a few tickets, up to a writer's, and has the next watch them; returns whether somebody but
+ * `own` waits.
+ */
+export function rouse(
+  context: CommandContext,
+  key: string,
+  { own, from = 0, known = 0 }: { own?: string; from?: number; known?: number } = {},
+): boolean {
+  let first: string | undefined;
+  let notified = known;
+  const tickets = queueIfAny(context.keys, key)?.range(from, from + ROUSED_MAX) ?? [];
+  for (const [index, ticket] of tickets.entries()) {
     // mutation: dead-first-holds-readers-back
     if (isGone(context, ticket)) {
       remove(context.keys, key, ticket);
-      from = 0;
+      notified = 0;
     } else if (ticket !== own) {
-      waiting = true;
+      first ??= ticket;
       if (!READS.test(ticket)) break;
-      if (index >= from) publish(context, ticket, ticket);
+      if (index === ROUSED_MAX) {
+        publish(context, ticket, `${ticket}${NOTIFIED_SUFFIX}${patienceOf(first)}:${first}`);
+      } else if (index >= notified) publish(context, ticket, ticket);
     }
   }
-  return waiting;
+  return first !== undefined;
 }
 
 /** Notifies those who may be next if the key is free, or if readers hold it; returns whether somebody but `own` waits. */
 export function pass(context: CommandContext, key: string, own?: string): boolean {
   const { found, error } = tryGet(context.keys, key);
-  if (found === SHARED) return rouse(context, key, own);
+  if (found === SHARED) return rouse(context, key, { own });
   return found === undefined && !error && notify(context, key, own) !== undefined;
 }
 

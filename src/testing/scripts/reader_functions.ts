@@ -60,9 +60,11 @@ export function acquireShared(
   names.forEach((key, index) => {
     enter(keys, key, value, Number(ttl), lives[index] === -2);
     if (ticket === "") return;
+    const rank = overtakes ? 0 : queueIfAny(keys, key)?.rank(ticket) ?? 0;
     take(context, key, ticket, overtakes ? stuck : "");
     // mutation: entered-reader-notifies-nobody
-    rouse(context, key, undefined, lives[index] === -2 ? 0 : ROUSED_MAX - 1);
+    rouse(context, key, { known: lives[index] === -2 ? 0 : ROUSED_MAX - 1 });
+    if (rank >= ROUSED_MAX) rouse(context, key, { from: rank - ROUSED_MAX + 1 });
   });
   return integer(1);
 }

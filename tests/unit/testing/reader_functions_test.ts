@@ -67,8 +67,34 @@ Deno.test("a reader that enters notifies the readers behind it up to the next wr
     read(bench, ticket, ...queued(ticket));
     return bench.messages.filter((message) => !message.endsWith("-"));
   };
-  assertEquals(tickets.map(roused), [tickets.slice(1, 5), [tickets[5]], [], [], [], []]);
+  const watches = "r:R6:50+50:r:R2:50";
+  assertEquals(tickets.map(roused), [
+    [...tickets.slice(1, 5), watches],
+    [tickets[5]],
+    [],
+    [],
+    [],
+    [],
+  ]);
   assertEquals(bench.queue("k"), ["w:1:50"]);
+});
+
+Deno.test("a reader that passes four others notifies those around its own place", () => {
+  const bench = new Bench("r", "s");
+  const stopped = ["s:R1:70", "s:R2:50", "s:R3:50", "s:R4:50"];
+  const tickets = ["r:R5:50", "r:R6:50", "r:R7:50"];
+  read(bench, "v", "");
+  bench.enqueue("k", ...stopped, ...tickets);
+  read(bench, "w", ...queued(tickets[1]));
+  const messages = bench.messages.filter((message) => !message.endsWith("-"));
+  const behind = [
+    stopped[3],
+    `${tickets[0]}+70:${stopped[0]}`,
+    ...stopped.slice(2),
+    tickets[0],
+    tickets[2],
+  ];
+  assertEquals(messages, behind);
 });
 
 Deno.test("a ticket that leaves a queue lets the readers behind it in, if it was there", () => {

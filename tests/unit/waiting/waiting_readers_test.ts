@@ -84,3 +84,25 @@ for (const [any, others] of [[false, WAIT], [true, READ]] as const) {
     await cluster.settle(waiting, 2_000);
   });
 }
+
+/** After how long readers are not waited for that do not use their turn, with some time for the others. */
+const PASSED_MS = 400;
+
+for (const [ahead, count] of [[0, 4], [1, 4], [2, 4], [0, 9]]) {
+  Deno.test(`${count} readers in a row that are stopped, behind ${ahead}, hold those behind them back for a moment`, async () => {
+    const cluster = new Cluster();
+    const write = await locked(cluster, "a", WAIT);
+    const calls: Promise<Lock>[] = [];
+    const line = async (readers: number) => {
+      for (let read = 0; read < readers; read++) calls.push((await reading(cluster)).call);
+    };
+    await line(ahead);
+    const stopped = Array.from({ length: count }, (_, index) => `stopped${index}:R1:50`);
+    for (const node of cluster.nodes) node.enqueue("a", ...stopped);
+    await line(12);
+    await cluster.settle(write.release());
+    const locks = await cluster.settle(Promise.all(calls), PASSED_MS);
+    assertEquals(locks.every(({ held }) => held), true);
+    assertEquals(cluster.nodes.map((node) => node.queue()), Array(3).fill(stopped));
+  });
+}
