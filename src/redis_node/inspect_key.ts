@@ -13,11 +13,16 @@ import { READERS_PREFIX, SHARED } from "./scripts/readers.ts";
 
 /** Error prefix of a command that reads a value of another type. */
 const WRONG_TYPE = "WRONGTYPE";
+/** How many readers are read at a time: a connection takes no reply of any length. */
+const STEP_READERS = 1_000;
+/** How many are read at most: a server may say that there are ever more. */
+const READERS_MAX = 100_000;
 /** Stands for the type, if the server refuses `TYPE`. */
 const ANOTHER_TYPE = "value of another type";
 
 /**
- * Asks for a key's value, TTL, type and queue, in one piece; and if readers hold the key, for their values.
+ * Asks for a key's value, TTL, type and queue, in one piece; and if readers hold the key, for their values. Of very many
+ * readers, one may be missed while others leave.
  *
  * @param connection The connection to the server.
  * @param name The node, for messages.
@@ -35,17 +40,21 @@ export async function inspectKey(
   if (state instanceof ReplyError) throw state;
   if (state === null) throw new ProtocolError(`Cannot inspect as ${name} sent an unexpected reply`);
   if (state?.value !== SHARED) return state;
-  const readers = READERS_PREFIX + key;
-  const ask = [["ZRANGE", readers, "0", "-1", "WITHSCORES"], ["TIME"]];
-  const [members, time] = await repliesTo(connection, ask, [key]);
-  for (const reply of [members, time]) if (reply instanceof ReplyError) throw reply;
-  return { ...state, sharers: readersAt(textReply(members), timeReplyMs(time) ?? NaN) };
-}
-
-/** Those of a set of readers whose deadlines, each behind its value, lie ahead; in RESP3 the two are in an array. */
-function readersAt(reply: unknown, timeMs: number): string[] {
-  const parts = (Array.isArray(reply) ? reply : []).flat().map(String);
-  return parts.filter((_, at) => at % 2 === 0 && Number(parts[at + 1]) > timeMs);
+  const sharers: string[] = [];
+  for (let from = 0; from < READERS_MAX; from += STEP_READERS) {
+    const range = [String(from), String(from + STEP_READERS - 1)];
+    const commands = [["ZRANGE", READERS_PREFIX + key, ...range, "WITHSCORES"], ["TIME"]];
+    const [members, time] = await repliesTo(connection, commands, [key]);
+    for (const reply of [members, time]) if (reply instanceof ReplyError) throw reply;
+    // Each deadline is behind its value; in RESP3 the two are in an array.
+    const parts = Array.isArray(members)
+      ? (textReply(members) as unknown[]).flat().map(String)
+      : [];
+    const nowMs = timeReplyMs(time) ?? NaN;
+    sharers.push(...parts.filter((_, at) => at % 2 === 0 && Number(parts[at + 1]) > nowMs));
+    if (parts.length < 2 * STEP_READERS) break;
+  }
+  return { ...state, sharers };
 }
 
 /** The state of the key by the replies: an error if a command was refused, `null` if they are no replies to these commands. */

@@ -182,6 +182,20 @@ Deno.test("what a reader could not release is released when its node is back", a
   assert(other.held);
 });
 
+Deno.test("inspect() of what thousands of readers hold counts them all, and breaks no connection", async () => {
+  await using servers = shared.lend();
+  const events: string[] = [];
+  const onEvent = ({ type }: { type: string }) => void events.push(type);
+  await using redlock = createRedlock(servers.urls, { ...READ, ttlMs: TTL_MS, onEvent });
+  const lock = await redlock.acquire("config");
+  const until = Date.now() + TTL_MS;
+  const others = Array.from({ length: 5_000 }, (_, index) => [String(until), `reader ${index}`]);
+  await onAll(servers, "ZADD", "hasp:readers:config", ...others.flat());
+  assertEquals((await redlock.inspect("config")).sharers, 5_001);
+  assertEquals(await redlock.forceRelease("config", { holder: lock.holder }), true);
+  assertEquals(events.filter((type) => type === "node-disconnected"), []);
+});
+
 Deno.test("a node whose set of readers is something else fails, and the others decide", async () => {
   await using servers = shared.lend();
   await using clients = openClients(servers.urls, 2);
