@@ -108,20 +108,22 @@ export async function reportKey(
   const votes = answers.map(({ vote }) => vote);
   const silent = votes.filter(({ outcome }) => outcome !== "held" && outcome !== "free").length;
   const most = mostAgreed(answers);
-  let held: boolean | undefined = most.length >= quorum;
+  const shared = most.some(({ sharers }) => sharers);
+  const counts = shared ? countReaders(most) : [most.length];
+  const sharers = counts.filter((count) => count >= quorum).length;
+  let held: boolean | undefined = sharers > 0;
   // mutation: silent-nodes-count-as-free
-  if (!held && most.length + silent >= quorum) held = undefined;
+  if (!held && counts.some((count) => count + silent >= quorum)) held = undefined;
   // While the quorum-th longest of the keys lives, there is a quorum of them. A node that did not answer may have one
   // for as long as any other.
   const lives = most.map(({ remainingMs }) => remainingMs).sort((a, b) => b - a);
   const remainingMs = [...new Array(silent).fill(lives[0]), ...lives][quorum - 1];
   const type = most.find(({ type }) => type)?.type;
-  const shared = most.some(({ sharers }) => sharers);
   return {
     held,
     remainingMs: held ? remainingMs : 0,
     holder: most.length > 0 && type === undefined && !shared ? holderOf(most[0].value) : undefined,
-    sharers: held && shared ? countOnQuorum(most, quorum) : undefined,
+    sharers: held && shared ? sharers : undefined,
     waiters: longestQueue(answers),
     foreign: foreignKey({ remainingMs: held ? remainingMs : lives[0], type }),
     votes,
@@ -133,13 +135,13 @@ export function askAll(client: ClientState, key: string, timeoutMs: number): Pro
   return Promise.all(client.nodes.map((node) => ask(client, node, key, timeoutMs)));
 }
 
-/** How many values a quorum of the nodes has among those that hold the key in shared mode. */
-function countOnQuorum(states: readonly KeyState[], quorum: number): number {
+/** How many nodes have each of the values that hold the key in shared mode; 0 without any. */
+function countReaders(states: readonly KeyState[]): number[] {
   const counts = new Map<string, number>();
   for (const value of states.flatMap(({ sharers = [] }) => sharers)) {
     counts.set(value, (counts.get(value) ?? 0) + 1);
   }
-  return [...counts.values()].filter((count) => count >= quorum).length;
+  return [0, ...counts.values()];
 }
 
 function longestQueue(answers: readonly Answer[]): number | undefined {

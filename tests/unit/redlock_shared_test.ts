@@ -246,6 +246,22 @@ Deno.test("inspect() and list() say how many share a resource; forceRelease() ta
   assertEquals((await cluster.settle(redlock.inspect("a"))).sharers, undefined);
 });
 
+Deno.test("what readers have left on fewer than a quorum of nodes each is residue, though all of it blocks writers", async () => {
+  const cluster = new Cluster();
+  await cluster.lock(READ);
+  cluster.forget(1, 2);
+  cluster.set("fail", 0);
+  await cluster.lock({ ...READ, ttlMs: 5_000 });
+  cluster.set("answer");
+  cluster.forget(2);
+  assertEquals(readers(cluster).map(({ length }) => length), [1, 1, 0]);
+  const { held, sharers } = await cluster.settle(cluster.redlock.inspect("a"));
+  assertEquals([held, sharers], [false, undefined]);
+  cluster.set("fail", 2);
+  const error = await cluster.rejection(cluster.redlock.inspect("a"));
+  assertEquals(error.name, "QuorumError"); // the silent one may have either
+});
+
 Deno.test("LockHeldError of a writer names no holder while readers hold the resource", async () => {
   const cluster = new Cluster();
   await cluster.lock({ ...READ_LATER });
