@@ -33,7 +33,7 @@ export const READERS_PREFIX = "hasp:readers:";
  *
  * `writerAhead(key, own)` is the first writer's ticket ahead of `own` in the queue whose client is not gone, and `nil` without
  * one. It looks at 64 tickets: if they are all readers' and `own` is behind them, it is an empty text. Drops writers' tickets
- * whose clients are gone.
+ * whose clients are gone; also returns whether there were any.
  */
 const READERS = `local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -55,21 +55,21 @@ local function deadline(key, value)
   return score > now and score or 0
 end
 local function writerAhead(key, own)
-  local queue, from = 'hasp:queue:' .. key, 0
+  local queue, from, dropped = 'hasp:queue:' .. key, 0, false
   while from < 64 do
     local tickets = redis.pcall('ZRANGE', queue, from, from + 15)
     for _, ticket in ipairs(tickets) do
-      if ticket == own then return nil end
+      if ticket == own then return nil, dropped end
       if not reads(ticket) then
-        if not gone(ticket) then return ticket end
+        if not gone(ticket) then return ticket, dropped end
         redis.pcall('ZREM', queue, ticket)
-        from = from - 1
+        from, dropped = from - 1, true
       end
     end
-    if #tickets < 16 then return nil end
+    if #tickets < 16 then return nil, dropped end
     from = from + 16
   end
-  return ''
+  return '', dropped
 end
 `;
 
@@ -96,7 +96,9 @@ end
 local overtakes = false
 for index, key in ipairs(ticket and not blocked and KEYS or {}) do
   local isFree = lives[index] == -2
-  local writer = not (isFree and ticket == '') and writerAhead(key, ticket)
+  local writer, dropped
+  if not isFree or ticket ~= '' then writer, dropped = writerAhead(key, ticket) end
+  if dropped and not isFree then rouse(key, ticket, 0, 0) end
   if writer and isFree then
     local patience, notified = blocks(key, ticket, stuck)
     if patience then blocked, wait, ahead = true, math.max(wait, patience), notified end
@@ -125,7 +127,7 @@ end
 `,
     JOIN,
   ),
-  sha1: "ee4045908b61493c78e6c1a3a76aec6bc0e97b80",
+  sha1: "5a166b872e2ba1019869f469a525882d31a4926a",
 };
 
 /**
@@ -155,7 +157,7 @@ end
 return reply
 `,
   ),
-  sha1: "039591d385f72dd3d07ca277c2d3bbb391dd3ae8",
+  sha1: "7341d1fe871b1d04e90e5f0a7485e88d7c5263b3",
 };
 
 /**
@@ -187,5 +189,5 @@ end
 return all and (waiting and 3 or 1) or 0
 `,
   ),
-  sha1: "ad4693d0373753ec4d7a60418d8b1cdf77f88dec",
+  sha1: "775131027af5c27fa0a7cebdaa8ce5d6e5a62d08",
 };

@@ -44,7 +44,9 @@ export function acquireShared(
   let overtakes = false;
   for (const [index, key] of (blocked || given === undefined ? [] : names).entries()) {
     const isFree = lives[index] === -2;
-    const writer = isFree && given === "" ? undefined : writerAhead(context, key, given!);
+    const { writer, dropped } = isFree && given === "" ? {} : writerAhead(context, key, given!);
+    // mutation: dead-first-holds-readers-back
+    if (dropped && !isFree) rouse(context, key, { own: given });
     if (writer === undefined) continue;
     overtakes = true;
     // mutation: readers-pass-who-waits
@@ -151,25 +153,31 @@ function settle(keys: Keyspace, key: string): void {
   for (const each of [key, name]) keys.expireAt(each, untilMs);
 }
 
-/** The first living writer's ticket ahead of `own`; an empty text behind too many readers. */
-function writerAhead(context: CommandContext, key: string, own: string): string | undefined {
+/** The first living writer's ticket ahead of `own`, an empty text behind too many readers; and whether dead ones were. */
+function writerAhead(
+  context: CommandContext,
+  key: string,
+  own: string,
+): { writer?: string; dropped: boolean } {
   const tickets = queueIfAny(context.keys, key)?.range(0, -1) ?? [];
   let seen = 0;
+  let dropped = false;
   for (let from = 0; from < AHEAD_MAX; from += AHEAD_STEP) {
     const step = tickets.slice(seen, seen + AHEAD_STEP);
     seen += step.length;
     for (const ticket of step) {
-      if (ticket === own) return undefined;
+      if (ticket === own) return { dropped };
       if (READS.test(ticket)) continue;
       // mutation: dead-first-holds-readers-back
       if (isGone(context, ticket)) {
         remove(context.keys, key, ticket);
+        dropped = true;
         from--;
       } else {
-        return ticket;
+        return { writer: ticket, dropped };
       }
     }
-    if (step.length < AHEAD_STEP) return undefined;
+    if (step.length < AHEAD_STEP) return { dropped };
   }
-  return "";
+  return { writer: "", dropped };
 }

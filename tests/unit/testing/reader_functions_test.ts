@@ -41,12 +41,13 @@ Deno.test("ACQUIRE_SHARED lets a reader in behind readers that wait, and not beh
   assertEquals(read(bench, "v5"), ":1"); // one that passes those that wait
 });
 
-Deno.test("ACQUIRE_SHARED drops a writer whose client is gone, wherever it is among the readers", () => {
+Deno.test("ACQUIRE_SHARED drops a writer whose client is gone, wherever it is, and notifies the readers behind it", () => {
   const bench = new Bench("r");
   read(bench, "v", "");
   bench.enqueue("k", "r:R1:50", "gone:1:50", "gone:2:50", "r:R2:50");
   assertEquals(read(bench, "v2", ""), ":1");
   assertEquals(bench.queue("k"), ["r:R1:50", "r:R2:50"]);
+  assertEquals(bench.messages, bench.queue("k")); // nobody else does when they can enter
 });
 
 Deno.test("ACQUIRE_SHARED looks at 64 tickets for a writer's, and then waits as behind one", () => {
