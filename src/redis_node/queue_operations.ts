@@ -9,6 +9,7 @@ import {
   type Call,
   callArgs,
   type Operation,
+  type Outcome,
   outcomeOf,
   type Release,
   RELEASE_OUTCOMES,
@@ -42,7 +43,7 @@ export const SET_OR_QUEUE: Operation = {
     const args = [value, String(ttlMs), ...ticketArgs(ticket!)];
     return callArgs(call, ACQUIRE_OR_WAIT, keys, ...args);
   },
-  read: (reply) => isQueuePosition(reply) ? "queued" : reply === 1 ? "granted" : undefined,
+  read: grantOrPosition,
 };
 
 /**
@@ -79,6 +80,11 @@ export function releaseArgs(
 export function ticketArgs({ ticketId, priority, stuck, score, agreed }: QueueTicket): string[] {
   const overtaken = priority === "overdue" ? ` ${stuck.join(" ")} ` : "";
   return [ticketId, overtaken, String(score), agreed ? "1" : ""];
+}
+
+/** What the reply to an acquisition with a ticket means. */
+export function grantOrPosition(reply: RawReply): Outcome | undefined {
+  return isQueuePosition(reply) ? "queued" : reply === 1 ? "granted" : undefined;
 }
 
 /**

@@ -12,7 +12,7 @@ import {
   type Release,
   RELEASE_OUTCOMES,
 } from "./operation.ts";
-import { ACQUIRE_OUTCOMES, isQueuePosition, releaseArgs, ticketArgs } from "./queue_operations.ts";
+import { ACQUIRE_OUTCOMES, grantOrPosition, releaseArgs, ticketArgs } from "./queue_operations.ts";
 import { scriptError } from "./script_error.ts";
 import { ACQUIRE_SHARED, EXTEND_SHARED, RELEASE_SHARED } from "./scripts/readers.ts";
 
@@ -37,7 +37,7 @@ export const SHARE_OR_QUEUE: Operation = {
   explain: scriptError,
   queues: true,
   args: (request, call) => acquireArgs(request, call, ...ticketArgs(request.ticket!)),
-  read: (reply) => isQueuePosition(reply) ? "queued" : reply === 1 ? "granted" : undefined,
+  read: grantOrPosition,
 };
 
 /** Gives the reader a new deadline. */

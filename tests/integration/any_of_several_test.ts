@@ -6,6 +6,7 @@ import { createRedlock, type Redlock, slots } from "../../mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { commandsSentTo } from "../support/monitor.ts";
 import { lockAsForeigner } from "../support/foreign_client.ts";
+import { hangInTurn, openEight } from "../support/hang_in_turn.ts";
 import { startServers } from "../support/servers.ts";
 import { onAll, shareServers, warmUp } from "../support/shared_servers.ts";
 import { TTL_MS } from "../support/times.ts";
@@ -56,22 +57,9 @@ class Work {
 
 Deno.test("callers of one, of any and of another library never have one resource together, while a node hangs", async () => {
   await using servers = await startServers(5);
-  await using clients = openClients(servers.urls, 8, {
-    ttlMs: TTL_MS,
-    waitMs: TTL_MS,
-    nodeTimeoutMs: 300,
-  });
+  await using clients = openEight(servers);
   const work = new Work();
   let over = false;
-  const hang = async () => {
-    for (let turn = 0; !over; turn++) {
-      const server = servers[turn % 2];
-      await server.pause();
-      await new Promise((resolve) => setTimeout(resolve, 150));
-      server.resume();
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
-  };
   const callers = async (client: Redlock, index: number) => {
     for (let count = 0; count < 15; count++) {
       const one = index < 2;
@@ -92,7 +80,11 @@ Deno.test("callers of one, of any and of another library never have one resource
     }
   };
   const running = Promise.all(clients.map(callers)).finally(() => over = true);
-  const outcomes = await Promise.allSettled([running, hang(), foreigner()]);
+  const outcomes = await Promise.allSettled([
+    running,
+    hangInTurn(servers, () => over),
+    foreigner(),
+  ]);
   for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
   assertEquals(Object.keys(work.counts).sort(), NAMES);
   assertLessOrEqual(work.most, 3);

@@ -6,6 +6,7 @@ import { createRedlock, type Lock, type Redlock } from "../../mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { startMonitor } from "../support/monitor.ts";
 import { lockAsForeigner } from "../support/foreign_client.ts";
+import { hangInTurn, openEight } from "../support/hang_in_turn.ts";
 import { startServers } from "../support/servers.ts";
 import { onAll, shareServers, warmUp } from "../support/shared_servers.ts";
 import { TTL_MS } from "../support/times.ts";
@@ -74,24 +75,9 @@ class Work {
 
 Deno.test("readers, writers and another library never overlap as they must not, while nodes hang and one is killed", async () => {
   await using servers = await startServers(5);
-  await using clients = openClients(servers.urls, 8, {
-    ttlMs: TTL_MS,
-    waitMs: TTL_MS,
-    nodeTimeoutMs: 300,
-  });
+  await using clients = openEight(servers);
   const work = new Work();
   let over = false;
-  const hang = async () => {
-    for (let turn = 0; !over; turn++) {
-      const server = servers[turn % 2];
-      if (turn === 4) await servers[1].kill();
-      if (turn > 3 && server === servers[1]) continue;
-      await server.pause();
-      await pauseMs(150);
-      server.resume();
-      await pauseMs(100);
-    }
-  };
   const callers = async (client: Redlock, index: number) => {
     for (let count = 0; count < 20; count++) {
       const who = `client ${index}, call ${count}`;
@@ -106,7 +92,11 @@ Deno.test("readers, writers and another library never overlap as they must not, 
     }
   };
   const running = Promise.all(clients.map(callers)).finally(() => over = true);
-  const outcomes = await Promise.allSettled([running, hang(), foreigner()]);
+  const outcomes = await Promise.allSettled([
+    running,
+    hangInTurn(servers, () => over, 4),
+    foreigner(),
+  ]);
   for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
   assertEquals(work.reads, 120);
   assertGreater(work.writes, 39);

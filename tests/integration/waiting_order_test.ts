@@ -116,15 +116,24 @@ Deno.test("a client with 10 callers does not starve another with one", async () 
   for (const turns of before.slice(0, 4)) assertLessOrEqual(turns, 2, order.join(" "));
 });
 
+/** Opens some clients near the servers, and one whose replies travel for `delayMs`. */
+async function openNearAndFar(servers: readonly RedisServer[], nearCount: number, delayMs: number) {
+  await using stack = new AsyncDisposableStack();
+  const proxies = stack.use(await startProxies(servers));
+  for (const proxy of proxies) proxy.delay(delayMs, "replies");
+  const near = stack.use(openClients(servers.map(({ url }) => url), nearCount));
+  const [far] = stack.use(openClients(proxies.urls, 1));
+  const opened = stack.move();
+  return { near, far, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+}
+
 Deno.test("a client that has never waited does not starve one that is farther away", async () => {
   await using servers = shared.lend();
-  await using proxies = await startProxies(servers);
-  for (const proxy of proxies) proxy.delay(10, "replies");
-  await using near = openClients(servers.urls, 1);
-  await using far = openClients(proxies.urls, 1);
+  await using clients = await openNearAndFar(servers, 1, 10);
+  const { near, far } = clients;
   const first = await near[0].acquire("job");
   let turns = 0;
-  const other = far[0].using("job", () => turns);
+  const other = far.using("job", () => turns);
   await queueOfLength(servers, "hasp:queue:job", 1);
   await first.release();
   while (turns < 20) await near[0].using("job", () => void turns++);
@@ -133,16 +142,14 @@ Deno.test("a client that has never waited does not starve one that is farther aw
 
 Deno.test("a client that is far from the nodes gets its turn beside two that are near", async () => {
   await using servers = shared.lend();
-  await using proxies = await startProxies(servers);
-  for (const proxy of proxies) proxy.delay(80, "replies");
-  await using near = openClients(servers.urls, 2);
-  await using far = openClients(proxies.urls, 1);
+  await using clients = await openNearAndFar(servers, 2, 80);
+  const { near, far } = clients;
   let turns = 0;
   let done = false;
   const loops = near.map(async (client) => {
     while (!done) await client.using("job", () => new Promise((resolve) => setTimeout(resolve, 5)));
   });
-  while (turns < 5) await deadline(far[0].using("job", () => void turns++), CROWD_MS / 5);
+  while (turns < 5) await deadline(far.using("job", () => void turns++), CROWD_MS / 5);
   done = true;
   await Promise.all(loops);
 });

@@ -8,6 +8,7 @@
  * @module
  */
 import type { Model, Step } from "./explorer.ts";
+import { givenUp, grantedCount, isQuiet, type Request } from "./requests.ts";
 
 /** What is explored. */
 export interface PoolRules {
@@ -19,9 +20,6 @@ export interface PoolRules {
   /** What a node's grant is for: one slot, or a place among all. */
   readonly grants: "a slot" | "a place";
 }
-
-/** What is on its way from a caller to a node, or stands there. */
-type Request = "none" | "asked" | "granted" | "denied" | "undone before it came" | "released";
 
 /**
  * One caller. It begins another attempt only when nothing of the last one is on its way: an attempt that begins earlier is
@@ -95,8 +93,7 @@ export class PoolModel implements Model<PoolState, string> {
     const { phase, slot, attemptsLeft, requests } = caller;
     const name = `caller ${index + 1}`;
     if (phase === "idle" || phase === "ends") {
-      const isQuiet = requests.every((request) => request === "none");
-      if (attemptsLeft === 0 || !isQuiet) return;
+      if (attemptsLeft === 0 || !isQuiet(requests)) return;
       for (let asked = 0; asked < this.#rules.slots; asked++) {
         const all = requests.map((): Request => "asked");
         const next: Caller = {
@@ -109,17 +106,12 @@ export class PoolModel implements Model<PoolState, string> {
       }
       return;
     }
-    const granted = requests.filter((request) => request === "granted").length;
-    if (phase === "asks" && granted >= this.#quorum) {
+    if (phase === "asks" && grantedCount(requests) >= this.#quorum) {
       const next: Caller = { ...caller, phase: "holds" };
       yield this.#step(state, index, next, `${name} has slot ${slot + 1}`);
     }
-    const ended = requests.map((request): Request => {
-      if (request === "asked") return "undone before it came";
-      return request === "granted" ? "released" : "none";
-    });
     const text = `${name} ${phase === "holds" ? "releases" : "gives up"}`;
-    yield this.#step(state, index, { ...caller, phase: "ends", requests: ended }, text);
+    yield this.#step(state, index, { ...caller, phase: "ends", requests: givenUp(requests) }, text);
   }
 
   /** What becomes of a request when it reaches its node; `undefined` if nothing is on its way. */

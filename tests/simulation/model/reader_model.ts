@@ -9,6 +9,7 @@
  * @module
  */
 import type { Model, Step } from "./explorer.ts";
+import { givenUp, grantedCount, isQuiet, type Request } from "./requests.ts";
 
 /** What is explored. */
 export interface ReaderRules {
@@ -20,9 +21,6 @@ export interface ReaderRules {
   /** What a node keeps of readers. */
   readonly keeps: "who reads" | "how many read" | "that somebody reads";
 }
-
-/** What is on its way from a caller to a node, or stands there. */
-type Request = "none" | "asked" | "granted" | "denied" | "undone before it came" | "released";
 
 /** One caller. It begins another attempt only when nothing of the last one is on its way. */
 interface Caller {
@@ -105,8 +103,7 @@ export class ReaderModel implements Model<ReaderState, string> {
     const { phase, attemptsLeft, requests } = caller;
     const name = nameOf(caller, index);
     if (phase === "idle" || phase === "ends") {
-      const isQuiet = requests.every((request) => request === "none");
-      if (attemptsLeft === 0 || !isQuiet) return;
+      if (attemptsLeft === 0 || !isQuiet(requests)) return;
       const asks: Caller = {
         ...caller,
         phase: "asks",
@@ -115,16 +112,10 @@ export class ReaderModel implements Model<ReaderState, string> {
       };
       return yield this.#step(withCaller(state, index, asks), `${name} asks`);
     }
-    const granted = requests.filter((request) => request === "granted").length;
-    if (phase === "asks" && granted >= this.#quorum) {
+    if (phase === "asks" && grantedCount(requests) >= this.#quorum) {
       yield this.#step(withCaller(state, index, { ...caller, phase: "holds" }), `${name} holds`);
     }
-    // Whoever gives up does not know which nodes granted, so the release goes to all that did not deny.
-    const ended = requests.map((request): Request => {
-      if (request === "asked") return "undone before it came";
-      return request === "granted" ? "released" : "none";
-    });
-    const ends: Caller = { ...caller, phase: "ends", requests: ended };
+    const ends: Caller = { ...caller, phase: "ends", requests: givenUp(requests) };
     const text = `${name} ${phase === "holds" ? "releases" : "gives up"}`;
     yield this.#step(withCaller(state, index, ends), text);
   }
