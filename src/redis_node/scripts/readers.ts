@@ -77,7 +77,7 @@ end
  * `KEYS` resources; `ARGV` value, TTL; ticket, stuck, score, agreed as for `ACQUIRE_OR_WAIT`, or an empty text if the caller does
  * not queue, or nothing if it passes those that wait: makes the value a reader of all keys and leaves their queues, or
  * changes no key and stands in their queues. A key that is not free must be held by readers, and no writer may be ahead of the
- * caller. Returns 1, or what `ACQUIRE_OR_WAIT` returns.
+ * caller. It shortens no deadline, because it may come twice, and late. Returns 1, or what `ACQUIRE_OR_WAIT` returns.
  */
 export const ACQUIRE_SHARED: Script = {
   source: /* @__PURE__ */ lua(
@@ -112,7 +112,8 @@ if not blocked then
   for index, key in ipairs(KEYS) do
     local readers = 'hasp:readers:' .. key
     if lives[index] == -2 and redis.call('ZCARD', readers) > 0 then redis.call('DEL', readers) end
-    redis.call('ZADD', readers, string.format('%.0f', now + ttl), value)
+    local score = math.max(now + ttl, deadline(key, value))
+    redis.call('ZADD', readers, string.format('%.0f', score), value)
     if lives[index] == -2 then redis.call('SET', key, 'hasp:shared', 'PX', ttl) end
     settle(key)
     if ticket ~= '' then
@@ -127,7 +128,7 @@ end
 `,
     JOIN,
   ),
-  sha1: "5a166b872e2ba1019869f469a525882d31a4926a",
+  sha1: "7eea1019048b54ca970be6fe9d9ce78c6682e726",
 };
 
 /**

@@ -126,7 +126,8 @@ export function releaseShared(
 function enter(keys: Keyspace, key: string, value: string, ttlMs: number, isFree: boolean): void {
   const name = READERS_PREFIX + key;
   if (isFree && (keys.sortedSet(name)?.size ?? 0) > 0) keys.delete(name);
-  keys.sortedSet(name, true).add(value, Number(keys.nowMs()) + ttlMs);
+  const untilMs = Math.max(Number(keys.nowMs()) + ttlMs, deadlineOf(keys, key, value));
+  keys.sortedSet(name, true).add(value, untilMs);
   if (isFree) setInScript(keys, key, [SHARED, "PX", String(ttlMs)]);
   // mutation: key-expires-with-the-last-comer
   settle(keys, key);

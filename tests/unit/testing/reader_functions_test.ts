@@ -123,6 +123,13 @@ Deno.test("EXTEND_SHARED prolongs only a reader whose deadline lies ahead, and s
   assertEquals(extend("v", 500), ":0");
 });
 
+Deno.test("ACQUIRE_SHARED that comes once more, and late, shortens no deadline", () => {
+  const bench = new Bench();
+  read(bench, "v", "");
+  bench.call(EXTEND_SHARED, "k", "v", 3_000);
+  assertEquals([read(bench, "v", ""), bench.ask("PTTL", "k")], [":1", ":3000"]);
+});
+
 Deno.test("readers of a key that was deleted by force do not come back with the next one", () => {
   const bench = new Bench();
   read(bench, "v", "");
