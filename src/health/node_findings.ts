@@ -71,8 +71,9 @@ function* ofPlace({ role, clustered, otherRunIds = [] }: NodeHealth): Iterable<P
 
 function* ofVersion({ version = "" }: NodeHealth): Iterable<Problem> {
   if (!(Number.parseInt(version, 10) < MAJOR_MIN)) return;
-  const predicate = `is too old (version ${version}): fencing tokens and the restart guard fail ` +
-    "there, and waiting calls poll";
+  const predicate =
+    `is too old (version ${version}): fencing tokens, the restart guard and shared ` +
+    "mode fail there, and waiting calls poll";
   yield ["VERSION_OLD", "error", predicate, "Upgrade to Redis 6.2 or newer, or to Valkey"];
 }
 

@@ -57,7 +57,8 @@ const NO_RELEASE = "locks cannot be extended or released there";
 const ACTIVE = "writes from another server can overwrite locks";
 const SEVERAL =
   "to more than one server: a lock that is set on one of them is not seen on the others";
-const TOO_OLD = "fencing tokens and the restart guard fail there, and waiting calls poll";
+const TOO_OLD =
+  "fencing tokens, the restart guard and shared mode fail there, and waiting calls poll";
 const RESTARTED = "warning RESTARTED [a] a started less than ttlMs (30000 ms) ago without " +
   "appendfsync always, and may have forgotten locks that are still held";
 const NOT_PERSISTENT = "warning NOT_PERSISTENT [a] a has no append-only file: after a restart it " +

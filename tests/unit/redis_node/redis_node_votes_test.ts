@@ -225,8 +225,8 @@ for (
     ["2.8", `${NOT_DETERMINISTIC} `],
   ]
 ) {
-  const explanation = "ERR the server is too old: fencing tokens, the restart guard and waiting " +
-    "without polling need Redis 5 or newer";
+  const explanation = "ERR the server is too old: fencing tokens, the restart guard, shared mode " +
+    "and waiting without polling need Redis 5 or newer";
 
   test.queueing(`RedisNode says that Redis ${version} is too old for fencing tokens, the guard and waiting`, async (bench) => {
     const counting = await bench.send("acquire", new FakeRequest("k", { counterFloor }), 3);
