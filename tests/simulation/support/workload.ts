@@ -6,6 +6,7 @@
 import {
   type Lock,
   LockLostError,
+  QuorumError,
   RedlockError,
   type RedlockEvent,
   type RedlockOptions,
@@ -231,6 +232,7 @@ async function work(world: World, held: Held, op: Op, bounds: Bounds): Promise<v
     try {
       await client.call("extend", bounds.extendMs, lock.extend({ ttlMs: op.extendTtlMs }));
     } catch (error) {
+      if (error instanceof QuorumError) continue; // the lock extends itself
       if (!(error instanceof LockLostError)) throw error;
       return;
     }
