@@ -24,8 +24,6 @@ import { scriptError } from "./script_error.ts";
 import { CREATED } from "./scripts/creation.ts";
 
 const INFO_COMMAND: LockCommand = { args: ["INFO", "server"], keys: [] };
-/** Asks for the age of the creation marker, and has it set if it is missing. */
-const AGE_COMMAND: LockCommand = { args: ["EVAL", CREATED.source, "1", CREATED_KEY], keys: [] };
 /** By how much two readings of one cause of a quarantine may differ, in milliseconds. */
 const SAME_CAUSE_MS = 2_000;
 /** The commands, by their tags. */
@@ -143,8 +141,10 @@ export class RedisGuard implements ReplyReceiver<Answer | undefined> {
     this.#connection.submit(INFO_COMMAND, this, undefined, INFO);
   }
 
+  /** Asks for the age of the creation marker, and has it set if it is missing. */
   #askAge(answer: Answer | undefined): void {
-    this.#connection.submit(AGE_COMMAND, this, answer, AGE);
+    const args = ["EVAL", CREATED.source, "1", CREATED_KEY];
+    this.#connection.submit({ args, keys: [] }, this, answer, AGE);
   }
 
   /** A server that does not show now that it is the one of before, or for how long it has run, counts as just restarted. */
