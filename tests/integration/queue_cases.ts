@@ -88,6 +88,15 @@ const QUEUE_CASES: readonly Case[] = [
     await bench.expect("granted", "release", { keys, value });
     await listener.heard(first, "first");
   }],
+  [
+    "a free key is for a ticket that has lost its place, if a quorum has agreed on its score",
+    async (bench) => {
+      const { keys, value, first, second } = await heldWithTickets(bench);
+      await bench.expect("queued", "acquire", { keys, ticket: second });
+      await bench.expect("granted", "release", { keys, value });
+      await bench.expect("granted", "acquire", { keys, ticket: { ...first, agreed: true } });
+    },
+  ],
   ["a free key is for the first ticket in the queue", async (bench) => {
     const { keys, value, first, second } = await heldWithTickets(bench);
     await bench.expect("queued", "acquire", { keys, ticket: first });

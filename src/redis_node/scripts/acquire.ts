@@ -57,7 +57,7 @@ for index, key in ipairs(KEYS) do
 end
 if not blocked and ticket ~= '' then
   for _, key in ipairs(KEYS) do
-    local patience, notified = blocks(key, ticket, stuck)
+    local patience, notified = blocks(key, ticket, stuck, since, agreed)
     if patience then blocked, wait, ahead = true, math.max(wait, patience), notified end
   end
 end
@@ -80,13 +80,13 @@ end
  * stands in their queues. A key is for the first ticket in its queue, even while it is free. But if that ticket is in
  * `stuck`, with a space before and behind it, the caller has waited for it: it takes the key, and drops all tickets ahead
  * of its own. Those are notified: one that asks again within a second gets its place back. `agreed` is no empty text if a
- * quorum of nodes has put the ticket in their queues with this score or an earlier one. Returns 1 if all keys were
- * set; else how long they are held (as `PTTL` returns it; -2 if all are free, but others are ahead), the number of tickets
+ * quorum of nodes has put the ticket in their queues with this score or an earlier one: then it passes tickets with later
+ * scores, even if it has lost its place here. Returns 1 if all keys were set; else how long they are held (as `PTTL` returns it; -2 if all are free, but others are ahead), the number of tickets
  * ahead, the number of all tickets, the ticket's score, the node's time in microseconds, 1 if a key holds what is no
  * value of this library, else 0, and the value of a key, or an empty text; and if the keys are free, how long to wait for
  * the first ticket, and that ticket, else 0 and an empty text.
  */
 export const ACQUIRE_OR_WAIT: Script = {
   source: /* @__PURE__ */ lua(NOTIFY, TAKE, SCORE, "local fence\n", ACQUIRE_KEYS),
-  sha1: "505ef53ab3652faf2038927a5dc8856486804d38",
+  sha1: "75a4530b05411de832d60df6522591361d1f05f3",
 };

@@ -86,7 +86,7 @@ return start
  */
 export const ACQUIRE_FENCED: Script = {
   source: /* @__PURE__ */ lua(NOTIFY, TAKE, SCORE, FENCE, ACQUIRE_KEYS),
-  sha1: "8822fecbc3ecfbfd5c949d6f166530bab0d5659e",
+  sha1: "c60d1b797c25b11a93026987fad85f4fdb9e0691",
 };
 
 /**

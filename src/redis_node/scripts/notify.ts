@@ -95,8 +95,9 @@ end
  * that the key is taken. If `stuck` is no empty text, drops all tickets ahead of it too, and notifies each: one that asks
  * again within a second gets its place back. Returns those and their scores.
  *
- * `blocks(key, own, stuck)` is `notify`, but if the first is one of the tickets in `stuck` that `own` has waited for, with
- * a space before and behind each, it notifies nobody and returns `false`.
+ * `blocks(key, own, stuck, since, agreed)` is `notify`, but if the first is one of the tickets in `stuck` that `own` has
+ * waited for, with a space before and behind each, it notifies nobody and returns `false`. So it does if a quorum has
+ * `agreed` on the score `since` of `own`, and the first's is later: then `own` has only lost its place on this node.
  */
 export const TAKE = `local function take(key, own, stuck)
   local queue = 'hasp:queue:' .. key
@@ -115,9 +116,12 @@ export const TAKE = `local function take(key, own, stuck)
   end
   return overtaken
 end
-local function blocks(key, own, stuck)
-  local first = stuck ~= '' and redis.pcall('ZRANGE', 'hasp:queue:' .. key, 0, 0)[1]
-  if first and stuck:find(' ' .. first .. ' ', 1, true) then return false end
+local function blocks(key, own, stuck, since, agreed)
+  if stuck ~= '' or agreed == '1' then
+    local first = redis.pcall('ZRANGE', 'hasp:queue:' .. key, 0, 0, 'WITHSCORES')
+    if first[1] and stuck:find(' ' .. first[1] .. ' ', 1, true) then return false end
+    if first[2] and agreed == '1' and tonumber(since) < tonumber(first[2]) then return false end
+  end
   return notify(key, own)
 end
 `;

@@ -38,7 +38,7 @@ export const ACQUIRE_ANY: Script = {
 place = tonumber(place)
 local key = KEYS[place]
 local blocked = redis.call('EXISTS', key) == 1
-if not blocked and ticket then blocked = blocks(key, ticket .. place, stuck) end
+if not blocked and ticket then blocked = blocks(key, ticket .. place, stuck, since, agreed) end
 if not blocked then
   local first = ticket and take(key, ticket .. place, stuck)[1]
   local pooled = first and first:match('^(.*%.)%d+$') or ticket
@@ -93,7 +93,7 @@ end
 return { free, held, ahead, length, score, now, foreign or 0, kept or 0, wait, first }
 `,
   ),
-  sha1: "c9013e28fa2146610e7c0fecd870b3b9232df176",
+  sha1: "82561c9141a7be30a93a8a9d2809f80addaf7330",
 };
 
 /**

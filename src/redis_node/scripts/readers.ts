@@ -128,7 +128,7 @@ end
 `,
     JOIN,
   ),
-  sha1: "7eea1019048b54ca970be6fe9d9ce78c6682e726",
+  sha1: "bf360d638c2425a5c2706470d3b6f7dab27d5f66",
 };
 
 /**

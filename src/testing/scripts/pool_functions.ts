@@ -11,7 +11,7 @@ import { array, bulk, integer } from "../server/replies.ts";
 import { setCounters } from "./fence_functions.ts";
 import {
   allowedScore,
-  notifyUnlessStuck,
+  notifyUnlessPassed,
   OUR_VALUE,
   pass,
   patienceOf,
@@ -32,14 +32,15 @@ export function acquireAny(
   args: readonly string[],
 ): string {
   const { keys } = context;
-  const [number, value, ttl, hint, ticket, stuck] = args;
+  const [number, value, ttl, hint, ticket, stuck, since, agreed] = args;
   const place = Number(number) - 1;
   // mutation: any-key-of-a-pool-counts
   const key = names[place];
   // mutation: held-key-of-a-pool-granted
   const isHeld = keys.has(key);
   const blocked = isHeld ||
-    ticket !== undefined && notifyUnlessStuck(context, key, member(ticket, place), stuck);
+    ticket !== undefined &&
+      notifyUnlessPassed(context, key, member(ticket, place), { stuck, since, agreed });
   if (!blocked) {
     if (ticket !== undefined) leaveAll(context, names, place, ticket, stuck);
     const granted = hint === "" ? 1 : setCounters(context, [key], 0, Number(hint), 1);

@@ -89,7 +89,7 @@ export function acquireOrWait(
   const held = lives.some((lifeMs) => lifeMs !== -2);
   let first: NotifiedFirst | undefined;
   // mutation: newcomers-overtake
-  if (!held && ticket !== "") first = notifyFirsts(context, names, ticket, stuck);
+  if (!held && ticket !== "") first = notifyFirsts(context, names, ticket, args);
   if (!held && !first) {
     for (const key of ticket === "" ? [] : names) {
       take(context, key, ticket, stuck);
@@ -235,27 +235,34 @@ function notifyFirsts(
   context: CommandContext,
   names: readonly string[],
   ticket: string,
-  stuck: string,
+  [, , , stuck, since, agreed]: readonly string[],
 ): NotifiedFirst | undefined {
   let last: NotifiedFirst | undefined;
   for (const key of names) {
-    const { ticketId, patienceMs } = notifyUnlessStuck(context, key, ticket, stuck) ?? {};
+    const { ticketId, patienceMs } =
+      notifyUnlessPassed(context, key, ticket, { stuck, since, agreed }) ?? {};
     if (!ticketId) continue;
     last = { ticketId, patienceMs: Math.max(last?.patienceMs ?? 0, patienceMs!) };
   }
   return last;
 }
 
-/** Notifies the first of a queue, unless it is this ticket or one that it has waited for. */
-export function notifyUnlessStuck(
+/**
+ * Notifies the first of a queue, unless it is this ticket, or one that it has waited for, or one whose score is later than
+ * that on which a quorum has agreed for this ticket.
+ */
+export function notifyUnlessPassed(
   context: CommandContext,
   key: string,
   ticket: string,
-  stuck: string,
+  { stuck, since = "", agreed = "" }: { stuck: string; since?: string; agreed?: string },
 ): NotifiedFirst | undefined {
-  const [first] = stuck === "" ? [] : queueIfAny(context.keys, key)?.range(0, 0) ?? [];
+  const queue = queueIfAny(context.keys, key);
+  const [first] = queue?.range(0, 0) ?? [];
   if (first !== undefined && stuck.includes(` ${first} `)) return undefined;
-  return notify(context, key, ticket);
+  const passes = agreed === "1" && first !== undefined &&
+    parseScore(since) < queue!.score(first)!;
+  return passes ? undefined : notify(context, key, ticket);
 }
 
 /** The tickets that watch how the first uses its turn, if it is the one before `from`. */

@@ -11,7 +11,7 @@ import { integer } from "../server/replies.ts";
 import {
   isGone,
   join,
-  notifyUnlessStuck,
+  notifyUnlessPassed,
   pass,
   putBack,
   queueIfAny,
@@ -51,7 +51,7 @@ export function acquireShared(
     overtakes = true;
     // mutation: readers-pass-who-waits
     if (!isFree && !stuck.includes(` ${writer} `)) blocked = true;
-    const first = isFree && notifyUnlessStuck(context, key, given!, stuck);
+    const first = isFree && notifyUnlessPassed(context, key, given!, { stuck });
     if (!first) continue;
     blocked = true;
     notified = { ...first, patienceMs: Math.max(notified?.patienceMs ?? 0, first.patienceMs) };
