@@ -81,10 +81,11 @@ end
  * `stuck`, with a space before and behind it, the caller has waited for it: it takes the key, and drops all tickets ahead
  * of its own. Those are notified: one that asks again within a second gets its place back. `agreed` is no empty text if a
  * quorum of nodes has put the ticket in their queues with this score or an earlier one: then it passes tickets with later
- * scores, even if it has lost its place here. Returns 1 if all keys were set; else how long they are held (as `PTTL` returns it; -2 if all are free, but others are ahead), the number of tickets
- * ahead, the number of all tickets, the ticket's score, the node's time in microseconds, 1 if a key holds what is no
- * value of this library, else 0, and the value of a key, or an empty text; and if the keys are free, how long to wait for
- * the first ticket, and that ticket, else 0 and an empty text.
+ * scores, even if it has lost its place here. Returns 1 if all keys were set; else how long they are held (as `PTTL`
+ * returns it; -2 if all are free, but others are ahead), the number of tickets ahead, the number of all tickets, the
+ * ticket's score, the node's time in microseconds, 1 if a key holds what is no value of this library, else 0, and the value
+ * of a key, or an empty text; and if the keys are free, how long to wait for the first ticket, and that ticket, else 0 and
+ * an empty text.
  */
 export const ACQUIRE_OR_WAIT: Script = {
   source: /* @__PURE__ */ lua(NOTIFY, TAKE, SCORE, "local fence\n", ACQUIRE_KEYS),
