@@ -135,6 +135,7 @@ export class Checkers {
     const { fencingToken, resources } = held.lock;
     const { plan, assumptions } = this.#world;
     if (!plan.clients[held.client.index].fencing || held.claimMs <= 0) return;
+    if (held.handedOver) return; // before a process that stalled had it in hand: adopters have later tokens by now
     for (const resource of resources) {
       const highest = this.#tokens.get(resource) ?? 0;
       if (fencingToken !== undefined && fencingToken > highest) {
