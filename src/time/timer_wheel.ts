@@ -23,6 +23,8 @@ const SLOT_MS = 8;
  * bounds how late a wheel notices that the machine was suspended or that the wall clock was stepped.
  */
 const HEARTBEAT_MS = 250;
+/** How late a wake-up must be to show that the process was stopped, in milliseconds. */
+const STOPPED_MS = 1_000;
 /**
  * Turns of the event loop between the time of a deadline and its call. A runtime may run timers before it reads its
  * sockets, and after the loop was busy every reply may be in a socket already. A reply passes through as many tasks on
@@ -114,6 +116,7 @@ export class TimerWheel {
   #wakeMs = 0;
   #visitedTick = 0;
   #steppedMs = 0;
+  #stoppedMs = -Infinity;
 
   constructor(clock: Clock = systemClock, random: Random = systemRandom) {
     this.clock = clock;
@@ -124,6 +127,12 @@ export class TimerWheel {
   /** The number of entries. */
   get size(): number {
     return this.#size;
+  }
+
+  /** Until when the process was stopped for a second or more, as far as late wake-ups show, by the monotonic clock. */
+  stoppedUntilMs(nowMs: number): number {
+    const isLate = this.#armed && nowMs - this.#wakeMs >= STOPPED_MS; // sockets may be read before the timer
+    return isLate ? nowMs : this.#stoppedMs;
   }
 
   /** Makes `entry` due at `dueMs` of the monotonic clock; moves it if it is in the wheel. */
@@ -236,6 +245,8 @@ export class TimerWheel {
     const { steppedMs } = this.continuous;
     // mutation: steps-unnoticed
     const stepped = steppedMs > this.#steppedMs;
+    const lateMs = nowMs - this.#wakeMs + steppedMs - this.#steppedMs;
+    if (lateMs >= STOPPED_MS) this.#stoppedMs = nowMs;
     this.#steppedMs = steppedMs;
     this.#waking = true;
     this.#moveLate();

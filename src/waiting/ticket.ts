@@ -107,6 +107,8 @@ export class Ticket implements QueueTicket {
   send(nowMs: number): boolean {
     if (this.#stands && this.canJoin) this.joins++;
     const { subscribed, clock } = this.#notifications;
+    // mutation: stopped-client-keeps-its-place
+    if (this.#nodeSet.wheel.stoppedUntilMs(nowMs) > this.#positionsMs) this.agreed = false; // others may have passed it
     this.#askedOn = subscribed;
     if (subscribed !== 0) this.#stands = true;
     if (this.#stands && this.score === 0) {

@@ -21,7 +21,8 @@
  * claims to be older goes to the end. Nodes may then have different scores for it, so its client learns them, and asks
  * with a later one: a client may always move itself back, and so the nodes agree again. From then on the client says that
  * a quorum has agreed, and a node that has not got the ticket takes its score as it is: a node that notifies the client
- * later than the others, or that has lost its queue, so has the same order.
+ * later than the others, or that has lost its queue, so has the same order. A client that was stopped for a second or more
+ * makes no such claim, because others may have passed it.
  *
  * The queue's key is made in the script and not given as a key: a user who may access the locked keys alone can still
  * release. If the node refuses a command on the queue, or if something else stands under its key, the node has no queue.

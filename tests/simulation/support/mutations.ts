@@ -197,6 +197,7 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
     always,
     "a node on which a subscription died counts as one that refuses it",
   ],
+  "stopped-client-keeps-its-place": [never, "a client that was stopped claims its place"],
   "extended-below-the-claim": [drop, "an extension gives a node less than the lock claims"],
   "subscription-outlives-its-server": [
     never,

@@ -237,6 +237,16 @@ export const WAITING_SCENARIOS: readonly Scenario[] = [
     faults: [{ kind: "pause", client: 1, atMs: 1_000, forMs: 80 }],
     missing: expectOrder(0, 2, 1, 3, 4),
   }),
+  scenario("Q17", "one that was stopped for long goes behind those that wait", {
+    clients: [
+      [HOLDER],
+      [waits(50)],
+      ...Array.from({ length: 12 }, (_, index) => [waits(100 + 60 * index, { holdMs: 300 })]),
+    ],
+    faults: [{ kind: "pause", client: 1, atMs: 900, forMs: 2_000 }],
+    missing: expectOrder(0, ...Array.from({ length: 12 }, (_, index) => 2 + index), 1),
+    catches: ["stopped-client-keeps-its-place"],
+  }),
   scenario("Q18", "any number that are stuck at the head keep a free lock for 1.5 s at the most", {
     clients: [
       [HOLDER],

@@ -240,6 +240,26 @@ Deno.test("TimerWheel never calls before the time, fractions counted", () => {
   assertLess(calls[0], 4.5 + 1);
 });
 
+Deno.test("TimerWheel knows until when the process was stopped, before and after its wake-up, and calls no short stall so", async () => {
+  const clock = new FakeClock();
+  const wheel = new TimerWheel(clock);
+  const nowMs = () => clock.monotonicMs();
+  wheel.after(60_000, () => {});
+  await clock.advance(10_000);
+  clock.block(900);
+  await clock.advance(1);
+  assertEquals(wheel.stoppedUntilMs(nowMs()), -Infinity);
+  clock.block(1_300);
+  const untilMs = nowMs();
+  assertEquals(wheel.stoppedUntilMs(untilMs), untilMs); // its timer was not called yet
+  await clock.advance(500);
+  assertLess(wheel.stoppedUntilMs(nowMs()) - untilMs, 100);
+  clock.stepWall(5_000); // a machine that slept
+  await clock.advance(500);
+  assertLess(nowMs() - wheel.stoppedUntilMs(nowMs()), 501);
+  wheel.close();
+});
+
 Deno.test("TimerWheel sets one timer for any number of entries, for at most 250 ms, and none while nothing waits", () => {
   const { clock, after } = setUp();
   for (let index = 0; index < 1_000; index++) after(index * 3);
