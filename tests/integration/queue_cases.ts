@@ -97,6 +97,16 @@ const QUEUE_CASES: readonly Case[] = [
       await bench.expect("granted", "acquire", { keys, ticket: { ...first, agreed: true } });
     },
   ],
+  [
+    "a free key is for a reader that has lost its place, if a quorum has agreed on its score",
+    async (bench) => {
+      const { keys, value, first, second } = await heldWithTickets(bench);
+      await bench.expect("queued", "acquire", { keys, ticket: second });
+      await bench.expect("granted", "release", { keys, value });
+      const ticket = { ...first, agreed: true };
+      await bench.expect("granted", "acquire", { keys, mode: "shared", ticket });
+    },
+  ],
   ["a free key is for the first ticket in the queue", async (bench) => {
     const { keys, value, first, second } = await heldWithTickets(bench);
     await bench.expect("queued", "acquire", { keys, ticket: first });

@@ -47,6 +47,7 @@ export class FakeRequest implements QuorumRequest {
   readonly counterFloor?: number;
   countMin: number | undefined = undefined;
   readonly replaces?: string;
+  readonly mode?: "shared";
   readonly ticket?: QueueTicket;
   readonly keepsTicket: boolean = false;
   hasWaiters = false;

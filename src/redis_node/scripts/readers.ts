@@ -100,7 +100,7 @@ for index, key in ipairs(ticket and not blocked and KEYS or {}) do
   if not isFree or ticket ~= '' then writer, dropped = writerAhead(key, ticket) end
   if dropped and not isFree then rouse(key, ticket, 0, 0) end
   if writer and isFree then
-    local patience, notified = blocks(key, ticket, stuck)
+    local patience, notified = blocks(key, ticket, stuck, since, agreed)
     if patience then blocked, wait, ahead = true, math.max(wait, patience), notified end
   elseif writer and not stuck:find(' ' .. writer .. ' ', 1, true) then
     blocked = true
@@ -128,7 +128,7 @@ end
 `,
     JOIN,
   ),
-  sha1: "bf360d638c2425a5c2706470d3b6f7dab27d5f66",
+  sha1: "d7a6d17122a3696b26ea1970b1687dae74893779",
 };
 
 /**

@@ -35,7 +35,7 @@ export function acquireShared(
   args: readonly string[],
 ): string {
   const { keys } = context;
-  const [value, ttl, given, stuck = ""] = args;
+  const [value, ttl, given, stuck = "", since, agreed] = args;
   const lives = names.map((key) => Number(keys.remainingMs(key)));
   let blocked = names.some((key, index) =>
     lives[index] !== -2 && tryGet(keys, key).found !== SHARED
@@ -51,7 +51,7 @@ export function acquireShared(
     overtakes = true;
     // mutation: readers-pass-who-waits
     if (!isFree && !stuck.includes(` ${writer} `)) blocked = true;
-    const first = isFree && notifyUnlessPassed(context, key, given!, { stuck });
+    const first = isFree && notifyUnlessPassed(context, key, given!, { stuck, since, agreed });
     if (!first) continue;
     blocked = true;
     notified = { ...first, patienceMs: Math.max(notified?.patienceMs ?? 0, first.patienceMs) };
