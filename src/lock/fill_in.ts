@@ -30,7 +30,12 @@ function requestOf(won: Round, ttlMs: number, token?: number): QuorumRequest {
   const { keys, value, mode } = won;
   return {
     ...UNREAD,
-    ...{ keys, value, ttlMs, mode, counterFloor: token, entersAtOnce: true },
+    keys,
+    value,
+    ttlMs,
+    mode,
+    counterFloor: token,
+    entersAtOnce: true,
     /** Whether the lock is not over: a command that takes the keys back may be on its way then. */
     get wanted() {
       return won.wanted;

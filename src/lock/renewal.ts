@@ -109,8 +109,7 @@ export class Renewal implements Extender {
  * Extends because the holder asks; a failed try is repeated until the validity that the lock has now is over.
  *
  * @param lock The lock.
- * @param ttlMs Its new TTL, in milliseconds. If keys should live longer by an earlier extension, they get what is left of
- *   that: else nodes that have missed it would not keep what the lock claims.
+ * @param ttlMs Its new TTL, in milliseconds.
  * @param signal Gives up; the lock stays as it is.
  * @throws {LockLostError} If the lock is over before an extension succeeds, or may not be extended again.
  * @throws {QuorumError} If no extension has succeeded by then, and the lock lives on because it extends itself.

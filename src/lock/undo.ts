@@ -22,7 +22,14 @@ export function undo(round: Round, keepsTicket = false, replaces?: string): void
   const givenBack = replaces;
   const request: QuorumRequest = {
     ...UNREAD,
-    ...{ keys, value, ttlMs, ticket, pool, mode, keepsTicket, replaces: givenBack },
+    keys,
+    value,
+    ttlMs,
+    ticket,
+    pool,
+    mode,
+    keepsTicket,
+    replaces: givenBack,
     maySet: (nodeIndex) => round.maySet(nodeIndex),
   };
   round.nodeSet.nodes.forEach((node, nodeIndex) => {
