@@ -354,8 +354,8 @@ function hasTicket({ ticket, pool, mode }: Round): boolean {
 
 /** Takes the ticket of a lock out of the queues, because its release notifies nobody. */
 function leaveQueues(won: Round): void {
-  const { ticket, keys, nodeSet: { nodes } } = won;
-  if (hasTicket(won)) { for (const node of nodes) node.leaveQueue?.(keys, ticket!.ticketId); }
+  if (!hasTicket(won)) return;
+  for (const node of won.nodeSet.nodes) node.leaveQueue?.(won.keys, won.ticket!.ticketId);
 }
 
 /**
