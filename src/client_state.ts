@@ -9,7 +9,6 @@ import type { QuorumNode } from "./quorum/quorum_node.ts";
 import { createNodeSet, type NodeSet } from "./quorum/node_set.ts";
 import { settledWithin } from "./time/settled_within.ts";
 import type { TimerWheel } from "./time/timer_wheel.ts";
-import type { Contention } from "./waiting/contention.ts";
 import { LocalQueues } from "./waiting/local_queues.ts";
 
 /** Longest wait for calls to end, and for a node's own `close`, in milliseconds; those of ours take half a second. */
@@ -45,10 +44,6 @@ export interface ClientState extends NodeSet {
   readonly localQueues: LocalQueues;
   /** The calls that have begun and not ended. */
   readonly openCalls: OpenCalls;
-  /** Gets the events that belong to no call. */
-  readonly onEvent: EventListener | undefined;
-  /** How its calls wait, once one has waited. */
-  contention: Contention | undefined;
   /** The resources that it does not acquire for a while. */
   readonly cooldowns: Cooldowns;
   /** Which of several keys a call had last, by the name of all. */
@@ -69,12 +64,11 @@ export function createClientState(
   nodes: readonly QuorumNode[],
   onEvent?: EventListener,
 ): ClientState {
+  const nodeSet = createNodeSet(wheel, nodes);
   return {
-    ...createNodeSet(wheel, nodes),
-    localQueues: new LocalQueues(),
+    ...nodeSet,
+    localQueues: new LocalQueues(nodeSet, onEvent),
     openCalls: new OpenCalls(),
-    onEvent,
-    contention: undefined,
     cooldowns: new Cooldowns(wheel.clock),
     lastPlaces: new Map(),
     closed: false,
@@ -83,9 +77,9 @@ export function createClientState(
 
 /** Ends the calls and locks of a client, then its nodes; in bounded time. */
 export async function closeClient(client: ClientState): Promise<void> {
-  const { nodes, wheel, contention, openCalls } = client;
+  const { nodes, wheel, localQueues, openCalls } = client;
   client.closed = true;
-  contention?.close();
+  localQueues.close();
   wheel.ref();
   wheel.announceClose();
   // Every call ends now, and sends what undoes its requests before the nodes close.

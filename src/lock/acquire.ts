@@ -90,7 +90,7 @@ import { askToAcquire, askToAdopt, Round } from "../quorum/round.ts";
 import { expiryMarginMs } from "../time/validity.ts";
 import { AdoptionRound, waitToAdopt } from "./adopt.ts";
 import { reportAbort, reportAttempt } from "./attempt_events.ts";
-import { queueKey } from "../waiting/local_queues.ts";
+import { queueKey } from "../waiting/queue_names.ts";
 import { takeTurn, wait } from "./contend.ts";
 import { HeldLock } from "./held_lock.ts";
 import { Lock } from "./lock.ts";
@@ -143,9 +143,9 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
 
 /** A call in shared mode has its lock: it leaves the queues, and those of this client behind it may enter. */
 function enterBesideOthers(call: LockCall, held: HeldLock): void {
-  const { client, name, waiter } = call;
-  if (waiter) client.contention!.yield(name, held.round);
-  client.localQueues.admit(name, call);
+  const { client: { localQueues }, name, waiter } = call;
+  if (waiter) localQueues.yield(name, held.round);
+  localQueues.admit(name, call);
 }
 
 /** An attempt, before its first byte is sent. */

@@ -4,12 +4,11 @@
  *
  * @module
  */
-import type { ClientState } from "../client_state.ts";
 import { emit } from "../events.ts";
 import { isHopeless } from "../messages.ts";
 import type { Round } from "../quorum/round.ts";
 import { pause } from "../time/pause.ts";
-import { Contention } from "../waiting/contention.ts";
+import { pollingDelayMs } from "../waiting/polling.ts";
 import type { LockCall } from "./lock_call.ts";
 import { refusal } from "./refusal.ts";
 
@@ -29,16 +28,15 @@ export function takeTurn(call: LockCall): Promise<void> | undefined {
 }
 
 async function waitForTurn(call: LockCall, first: boolean, denied?: Round): Promise<void> {
-  const { client, settings: { signal }, name } = call;
+  const { client: { localQueues }, settings: { signal }, name } = call;
   if (!first) {
-    client.localQueues.join(name, call);
     call.throwIfEnded();
     call.startClock();
-    if (!await contentionOf(client).wait(name, call, call.leftMs(), signal)) {
+    if (!await localQueues.wait(name, call, call.leftMs(), signal)) {
       call.throwIfEnded();
-      throw refusal(call, denied ?? client.localQueues.get(name)?.latest);
+      throw refusal(call, denied ?? localQueues.get(name)?.latest);
     }
-    call.admitted = !client.localQueues.isFirst(name, call);
+    call.admitted = !localQueues.isFirst(name, call);
     if (call.admitted) return;
   }
   await coolDown(call);
@@ -46,11 +44,10 @@ async function waitForTurn(call: LockCall, first: boolean, denied?: Round): Prom
 }
 
 function lineUp(call: LockCall): Promise<void> | undefined {
-  const { client, settings } = call;
-  if (!call.takesTurns || !client.localQueues.isContended(call.lockName)) return undefined;
-  if (!leads(call)) return undefined;
-  call.waiter = contentionOf(client).waiterIfContended(call, settings);
-  if (!call.waiter?.ready) return undefined;
+  const { client: { localQueues }, settings } = call;
+  if (!call.takesTurns || !localQueues.isContended(call.lockName) || !leads(call)) return undefined;
+  call.waiter = localQueues.waiter(call, settings);
+  if (!call.waiter) return undefined;
   call.startClock();
   return call.waiter.ready(call.leftMs(), settings.signal);
 }
@@ -63,20 +60,21 @@ function lineUp(call: LockCall): Promise<void> | undefined {
  * @throws What {@linkcode takeTurn} throws.
  */
 export async function wait(call: LockCall, denied: Round): Promise<void> {
-  const { client, name, settings } = call;
-  const { nodes, quorum } = client;
+  const { client: { localQueues, nodes, quorum, wheel }, name, settings } = call;
+  const { onEvent, signal } = settings;
   call.throwIfEnded(denied.votes);
   const hopeless = call.isUnanswered(denied) && isHopeless(denied.votes, nodes.length, quorum);
   if (hopeless || call.leftMs() <= 0) throw refusal(call, denied);
   if (!leads(call)) return await waitForTurn(call, false, denied);
-  const contention = contentionOf(client);
-  const waiter = call.waiter ??= contention.waiter(call, settings);
-  contention.recordDenial(name, denied);
-  await waiter.wait(call.attempts - 1, call.leftMs(), settings.signal, denied);
-  call.pool?.startOver(waiter.place);
-  const { onEvent } = settings;
+  const waiter = call.waiter ??= localQueues.waiter(call, settings);
+  const queue = localQueues.get(name);
+  if (queue) queue.latest = denied;
+  const [attempt, leftMs] = [call.attempts - 1, call.leftMs()];
+  if (waiter) await waiter.wait(attempt, leftMs, signal, denied);
+  else await pause(wheel, Math.min(pollingDelayMs(wheel, settings, attempt), leftMs), signal);
+  call.pool?.startOver(waiter?.place);
   const { resources, elapsedMs } = call;
-  if (onEvent && waiter.notified) emit(onEvent, { type: "woken", resources, elapsedMs });
+  if (onEvent && waiter?.notified) emit(onEvent, { type: "woken", resources, elapsedMs });
   await coolDown(call, denied);
 }
 
@@ -88,7 +86,7 @@ async function coolDown(call: LockCall, denied?: Round): Promise<void> {
     call.startClock();
     const leftMs = call.leftMs();
     if (leftMs <= 0) throw refusal(call, denied);
-    client.contention?.yield(call.name);
+    client.localQueues.yield(call.name);
     call.waiter = undefined;
     await pause(client.wheel, Math.min(cooldownMs, leftMs), signal);
   }
@@ -101,8 +99,4 @@ async function coolDown(call: LockCall, denied?: Round): Promise<void> {
 function leads(call: LockCall): boolean {
   const { client: { localQueues }, mode, name } = call;
   return !mode || localQueues.enter(name, call) || localQueues.isFirst(name, call);
-}
-
-function contentionOf(client: ClientState): Contention {
-  return client.contention ??= new Contention(client.localQueues, client, client.onEvent);
 }

@@ -21,7 +21,7 @@ import {
 } from "../errors.ts";
 import { emit } from "../events.ts";
 import { nodeErrors, quorumError, whyNoQuorum } from "../messages.ts";
-import { queueKey } from "../waiting/local_queues.ts";
+import { queueKey } from "../waiting/queue_names.ts";
 import type { Settings } from "../options.ts";
 import { askToRelease, type Round } from "../quorum/round.ts";
 import type { ClientState } from "../client_state.ts";

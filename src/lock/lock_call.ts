@@ -9,8 +9,8 @@ import type { Settings } from "../options.ts";
 import { CONNECTING_MS_MAX } from "../quorum/answer_due.ts";
 import type { Round } from "../quorum/round.ts";
 import type { Vote } from "../vote.ts";
-import { queueKey, sharedName } from "../waiting/local_queues.ts";
-import type { Waiter } from "../waiting/waiter.ts";
+import { queueKey, sharedName } from "../waiting/queue_names.ts";
+import type { QueuedWaiter } from "../waiting/queued_waiter.ts";
 import { Pool } from "./pool.ts";
 
 /** What a lock is for: its caller gets it, or gets it if nobody else holds it, or a routine runs while it is held. */
@@ -42,8 +42,8 @@ export class LockCall {
   admitted = false;
   /** How many attempts were made. */
   attempts = 0;
-  /** How it waits between two attempts, if it did. */
-  waiter: Waiter | undefined = undefined;
+  /** How it waits among other clients, if it has waited and does not poll. */
+  waiter: QueuedWaiter | undefined = undefined;
   /** When the call began: with its first attempt, or when it began to wait for its turn. */
   #startMs: number | undefined = undefined;
 

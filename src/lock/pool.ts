@@ -7,7 +7,7 @@
 import type { ClientState } from "../client_state.ts";
 import type { KeyPool } from "../quorum/quorum_node.ts";
 import type { Round } from "../quorum/round.ts";
-import { poolKey } from "../waiting/local_queues.ts";
+import { poolKey } from "../waiting/queue_names.ts";
 import type { HeldLock } from "./held_lock.ts";
 
 /** Most pools of which a client remembers the key that it had last; the oldest is forgotten for one more. */
@@ -83,11 +83,11 @@ export class Pool {
 
   /** The call has one of the keys: the next call of this client may ask for another, and this one leaves the queues. */
   won(call: object, held: HeldLock, waited: boolean): void {
-    const { contention, localQueues, lastPlaces } = this.#client;
+    const { localQueues, lastPlaces } = this.#client;
     lastPlaces.delete(this.name); // so that it goes to the end
     lastPlaces.set(this.name, this.place);
     if (lastPlaces.size > LAST_PLACES_MAX) lastPlaces.delete(lastPlaces.keys().next().value!);
-    if (waited) contention!.yield(this.name, held.round);
+    if (waited) localQueues.yield(this.name, held.round);
     localQueues.leave(this.name, call);
     localQueues.enter(this.key, held);
   }

@@ -26,20 +26,20 @@ export function refusal(
   if (undecided) {
     return quorumError(call.verb, resources, votes, nodeCount, note(denied!, quorum));
   }
-  const waiter = localQueues.get(call.name)?.waiter;
+  const ticket = localQueues.get(call.name)?.waiter?.ticket;
   const own = ownHold(call);
-  const value = own ? own.value : waiter?.holderValue;
+  const value = own ? own.value : ticket?.holderValue;
   return lockHeldError({
     resources,
     votes,
     nodeCount,
     any: call.pool !== undefined,
     waitedMs: waitMs === 0 ? undefined : waitedMs,
-    remainingMs: denied && !own ? waiter?.remainingMs : undefined,
+    remainingMs: denied && !own ? ticket?.remainingMs : undefined,
     holder: value === undefined ? undefined : holderOf(value),
     ownHeldMs: own?.elapsedMs,
     cooldownLeftMs,
-    waiters: waiter?.queueLength,
+    waiters: ticket?.queueLength,
   });
 }
 

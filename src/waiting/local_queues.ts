@@ -1,15 +1,19 @@
 /**
  * The calls of this client for each lock: a queue, first in, first out. Only the first call asks the nodes, and none does
- * while this client holds the lock.
+ * while this client holds the lock. The first waits among other clients by its {@linkcode QueuedWaiter}, which is handed
+ * on from one first call to the next.
  *
  * @module
  */
+import type { EventListener } from "../events.ts";
+import type { Settings } from "../options.ts";
+import type { NodeSet } from "../quorum/node_set.ts";
 import type { Round } from "../quorum/round.ts";
+import { Pause } from "../time/pause.ts";
 import { ContendedResource } from "./contended_resource.ts";
-import type { QueuedWaiter } from "./queued_waiter.ts";
-
-/** Separates the keys of one lock in its name: no well-formed string contains it. */
-const SEPARATOR = "\udc00";
+import { QueuedWaiter } from "./queued_waiter.ts";
+import { ReleaseNotifications } from "./release_notifications.ts";
+import type { WaitingCall } from "./ticket.ts";
 
 /** Locks that are remembered as contended; the oldest is forgotten for one more. */
 const CONTENDED_MAX = 4_096;
@@ -29,21 +33,6 @@ export class LocalQueue {
   latest: Round | undefined = undefined;
 }
 
-/** The name of a set of keys, in whatever order they are given. */
-export function queueKey(keys: readonly string[]): string {
-  return keys.length === 1 ? keys[0] : [...keys].sort().join(SEPARATOR);
-}
-
-/** The name of a set of keys of which a call locks any one; the name of no other lock begins so. */
-export function poolKey(keys: readonly string[]): string {
-  return SEPARATOR + keys.join(SEPARATOR);
-}
-
-/** The name of the queue of calls in shared mode for a lock; the name of no other lock begins so. */
-export function sharedName(lockName: string): string {
-  return SEPARATOR + SEPARATOR + lockName;
-}
-
 /** All local queues of one client. A lock that no other call waits for takes one entry of a map. */
 export class LocalQueues {
   #owners: Map<string, Owner> = new Map();
@@ -51,6 +40,18 @@ export class LocalQueues {
   #removed = 0;
   readonly #queues: Map<string, LocalQueue> = new Map();
   readonly #contended: Map<string, ContendedResource> = new Map();
+  readonly #nodeSet: NodeSet;
+  readonly #onEvent: EventListener | undefined;
+  #notifications: ReleaseNotifications | undefined = undefined;
+
+  /**
+   * @param nodeSet The nodes.
+   * @param onEvent Gets an event for each node that refuses notifications.
+   */
+  constructor(nodeSet: NodeSet, onEvent: EventListener | undefined) {
+    this.#nodeSet = nodeSet;
+    this.#onEvent = onEvent;
+  }
 
   /** The first call, which asks for the lock, or the lock if it is held. */
   owner(name: string): Owner | undefined {
@@ -69,9 +70,24 @@ export class LocalQueues {
     return this.#owners.get(name) === caller;
   }
 
-  /** Puts `caller` behind all earlier calls, if it is not in the queue; it leaves by {@linkcode leave}. */
-  join(name: string, caller: Owner, onTurn?: () => void): void {
-    if (!this.isFirst(name, caller)) this.open(name).calls.set(caller, onTurn);
+  /**
+   * Waits behind all earlier calls.
+   *
+   * @param limitMs The longest wait, in milliseconds.
+   * @param signal Ends the wait.
+   * @returns Whether it is its turn: `caller` is the first now, or was admitted. Else it has left the queue.
+   */
+  async wait(
+    name: string,
+    caller: Owner,
+    limitMs: number,
+    signal: AbortSignal | undefined,
+  ): Promise<boolean> {
+    if (this.isFirst(name, caller)) return true;
+    const pause = new Pause(this.#nodeSet.wheel, limitMs, signal);
+    this.#open(name).calls.set(caller, pause.end);
+    await pause.over;
+    return !this.#queues.get(name)?.calls.delete(caller);
   }
 
   /** The queue of that name, if a call waits or has waited. */
@@ -79,11 +95,39 @@ export class LocalQueues {
     return this.#queues.get(name);
   }
 
-  /** The same; creates the queue if it is missing. */
-  open(name: string): LocalQueue {
-    const queue = this.#queues.get(name) ?? new LocalQueue();
-    this.#queues.set(name, queue);
-    return queue;
+  /**
+   * How the first call waits among other clients, after it was denied or because it expects to be; `undefined` if it
+   * polls.
+   */
+  waiter(call: WaitingCall, settings: Settings): QueuedWaiter | undefined {
+    const { nodes } = this.#nodeSet;
+    if (!settings.notify || !nodes.some(({ subscribe }) => subscribe)) return undefined;
+    const notifications = this.#notifications ??= new ReleaseNotifications(
+      this.#nodeSet,
+      this.#onEvent,
+    );
+    const resource = this.contend(call.lockName);
+    const queue = this.#open(call.name);
+    queue.waiter ??= new QueuedWaiter(notifications, this.#nodeSet, call, resource);
+    queue.waiter.settings = settings;
+    return queue.waiter;
+  }
+
+  /**
+   * The first call cannot take the lock for now, or has one that others may have beside it: it leaves the nodes' queues,
+   * and the next that waits has a ticket of its own.
+   *
+   * @param won The round that won the lock.
+   */
+  yield(name: string, won?: Round): void {
+    const queue = this.#queues.get(name);
+    queue?.waiter?.leave(won);
+    if (queue) queue.waiter = undefined;
+  }
+
+  /** The client closes: no call is notified any more. */
+  close(): void {
+    this.#notifications?.close();
   }
 
   /** What is remembered of a lock that other clients hold or wait for; it is remembered from here on. */
@@ -157,5 +201,11 @@ export class LocalQueues {
     if (++this.#removed < REMOVED_MIN + this.#owners.size) return;
     this.#owners = new Map(this.#owners);
     this.#removed = 0;
+  }
+
+  #open(name: string): LocalQueue {
+    const queue = this.#queues.get(name) ?? new LocalQueue();
+    this.#queues.set(name, queue);
+    return queue;
   }
 }

@@ -4,9 +4,7 @@
  * @module
  */
 import type { Settings } from "../options.ts";
-import { pause } from "../time/pause.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";
-import type { Waiter } from "./waiter.ts";
 
 /** Doublings after which any delay has long reached its limit, and before which no number overflows. */
 const DOUBLINGS_MAX = 32;
@@ -28,30 +26,6 @@ export function backoffMs(
   fraction: number,
 ): number {
   return Math.min(maxMs, baseMs * 2 ** Math.min(attempt, DOUBLINGS_MAX)) * fraction;
-}
-
-/** Asks again after a jittered, growing delay. */
-export class PollingWaiter implements Waiter {
-  readonly #wheel: TimerWheel;
-  readonly #settings: Settings;
-
-  constructor(wheel: TimerWheel, settings: Settings) {
-    this.#wheel = wheel;
-    this.#settings = settings;
-  }
-
-  get notified(): boolean {
-    return false;
-  }
-
-  nextTicket(): undefined {
-    return undefined;
-  }
-
-  wait(attempt: number, limitMs: number, signal: AbortSignal | undefined): Promise<void> {
-    const delayMs = pollingDelayMs(this.#wheel, this.#settings, attempt);
-    return pause(this.#wheel, Math.min(delayMs, limitMs), signal);
-  }
 }
 
 /** How long a caller that polls waits before it asks again, in milliseconds. */

@@ -20,8 +20,7 @@ import type { Round } from "../quorum/round.ts";
 import { Pause } from "../time/pause.ts";
 import type { Random } from "../time/random.ts";
 import { pollingDelayMs } from "./polling.ts";
-import { Ticket } from "./ticket.ts";
-import type { Waiter, WaitingCall } from "./waiter.ts";
+import { Ticket, type WaitingCall } from "./ticket.ts";
 import { WatchedFirsts } from "./watched_firsts.ts";
 
 /** By how much longer each wait is than the one before if the vote was split. */
@@ -49,16 +48,18 @@ const RECOVERY_MS = 50;
 const JOIN_MS = 1_000;
 
 /** Waits in the queues, for one caller after another. */
-export class QueuedWaiter implements Waiter, NotificationHandler {
+export class QueuedWaiter implements NotificationHandler {
+  /** Whether the last wait ended because a node notified the call of a release. */
   notified = false;
   /** The settings of the call that waits. */
   settings!: Settings;
+  /** What stands in the queues; a new one after each lock that this client had. */
+  ticket: Ticket;
   readonly #notifications: ReleaseNotifications;
   readonly #nodeSet: NodeSet;
   readonly #resource: ContendedResource;
   /** What its tickets are for. */
   readonly #wanted: Pick<WaitingCall, "keys" | "pool" | "mode">;
-  #ticket: Ticket;
   /** One bit a node: those that notified the ticket since it last asked. */
   #notifiedOn = 0;
   /** Which key of a pool the first of them said is free. */
@@ -89,23 +90,8 @@ export class QueuedWaiter implements Waiter, NotificationHandler {
     this.#notifications = notifications;
     this.#nodeSet = nodeSet;
     this.#firsts = new WatchedFirsts(nodeSet.quorum);
-    this.#ticket = this.#newTicket();
-    notifications.enter(this.#ticket.name, this);
-  }
-
-  /** See {@linkcode Ticket}. */
-  get queueLength(): number | undefined {
-    return this.#ticket.queueLength;
-  }
-
-  /** See {@linkcode Ticket}. */
-  get remainingMs(): number | undefined {
-    return this.#ticket.remainingMs(this.#nowMs);
-  }
-
-  /** See {@linkcode Ticket}. */
-  get holderValue(): string | undefined {
-    return this.#ticket.holderValue;
+    this.ticket = this.#newTicket();
+    notifications.enter(this.ticket.name, this);
   }
 
   /** Only with a pool: a key that is free for the ticket, or for a first that has not used its turn. */
@@ -113,16 +99,26 @@ export class QueuedWaiter implements Waiter, NotificationHandler {
     return this.notified ? this.#notifiedPlace : this.#firsts.place;
   }
 
+  /** Begins an attempt; returns the ticket that the nodes are to put in their queues, if one of them can notify it. */
   nextTicket(): QueueTicket | undefined {
     this.#notifiedOn = 0;
-    return this.#ticket.send(this.#nowMs) ? this.#ticket : undefined;
+    return this.ticket.send(this.#nowMs) ? this.ticket : undefined;
   }
 
+  /** Resolves when a first attempt with a ticket can be made; `signal` and the end of `limitMs` cut it short. */
   async ready(limitMs: number, signal: AbortSignal | undefined): Promise<void> {
     const dueMs = () => this.#notifications.isReady ? this.#resource.sharedUntilMs : Infinity;
     await this.#sleepUntil(dueMs, limitMs, signal);
   }
 
+  /**
+   * Resolves when the next attempt is due, when `signal` aborts, or when the client closes, whichever is first.
+   *
+   * @param attempt How many attempts failed before the last, from 0.
+   * @param limitMs The longest wait, in milliseconds.
+   * @param signal Ends the wait.
+   * @param denied The last attempt.
+   */
   async wait(
     attempt: number,
     limitMs: number,
@@ -130,7 +126,7 @@ export class QueuedWaiter implements Waiter, NotificationHandler {
     denied: Round,
   ): Promise<void> {
     this.#roundTripMs = Math.min(denied.tally.slowestMs, ROUND_TRIP_MS_MAX);
-    this.#ticket.priority = "in-order";
+    this.ticket.priority = "in-order";
     if (denied.tally.granted > 0) this.#firsts.postpone(denied.elapsedMs);
     this.#notifiedMs = Infinity;
     if (this.#notifiedOn !== 0) this.#planNotified();
@@ -155,7 +151,7 @@ export class QueuedWaiter implements Waiter, NotificationHandler {
         this.#notifiedPlace = place;
       }
       this.#notifiedOn |= bit;
-      this.#idles = this.#ticket.joins = 0;
+      this.#idles = this.ticket.joins = 0;
       if (this.#pause) this.#planNotified();
     } else if (!this.#firsts.watches(place)) {
       return;
@@ -169,11 +165,11 @@ export class QueuedWaiter implements Waiter, NotificationHandler {
   }
 
   onSubscriptionChange(): void {
-    this.#ticket.onSubscriptionChange();
+    this.ticket.onSubscriptionChange();
     if (!this.#pause) return;
     this.#askMs = Math.min(this.#askMs, this.#joinMs());
     const { hasQuorum, isReady } = this.#notifications;
-    if (this.#ticket.stands && !this.#ticket.isQueued && !(hasQuorum && isReady)) {
+    if (this.ticket.stands && !this.ticket.isQueued && !(hasQuorum && isReady)) {
       const delayMs = pollingDelayMs(this.#nodeSet.wheel, this.settings, 0);
       this.#askMs = Math.min(this.#askMs, this.#nowMs + delayMs);
     }
@@ -190,15 +186,15 @@ export class QueuedWaiter implements Waiter, NotificationHandler {
   /** Another caller waits now: in the place of one that gave up, or behind all who wait if the client had the lock. */
   requeue(): void {
     if (this.#parked) {
-      const { name } = this.#ticket;
-      this.#ticket = this.#newTicket();
-      this.#notifications.enter(this.#ticket.name, this);
+      const { name } = this.ticket;
+      this.ticket = this.#newTicket();
+      this.#notifications.enter(this.ticket.name, this);
       this.#notifications.leave(name, this.#wanted.keys);
       this.#resource.noteEnded(this.#nowMs, this.#random);
     }
     this.#parked = this.notified = false;
-    this.#splits = this.#idles = this.#ticket.joins = 0;
-    this.#ticket.priority = "in-order";
+    this.#splits = this.#idles = this.ticket.joins = 0;
+    this.ticket.priority = "in-order";
   }
 
   /**
@@ -207,9 +203,9 @@ export class QueuedWaiter implements Waiter, NotificationHandler {
    * @param won See {@linkcode Ticket.leave}.
    */
   leave(won?: Round): void {
-    this.#notifications.leave(this.#ticket.name, this.#wanted.keys);
+    this.#notifications.leave(this.ticket.name, this.#wanted.keys);
     if (this.#parked) this.#resource.noteEnded(this.#nowMs, this.#random);
-    else this.#ticket.leave(this.#wanted.keys, won);
+    else this.ticket.leave(this.#wanted.keys, won);
   }
 
   #newTicket(): Ticket {
@@ -223,9 +219,9 @@ export class QueuedWaiter implements Waiter, NotificationHandler {
    */
   #joinMs(): number {
     const { hasQuorum, isReady } = this.#notifications;
-    if (!hasQuorum || !isReady || !this.#ticket.canJoin) return Infinity;
-    if (!this.#ticket.stands) return this.#nowMs;
-    const spreadMs = (this.#ticket.isQueued ? JOIN_MS : RECOVERY_MS) * 2 ** this.#ticket.joins;
+    if (!hasQuorum || !isReady || !this.ticket.canJoin) return Infinity;
+    if (!this.ticket.stands) return this.#nowMs;
+    const spreadMs = (this.ticket.isQueued ? JOIN_MS : RECOVERY_MS) * 2 ** this.ticket.joins;
     return this.#nowMs + this.#random.fraction() * spreadMs;
   }
 
@@ -253,7 +249,7 @@ export class QueuedWaiter implements Waiter, NotificationHandler {
   #planNotified(): void {
     const { quorum } = this.#nodeSet;
     // If the last ask followed a notification, too, that was not enough.
-    const enough = this.notified ? Math.min(quorum, this.#ticket.queuedCount) : 1;
+    const enough = this.notified ? Math.min(quorum, this.ticket.queuedCount) : 1;
     const delayMs = bitCount(this.#notifiedOn) >= enough ? 0 : this.#graceMs();
     this.#notifiedMs = Math.min(this.#notifiedMs, this.#nowMs + delayMs);
   }
@@ -262,7 +258,7 @@ export class QueuedWaiter implements Waiter, NotificationHandler {
   #planAsk(attempt: number, denied: Round): number {
     const { hasQuorum, isReady } = this.#notifications;
     const { quorum } = this.#nodeSet;
-    const { isQueued, askedCount } = this.#ticket;
+    const { isQueued, askedCount } = this.ticket;
     // A release between the first denial and the subscription notifies nobody.
     if (!isReady && !isQueued) {
       return this.#nowMs + this.#graceMs(POLL_ROUND_TRIP_MS_MAX) * POLL_FACTOR * 2 ** attempt;
@@ -270,7 +266,7 @@ export class QueuedWaiter implements Waiter, NotificationHandler {
     const pollMs = this.#nowMs + pollingDelayMs(this.#nodeSet.wheel, this.settings, attempt);
     if (denied.tally.unanswered) return pollMs;
     if (hasQuorum && !isQueued && askedCount < quorum) return this.#nowMs;
-    const livesMs = this.#ticket.livesMs(denied);
+    const livesMs = this.ticket.livesMs(denied);
     if (livesMs.length >= quorum) {
       const askMs = this.#planUnnotified(denied, livesMs[quorum - 1]);
       return hasQuorum ? askMs : Math.min(askMs, pollMs);
@@ -289,7 +285,7 @@ export class QueuedWaiter implements Waiter, NotificationHandler {
    * @param freeInMs When a quorum of nodes should have nothing in the way, from now, in milliseconds.
    */
   #planUnnotified(denied: Round, freeInMs: number): number {
-    const positions = this.#ticket.agree(denied);
+    const positions = this.ticket.agree(denied);
     const ahead = Math.max(0, ...positions.map((position) => position.ahead));
     const { retryDelayMaxMs } = this.settings;
     const idleMs = Math.max(retryDelayMaxMs, IDLE_MS_MIN) * 2 ** this.#idles++ * (1 + ahead);
@@ -319,8 +315,8 @@ export class QueuedWaiter implements Waiter, NotificationHandler {
   /** Has the next ask overtake the firsts that have not used their turn in time. */
   #overtake(): void {
     const stuck = this.#firsts.overdue(this.#nowMs);
-    this.#ticket.stuck = stuck;
-    if (stuck.length > 0) this.#ticket.priority = "overdue";
+    this.ticket.stuck = stuck;
+    if (stuck.length > 0) this.ticket.priority = "overdue";
   }
 
   /** A client of another library has the lock, and will notify nobody. */

@@ -7,8 +7,6 @@ import { POOL_SUFFIX } from "../quorum/queue_ticket.ts";
 import type { QueuePosition, QueuePriority, QueueTicket } from "../quorum/queue_ticket.ts";
 import type { NodeSet } from "../quorum/node_set.ts";
 import type { Round } from "../quorum/round.ts";
-import type { WaitingCall } from "./waiter.ts";
-import * as queues from "./queue_positions.ts";
 import { bitCount, type ReleaseNotifications } from "./release_notifications.ts";
 
 /** For how many round trips others wait for this client when it is the first, beside the least patience. */
@@ -16,6 +14,20 @@ const PATIENCE_FACTOR = 4;
 /** The least and the greatest patience, in milliseconds. */
 const PATIENCE_MS_MIN = 50;
 const PATIENCE_MS_MAX = 1_000;
+
+/** What a call waits for. */
+export interface WaitingCall {
+  /** The name of its queue in this client. */
+  readonly name: string;
+  /** The name of what it locks. */
+  readonly lockName: string;
+  /** The keys. */
+  readonly keys: readonly string[];
+  /** Set if it locks any one of them. */
+  readonly pool: unknown;
+  /** Set if it is for a lock in shared mode. */
+  readonly mode: "shared" | undefined;
+}
 
 /** The ticket of one caller after another, until its client has the lock. */
 export class Ticket implements QueueTicket {
@@ -63,9 +75,10 @@ export class Ticket implements QueueTicket {
     return this.name + this.#patience + this.#suffix;
   }
 
-  /** How many clients are in the queue, this one included; `undefined` if no node has reported it. */
+  /** How many clients are in the queue on the node with most, this one included; `undefined` if no node has reported it. */
   get queueLength(): number | undefined {
-    return queues.lengthOf(this.#positions);
+    const lengths = this.#positions.flatMap((position) => position?.length ?? []);
+    return lengths.length > 0 ? Math.max(...lengths) : undefined;
   }
 
   /** The value of the keys in the way, if a node has reported it. */
@@ -99,8 +112,11 @@ export class Ticket implements QueueTicket {
   }
 
   /** How long the keys live that are in the way, in milliseconds, as the last answers said; `undefined` if they did not. */
-  remainingMs(nowMs: number): number | undefined {
-    return queues.remainingMsOf(this.#positions, nowMs - this.#positionsMs);
+  get remainingMs(): number | undefined {
+    const ageMs = this.#nodeSet.wheel.clock.monotonicMs() - this.#positionsMs;
+    const livesMs = this.#positions.flatMap((position) => position?.remainingMs ?? []);
+    const remainingMs = Math.max(...livesMs) - ageMs;
+    return remainingMs > 0 ? remainingMs : undefined;
   }
 
   /** The ticket is about to be sent. Returns whether it can be: not before a node can notify it. */
@@ -141,20 +157,28 @@ export class Ticket implements QueueTicket {
   }
 
   /** How long keys will be in the way, node by node, as far as it is known, the shortest first, in milliseconds. */
-  livesMs(denied: Round): number[] {
-    return queues.livesMsOf(this.#positions, denied);
+  livesMs({ tally }: Round): number[] {
+    return this.#nodeSet.nodes.flatMap((_, nodeIndex) => {
+      if (tally.grantedBy(nodeIndex)) return 0;
+      return tally.queuedBy(nodeIndex) ? this.#positions[nodeIndex]?.remainingMs ?? [] : [];
+    }).sort(ascending);
   }
 
-  /** Where the nodes say that the ticket stands that have put it in their queues; a quorum then agrees on its score. */
-  agree(denied: Round): QueuePosition[] {
-    const positions = queues.answersTo(denied, this.#positions);
+  /**
+   * Where the nodes say that the ticket stands that have put it in their queues. If their scores differ, it takes a later
+   * one that a quorum of them will have next time: else each contender may be the first on some nodes and on no quorum.
+   */
+  agree({ tally }: Round): QueuePosition[] {
+    const positions = this.#positions.flatMap((position, nodeIndex) => {
+      return position && tally.queuedBy(nodeIndex) ? position : [];
+    });
+    // Nodes that granted have put the ticket back with its own score.
+    const scores = [
+      ...positions.map(({ score = 0 }) => score),
+      ...Array(tally.granted).fill(this.score),
+    ].sort(ascending);
     // mutation: scores-stay-apart
-    this.score = queues.agreedScore(
-      positions,
-      this.score,
-      denied.tally.granted,
-      this.#nodeSet.quorum,
-    );
+    this.score = Math.max(this.score, scores[this.#nodeSet.quorum - 1] ?? 0);
     this.agreed = true;
     return positions;
   }
@@ -178,4 +202,8 @@ export class Ticket implements QueueTicket {
   #leaveNode(nodeIndex: number, keys: readonly string[]): void {
     this.#nodeSet.nodes[nodeIndex].leaveQueue?.(keys, this.ticketId);
   }
+}
+
+function ascending(one: number, other: number): number {
+  return one - other;
 }

@@ -2,7 +2,10 @@ import { assert, assertEquals, assertInstanceOf, assertStrictEquals } from "@std
 import { getEventListeners } from "node:events";
 import { LockHeldError, LockLostError, QuorumError, RedlockError } from "../../../src/errors.ts";
 import type { RedlockEvent } from "../../../src/events.ts";
-import { LocalQueues, queueKey } from "../../../src/waiting/local_queues.ts";
+import { createNodeSet } from "../../../src/quorum/node_set.ts";
+import { TimerWheel } from "../../../src/time/timer_wheel.ts";
+import { LocalQueues } from "../../../src/waiting/local_queues.ts";
+import { queueKey } from "../../../src/waiting/queue_names.ts";
 import { blocked, Callers, held } from "../../support/callers.ts";
 import { REASON } from "../../support/cluster.ts";
 
@@ -28,7 +31,7 @@ Deno.test("queueKey() is one for the same keys in any order, and differs for dif
 });
 
 Deno.test("LocalQueues remembers 4,096 contended locks, and forgets the oldest for one more", () => {
-  const queues = new LocalQueues();
+  const queues = new LocalQueues(createNodeSet(new TimerWheel(), []), undefined);
   for (let index = 0; index < 4_096; index++) queues.contend(`${index}`);
   queues.contend("4095"); // known
   assert(queues.isContended("0"));

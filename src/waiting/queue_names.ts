@@ -1,0 +1,23 @@
+/**
+ * The names of the queues of a client, by the keys that its calls are for.
+ *
+ * @module
+ */
+
+/** Separates the keys of one lock in its name: no well-formed string contains it. */
+const SEPARATOR = "\udc00";
+
+/** The name of a set of keys, in whatever order they are given. */
+export function queueKey(keys: readonly string[]): string {
+  return keys.length === 1 ? keys[0] : [...keys].sort().join(SEPARATOR);
+}
+
+/** The name of a set of keys of which a call locks any one; the name of no other lock begins so. */
+export function poolKey(keys: readonly string[]): string {
+  return SEPARATOR + keys.join(SEPARATOR);
+}
+
+/** The name of the queue of calls in shared mode for a lock; the name of no other lock begins so. */
+export function sharedName(lockName: string): string {
+  return SEPARATOR + SEPARATOR + lockName;
+}
