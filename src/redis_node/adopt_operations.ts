@@ -6,15 +6,12 @@
 import { countOrDenial } from "./count_operations.ts";
 import { callArgs, type Operation, outcomeOf, type Release } from "./operation.ts";
 import { ACQUIRE_OUTCOMES } from "./queue_operations.ts";
-import { scriptError } from "./script_error.ts";
 import { ADOPT } from "./scripts/adopt.ts";
 
 /** Gives the keys the value if they hold the one that it replaces; counts if the request asks for it. */
 export const ADOPT_KEYS: Operation = {
-  code: 11,
   kind: "acquire",
   script: ADOPT,
-  explain: scriptError,
   args: ({ keys, value, ttlMs, replaces, counterFloor }, call) => {
     const args = [value, String(ttlMs), replaces!];
     if (counterFloor !== undefined) args.push(String(counterFloor));
@@ -25,7 +22,6 @@ export const ADOPT_KEYS: Operation = {
 
 /** Gives the keys that hold the value back the one that it replaced, with the TTL that they have. */
 export const GIVE_BACK_KEYS: Operation<Release> = {
-  code: 12,
   kind: "release",
   script: ADOPT,
   args: ({ keys, value, replaces }, call) => callArgs(call, ADOPT, keys, replaces!, "1", value),

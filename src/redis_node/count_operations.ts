@@ -7,7 +7,6 @@ import type { RawReply } from "../redis/reply.ts";
 import { type Call, callArgs, type Operation, type Outcome } from "./operation.ts";
 import { isQueuePosition, ticketArgs } from "./queue_operations.ts";
 import type { QuorumRequest } from "../quorum/quorum_node.ts";
-import { scriptError } from "./script_error.ts";
 import { ACQUIRE_COUNTED, ACQUIRE_FENCED, RAISE } from "./scripts/fencing.ts";
 
 /** In place of a ticket and its score if the caller does not queue. */
@@ -15,10 +14,8 @@ const NONE = "";
 
 /** Sets a single key if it is missing, and counts. */
 export const COUNT_KEY: Operation = {
-  code: 6,
   kind: "acquire",
   script: ACQUIRE_COUNTED,
-  explain: scriptError,
   args: ({ keys, value, ttlMs, counterFloor }, call) =>
     callArgs(call, ACQUIRE_COUNTED, keys, value, String(ttlMs), String(counterFloor)),
   read: countOrDenial,
@@ -26,20 +23,16 @@ export const COUNT_KEY: Operation = {
 
 /** Sets several keys if all are missing, and counts. */
 export const COUNT_KEYS: Operation = {
-  code: 7,
   kind: "acquire",
   script: ACQUIRE_FENCED,
-  explain: scriptError,
   args: (request, call) => fencedArgs(request, call, NONE, NONE, NONE, NONE),
   read: countOrDenial,
 };
 
 /** Sets the keys and counts, or puts the request's ticket in their queues. */
 export const COUNT_OR_QUEUE: Operation = {
-  code: 8,
   kind: "acquire",
   script: ACQUIRE_FENCED,
-  explain: scriptError,
   queues: true,
   args: (request, call) => fencedArgs(request, call, ...ticketArgs(request.ticket!)),
   read: (reply) => isQueuePosition(reply) ? "queued" : counted(reply),
@@ -47,10 +40,8 @@ export const COUNT_OR_QUEUE: Operation = {
 
 /** Raises the counters of the keys to the request's token. */
 export const RAISE_COUNTERS: Operation = {
-  code: 9,
   kind: "raise",
   script: RAISE,
-  explain: scriptError,
   args: ({ keys, value, counterFloor }, call) =>
     callArgs(call, RAISE, keys, value, String(counterFloor)),
   read: countOrDenial,

@@ -8,7 +8,6 @@ import { EXTEND } from "./scripts/extend.ts";
 
 /** Gives the keys a new TTL. */
 export const EXTEND_KEYS: Operation = {
-  code: 10,
   kind: "extend",
   script: EXTEND,
   args: ({ keys, value, ttlMs, shortens }, call) =>

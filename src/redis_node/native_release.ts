@@ -21,10 +21,8 @@ const FIND: LockCommand = { args: ["COMMAND", "INFO", ...Object.keys(CONDITIONS)
 /** Which of the two commands a reply answers, in a command's tag; the node's index is behind it. */
 const DELETED = 0, QUEUED = 1, TAG_BITS = 1;
 
-/** What becomes of a release. */
+/** What becomes of a release that the command alone does not end. */
 export interface NativeReleaseOwner {
-  /** The key is deleted, or was not this lock's, and nobody waits. */
-  onReleased(request: QuorumRequest, nodeIndex: number, deleted: boolean): void;
   /** The script must follow; `deleted` if only because others may wait. */
   onScriptNeeded(request: QuorumRequest, nodeIndex: number, deleted: boolean): void;
   /** The connection broke before both replies. */
@@ -102,7 +100,9 @@ export class NativeRelease implements ReplyReceiver<QuorumRequest | undefined> {
       }
       // mutation: native-release-notifies-nobody
       if (reply === 0 && (deleted || this.#deleted === 0)) {
-        this.#owner.onReleased(request, nodeIndex, deleted);
+        const atMs = this.#connection.receivedAtMs;
+        if (deleted) request.grant(nodeIndex, atMs);
+        else request.deny(nodeIndex, atMs);
       } else {
         this.#owner.onScriptNeeded(request, nodeIndex, deleted);
       }

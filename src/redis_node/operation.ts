@@ -5,7 +5,6 @@
  * @module
  */
 import type { QuorumRequest } from "../quorum/quorum_node.ts";
-import type { ReplyError } from "../redis/errors.ts";
 import type { RawReply } from "../redis/reply.ts";
 import { RELEASE } from "./scripts/release.ts";
 import type { Script } from "./scripts/script.ts";
@@ -21,8 +20,6 @@ export type Outcome = "granted" | "counted" | "denied" | "missing" | "queued" | 
 
 /** One operation. A reply means something only together with its operation: most are answered by an integer. */
 export interface Operation<Content = QuorumRequest> {
-  /** Its place in a table, from 0 to 31. */
-  readonly code: number;
   /** What it does: sets the keys, extends them, raises their counters, or deletes them. */
   readonly kind: "acquire" | "extend" | "raise" | "release";
   /** The script; `undefined` for a plain command. */
@@ -33,8 +30,6 @@ export interface Operation<Content = QuorumRequest> {
   args(content: Content, call: Call): string[];
   /** What a reply that is no error means; `undefined` if the operation is never answered like this. */
   read(reply: RawReply): Outcome | undefined;
-  /** The error to report for an error reply, if the reply's own text does not explain it. */
-  explain?(reply: ReplyError): ReplyError;
 }
 
 /** What a release needs of a request. */
@@ -45,7 +40,6 @@ export type Release = Pick<
 
 /** Sets a single key if it is missing. */
 export const SET_KEY: Operation = {
-  code: 0,
   kind: "acquire",
   script: undefined,
   args: ({ keys, value, ttlMs }) => ["SET", keys[0], value, "NX", "PX", String(ttlMs)],
@@ -57,7 +51,6 @@ export const RELEASE_OUTCOMES = ["denied", "granted", undefined, "contended"] as
 
 /** Deletes a single key, and notifies the next waiter. */
 export const RELEASE_KEY: Operation<Release> = {
-  code: 1,
   kind: "release",
   script: RELEASE,
   // A literal, because every lock ends with this, and spread arguments take more memory.

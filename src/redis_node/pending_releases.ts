@@ -3,10 +3,11 @@
  *
  * @module
  */
-import type { LockRequest } from "../quorum/lock_node.ts";
+import { type QuorumRequest, UNREAD } from "../quorum/quorum_node.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import type { CommandSender } from "./command_sender.ts";
-import type { Operation } from "./operation.ts";
+import type { Operation, Release } from "./operation.ts";
+import { releaseOperation } from "./request_operations.ts";
 
 /** Most releases that are kept for one node; one more drops the oldest, whose TTL takes over. */
 const PENDING_RELEASES_MAX = 4_096;
@@ -15,25 +16,14 @@ const RETRY_DELAY_MS = 100;
 /** Longest such delay, in milliseconds. */
 const RETRY_DELAY_MS_MAX = 1_600;
 
-/** A ticket that leaves the queues. */
-export interface QueueLeave {
-  /** The keys that it waits for. */
-  readonly keys: readonly string[];
-  /** The ticket. */
-  readonly ticketId: string;
-  /** When the queues are gone at the latest, by the monotonic clock. */
-  readonly untilMs: number;
-}
+/** What a release that is repeated needs of a request. Of a ticket that leaves the queues, it is the value. */
+type Repeatable = Pick<QuorumRequest, "keys" | "value" | "ttlMs" | "replaces" | "mode">;
 
-/** How a ticket that leaves the queues is put to a node; nobody reads the reply. */
-export type LeaveOperation = Pick<
-  Operation<Pick<QueueLeave, "keys" | "ticketId">>,
-  "script" | "args"
->;
-
-/** A release that has not reached its node. */
-export interface PendingRelease extends Pick<LockRequest, "keys" | "value" | "replaces" | "mode"> {
-  /** When the keys expire at the latest, by the monotonic clock. */
+/** A release of the node's own, whose answer nobody waits for. */
+export interface PendingRelease extends QuorumRequest {
+  /** What it asks of the node. */
+  readonly operation: Operation<Release>;
+  /** When the keys, or the queues, are gone at the latest, by the monotonic clock. */
   readonly untilMs: number;
 }
 
@@ -41,8 +31,8 @@ export interface PendingRelease extends Pick<LockRequest, "keys" | "value" | "re
 export class PendingReleases {
   readonly #connection: CommandSender;
   readonly #wheel: TimerWheel;
-  readonly #sendOne: (release: PendingRelease | QueueLeave) => void;
-  #releases: (PendingRelease | QueueLeave)[] = [];
+  readonly #sendOne: (release: PendingRelease) => void;
+  #releases: PendingRelease[] = [];
   #timer: TimerEntry | undefined = undefined;
   #delayMs = RETRY_DELAY_MS;
 
@@ -54,25 +44,23 @@ export class PendingReleases {
   constructor(
     connection: CommandSender,
     wheel: TimerWheel,
-    send: (release: PendingRelease | QueueLeave) => void,
+    send: (release: PendingRelease) => void,
   ) {
     this.#connection = connection;
     this.#wheel = wheel;
     this.#sendOne = send;
   }
 
-  /** Keeps a release of keys that live for `ttlMs` at the longest. */
-  add(
-    { keys, value, replaces, mode, ttlMs }: Omit<PendingRelease, "untilMs"> & { ttlMs: number },
-  ): void {
-    const untilMs = this.#wheel.clock.monotonicMs() + ttlMs;
-    this.addAgain({ keys, value, replaces, mode, untilMs });
+  /** Sends a release, which is kept if it does not arrive. */
+  send(release: Repeatable, operation?: Operation<Release>): void {
+    this.#sendOne(this.#pending(release, operation));
   }
 
-  /** Keeps a release that was sent and did not arrive, or was refused for the moment. */
-  addAgain(release: PendingRelease | QueueLeave): void {
+  /** Keeps a release that was not sent, did not arrive, or was refused for the moment. */
+  add(release: Repeatable | PendingRelease, operation?: Operation<Release>): void {
+    const pending = "untilMs" in release ? release : this.#pending(release, operation);
     if (this.#releases.length >= PENDING_RELEASES_MAX) this.#releases.shift();
-    this.#releases.push(release);
+    this.#releases.push(pending);
     if (this.#connection.open) this.#askLater(); // else it is sent on the next connection
   }
 
@@ -82,6 +70,25 @@ export class PendingReleases {
     if (this.#timer) this.#wheel.cancel(this.#timer);
     this.#timer = undefined;
     this.#send(Infinity);
+  }
+
+  #pending(
+    { keys, value, ttlMs, replaces, mode }: Repeatable,
+    operation: Operation<Release> = releaseOperation({ keys, value, replaces, mode }),
+  ): PendingRelease {
+    const taken = () => this.sendAll();
+    const untilMs = this.#wheel.clock.monotonicMs() + ttlMs;
+    return {
+      ...UNREAD,
+      ...{ keys, value, ttlMs, replaces, mode, operation, untilMs },
+      maySet() {
+        // mutation: pending-release-forgotten
+        return true;
+      },
+      grant: taken,
+      contended: taken,
+      deny: taken,
+    };
   }
 
   /** Sends one of them after a delay: a server that refuses is not asked by all. */

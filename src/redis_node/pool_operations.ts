@@ -6,10 +6,16 @@
 import type { QuorumRequest } from "../quorum/quorum_node.ts";
 import type { QueuePosition } from "../quorum/queue_ticket.ts";
 import { type RawReply, textReply } from "../redis/reply.ts";
-import { type Call, callArgs, type Operation, type Outcome, type Release } from "./operation.ts";
-import type { LeaveOperation } from "./pending_releases.ts";
+import {
+  type Call,
+  callArgs,
+  type Operation,
+  type Outcome,
+  outcomeOf,
+  type Release,
+  RELEASE_OUTCOMES,
+} from "./operation.ts";
 import { ticketArgs } from "./queue_operations.ts";
-import { scriptError } from "./script_error.ts";
 import { ACQUIRE_ANY, RELEASE_ANY } from "./scripts/pool.ts";
 
 /** How many parts a denial has: without a ticket, and with one, whose last part is a ticket. */
@@ -19,20 +25,16 @@ const NONE = "";
 
 /** Sets one key of the pool; else learns which are free. */
 export const SET_ANY: Operation = {
-  code: 13,
   kind: "acquire",
   script: ACQUIRE_ANY,
-  explain: scriptError,
   args: (request, call) => acquireArgs(request, call),
   read: (reply) => isNumbers(reply, MASK_LENGTH) ? "denied" : grantOf(reply),
 };
 
 /** The same; puts the request's ticket in the queues of all keys. */
 export const SET_ANY_OR_QUEUE: Operation = {
-  code: 14,
   kind: "acquire",
   script: ACQUIRE_ANY,
-  explain: scriptError,
   queues: true,
   args: (request, call) => acquireArgs(request, call, ...ticketArgs(request.ticket!)),
   read: (reply) => isNumbers(reply, POSITION_LENGTH) ? "queued" : grantOf(reply),
@@ -40,7 +42,6 @@ export const SET_ANY_OR_QUEUE: Operation = {
 
 /** Deletes the key of an attempt, and takes its ticket out of the queues of the pool, or puts it back. */
 export const RELEASE_ANY_KEY: Operation<Release> = {
-  code: 15,
   kind: "release",
   script: RELEASE_ANY,
   args({ pool, value, ticket, keepsTicket }, call) {
@@ -51,10 +52,12 @@ export const RELEASE_ANY_KEY: Operation<Release> = {
   read: (reply) => reply === 1 ? "granted" : reply === 0 ? "denied" : undefined,
 };
 
-/** Takes a ticket out of the queues of the pool. */
-export const LEAVE_POOL: LeaveOperation = {
+/** Takes a ticket, which is the value of the request, out of the queues of the pool. */
+export const LEAVE_POOL: Operation<Release> = {
+  kind: "release",
   script: RELEASE_ANY,
-  args: ({ keys, ticketId }, call) => callArgs(call, RELEASE_ANY, keys, "1", NONE, ticketId),
+  args: ({ keys, value }, call) => callArgs(call, RELEASE_ANY, keys, "1", NONE, value),
+  read: (reply) => outcomeOf(reply, RELEASE_OUTCOMES),
 };
 
 function acquireArgs(

@@ -14,8 +14,6 @@ import {
   type Release,
   RELEASE_OUTCOMES,
 } from "./operation.ts";
-import type { LeaveOperation } from "./pending_releases.ts";
-import { scriptError } from "./script_error.ts";
 import { ACQUIRE_ALL, ACQUIRE_OR_WAIT } from "./scripts/acquire.ts";
 import { LEAVE, RELEASE_QUEUED } from "./scripts/queue.ts";
 import type { Script } from "./scripts/script.ts";
@@ -25,7 +23,6 @@ export const ACQUIRE_OUTCOMES = ["denied", "granted"] as const;
 
 /** Sets several keys if all are missing. */
 export const SET_KEYS: Operation = {
-  code: 2,
   kind: "acquire",
   script: ACQUIRE_ALL,
   args: ({ keys, value, ttlMs }, call) => callArgs(call, ACQUIRE_ALL, keys, value, String(ttlMs)),
@@ -34,10 +31,8 @@ export const SET_KEYS: Operation = {
 
 /** Sets the keys, or puts the request's ticket in their queues. */
 export const SET_OR_QUEUE: Operation = {
-  code: 3,
   kind: "acquire",
   script: ACQUIRE_OR_WAIT,
-  explain: scriptError,
   queues: true,
   args: ({ keys, value, ttlMs, ticket }, call) => {
     const args = [value, String(ttlMs), ...ticketArgs(ticket!)];
@@ -51,17 +46,18 @@ export const SET_OR_QUEUE: Operation = {
  * each.
  */
 export const RELEASE_KEYS: Operation<Release> = {
-  code: 4,
   kind: "release",
   script: RELEASE_QUEUED,
   args: (release, call) => releaseArgs(RELEASE_QUEUED, release, call),
   read: (reply) => outcomeOf(reply, RELEASE_OUTCOMES),
 };
 
-/** Takes a ticket out of the queues for the keys. */
-export const LEAVE_QUEUE: LeaveOperation = {
+/** Takes a ticket, which is the value of the request, out of the queues for the keys. */
+export const LEAVE_QUEUE: Operation<Release> = {
+  kind: "release",
   script: LEAVE,
-  args: ({ keys, ticketId }, call) => callArgs(call, LEAVE, keys, ticketId),
+  args: ({ keys, value }, call) => callArgs(call, LEAVE, keys, value),
+  read: (reply) => outcomeOf(reply, RELEASE_OUTCOMES),
 };
 
 /** The command of a script that releases a value, and takes a ticket out of the queues or puts it back. */

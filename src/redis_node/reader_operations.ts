@@ -13,7 +13,6 @@ import {
   RELEASE_OUTCOMES,
 } from "./operation.ts";
 import { ACQUIRE_OUTCOMES, grantOrPosition, releaseArgs, ticketArgs } from "./queue_operations.ts";
-import { scriptError } from "./script_error.ts";
 import { ACQUIRE_SHARED, EXTEND_SHARED, RELEASE_SHARED } from "./scripts/readers.ts";
 
 /** In place of a ticket if the caller does not queue. */
@@ -21,20 +20,16 @@ const NONE = "";
 
 /** Makes the value a reader of the keys. */
 export const SHARE_KEYS: Operation = {
-  code: 17,
   kind: "acquire",
   script: ACQUIRE_SHARED,
-  explain: scriptError,
   args: (request, call) => acquireArgs(request, call, ...(request.entersAtOnce ? [] : [NONE])),
   read: (reply) => outcomeOf(reply, ACQUIRE_OUTCOMES),
 };
 
 /** The same, or puts the request's ticket in the queues of the keys. */
 export const SHARE_OR_QUEUE: Operation = {
-  code: 18,
   kind: "acquire",
   script: ACQUIRE_SHARED,
-  explain: scriptError,
   queues: true,
   args: (request, call) => acquireArgs(request, call, ...ticketArgs(request.ticket!)),
   read: grantOrPosition,
@@ -42,10 +37,8 @@ export const SHARE_OR_QUEUE: Operation = {
 
 /** Gives the reader a new deadline. */
 export const EXTEND_READER: Operation = {
-  code: 19,
   kind: "extend",
   script: EXTEND_SHARED,
-  explain: scriptError,
   args: ({ keys, value, ttlMs, shortens }, call) =>
     callArgs(call, EXTEND_SHARED, keys, value, String(ttlMs), ...shortens ? ["1"] : []),
   read: (reply) => outcomeOf(reply, ["denied", "granted", "missing"]),
@@ -53,10 +46,8 @@ export const EXTEND_READER: Operation = {
 
 /** Ends the reader, and takes the request's ticket out of the queues or puts it back. */
 export const RELEASE_READER: Operation<Release> = {
-  code: 20,
   kind: "release",
   script: RELEASE_SHARED,
-  explain: scriptError,
   args: (release, call) => releaseArgs(RELEASE_SHARED, release, call),
   read: (reply) => outcomeOf(reply, RELEASE_OUTCOMES),
 };

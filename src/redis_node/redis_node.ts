@@ -21,7 +21,7 @@ import { RedisDiagnostics } from "./diagnostics.ts";
 import { inspectKey } from "./inspect_key.ts";
 import { type Call, type Operation, RELEASE_KEY } from "./operation.ts";
 import { NativeRelease, type NativeReleaseOwner } from "./native_release.ts";
-import { type PendingRelease, PendingReleases, type QueueLeave } from "./pending_releases.ts";
+import { PendingReleases } from "./pending_releases.ts";
 import { freeKeys, poolPosition } from "./pool_operations.ts";
 import { queuePosition } from "./queue_operations.ts";
 import { ReleaseSubscription } from "./release_subscription.ts";
@@ -31,6 +31,7 @@ import {
   leaveOperation,
   releaseOperation,
 } from "./request_operations.ts";
+import { scriptError } from "./script_error.ts";
 import { RedisGuard } from "./restart_guard.ts";
 import { scanKeys } from "./scan_keys.ts";
 import { QUEUE_TTL_MS } from "./scripts/queue.ts";
@@ -41,22 +42,17 @@ const WRONG_TYPE = "WRONGTYPE";
 /** Error prefix of a script that the server does not know. */
 const UNKNOWN_SCRIPT = "NOSCRIPT";
 
-/**
- * A command's tag: the operation's code, whether the script went out whole, whether it was sent before, and the node's
- * index.
- */
-const CODE_MASK = 31, WHOLE = 32, REPEATED = 64, TAG_BITS = 7;
+/** A command's tag: whether the script went out whole, whether it was sent before, and the node's index. */
+const WHOLE = 1, REPEATED = 2, TAG_BITS = 2;
 
 /** One Redis server as a node. */
-export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<QuorumRequest> {
+export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<RequestCommand> {
   readonly name: string;
   readonly subscribe: QuorumNode["subscribe"];
   readonly #server: ServerAccess;
   readonly #onEvent: EventListener | undefined;
   readonly #connection: CommandSender;
   readonly #pendingReleases: PendingReleases;
-  /** The operations in use, by their codes. */
-  readonly #operations: Operation[] = [];
   /** The scripts that were sent whole on this connection, and whether that was answered. */
   readonly #scripts: Map<Script, boolean> = new Map();
   /** Missing if replies may come in another order. */
@@ -84,7 +80,7 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
     });
     if (server.inOrder) this.#native = new NativeRelease(this.#connection, this);
     this.#pendingReleases = new PendingReleases(this.#connection, server.wheel, (pending) => {
-      this.#sendPending(pending);
+      this.#send(pending.operation, pending, 0);
     });
   }
 
@@ -122,18 +118,9 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
   }
 
   /** Part of {@linkcode NativeReleaseOwner}. */
-  onReleased(request: QuorumRequest, nodeIndex: number, deleted: boolean): void {
-    const atMs = this.#connection.receivedAtMs;
-    if (deleted) request.grant(nodeIndex, atMs);
-    else request.deny(nodeIndex, atMs);
-  }
-
-  /** Part of {@linkcode NativeReleaseOwner}. */
   onScriptNeeded(request: QuorumRequest, nodeIndex: number, deleted: boolean): void {
-    if (!deleted) return this.#send(releaseOperation(request), request, nodeIndex);
-    const { keys, value, ttlMs } = request;
-    const untilMs = this.#server.wheel.clock.monotonicMs() + ttlMs;
-    this.#sendPending({ keys, value, untilMs }); // notifies the first in the queue
+    if (!deleted) return this.#send(RELEASE_KEY, request, nodeIndex);
+    this.#pendingReleases.send(request); // notifies the first in the queue
     request.contended!(nodeIndex, this.#connection.receivedAtMs);
   }
 
@@ -157,10 +144,10 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
   }
 
   leaveQueue(keys: readonly string[], ticketId: string): void {
-    const untilMs = this.#server.wheel.clock.monotonicMs() + QUEUE_TTL_MS;
-    const leave = { keys, ticketId, untilMs };
-    if (this.#connection.open) this.#sendPending(leave);
-    else this.#pendingReleases.addAgain(leave);
+    const leave = { keys, value: ticketId, ttlMs: QUEUE_TTL_MS };
+    const operation = leaveOperation(ticketId);
+    if (this.#connection.open) this.#pendingReleases.send(leave, operation);
+    else this.#pendingReleases.add(leave, operation); // makes no connection
   }
 
   async diagnose(timeoutMs: number, key: string): Promise<NodeDiagnosis> {
@@ -183,12 +170,10 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
   }
 
   /** Part of {@linkcode ReplyReceiver}. */
-  onReply(reply: RawReply, request: QuorumRequest, tag: number): void {
-    const operation = this.#operations[tag & CODE_MASK];
+  onReply(reply: RawReply, command: RequestCommand, tag: number): void {
+    const { operation, request } = command;
     if (tag & WHOLE) this.#scripts.set(operation.script!, true); // the server knows it from here on
-    if (reply instanceof ReplyError) {
-      return this.#onErrorReply(operation.explain?.(reply) ?? reply, operation, request, tag);
-    }
+    if (reply instanceof ReplyError) return this.#onErrorReply(scriptError(reply), command, tag);
     const nodeIndex = tag >> TAG_BITS;
     const atMs = this.#connection.receivedAtMs;
     const outcome = operation.read(reply);
@@ -218,10 +203,9 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
   }
 
   /** Part of {@linkcode ReplyReceiver}. */
-  onFailure(error: ConnectionError, request: QuorumRequest, tag: number): void {
-    const { kind } = this.#operations[tag & CODE_MASK];
+  onFailure(error: ConnectionError, { operation, request }: RequestCommand, tag: number): void {
     const nodeIndex = tag >> TAG_BITS;
-    if (kind === "release") return this.onReleaseFailed(request, nodeIndex, error);
+    if (operation.kind === "release") return this.onReleaseFailed(request, nodeIndex, error);
     request.fail(nodeIndex, error, error.outcome === "not-sent");
   }
 
@@ -241,7 +225,7 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
   }
 
   #send(operation: Operation, request: QuorumRequest, nodeIndex: number, flags = 0): void {
-    const { code, kind, script } = operation;
+    const { kind, script } = operation;
     const connection = this.#connection;
     const whole = script !== undefined && !this.#scripts.has(script);
     const command = whole || flags !== 0
@@ -253,59 +237,13 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
     if (refusable && crowded) return request.fail(nodeIndex, crowded, true);
     const guard = isGuarded(operation, request) ? this.#guard ??= this.#newGuard() : undefined;
     guard?.ahead();
-    this.#operations[code] = operation;
     if (whole) this.#scripts.set(script, false);
-    const tag = nodeIndex << TAG_BITS | code | flags | (whole ? WHOLE : 0);
-    connection.submit(command, this, request, tag);
+    connection.submit(command, this, command, nodeIndex << TAG_BITS | flags | (whole ? WHOLE : 0));
     if (whole) this.#native?.find();
     guard?.behind(request, nodeIndex);
   }
 
-  /** Sends a release that has not reached the node, or a ticket that leaves its queues. */
-  #sendPending(pending: PendingRelease | QueueLeave): void {
-    if ("ticketId" in pending) this.#submitPending(leaveOperation(pending), pending);
-    else this.#submitPending(releaseOperation(pending), pending, pending);
-  }
-
-  #submitPending<Pending extends PendingRelease | QueueLeave>(
-    operation: Pick<Operation<NoInfer<Pending>>, "script" | "args">,
-    pending: Pending,
-    releases?: PendingRelease,
-    repeated = false,
-  ): void {
-    const script = operation.script!;
-    const whole = !this.#scripts.has(script);
-    if (whole) this.#scripts.set(script, false);
-    const command = {
-      args: operation.args(pending, whole ? "EVAL" : "EVALSHA"),
-      keys: pending.keys,
-      releases,
-    };
-    const receiver: ReplyReceiver<undefined> = {
-      onReply: (reply) => {
-        if (whole) this.#scripts.set(script, true);
-        if (!(reply instanceof ReplyError)) return this.#pendingReleases.sendAll();
-        if (reply.prefix === UNKNOWN_SCRIPT && !whole) {
-          this.#onUnknown(script, repeated);
-          return this.#submitPending(operation, pending, releases, true);
-        }
-        if (passes(reply)) this.#pendingReleases.addAgain(pending);
-      },
-      onFailure: () => {
-        // mutation: pending-release-forgotten
-        this.#pendingReleases.addAgain(pending);
-      },
-    };
-    this.#connection.submit(command, receiver, undefined, 0);
-    if (whole) this.#native?.find();
-  }
-
-  #onErrorReply(
-    reply: ReplyError,
-    operation: Operation,
-    request: QuorumRequest,
-    tag: number,
-  ): void {
+  #onErrorReply(reply: ReplyError, { operation, request }: RequestCommand, tag: number): void {
     const nodeIndex = tag >> TAG_BITS;
     const { kind, queues } = operation;
     // mutation: script-never-sent
@@ -345,19 +283,27 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
 /** The command of a request. */
 class RequestCommand implements LockCommand {
   readonly operation: Operation;
+  readonly request: QuorumRequest;
   readonly args: readonly string[];
-  readonly keys: readonly string[];
-  readonly sets: QuorumRequest | undefined;
-  readonly releases: QuorumRequest | undefined;
   bytes: LockCommand["bytes"] = undefined;
 
   constructor(operation: Operation, request: QuorumRequest, call: Call) {
-    const { kind } = operation;
     this.operation = operation;
+    this.request = request;
     this.args = operation.args(request, call);
-    this.keys = request.pool?.keys ?? request.keys; // what else is sent about one of them keeps its order
-    this.sets = kind === "acquire" ? request : undefined;
-    this.releases = kind === "release" ? request : undefined;
+  }
+
+  /** What else is sent about one of them keeps its order. */
+  get keys(): readonly string[] {
+    return this.request.pool?.keys ?? this.request.keys;
+  }
+
+  get sets(): QuorumRequest | undefined {
+    return this.operation.kind === "acquire" ? this.request : undefined;
+  }
+
+  get releases(): QuorumRequest | undefined {
+    return this.operation.kind === "release" ? this.request : undefined;
   }
 }
 

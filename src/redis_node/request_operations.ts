@@ -9,7 +9,6 @@ import { GIVE_BACK_KEYS } from "./adopt_operations.ts";
 import { COUNT_KEY, COUNT_KEYS, COUNT_OR_QUEUE } from "./count_operations.ts";
 import { EXTEND_KEYS } from "./extend_operation.ts";
 import { type Operation, type Release, RELEASE_KEY, SET_KEY } from "./operation.ts";
-import type { LeaveOperation, QueueLeave } from "./pending_releases.ts";
 import { LEAVE_POOL, RELEASE_ANY_KEY, SET_ANY, SET_ANY_OR_QUEUE } from "./pool_operations.ts";
 import { LEAVE_QUEUE, RELEASE_KEYS, SET_KEYS, SET_OR_QUEUE } from "./queue_operations.ts";
 import { EXTEND_READER, RELEASE_READER, SHARE_KEYS, SHARE_OR_QUEUE } from "./reader_operations.ts";
@@ -34,7 +33,7 @@ export function extendOperation({ mode }: QuorumRequest): Operation {
 }
 
 /** How a ticket that leaves its queues is put to a node. */
-export function leaveOperation({ ticketId }: Pick<QueueLeave, "ticketId">): LeaveOperation {
+export function leaveOperation(ticketId: string): Operation<Release> {
   return ticketId.endsWith(POOL_SUFFIX) ? LEAVE_POOL : LEAVE_QUEUE;
 }
 

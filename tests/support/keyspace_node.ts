@@ -314,8 +314,8 @@ export class KeyspaceNode implements QuorumNode {
 
   leaveQueue(keys: readonly string[], ticketId: string): void {
     this.leaves.push(ticketId);
-    const operation = leaveOperation({ ticketId });
-    this.#server.send(commandBytes(operation.args({ keys, ticketId }, "EVAL")));
+    const leave = { keys, value: ticketId };
+    this.#server.send(commandBytes(leaveOperation(ticketId).args(leave, "EVAL")));
   }
 
   close(): Promise<void> {
