@@ -14,7 +14,7 @@ import { type CommandOutcome, ConnectionError } from "../redis/errors.ts";
 import type { ReplyReceiver } from "../redis/command_queue.ts";
 import type { RawReply } from "../redis/reply.ts";
 import type { CommandSender, LockCommand, SenderEvents } from "../redis_node/command_sender.ts";
-import { releaseOperation } from "../redis_node/request_operations.ts";
+import { releaseOperation } from "../redis_node/operations.ts";
 import { settledWithin } from "../time/settled_within.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import { connectionError, type Exchange, Exchanges } from "./client_calls.ts";

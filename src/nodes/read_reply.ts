@@ -8,6 +8,7 @@
  */
 import { ReplyError } from "../redis/errors.ts";
 import type { RawReply } from "../redis/reply.ts";
+import { POSITION_LENGTHS, TEXTS_AT } from "../redis_node/operations.ts";
 import { messageOf } from "../to_error.ts";
 
 /**
@@ -108,18 +109,11 @@ function integersOf(reply: PlainReply): number | number[] | undefined {
   return integers.every((integer) => integer !== undefined) ? integers : undefined;
 }
 
-/** Where the texts are in the place in a queue, and in the queues of a pool, by their lengths; else there are integers. */
-const TEXTS_AT: { readonly [length: number]: readonly number[] | undefined } = {
-  9: [6, 8],
-  10: [9],
-};
-
-/** A place in queues. */
+/** A place in queues: integers, but for two texts. */
 function queueReplyOf(reply: PlainReply): RawReply | undefined {
-  const textsAt = Array.isArray(reply) && TEXTS_AT[reply.length];
-  if (!textsAt) return undefined;
+  if (!Array.isArray(reply) || !POSITION_LENGTHS.includes(reply.length)) return undefined;
   const parts = reply.map((part, index) => {
-    if (!textsAt.includes(index)) return integerOf(part);
+    if (!TEXTS_AT.includes(index)) return integerOf(part);
     return typeof part === "string" ? encoder.encode(part) : undefined;
   });
   return parts.every((part) => part !== undefined) ? parts : undefined;

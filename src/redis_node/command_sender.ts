@@ -9,7 +9,7 @@ import type { Command } from "../redis/encoder.ts";
 import type { ConnectionError } from "../redis/errors.ts";
 import type { AvailabilityEvents } from "../redis/availability.ts";
 import type { SubscriberOwner } from "../redis/subscriber.ts";
-import type { Release } from "./operation.ts";
+import type { Release } from "./operations.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";
 
 /** A command, and what it means for locks. */

@@ -14,28 +14,29 @@ import type { QuorumNode, QuorumRequest } from "../quorum/quorum_node.ts";
 import type { ReplyReceiver } from "../redis/command_queue.ts";
 import { type ConnectionError, ProtocolError, ReplyError } from "../redis/errors.ts";
 import type { RawReply } from "../redis/reply.ts";
-import { ADOPT_KEYS } from "./adopt_operations.ts";
 import type { CommandSender, LockCommand, ServerAccess } from "./command_sender.ts";
-import { RAISE_COUNTERS } from "./count_operations.ts";
 import { RedisDiagnostics } from "./diagnostics.ts";
 import { inspectKey } from "./inspect_key.ts";
-import { type Call, type Operation, RELEASE_KEY } from "./operation.ts";
 import { NativeRelease, type NativeReleaseOwner } from "./native_release.ts";
 import { PendingReleases } from "./pending_releases.ts";
-import { freeKeys, poolPosition } from "./pool_operations.ts";
-import { queuePosition } from "./queue_operations.ts";
-import { ReleaseSubscription } from "./release_subscription.ts";
 import {
   acquireOperation,
+  ADOPT_KEYS,
+  type Call,
   extendOperation,
+  freeKeys,
   leaveOperation,
+  type Operation,
+  queuePosition,
+  RAISE_COUNTERS,
+  RELEASE_KEY,
   releaseOperation,
-} from "./request_operations.ts";
-import { scriptError } from "./script_error.ts";
+} from "./operations.ts";
+import { ReleaseSubscription } from "./release_subscription.ts";
 import { RedisGuard } from "./restart_guard.ts";
 import { scanKeys } from "./scan_keys.ts";
 import { QUEUE_TTL_MS } from "./scripts/queue.ts";
-import type { Script } from "./scripts/script.ts";
+import { type Script, scriptError } from "./scripts/script.ts";
 
 /** In the error if the queue's key, or the counter's, holds another type; older servers put other words before it. */
 const WRONG_TYPE = "WRONGTYPE";
@@ -176,7 +177,7 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
     if (reply instanceof ReplyError) return this.#onErrorReply(scriptError(reply), command, tag);
     const nodeIndex = tag >> TAG_BITS;
     const atMs = this.#connection.receivedAtMs;
-    const outcome = operation.read(reply);
+    const outcome = operation.read(reply, request);
     switch (outcome) {
       case "contended":
         return request.contended!(nodeIndex, atMs);
@@ -191,10 +192,8 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
         return request.deny(nodeIndex, atMs, freeKeys(reply));
       case "missing":
         return request.missing ? request.missing(nodeIndex, atMs) : request.deny(nodeIndex, atMs);
-      case "queued": {
-        const position = request.pool ? poolPosition(reply) : queuePosition(reply);
-        return request.enqueued!(nodeIndex, position, atMs);
-      }
+      case "queued":
+        return request.enqueued!(nodeIndex, queuePosition(reply), atMs);
       default: {
         const text = `Cannot read vote as ${this.name} sent an unexpected reply`;
         request.fail(nodeIndex, new ProtocolError(text));

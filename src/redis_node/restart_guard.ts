@@ -20,8 +20,8 @@ import {
   quarantineOf,
   restartedAtMs,
 } from "./quarantine.ts";
-import { scriptError } from "./script_error.ts";
 import { CREATED } from "./scripts/creation.ts";
+import { scriptError } from "./scripts/script.ts";
 
 const INFO_COMMAND: LockCommand = { args: ["INFO", "server"], keys: [] };
 /** By how much two readings of one cause of a quarantine may differ, in milliseconds. */

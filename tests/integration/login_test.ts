@@ -177,7 +177,6 @@ Deno.test("an ACL user with its keys, their queues and its channels is notified,
 /** Scripts that are sent with an option alone: fencing tokens, the restart guard. */
 const BY_OPTION: readonly Script[] = [
   scripts.ACQUIRE_COUNTED,
-  scripts.ACQUIRE_FENCED,
   scripts.CREATED,
   scripts.RAISE,
 ];

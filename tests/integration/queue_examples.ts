@@ -8,7 +8,7 @@ import { RELEASE_QUEUED } from "../../src/redis_node/scripts/queue.ts";
 import { CHANNELS, type Command, type Step } from "./random_commands.ts";
 
 function joining(ticket: string, score: string, stuck = ""): Command {
-  return ["EVAL", ACQUIRE_OR_WAIT.source, "1", "a", "v", "60000", ticket, stuck, score];
+  return ["EVAL", ACQUIRE_OR_WAIT.source, "1", "a", "v", "60000", "", ticket, stuck, score, ""];
 }
 
 function releasing(...parting: string[]): Command {

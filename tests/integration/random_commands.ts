@@ -9,12 +9,7 @@ import Redlock4 from "redlock4";
 import Redlock5 from "redlock5";
 import { ACQUIRE_ALL, ACQUIRE_OR_WAIT } from "../../src/redis_node/scripts/acquire.ts";
 import { ADOPT } from "../../src/redis_node/scripts/adopt.ts";
-import {
-  ACQUIRE_COUNTED,
-  ACQUIRE_FENCED,
-  COUNTER_PREFIX,
-  RAISE,
-} from "../../src/redis_node/scripts/fencing.ts";
+import { ACQUIRE_COUNTED, COUNTER_PREFIX, RAISE } from "../../src/redis_node/scripts/fencing.ts";
 import { EXTEND } from "../../src/redis_node/scripts/extend.ts";
 import { LEAVE, queueOf, RELEASE_QUEUED } from "../../src/redis_node/scripts/queue.ts";
 import { ACQUIRE_ANY, RELEASE_ANY } from "../../src/redis_node/scripts/pool.ts";
@@ -59,7 +54,6 @@ const TIMED_SCRIPTS = [
   LEAVE,
   RELEASE_QUEUED,
   ACQUIRE_COUNTED,
-  ACQUIRE_FENCED,
   ADOPT,
   RAISE,
 ];
@@ -276,7 +270,8 @@ const poolScript = fc.oneof(
   )
     .map(([pool, value, parting]) => [RELEASE_ANY.source, ...pool, value, ...parting]),
 );
-const join = fc.tuple(locks, holder, lockLife, ticket, stuck, ticketScore, agreed);
+const join = fc.tuple(locks, holder, lockLife, fc.constant(""), standing)
+  .map(([keys, value, life, hint, standing]) => [keys, value, life, hint, ...standing] as const);
 export const queueScript = weighted(
   [5, join.map(([keys, ...args]) => [ACQUIRE_OR_WAIT.source, ...keys, ...args])],
   [1, fc.tuple(lock, holder).map((words) => [RELEASE.source, "1", ...words])],
@@ -334,10 +329,10 @@ const counter = word(...COUNTERS.slice(0, 3), ...COUNTERS);
 const anyHint = fc.oneof(hint, token, word("1", "-7"));
 const counting = fc.tuple(lock, holder, lockLife, anyHint)
   .map(([key, ...args]) => [ACQUIRE_COUNTED.source, "1", key, ...args]);
-const fencing = fc.oneof(
-  fc.tuple(locks, holder, lockLife, ticket, stuck, ticketScore, agreed, anyHint),
-  fc.tuple(locks, holder, lockLife, word(""), word(""), word(""), word(""), anyHint),
-).map(([keys, ...args]) => [ACQUIRE_FENCED.source, ...keys, ...args]);
+const fencing = fc.tuple(locks, holder, lockLife, anyHint, standing)
+  .map(([keys, value, life, hint, standing]) => {
+    return [ACQUIRE_OR_WAIT.source, ...keys, value, life, hint, ...standing];
+  });
 const adopting = fc.tuple(locks, holder, lockLife, holder, fc.array(anyHint, { maxLength: 1 }))
   .map(([keys, value, life, replaced, hint]) => {
     return [ADOPT.source, ...keys, value, life, replaced, ...hint];

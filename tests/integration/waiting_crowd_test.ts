@@ -28,7 +28,7 @@ async function arrive(server: RedisServer, from: number, count: number): Promise
   const nowUs = Date.now() * 1_000;
   const commands = Array.from({ length: count }, (_, index) => {
     const ticket = `client${from + index}:1`;
-    const args = ["v", 60_000, ticket, 0, nowUs + (index * 7_919) % 50_000];
+    const args = ["v", 60_000, "", ticket, 0, nowUs + (index * 7_919) % 50_000];
     return encodeCommand(["EVALSHA", ACQUIRE_OR_WAIT.sha1, "1", "job", ...args.map(String)]);
   });
   await server.resetCommandCounts();

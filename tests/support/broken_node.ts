@@ -189,7 +189,7 @@ const DEFECTS = {
     async adopt(request) {
       const grant = await good.adopt!(request);
       const { keys, value, ttlMs } = request;
-      if (grant === 1) { for (const key of keys) store.set(key, value, ttlMs); }
+      if (grant === "granted") { for (const key of keys) store.set(key, value, ttlMs); }
       return grant;
     },
   }),

@@ -10,17 +10,16 @@ import type { QuorumNode, QuorumRequest } from "../../src/quorum/quorum_node.ts"
 import * as queue from "../../src/quorum/queue_ticket.ts";
 import { ReplyError } from "../../src/redis/errors.ts";
 import type { RawReply } from "../../src/redis/reply.ts";
-import { ADOPT_KEYS } from "../../src/redis_node/adopt_operations.ts";
-import { RAISE_COUNTERS } from "../../src/redis_node/count_operations.ts";
-import type { Operation as LockOperation } from "../../src/redis_node/operation.ts";
-import { poolPosition } from "../../src/redis_node/pool_operations.ts";
-import { queuePosition } from "../../src/redis_node/queue_operations.ts";
 import {
   acquireOperation,
+  ADOPT_KEYS,
   extendOperation,
   leaveOperation,
+  type Operation as LockOperation,
+  queuePosition,
+  RAISE_COUNTERS,
   releaseOperation,
-} from "../../src/redis_node/request_operations.ts";
+} from "../../src/redis_node/operations.ts";
 import { COUNTER_PREFIX } from "../../src/redis_node/scripts/fencing.ts";
 import { queueOf, readMessage } from "../../src/redis_node/scripts/queue.ts";
 import { READERS_PREFIX, SHARED } from "../../src/redis_node/scripts/readers.ts";
@@ -261,8 +260,7 @@ export class KeyspaceNode implements QuorumNode {
 
   acquire(request: QuorumRequest, nodeIndex: number): void {
     const queues = request.ticket !== undefined && this.#subscription !== undefined;
-    const { keys, counterFloor } = request;
-    const known = this.knowsPools ? request : { keys, counterFloor } as QuorumRequest;
+    const known = this.#known(request);
     this.#take("acquire", acquireOperation(known, queues), request, nodeIndex);
   }
 
@@ -275,7 +273,12 @@ export class KeyspaceNode implements QuorumNode {
   }
 
   release(request: QuorumRequest, nodeIndex: number): void {
-    this.#take("release", releaseOperation(request) as LockOperation, request, nodeIndex);
+    this.#take(
+      "release",
+      releaseOperation(this.#known(request)) as LockOperation,
+      request,
+      nodeIndex,
+    );
   }
 
   raiseCounters(request: QuorumRequest, nodeIndex: number): void {
@@ -332,7 +335,7 @@ export class KeyspaceNode implements QuorumNode {
     this.#note(kind, request);
     if (this.closed > 0) return request.fail(nodeIndex, new Error(`${this.name} is closed`));
     const mode = this.modes[kind] ?? this.mode;
-    const command = commandBytes(operation.args(request, "EVAL"));
+    const command = commandBytes(operation.args(this.#known(request), "EVAL"));
     const act = () => {
       if (mode === "fail" || this.closed > 0) {
         return request.fail(nodeIndex, new Error(`${this.name} is down`));
@@ -355,11 +358,8 @@ export class KeyspaceNode implements QuorumNode {
   ): void {
     if (reply instanceof ReplyError) return request.fail(nodeIndex, reply);
     const { kind } = operation;
-    const outcome = operation.read(reply);
-    if (outcome === "queued") {
-      const isPool = this.knowsPools && request.pool !== undefined;
-      return request.enqueued!(nodeIndex, (isPool ? poolPosition : queuePosition)(reply));
-    }
+    const outcome = operation.read(reply, this.#known(request));
+    if (outcome === "queued") return request.enqueued!(nodeIndex, queuePosition(reply));
     const [free] = Array.isArray(reply) ? reply as number[] : [];
     if (outcome === "denied") return request.deny(nodeIndex, undefined, free);
     if (outcome === "missing") return request.missing!(nodeIndex);
@@ -371,6 +371,11 @@ export class KeyspaceNode implements QuorumNode {
       return request.outdated!(nodeIndex, request.counterFloor!);
     }
     request.grant(nodeIndex, undefined, counted ? Number(reply) : undefined);
+  }
+
+  /** What the node understands of a request. */
+  #known(request: QuorumRequest): QuorumRequest {
+    return this.knowsPools ? request : { ...request, pool: undefined, mode: undefined };
   }
 
   #endSubscription(): void {

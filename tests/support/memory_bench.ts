@@ -7,7 +7,7 @@ import type { Clock } from "../../src/time/clock.ts";
 import { type CommandArgument, commandArguments } from "../../src/redis/command_arguments.ts";
 import { commandBytes } from "./command_bytes.ts";
 import { ACQUIRE_OR_WAIT } from "../../src/redis_node/scripts/acquire.ts";
-import { ACQUIRE_COUNTED, ACQUIRE_FENCED, RAISE } from "../../src/redis_node/scripts/fencing.ts";
+import { ACQUIRE_COUNTED, RAISE } from "../../src/redis_node/scripts/fencing.ts";
 import { LEAVE, queueOf, RELEASE_QUEUED } from "../../src/redis_node/scripts/queue.ts";
 import { RELEASE } from "../../src/redis_node/scripts/release.ts";
 import type { Script } from "../../src/redis_node/scripts/script.ts";
@@ -66,7 +66,7 @@ export class MemoryBench {
 
   /** Asks for keys with a ticket. */
   join(keys: string, ticket: string, score = SCORE, stuck = "", agreed = ""): string | Position {
-    const reply = this.call(ACQUIRE_OR_WAIT, keys, "v", 1_000, ticket, stuck, score, agreed);
+    const reply = this.call(ACQUIRE_OR_WAIT, keys, "v", 1_000, "", ticket, stuck, score, agreed);
     const numbers = [...reply.matchAll(/^:(-?\d+)/gmu)].map(([, number]) => Number(number));
     if (numbers.length < 6) return reply;
     if (numbers[4] !== this.nowMs * 1_000) throw new Error(`The node's time is ${numbers[4]}`);
@@ -105,7 +105,8 @@ export class MemoryBench {
   /** Acquires keys and counts; `script` takes one key or several. */
   count(script: Script, keys: string, hint: number, ticket = ""): string {
     if (script === ACQUIRE_COUNTED) return this.call(script, keys, "v", 1_000, hint);
-    return this.call(ACQUIRE_FENCED, keys, "v", 1_000, ticket, "", 5, "", hint);
+    const standing = ticket === "" ? [] : [ticket, "", 5, ""];
+    return this.call(script, keys, "v", 1_000, hint, ...standing);
   }
 
   raise(keys: string, token: number): string {

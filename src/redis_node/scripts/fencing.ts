@@ -9,8 +9,6 @@
  *
  * @module
  */
-import { ACQUIRE_KEYS } from "./acquire.ts";
-import { NOTIFY, SCORE, TAKE } from "./notify.ts";
 import { lua, type Script } from "./script.ts";
 
 /** What precedes a key in the name of its counter. */
@@ -78,15 +76,6 @@ redis.call('SET', name, string.format('%.0f', start), 'PX', '691200000')
 return start
 `,
   sha1: "459469a7fdd25c3aa07115d67ae77affd2529fc3",
-};
-
-/**
- * As {@linkcode ACQUIRE_OR_WAIT}, with one more `ARGV`, the hint. If the ticket is empty the caller does not queue, and
- * 0 is the reply if a key exists. The reply is the counter if all keys were set.
- */
-export const ACQUIRE_FENCED: Script = {
-  source: /* @__PURE__ */ lua(NOTIFY, TAKE, SCORE, FENCE, ACQUIRE_KEYS),
-  sha1: "c60d1b797c25b11a93026987fad85f4fdb9e0691",
 };
 
 /**

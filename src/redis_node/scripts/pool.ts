@@ -17,12 +17,12 @@ import { lua, type Script } from "./script.ts";
  * passes notifications for the others on. Returns 1, or the counter. If the key is held, or is for
  * another ticket, it sets nothing, and the ticket stands in all queues of the pool.
  *
- * The reply then is a list. Its first part is a bit mask: 1 for the first key of the pool if it is free for the caller,
+ * The reply then is a list. Without a ticket it has a bit mask: 1 for the first key of the pool if it is free for the caller,
  * 2 for the second, and so on. With a ticket there are the parts that `ACQUIRE_OR_WAIT` returns: the shortest time for
  * which a key is held (-2 if one is free, but for another ticket), the least number of tickets ahead, the greatest
- * number of all tickets, the ticket's score, the node's time, and whether a key holds what is no value of this library;
- * the number of a key that is free, but for another ticket, or 0; and how long to wait for the first ticket in the queue
- * of that key, and that ticket, else 0 and an empty text.
+ * number of all tickets, the ticket's score, the node's time, whether a key holds what is no value of this library, and an
+ * empty text; how long to wait for the first ticket in the queue of a key that is free, but for that ticket, and the ticket,
+ * else 0 and an empty text. The bit mask follows, and the number of that key, or 0.
  *
  * A first ticket in `stuck` is overtaken as by `ACQUIRE_OR_WAIT`. If it waits for the same pool, it is dropped from all
  * queues of the pool, not from one queue after the other.
@@ -90,10 +90,10 @@ for index, name in ipairs(KEYS) do
   held = held or -1
   bit = bit * 2
 end
-return { free, held, ahead, length, score, now, foreign or 0, kept or 0, wait, first }
+return { held, ahead, length, score, now, foreign or 0, '', wait, first, free, kept or 0 }
 `,
   ),
-  sha1: "82561c9141a7be30a93a8a9d2809f80addaf7330",
+  sha1: "9819c7a20d7cd722aff7821ffb1088192f7fb93c",
 };
 
 /**

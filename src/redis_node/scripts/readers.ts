@@ -107,7 +107,7 @@ for index, key in ipairs(ticket and not blocked and KEYS or {}) do
   end
   overtakes = overtakes or writer
 end
-ticket = ticket or ''
+if ticket == '' then ticket = nil end
 if not blocked then
   for index, key in ipairs(KEYS) do
     local readers = 'hasp:readers:' .. key
@@ -116,7 +116,7 @@ if not blocked then
     redis.call('ZADD', readers, string.format('%.0f', score), value)
     if lives[index] == -2 then redis.call('SET', key, 'hasp:shared', 'PX', ttl) end
     settle(key)
-    if ticket ~= '' then
+    if ticket then
       local rank = not overtakes and redis.call('ZRANK', 'hasp:queue:' .. key, ticket) or 0
       take(key, ticket, overtakes and stuck or '')
       rouse(key, nil, 0, lives[index] == -2 and 0 or 3)
@@ -128,7 +128,7 @@ end
 `,
     JOIN,
   ),
-  sha1: "d7a6d17122a3696b26ea1970b1687dae74893779",
+  sha1: "08035164bec135db68e491e655cec6e733b52540",
 };
 
 /**

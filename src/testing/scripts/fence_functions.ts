@@ -8,7 +8,6 @@ import { COUNTER_PREFIX } from "../../redis_node/scripts/fencing.ts";
 import type { CommandContext } from "../commands/command.ts";
 import { INT64_MAX, parseInteger } from "../commands/integers.ts";
 import type { Keyspace } from "../server/keyspace.ts";
-import { acquireOrWait } from "./queue_functions.ts";
 import { CommandError, integer } from "../server/replies.ts";
 import { luaError, ReturnedError, setInScript, toNumber } from "./script_calls.ts";
 
@@ -39,20 +38,6 @@ export function acquireCounted(
   if (isYoung(start)) return integer(count);
   keys.set(name, String(start), keys.nowMs() + BigInt(COUNTER_TTL_MS));
   return integer(start);
-}
-
-/** ACQUIRE_FENCED. */
-export function acquireFenced(
-  context: CommandContext,
-  names: readonly string[],
-  args: readonly string[],
-): string {
-  return acquireOrWait(
-    context,
-    names,
-    args,
-    () => fence(context, names, args[6]),
-  );
 }
 
 /** `fence(keys, hint)`. */

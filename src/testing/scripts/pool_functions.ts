@@ -8,7 +8,7 @@ import { SHARED } from "../../redis_node/scripts/readers.ts";
 import type { CommandContext } from "../commands/command.ts";
 import { parseScore } from "../commands/sorted_set_commands.ts";
 import { array, bulk, integer } from "../server/replies.ts";
-import { setCounters } from "./fence_functions.ts";
+import { fence } from "./fence_functions.ts";
 import {
   allowedScore,
   notifyUnlessPassed,
@@ -40,10 +40,10 @@ export function acquireAny(
   const isHeld = keys.has(key);
   const blocked = isHeld ||
     ticket !== undefined &&
-      notifyUnlessPassed(context, key, member(ticket, place), { stuck, since, agreed });
+      notifyUnlessPassed(context, key, { ticket: member(ticket, place), stuck, since, agreed });
   if (!blocked) {
     if (ticket !== undefined) leaveAll(context, names, place, ticket, stuck);
-    const granted = hint === "" ? 1 : setCounters(context, [key], 0, Number(hint), 1);
+    const granted = hint === "" ? 1 : fence(context, [key], hint);
     setInScript(keys, key, [value, "PX", ttl]);
     return integer(granted);
   }
@@ -131,16 +131,14 @@ function joinAll(
   const kept = lives.findIndex((life, index) => life === -2 && ranks[index] > 0) + 1;
   const [first] = kept > 0 ? keys.sortedSet(queueOf(names[kept - 1]))!.range(0, 0) : [""];
   const held = Math.min(...lives.map((life) => life === -1 ? Infinity : life));
-  const numbers = [
-    maskOf(lives.map((life, index) => life === -2 && ranks[index] === 0)),
-    held === Infinity ? -1 : held,
-    Math.min(...ranks),
-    Math.max(...lengths),
-    score,
-    nowUs,
-    foreign ? 1 : 0,
-    kept,
-  ];
   const wait = kept > 0 ? patienceOf(first) : 0;
-  return array([...[...numbers, wait].map(integer), bulk(first)]);
+  const free = maskOf(lives.map((life, index) => life === -2 && ranks[index] === 0));
+  return array([
+    integer(held === Infinity ? -1 : held),
+    ...[Math.min(...ranks), Math.max(...lengths), score, nowUs, foreign ? 1 : 0].map(integer),
+    bulk(""),
+    integer(wait),
+    bulk(first),
+    ...[free, kept].map(integer),
+  ]);
 }

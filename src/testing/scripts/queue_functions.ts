@@ -22,6 +22,7 @@ import { parseScore, scoreText } from "../commands/sorted_set_commands.ts";
 import type { Keyspace } from "../server/keyspace.ts";
 import { array, bulk, CommandError, integer } from "../server/replies.ts";
 import type { SortedSet } from "../server/sorted_set.ts";
+import { fence } from "./fence_functions.ts";
 import { getInScript, ReturnedError, setInScript, toNumber } from "./script_calls.ts";
 
 /** The ticket of a reader, and how many of them are notified at once. */
@@ -30,6 +31,14 @@ export const ROUSED_MAX = 4;
 const LEAD_US = QUEUE_LEAD_MS * 1_000;
 /** What the value of a lock of this library looks like. */
 export const OUR_VALUE = /^[0-9a-f]{40}(:|$)/i;
+
+/** What an acquisition says of its ticket. */
+export interface Standing {
+  readonly ticket: string;
+  readonly stuck: string;
+  readonly since: string;
+  readonly agreed: string;
+}
 
 /** RELEASE. */
 export function release(
@@ -76,30 +85,26 @@ export function releaseQueued(
   return integer(all ? waiting ? 3 : 1 : 0);
 }
 
-/** ACQUIRE_OR_WAIT; and ACQUIRE_FENCED, whose `count` counts what is granted. */
+/** ACQUIRE_OR_WAIT. */
 export function acquireOrWait(
   context: CommandContext,
   names: readonly string[],
-  args: readonly string[],
-  count = () => 1,
+  [value, ttl, hint, ticket, stuck, since, agreed]: readonly string[],
 ): string {
   const { keys } = context;
-  const [value, ttl, ticket, stuck] = args;
   const lives = names.map((key) => Number(keys.remainingMs(key)));
   const held = lives.some((lifeMs) => lifeMs !== -2);
+  const standing = ticket === undefined ? undefined : { ticket, stuck, since, agreed };
   let first: NotifiedFirst | undefined;
   // mutation: newcomers-overtake
-  if (!held && ticket !== "") first = notifyFirsts(context, names, ticket, args);
+  if (!held && standing) first = notifyFirsts(context, names, standing);
   if (!held && !first) {
-    for (const key of ticket === "" ? [] : names) {
-      take(context, key, ticket, stuck);
-    }
-    const granted = count();
+    for (const key of standing ? names : []) take(context, key, ticket, stuck);
+    const granted = hint === "" ? 1 : fence(context, names, hint);
     for (const key of names) setInScript(keys, key, [value, "PX", ttl]);
     return integer(granted);
   }
-  if (ticket === "") return integer(0);
-  return join(context, names, args, lives, first);
+  return standing ? join(context, names, standing, lives, first) : integer(0);
 }
 
 /** LEAVE. */
@@ -118,11 +123,10 @@ export function leave(
 export function join(
   { keys, server }: CommandContext,
   names: readonly string[],
-  args: readonly string[],
+  { ticket, since, agreed }: Standing,
   lives: readonly number[],
   first: NotifiedFirst = { ticketId: "", patienceMs: 0 },
 ): string {
-  const [, , ticket, , since, agreed] = args;
   const nowUs = Math.floor(server.clock.wallMs() * 1_000);
   const places = names.map((key) => [keys.sortedSet(queueOf(key)), ticket] as const);
   const score = allowedScore(keys, places, parseScore(since), agreed, nowUs + LEAD_US);
@@ -234,13 +238,11 @@ export function pass(context: CommandContext, key: string, own?: string): boolea
 function notifyFirsts(
   context: CommandContext,
   names: readonly string[],
-  ticket: string,
-  [, , , stuck, since, agreed]: readonly string[],
+  standing: Standing,
 ): NotifiedFirst | undefined {
   let last: NotifiedFirst | undefined;
   for (const key of names) {
-    const { ticketId, patienceMs } =
-      notifyUnlessPassed(context, key, ticket, { stuck, since, agreed }) ?? {};
+    const { ticketId, patienceMs } = notifyUnlessPassed(context, key, standing) ?? {};
     if (!ticketId) continue;
     last = { ticketId, patienceMs: Math.max(last?.patienceMs ?? 0, patienceMs!) };
   }
@@ -254,8 +256,7 @@ function notifyFirsts(
 export function notifyUnlessPassed(
   context: CommandContext,
   key: string,
-  ticket: string,
-  { stuck, since = "", agreed = "" }: { stuck: string; since?: string; agreed?: string },
+  { ticket, stuck, since, agreed }: Standing,
 ): NotifiedFirst | undefined {
   const queue = queueIfAny(context.keys, key);
   const [first] = queue?.range(0, 0) ?? [];

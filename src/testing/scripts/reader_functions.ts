@@ -32,10 +32,11 @@ const AHEAD_STEP = 16;
 export function acquireShared(
   context: CommandContext,
   names: readonly string[],
-  args: readonly string[],
+  [value, ttl, given, stuck = "", since, agreed]: readonly string[],
 ): string {
   const { keys } = context;
-  const [value, ttl, given, stuck = "", since, agreed] = args;
+  const ticket = given ?? "";
+  const standing = { ticket, stuck, since, agreed };
   const lives = names.map((key) => Number(keys.remainingMs(key)));
   let blocked = names.some((key, index) =>
     lives[index] !== -2 && tryGet(keys, key).found !== SHARED
@@ -44,21 +45,20 @@ export function acquireShared(
   let overtakes = false;
   for (const [index, key] of (blocked || given === undefined ? [] : names).entries()) {
     const isFree = lives[index] === -2;
-    const { writer, dropped } = isFree && given === "" ? {} : writerAhead(context, key, given!);
+    const { writer, dropped } = isFree && ticket === "" ? {} : writerAhead(context, key, ticket);
     // mutation: dead-first-holds-readers-back
-    if (dropped && !isFree) rouse(context, key, { own: given });
+    if (dropped && !isFree) rouse(context, key, { own: ticket });
     if (writer === undefined) continue;
     overtakes = true;
     // mutation: readers-pass-who-waits
     if (!isFree && !stuck.includes(` ${writer} `)) blocked = true;
-    const first = isFree && notifyUnlessPassed(context, key, given!, { stuck, since, agreed });
+    const first = isFree && notifyUnlessPassed(context, key, standing);
     if (!first) continue;
     blocked = true;
     notified = { ...first, patienceMs: Math.max(notified?.patienceMs ?? 0, first.patienceMs) };
   }
-  const ticket = given ?? "";
   if (blocked && ticket === "") return integer(0);
-  if (blocked) return join(context, names, args, lives, notified);
+  if (blocked) return join(context, names, standing, lives, notified);
   names.forEach((key, index) => {
     enter(keys, key, value, Number(ttl), lives[index] === -2);
     if (ticket === "") return;

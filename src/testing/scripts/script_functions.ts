@@ -5,7 +5,7 @@
  */
 import { ACQUIRE_ALL, ACQUIRE_OR_WAIT } from "../../redis_node/scripts/acquire.ts";
 import { ADOPT } from "../../redis_node/scripts/adopt.ts";
-import { ACQUIRE_COUNTED, ACQUIRE_FENCED, RAISE } from "../../redis_node/scripts/fencing.ts";
+import { ACQUIRE_COUNTED, RAISE } from "../../redis_node/scripts/fencing.ts";
 import { CREATED } from "../../redis_node/scripts/creation.ts";
 import { EXTEND } from "../../redis_node/scripts/extend.ts";
 import { LEAVE, RELEASE_QUEUED } from "../../redis_node/scripts/queue.ts";
@@ -15,7 +15,7 @@ import { RELEASE } from "../../redis_node/scripts/release.ts";
 import { TRIAL } from "../../redis_node/scripts/trial.ts";
 import { adopt } from "./adopt_function.ts";
 import { created } from "./creation_function.ts";
-import { acquireCounted, acquireFenced, raise } from "./fence_functions.ts";
+import { acquireCounted, raise } from "./fence_functions.ts";
 import { acquireAny, releaseAny } from "./pool_functions.ts";
 import { acquireOrWait, leave, release, releaseQueued } from "./queue_functions.ts";
 import { acquireShared, extendShared, releaseShared } from "./reader_functions.ts";
@@ -42,7 +42,6 @@ export const SCRIPT_FUNCTIONS: readonly ScriptFunction[] = [
   { sha1: ACQUIRE_OR_WAIT.sha1, run: acquireOrWait },
   { sha1: LEAVE.sha1, run: leave },
   { sha1: ACQUIRE_COUNTED.sha1, run: acquireCounted },
-  { sha1: ACQUIRE_FENCED.sha1, run: acquireFenced },
   { sha1: RAISE.sha1, run: raise },
   { sha1: ADOPT.sha1, run: adopt },
   { sha1: ACQUIRE_ANY.sha1, run: acquireAny },

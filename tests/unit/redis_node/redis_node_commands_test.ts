@@ -4,7 +4,7 @@ import { ACQUIRE_ALL, ACQUIRE_OR_WAIT } from "../../../src/redis_node/scripts/ac
 import type { LockCommand } from "../../../src/redis_node/command_sender.ts";
 import { EXTEND } from "../../../src/redis_node/scripts/extend.ts";
 import { ADOPT } from "../../../src/redis_node/scripts/adopt.ts";
-import { ACQUIRE_COUNTED, ACQUIRE_FENCED, RAISE } from "../../../src/redis_node/scripts/fencing.ts";
+import { ACQUIRE_COUNTED, RAISE } from "../../../src/redis_node/scripts/fencing.ts";
 import { LEAVE, RELEASE_QUEUED } from "../../../src/redis_node/scripts/queue.ts";
 import { RELEASE } from "../../../src/redis_node/scripts/release.ts";
 import type { Script } from "../../../src/redis_node/scripts/script.ts";
@@ -38,18 +38,19 @@ function callsOf(keys: readonly string[], value = "v", ttlMs = 1_000): Call[] {
       ...keys.length > 1
         ? [
           ["acquire", {}, ACQUIRE_ALL, set],
-          ["acquire", { counterFloor }, ACQUIRE_FENCED, [...set, "", "", "", "", counterFloor]],
+          ["acquire", { counterFloor }, ACQUIRE_OR_WAIT, [...set, counterFloor]],
         ] as const
         : [["acquire", { counterFloor }, ACQUIRE_COUNTED, [...set, counterFloor]]] as const,
-      ["acquire", { ticket }, ACQUIRE_OR_WAIT, [...set, ...TICKET]],
+      ["acquire", { ticket }, ACQUIRE_OR_WAIT, [...set, "", ...TICKET]],
       ["acquire", { ticket: ticketOf("overdue") }, ACQUIRE_OR_WAIT, [
         ...set,
+        "",
         TICKET_ID,
         " stuck:1 ",
         SCORE,
         "",
       ]],
-      ["acquire", { ticket, counterFloor }, ACQUIRE_FENCED, [...set, ...TICKET, counterFloor]],
+      ["acquire", { ticket, counterFloor }, ACQUIRE_OR_WAIT, [...set, counterFloor, ...TICKET]],
       ["adopt", { replaces: "old" }, ADOPT, [...set, "old"]],
       ["adopt", { replaces: "old", counterFloor }, ADOPT, [...set, "old", counterFloor]],
       ["extend", {}, EXTEND, set],

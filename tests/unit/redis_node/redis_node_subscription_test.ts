@@ -19,7 +19,7 @@ import { NAME, RECONNECT_MS } from "../../support/stream_bench.ts";
 const UNHEARD_DELAY_MS = 100;
 const SUBSCRIBE = wire("SUBSCRIBE", "hasp:wake:id");
 const SET = wire("SET", "k", "v", "NX", "PX", "1000");
-const JOIN_WORDS = ["1", "k", "v", "1000", TICKET_ID, "", `${SCORE}`, ""];
+const JOIN_WORDS = ["1", "k", "v", "1000", "", TICKET_ID, "", `${SCORE}`, ""];
 const JOIN = wire("EVALSHA", ACQUIRE_OR_WAIT.sha1, ...JOIN_WORDS);
 const IS_SUBSCRIBED = ["subscribed", INDEX];
 const IS_UNSUBSCRIBED = ["unsubscribed", INDEX];

@@ -9,6 +9,7 @@ import { LOST, NAME } from "../../support/stream_bench.ts";
 
 const ticket = ticketOf();
 const counterFloor = 77;
+const POOL = { keys: ["k", "l"], place: 0, free: [] };
 const POSITION =
   "*9\r\n:700\r\n:2\r\n:5\r\n:77\r\n:1700000000250000\r\n:1\r\n$1\r\nv\r\n:60\r\n$3\r\nx:1\r\n";
 const COUNTS = Object.fromEntries(
@@ -47,6 +48,23 @@ const KINDS: readonly (readonly [
     ":0\r\n": "denied",
     ":-1\r\n": "denied",
     ...COUNTS,
+  }],
+  ["one key without a counter", "adopt", ["k"], { replaces: "w" }, {
+    ":1\r\n": "granted",
+    ":0\r\n": "denied",
+    ":-1\r\n": "denied",
+  }],
+  ["one of a pool", "acquire", ["k"], { pool: POOL }, {
+    ":1\r\n": "granted",
+    "*1\r\n:1\r\n": "denied",
+  }],
+  ["one in shared mode", "acquire", ["k"], { mode: "shared" }, {
+    ":1\r\n": "granted",
+    ":0\r\n": "denied",
+  }],
+  ["one in shared mode with a ticket", "acquire", ["k"], { mode: "shared", ticket }, {
+    ":1\r\n": "granted",
+    [POSITION]: "queued",
   }],
   ["one key", "extend", ["k"], {}, { ":1\r\n": "granted", ":0\r\n": "denied", ":2\r\n": "denied" }],
   ["one key", "raiseCounters", ["k"], { counterFloor }, { ":0\r\n": "denied", ...COUNTS }],

@@ -20,7 +20,7 @@ for (const [name, { source, sha1 }] of SCRIPTS) {
 }
 
 Deno.test("every script is one of its own", () => {
-  assertEquals([SCRIPTS.length, new Set(SCRIPTS.map(([, { sha1 }]) => sha1)).size], [17, 17]);
+  assertEquals([SCRIPTS.length, new Set(SCRIPTS.map(([, { sha1 }]) => sha1)).size], [16, 16]);
 });
 
 Deno.test("TRIAL and diagnose() try every command that a script calls", () => {
@@ -42,7 +42,6 @@ Deno.test("the scripts' numbers and names are those of their constants", () => {
     ACQUIRE_ANY,
     ACQUIRE_OR_WAIT,
     ACQUIRE_SHARED,
-    ACQUIRE_FENCED,
     ACQUIRE_COUNTED,
     ADOPT,
     RAISE,
@@ -53,7 +52,7 @@ Deno.test("the scripts' numbers and names are those of their constants", () => {
   const { LATE_MS, LATE_PREFIX, PATIENCE_MS_MAX, PATIENCE_MS_MIN } = scripts;
   const { QUEUE_LEAD_MS, QUEUE_TTL_MS, NOTIFIED_SUFFIX, TAKEN_SUFFIX, WAKE_CHANNEL } = scripts;
   const expected: readonly (readonly [Script[], string[]])[] = [
-    [[ACQUIRE_OR_WAIT, ACQUIRE_FENCED], [
+    [[ACQUIRE_OR_WAIT], [
       `last - ${QUEUE_LEAD_MS}000 `,
       `now + ${QUEUE_LEAD_MS}000 `,
       `.. '${TAKEN_SUFFIX}'`,
@@ -67,7 +66,7 @@ Deno.test("the scripts' numbers and names are those of their constants", () => {
       `.. '${NOTIFIED_SUFFIX}'`,
       `or ${PATIENCE_MS_MIN}, ${PATIENCE_MS_MAX})`,
     ]],
-    [[ACQUIRE_COUNTED, ACQUIRE_FENCED, ADOPT, RAISE], [
+    [[ACQUIRE_COUNTED, ACQUIRE_OR_WAIT, ADOPT, RAISE], [
       ` ${HINT_TOLERANCE_MS * 1_000} `,
       ` ${Number.MAX_SAFE_INTEGER} `,
       `'${scripts.COUNTER_PREFIX}' .. `,
@@ -79,7 +78,7 @@ Deno.test("the scripts' numbers and names are those of their constants", () => {
   for (const [sources, texts] of expected) {
     for (const { source } of sources) for (const text of texts) assertStringIncludes(source, text);
   }
-  for (const { source } of [ACQUIRE_COUNTED, ACQUIRE_FENCED, RAISE]) {
+  for (const { source } of [ACQUIRE_COUNTED, ACQUIRE_OR_WAIT, RAISE]) {
     assertMatch(source, new RegExp(`\\b${COUNTER_TTL_MS}\\b`, "u"));
   }
 });

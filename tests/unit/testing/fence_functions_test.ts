@@ -1,5 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
-import { ACQUIRE_COUNTED, ACQUIRE_FENCED, RAISE } from "../../../src/redis_node/scripts/fencing.ts";
+import { ACQUIRE_OR_WAIT } from "../../../src/redis_node/scripts/acquire.ts";
+import { ACQUIRE_COUNTED, RAISE } from "../../../src/redis_node/scripts/fencing.ts";
 import { MemoryBench, NOW_MS, WRONGTYPE } from "../../support/memory_bench.ts";
 
 const NOW_US = NOW_MS * 1_000;
@@ -11,7 +12,7 @@ const DAY_MS = DAY_US / 1_000;
 /** The life of a new counter. */
 const LIFE = `:${8 * DAY_MS}`;
 
-for (const [name, script] of Object.entries({ ACQUIRE_COUNTED, ACQUIRE_FENCED })) {
+for (const [name, script] of Object.entries({ ACQUIRE_COUNTED, ACQUIRE_OR_WAIT })) {
   Deno.test(`${name} starts a counter from the hint if that is within a minute of the server's clock, else from the clock`, () => {
     for (
       const [hint, start] of [
@@ -21,7 +22,7 @@ for (const [name, script] of Object.entries({ ACQUIRE_COUNTED, ACQUIRE_FENCED })
     ) {
       const bench = new MemoryBench();
       assertEquals(bench.count(script, "k", hint), `:${start}`);
-      const leadMs = script === ACQUIRE_FENCED ? Math.max(0, (start - NOW_US) / 1_000) : 0;
+      const leadMs = script === ACQUIRE_OR_WAIT ? Math.max(0, (start - NOW_US) / 1_000) : 0;
       assertEquals(bench.counter("k"), [`${start}`, `:${8 * DAY_MS + leadMs}`]);
       assertEquals([bench.ask("GET", "k"), bench.ask("PTTL", "k")], ["$1\r\nv", ":1000"]);
     }
@@ -100,33 +101,36 @@ Deno.test("ACQUIRE_COUNTED gives a counter a new life when it is a day old, by t
   }
 });
 
-Deno.test("ACQUIRE_FENCED counts for several keys from the highest, and all of them alike", () => {
+Deno.test("ACQUIRE_OR_WAIT counts for several keys from the highest, and all of them alike", () => {
   const bench = new MemoryBench();
   bench.ask("SET", "hasp:fence:k", HINT + 50_000);
   bench.ask("SET", "hasp:fence:l", HINT + 90_000);
   const count = HINT + 90_001;
-  assertEquals(bench.count(ACQUIRE_FENCED, "k l m", HINT), `:${count}`);
+  assertEquals(bench.count(ACQUIRE_OR_WAIT, "k l m", HINT), `:${count}`);
   const life = `:${8 * DAY_MS + Math.ceil((count - NOW_US) / 1_000)}`;
   for (const key of ["k", "l", "m"]) assertEquals(bench.counter(key), [`${count}`, life]);
 });
 
-Deno.test("ACQUIRE_FENCED refuses several keys if one has no valid counter, and sets none", () => {
+Deno.test("ACQUIRE_OR_WAIT refuses several keys if one has no valid counter, and sets none", () => {
   const bench = new MemoryBench();
   bench.ask("SET", "hasp:fence:l", "x");
-  assertEquals(bench.count(ACQUIRE_FENCED, "k l m", HINT)[0], "-");
+  assertEquals(bench.count(ACQUIRE_OR_WAIT, "k l m", HINT)[0], "-");
   assertEquals(bench.existing("k", "l", "m", "hasp:fence:k", "hasp:fence:m"), []);
 });
 
-Deno.test("ACQUIRE_FENCED puts a ticket into the queue, counts when it is its turn, and leaves queues alone without one", () => {
+Deno.test("ACQUIRE_OR_WAIT puts a ticket into the queue, counts when it is its turn, and leaves queues alone without one", () => {
   const bench = new MemoryBench();
   bench.ask("SET", "k", "w", "PX", 700);
   const position = "*9\r\n:700\r\n:0\r\n:1\r\n:5\r\n";
-  assert(bench.count(ACQUIRE_FENCED, "k", HINT, "x:1").startsWith(position));
+  assert(bench.count(ACQUIRE_OR_WAIT, "k", HINT, "x:1").startsWith(position));
   assertEquals(bench.counter("k"), ["none", ":-2"]);
   bench.ask("DEL", "k");
   bench.ask("ZADD", "hasp:queue:l", 5, "x:1");
-  assertEquals([bench.count(ACQUIRE_FENCED, "k", HINT, "x:1"), bench.queue("k")], [`:${HINT}`, []]);
-  assertEquals([bench.count(ACQUIRE_FENCED, "l", HINT), bench.queue("l")], [`:${HINT}`, ["x:1"]]);
+  assertEquals([bench.count(ACQUIRE_OR_WAIT, "k", HINT, "x:1"), bench.queue("k")], [
+    `:${HINT}`,
+    [],
+  ]);
+  assertEquals([bench.count(ACQUIRE_OR_WAIT, "l", HINT), bench.queue("l")], [`:${HINT}`, ["x:1"]]);
 });
 
 Deno.test("RAISE raises to the token, or answers with what is higher", () => {
@@ -149,7 +153,7 @@ Deno.test("RAISE starts a missing counter from the server's clock if that is abo
 
 Deno.test("RAISE raises nothing if a key is not ours or missing", () => {
   const bench = new MemoryBench();
-  bench.count(ACQUIRE_FENCED, "k l", HINT);
+  bench.count(ACQUIRE_OR_WAIT, "k l", HINT);
   bench.ask("SET", "l", "w");
   for (const keys of ["k l", "l", "gone", "k gone"]) {
     assertEquals(bench.raise(keys, HINT + 9), ":0");
@@ -161,7 +165,7 @@ Deno.test("the scripts that count refuse a counter of another type", () => {
   const bench = new MemoryBench();
   bench.ask("ZADD", "hasp:fence:k", 1, "x");
   const error = (sha1: string) => `-${WRONGTYPE} script: ${sha1}, on @user_script.`;
-  assertEquals(bench.count(ACQUIRE_FENCED, "k", HINT), error(ACQUIRE_FENCED.sha1));
+  assertEquals(bench.count(ACQUIRE_OR_WAIT, "k", HINT), error(ACQUIRE_OR_WAIT.sha1));
   assertEquals(bench.count(ACQUIRE_COUNTED, "k", HINT), `-${WRONGTYPE}: hasp:fence:k`);
   assertEquals(bench.raise("k", HINT), error(RAISE.sha1));
 });

@@ -35,7 +35,7 @@ Deno.test("ACQUIRE_OR_WAIT says whether one of the keys has what is no value of 
   const bench = new Bench();
   const ours = "0123456789abcdef".repeat(3).slice(0, 40);
   const foreign = (keys: string) => {
-    const reply = bench.call(ACQUIRE_OR_WAIT, keys, "v", 1_000, "x:1", "", SCORE);
+    const reply = bench.call(ACQUIRE_OR_WAIT, keys, "v", 1_000, "", "x:1", "", SCORE);
     return Number(reply.split("\r\n")[6].slice(1));
   };
   bench.ask("SET", "a", ours);
@@ -126,7 +126,7 @@ Deno.test("ACQUIRE_OR_WAIT notifies the second, the fifth and the last, each wit
   assertEquals(bench.messages, [
     ...["f:1:70", "x:2+70:f:1:70", "x:5:300+120:f:1:70", "y:1+350:f:1:70"],
   ]);
-  const reply = bench.call(ACQUIRE_OR_WAIT, "k", "v", 1_000, "z:1", "", SCORE);
+  const reply = bench.call(ACQUIRE_OR_WAIT, "k", "v", 1_000, "", "z:1", "", SCORE);
   assertEquals(reply.split("\r\n").slice(-3), [":350", "$6", "f:1:70"]);
 });
 
@@ -347,7 +347,7 @@ Deno.test("the scripts of queues refuse a score that is no number, and go on", (
   const bench = new Bench();
   bench.ask("SET", "k", "w");
   for (const score of ["nan", "NaN", "", "abc"]) {
-    assertMatch(bench.call(ACQUIRE_OR_WAIT, "k", "v", 1_000, "x:1", 0, score), /^-ERR/);
+    assertMatch(bench.call(ACQUIRE_OR_WAIT, "k", "v", 1_000, "", "x:1", 0, score), /^-ERR/);
     assertEquals(bench.existing(queueOf("k")), []);
     bench.join("k", "y:1", SCORE);
     bench.call(RELEASE_QUEUED, "k", "w", "x:1", score);

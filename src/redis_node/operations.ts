@@ -1,0 +1,326 @@
+/**
+ * What a node asks of its server: which operation a request is, its script, its command, and what its reply means.
+ *
+ * @module
+ */
+import type { QuorumRequest } from "../quorum/quorum_node.ts";
+import { POOL_SUFFIX, type QueuePosition, type QueueTicket } from "../quorum/queue_ticket.ts";
+import { type RawReply, textReply } from "../redis/reply.ts";
+import { ACQUIRE_ALL, ACQUIRE_OR_WAIT } from "./scripts/acquire.ts";
+import { ADOPT } from "./scripts/adopt.ts";
+import { EXTEND } from "./scripts/extend.ts";
+import { ACQUIRE_COUNTED, RAISE } from "./scripts/fencing.ts";
+import { ACQUIRE_ANY, RELEASE_ANY } from "./scripts/pool.ts";
+import { LEAVE, RELEASE_QUEUED } from "./scripts/queue.ts";
+import { ACQUIRE_SHARED, EXTEND_SHARED, RELEASE_SHARED } from "./scripts/readers.ts";
+import { RELEASE } from "./scripts/release.ts";
+import type { Script } from "./scripts/script.ts";
+
+/** How a script is called: by its digest, or with its source if the server may not know it. */
+export type Call = "EVALSHA" | "EVAL";
+
+/**
+ * What a node did: `counted` grants with the counter that it replied, `missing` found no other's key but not all of
+ * ours, `contended` released while others wait.
+ */
+export type Outcome = "granted" | "counted" | "denied" | "missing" | "queued" | "contended";
+
+/** One operation. A reply means something only together with its operation: most are answered by an integer. */
+export interface Operation<Content = QuorumRequest> {
+  /** What it does: sets the keys, extends them, raises their counters, or deletes them. */
+  readonly kind: "acquire" | "extend" | "raise" | "release";
+  /** The script; `undefined` for a plain command. */
+  readonly script: Script | undefined;
+  /** Whether it puts the request's ticket in the queues if it denies. */
+  readonly queues?: boolean;
+  /** The name of its command, and the arguments. */
+  args(content: Content, call: Call): string[];
+  /** What a reply that is no error means; `undefined` if the operation is never answered like this. */
+  read(reply: RawReply, content: Content): Outcome | undefined;
+}
+
+/** What a release needs of a request. */
+export type Release = Pick<
+  QuorumRequest,
+  "keys" | "value" | "replaces" | "ticket" | "pool" | "keepsTicket" | "mode"
+>;
+
+/** In place of an argument that a script does without. */
+const NONE = "";
+
+/** The reply to an acquisition that stands in queues; the last two are of a pool. */
+type PositionReply = [
+  pttl: number,
+  ahead: number,
+  length: number,
+  score: number,
+  timeUs: number,
+  foreign: number,
+  value: RawReply,
+  patienceMs: number,
+  first: RawReply,
+  free?: number,
+  kept?: number,
+];
+/** How many parts it has: without those two, and with them. */
+export const POSITION_LENGTHS: readonly number[] = [9, 11];
+/** Which of them are texts. */
+export const TEXTS_AT: readonly number[] = [6, 8];
+
+// Acquisitions
+
+/** Sets a single key if it is missing. */
+const SET_KEY: Operation = {
+  kind: "acquire",
+  script: undefined,
+  args: ({ keys, value, ttlMs }) => ["SET", keys[0], value, "NX", "PX", String(ttlMs)],
+  read: (reply) => reply === "OK" ? "granted" : reply === null ? "denied" : undefined,
+};
+
+/** Sets several keys if all are missing. */
+const SET_KEYS: Operation = {
+  kind: "acquire",
+  script: ACQUIRE_ALL,
+  args: ({ keys, value, ttlMs }, call) => callArgs(call, ACQUIRE_ALL, keys, value, String(ttlMs)),
+  read: (reply) => outcomeOf(reply, ["denied", "granted"]),
+};
+
+const COUNT_KEY = /* @__PURE__ */ acquisition(ACQUIRE_COUNTED);
+const COUNT_KEYS = /* @__PURE__ */ acquisition(ACQUIRE_OR_WAIT);
+const SET_OR_QUEUE = /* @__PURE__ */ acquisition(ACQUIRE_OR_WAIT, true);
+const SET_ANY = /* @__PURE__ */ acquisition(ACQUIRE_ANY);
+const SET_ANY_OR_QUEUE = /* @__PURE__ */ acquisition(ACQUIRE_ANY, true);
+const SHARE_KEYS = /* @__PURE__ */ acquisition(ACQUIRE_SHARED);
+const SHARE_OR_QUEUE = /* @__PURE__ */ acquisition(ACQUIRE_SHARED, true);
+
+/** An acquisition by a script, which gets the request's ticket if it `queues`. */
+function acquisition(script: Script, queues = false): Operation {
+  return {
+    kind: "acquire",
+    script,
+    queues,
+    args(request, call) {
+      const { keys, value, ttlMs, counterFloor, ticket, pool, mode, entersAtOnce } = request;
+      const args = pool ? [String(pool.place + 1), value] : [value];
+      args.push(String(ttlMs));
+      if (!mode) args.push(counterFloor === undefined ? NONE : String(counterFloor));
+      if (queues) args.push(...ticketArgs(ticket!));
+      else if (mode && !entersAtOnce) args.push(NONE);
+      return callArgs(call, script, pool?.keys ?? keys, ...args);
+    },
+    read(reply, request) {
+      if (queues && isPosition(reply, request)) return "queued";
+      if (!queues && isDenial(reply, request)) return "denied";
+      return grantOf(reply, request);
+    },
+  };
+}
+
+/** What the scripts get of a ticket. */
+function ticketArgs({ ticketId, priority, stuck, score, agreed }: QueueTicket): string[] {
+  const overtaken = priority === "overdue" ? ` ${stuck.join(" ")} ` : "";
+  return [ticketId, overtaken, String(score), agreed ? "1" : ""];
+}
+
+/** How a request for a lock is put to a node; `queues` if that is to put the request's ticket in the queues. */
+export function acquireOperation(
+  { keys, counterFloor, pool, mode }: QuorumRequest,
+  queues: boolean,
+): Operation {
+  if (mode) return queues ? SHARE_OR_QUEUE : SHARE_KEYS;
+  if (pool) return queues ? SET_ANY_OR_QUEUE : SET_ANY;
+  if (queues) return SET_OR_QUEUE;
+  if (counterFloor !== undefined) return keys.length > 1 ? COUNT_KEYS : COUNT_KEY;
+  return keys.length > 1 ? SET_KEYS : SET_KEY;
+}
+
+/** Gives the keys the value if they hold the one that it replaces; counts if the request asks for it. */
+export const ADOPT_KEYS: Operation = {
+  kind: "acquire",
+  script: ADOPT,
+  args({ keys, value, ttlMs, replaces, counterFloor }, call) {
+    const args = [value, String(ttlMs), replaces!];
+    if (counterFloor !== undefined) args.push(String(counterFloor));
+    return callArgs(call, ADOPT, keys, ...args);
+  },
+  read: (reply, request) => reply === -1 ? "missing" : countOrDenial(reply, request),
+};
+
+// What becomes of a lock
+
+/** Raises the counters of the keys to the request's token. */
+export const RAISE_COUNTERS: Operation = {
+  kind: "raise",
+  script: RAISE,
+  args: ({ keys, value, counterFloor }, call) =>
+    callArgs(call, RAISE, keys, value, String(counterFloor)),
+  read: countOrDenial,
+};
+
+const EXTEND_KEYS = /* @__PURE__ */ extension(EXTEND);
+const EXTEND_READER = /* @__PURE__ */ extension(EXTEND_SHARED);
+
+function extension(script: Script): Operation {
+  return {
+    kind: "extend",
+    script,
+    args: ({ keys, value, ttlMs, shortens }, call) =>
+      callArgs(call, script, keys, value, String(ttlMs), ...shortens ? ["1"] : []),
+    read(reply) {
+      // mutation: missing-key-counts-as-extended
+      return outcomeOf(reply, ["denied", "granted", "missing"]);
+    },
+  };
+}
+
+/** How an extension is put to a node. */
+export function extendOperation({ mode }: QuorumRequest): Operation {
+  return mode ? EXTEND_READER : EXTEND_KEYS;
+}
+
+/** What the replies 0, 1, 2 and 3 to a release mean. */
+const RELEASE_OUTCOMES = ["denied", "granted", undefined, "contended"] as const;
+
+/** Deletes a single key, and notifies the next waiter. */
+export const RELEASE_KEY: Operation<Release> = {
+  kind: "release",
+  script: RELEASE,
+  // A literal, because every lock ends with this, and spread arguments take more memory.
+  args: ({ keys, value }, call) => [call, scriptOf(call, RELEASE), "1", keys[0], value],
+  read: (reply) => outcomeOf(reply, RELEASE_OUTCOMES),
+};
+
+const RELEASE_KEYS = /* @__PURE__ */ releasing(RELEASE_QUEUED);
+const RELEASE_ANY_KEY = /* @__PURE__ */ releasing(RELEASE_ANY);
+const RELEASE_READER = /* @__PURE__ */ releasing(RELEASE_SHARED);
+
+/** A release that takes the request's ticket out of the queues, or puts it back. */
+function releasing(script: Script): Operation<Release> {
+  return {
+    kind: "release",
+    script,
+    args({ keys, value, ticket, keepsTicket, pool }, call) {
+      const args = pool ? [String(pool.place + 1), value] : [value];
+      if (ticket) args.push(ticket.ticketId);
+      if (ticket && keepsTicket) args.push(String(ticket.score));
+      return callArgs(call, script, pool?.keys ?? keys, ...args);
+    },
+    read: (reply) => outcomeOf(reply, RELEASE_OUTCOMES),
+  };
+}
+
+/** Gives the keys that hold the value back the one that it replaced, with the TTL that they have. */
+const GIVE_BACK_KEYS: Operation<Release> = {
+  kind: "release",
+  script: ADOPT,
+  args: ({ keys, value, replaces }, call) => callArgs(call, ADOPT, keys, replaces!, "1", value),
+  read: (reply) => reply === -1 ? "denied" : outcomeOf(reply, ["denied", "granted"]),
+};
+
+/** How a release is put to a node. */
+export function releaseOperation(
+  { keys, replaces, ticket, pool, mode }: Release,
+): Operation<Release> {
+  if (mode) return RELEASE_READER;
+  if (replaces !== undefined) return GIVE_BACK_KEYS;
+  if (pool && ticket) return RELEASE_ANY_KEY;
+  return keys.length > 1 || ticket !== undefined ? RELEASE_KEYS : RELEASE_KEY;
+}
+
+const LEAVE_QUEUE = /* @__PURE__ */ leaving(LEAVE);
+const LEAVE_POOL = /* @__PURE__ */ leaving(RELEASE_ANY, "1", NONE);
+
+/** Takes a ticket, which is the value of the request, out of the queues for the keys. */
+function leaving(script: Script, ...args: readonly string[]): Operation<Release> {
+  return {
+    kind: "release",
+    script,
+    args: ({ keys, value }, call) => callArgs(call, script, keys, ...args, value),
+    read: (reply) => outcomeOf(reply, RELEASE_OUTCOMES),
+  };
+}
+
+/** How a ticket that leaves its queues is put to a node. */
+export function leaveOperation(ticketId: string): Operation<Release> {
+  return ticketId.endsWith(POOL_SUFFIX) ? LEAVE_POOL : LEAVE_QUEUE;
+}
+
+// Commands and replies
+
+/** A script's call. */
+function callArgs(
+  call: Call,
+  script: Script,
+  keys: readonly string[],
+  ...args: readonly string[]
+): string[] {
+  return [call, scriptOf(call, script), String(keys.length), ...keys, ...args];
+}
+
+function scriptOf(call: Call, { sha1, source }: Script): string {
+  return call === "EVAL" ? source : sha1;
+}
+
+/** The outcome that an integer stands for. */
+function outcomeOf(
+  reply: RawReply,
+  outcomes: readonly (Outcome | undefined)[],
+): Outcome | undefined {
+  return typeof reply === "number" ? outcomes[reply] : undefined;
+}
+
+/** A grant replies 1, and with fencing tokens the counter. */
+function grantOf(reply: RawReply, { counterFloor }: QuorumRequest): Outcome | undefined {
+  if (counterFloor === undefined) return reply === 1 ? "granted" : undefined;
+  return Number.isSafeInteger(reply) && Number(reply) > 0 ? "counted" : undefined;
+}
+
+function countOrDenial(reply: RawReply, request: QuorumRequest): Outcome | undefined {
+  return reply === 0 ? "denied" : grantOf(reply, request);
+}
+
+/** A denial without a ticket replies 0, and of a pool which of its keys are free. */
+function isDenial(reply: RawReply, { pool }: QuorumRequest): boolean {
+  return pool ? Array.isArray(reply) && reply.length === 1 && isNumber(reply[0]) : reply === 0;
+}
+
+/**
+ * Whether a reply is a place in queues: integers, but for a value and a ticket. A client that turns texts into numbers
+ * may do so with these two.
+ */
+function isPosition(reply: RawReply, { pool }: QuorumRequest): boolean {
+  return Array.isArray(reply) &&
+    reply.length === POSITION_LENGTHS[pool ? 1 : 0] &&
+    reply.every((part, index) => TEXTS_AT.includes(index) ? !Array.isArray(part) : isNumber(part));
+}
+
+function isNumber(reply: RawReply): reply is number {
+  return typeof reply === "number";
+}
+
+/** Which keys of a pool are free, if a denial says so: see {@linkcode QuorumRequest.deny}. */
+export function freeKeys(reply: RawReply): number | undefined {
+  return Array.isArray(reply) ? reply.find(isNumber) : undefined;
+}
+
+/**
+ * The place in queues that a node replied.
+ *
+ * @param reply The reply of {@linkcode ACQUIRE_OR_WAIT}, or of a script of its kind.
+ */
+export function queuePosition(reply: RawReply): QueuePosition {
+  const [pttl, ahead, length, score, timeUs, foreign, value, patienceMs, first, free, kept = 0] =
+    reply as PositionReply;
+  return {
+    // PTTL replies 0 in the last millisecond of a key, and -2 for a key that is missing.
+    remainingMs: pttl === -1 ? Infinity : Math.max(pttl + 1, 0),
+    ahead,
+    length,
+    score,
+    timeMs: timeUs / 1_000,
+    foreign: foreign === 1,
+    value: String(textReply(value)),
+    first: patienceMs > 0 ? { ticketId: String(textReply(first)), patienceMs } : undefined,
+    ...free === undefined ? {} : { free, kept: kept - 1 },
+  };
+}
