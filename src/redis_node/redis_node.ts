@@ -33,7 +33,7 @@ import {
   releaseOperation,
 } from "./operations.ts";
 import { ReleaseSubscription } from "./release_subscription.ts";
-import { RedisGuard } from "./restart_guard.ts";
+import { type GuardedCommand, RedisGuard } from "./restart_guard.ts";
 import { scanKeys } from "./scan_keys.ts";
 import { QUEUE_TTL_MS } from "./scripts/queue.ts";
 import { type Script, scriptError } from "./scripts/script.ts";
@@ -47,7 +47,7 @@ const UNKNOWN_SCRIPT = "NOSCRIPT";
 const WHOLE = 1, REPEATED = 2, TAG_BITS = 2;
 
 /** One Redis server as a node. */
-export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<RequestCommand> {
+export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<Asked> {
   readonly name: string;
   readonly subscribe: QuorumNode["subscribe"];
   readonly #server: ServerAccess;
@@ -171,10 +171,10 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
   }
 
   /** Part of {@linkcode ReplyReceiver}. */
-  onReply(reply: RawReply, command: RequestCommand, tag: number): void {
-    const { operation, request } = command;
+  onReply(reply: RawReply, asked: Asked, tag: number): void {
+    const { operation, request, guarded } = asked;
     if (tag & WHOLE) this.#scripts.set(operation.script!, true); // the server knows it from here on
-    if (reply instanceof ReplyError) return this.#onErrorReply(scriptError(reply), command, tag);
+    if (reply instanceof ReplyError) return this.#onErrorReply(scriptError(reply), asked, tag);
     const nodeIndex = tag >> TAG_BITS;
     const atMs = this.#connection.receivedAtMs;
     const outcome = operation.read(reply, request);
@@ -184,9 +184,9 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
       case "granted":
       case "counted": {
         const count = typeof reply === "number" && outcome === "counted" ? reply : undefined;
-        // A grant counts only if the node cannot have lost locks of others.
-        if (isGuarded(operation, request)) return this.#guard!.hold(request, atMs, count);
-        return request.grant(nodeIndex, atMs, count);
+        if (!guarded) return request.grant(nodeIndex, atMs, count);
+        guarded.granted = { atMs, count }; // it counts only if the node cannot have lost locks of others
+        return;
       }
       case "denied":
         return request.deny(nodeIndex, atMs, freeKeys(reply));
@@ -202,7 +202,7 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
   }
 
   /** Part of {@linkcode ReplyReceiver}. */
-  onFailure(error: ConnectionError, { operation, request }: RequestCommand, tag: number): void {
+  onFailure(error: ConnectionError, { operation, request }: Asked, tag: number): void {
     const nodeIndex = tag >> TAG_BITS;
     if (operation.kind === "release") return this.onReleaseFailed(request, nodeIndex, error);
     request.fail(nodeIndex, error, error.outcome === "not-sent");
@@ -234,15 +234,17 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
     const refusable = kind === "acquire" || kind === "extend";
     const { crowded } = connection;
     if (refusable && crowded) return request.fail(nodeIndex, crowded, true);
-    const guard = isGuarded(operation, request) ? this.#guard ??= this.#newGuard() : undefined;
+    const guard = refusable && request.guardMs ? this.#guard ??= this.#newGuard() : undefined;
+    const guarded = guard && { request, nodeIndex, granted: undefined };
     guard?.ahead();
     if (whole) this.#scripts.set(script, false);
-    connection.submit(command, this, command, nodeIndex << TAG_BITS | flags | (whole ? WHOLE : 0));
+    const asked = guarded ? { operation, request, guarded } : command;
+    connection.submit(command, this, asked, nodeIndex << TAG_BITS | flags | (whole ? WHOLE : 0));
     if (whole) this.#native?.find();
-    guard?.behind(request, nodeIndex);
+    if (guarded) guard.behind(guarded);
   }
 
-  #onErrorReply(reply: ReplyError, { operation, request }: RequestCommand, tag: number): void {
+  #onErrorReply(reply: ReplyError, { operation, request }: Asked, tag: number): void {
     const nodeIndex = tag >> TAG_BITS;
     const { kind, queues } = operation;
     // mutation: script-never-sent
@@ -265,22 +267,24 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
     // mutation: script-sent-for-undone-attempt
     if (kind !== "release" && !request.wanted) return false;
     if (!script) return false;
-    this.#onUnknown(script, (tag & REPEATED) !== 0);
+    // It goes out whole now, unless that was done behind the command that failed: many calls in flight cause one whole
+    // script, not one each.
+    if (tag & REPEATED || this.#scripts.get(script)) this.#scripts.delete(script);
     this.#send(operation, request, tag >> TAG_BITS, REPEATED);
     return true;
   }
+}
 
-  /**
-   * The server does not know a script. It goes out whole now, unless that was done behind the command that failed: many
-   * calls in flight cause one whole script, not one each.
-   */
-  #onUnknown(script: Script, repeated: boolean): void {
-    if (repeated || this.#scripts.get(script)) this.#scripts.delete(script);
-  }
+/** What a reply answers. */
+interface Asked {
+  readonly operation: Operation;
+  readonly request: QuorumRequest;
+  /** Only under the restart guard. */
+  readonly guarded?: GuardedCommand;
 }
 
 /** The command of a request. */
-class RequestCommand implements LockCommand {
+class RequestCommand implements LockCommand, Asked {
   readonly operation: Operation;
   readonly request: QuorumRequest;
   readonly args: readonly string[];
@@ -321,9 +325,4 @@ function isWrongType({ message }: ReplyError): boolean {
 /** Whether the server may take the same command later. */
 function passes(reply: ReplyError): boolean {
   return !isWrongType(reply) && !reply.permanent;
-}
-
-/** Whether a node in quarantine must not grant this. */
-function isGuarded({ kind }: Operation, { guardMs = 0 }: QuorumRequest): boolean {
-  return guardMs > 0 && (kind === "acquire" || kind === "extend");
 }

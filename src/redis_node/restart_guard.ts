@@ -29,27 +29,19 @@ const SAME_CAUSE_MS = 2_000;
 /** The commands, by their tags. */
 const INFO = 0, AGE = 1;
 
-/** When a node granted, and what it counted. */
-interface Granted {
-  readonly atMs: number;
-  readonly count: number | undefined;
-}
-
-/** One node's part in a request. */
-interface Answer {
+/** A command under the guard: one node's part in a request. */
+export interface GuardedCommand {
   readonly request: QuorumRequest;
   readonly nodeIndex: number;
-  /** How many replies about the age are due. */
-  awaited: number;
-  granted: Granted | undefined;
+  /** When the node granted, and what it counted; that is the answer if the node turns out not to be in quarantine. */
+  granted: { readonly atMs: number; readonly count: number | undefined } | undefined;
 }
 
 /** Holds back the grants of one server that may have lost keys. */
-export class RedisGuard implements ReplyReceiver<Answer | undefined> {
+export class RedisGuard implements ReplyReceiver<GuardedCommand | undefined> {
   readonly #name: string;
   readonly #connection: CommandSender;
   readonly #onQuarantined: (quarantine: Quarantine) => void;
-  readonly #answers: Map<QuorumRequest, Answer> = new Map();
   /** Since when the last quarantine that was reported lasts. */
   #reportedMs = -Infinity;
   #used = false;
@@ -95,45 +87,22 @@ export class RedisGuard implements ReplyReceiver<Answer | undefined> {
   }
 
   /** Must be called right behind it. */
-  behind(request: QuorumRequest, nodeIndex: number): void {
-    let answer = this.#answers.get(request);
-    if (!answer) {
-      answer = { request, nodeIndex, awaited: 0, granted: undefined };
-      this.#answers.set(request, answer);
-    }
-    answer.awaited++;
+  behind(command: GuardedCommand): void {
     // Without a connection that breaks, only an uptime from after the command shows that it was not lost.
     if (this.#connection.unconnected) this.#askUptime();
-    this.#askAge(answer);
-  }
-
-  /**
-   * The node has granted what was asked in between: the request is answered if the node turns out not to be in
-   * quarantine.
-   *
-   * @param request The request.
-   * @param atMs When, by the monotonic clock.
-   * @param count What it counted.
-   */
-  hold(request: QuorumRequest, atMs: number, count: number | undefined): void {
-    const answer = this.#answers.get(request);
-    if (answer) answer.granted = { atMs, count };
+    this.#askAge(command);
   }
 
   /** Part of {@linkcode ReplyReceiver}. */
-  onReply(reply: RawReply, answer: Answer | undefined, tag: number): void {
+  onReply(reply: RawReply, command: GuardedCommand | undefined, tag: number): void {
     if (tag === INFO) this.#onUptime(reply);
-    else if (answer && this.#isLast(answer) && answer.granted) {
-      this.#onAge(reply, answer, answer.granted);
-    }
+    else if (command?.granted) this.#onAge(reply, command, command.granted);
   }
 
   /** Part of {@linkcode ReplyReceiver}. */
-  onFailure(error: ConnectionError, answer: Answer | undefined, tag: number): void {
+  onFailure(error: ConnectionError, command: GuardedCommand | undefined, tag: number): void {
     if (tag === INFO) return this.onDisconnected();
-    if (answer && this.#isLast(answer) && answer.granted) {
-      answer.request.fail(answer.nodeIndex, error);
-    }
+    if (command?.granted) command.request.fail(command.nodeIndex, error);
   }
 
   #askUptime(): void {
@@ -142,9 +111,9 @@ export class RedisGuard implements ReplyReceiver<Answer | undefined> {
   }
 
   /** Asks for the age of the creation marker, and has it set if it is missing. */
-  #askAge(answer: Answer | undefined): void {
+  #askAge(command: GuardedCommand | undefined): void {
     const args = ["EVAL", CREATED.source, "1", CREATED_KEY];
-    this.#connection.submit({ args, keys: [] }, this, answer, AGE);
+    this.#connection.submit({ args, keys: [] }, this, command, AGE);
   }
 
   /** A server that does not show now that it is the one of before, or for how long it has run, counts as just restarted. */
@@ -160,52 +129,36 @@ export class RedisGuard implements ReplyReceiver<Answer | undefined> {
     this.#runId = runId ?? this.#runId;
   }
 
-  #onAge(reply: RawReply, answer: Answer, granted: Granted): void {
-    const { request, nodeIndex } = answer;
+  #onAge(
+    reply: RawReply,
+    { request, nodeIndex }: GuardedCommand,
+    { atMs, count }: NonNullable<GuardedCommand["granted"]>,
+  ): void {
+    const fail = (why: string) => {
+      const text = `Cannot determine the age of ${this.#name}: it ${why}`;
+      request.fail(nodeIndex, new ProtocolError(text));
+    };
     if (reply instanceof ReplyError) return request.fail(nodeIndex, scriptError(reply));
     const [ageMs, timeMs] = Array.isArray(reply) ? reply : [];
     if (typeof ageMs !== "number" || typeof timeMs !== "number") {
-      return this.#fail(answer, "sent an unexpected reply");
+      return fail("sent an unexpected reply");
     }
-    if (ageMs < 0) {
-      return this.#fail(answer, `has no time in the past under its key '${CREATED_KEY}'`);
-    }
+    if (ageMs < 0) return fail(`has no time in the past under its key '${CREATED_KEY}'`);
     const restartedMs = this.#restartedMs;
-    if (restartedMs === undefined) return this.#fail(answer, "sent no uptime");
+    if (restartedMs === undefined) return fail("sent no uptime");
     const { receivedAtMs } = this.#connection;
     const quarantine = quarantineOf(request.guardMs!, receivedAtMs, restartedMs, ageMs);
     if (!quarantine) {
       const oldBelow = oldCountsBelow(timeMs, receivedAtMs - restartedMs);
-      return grantCounted(answer, granted, oldBelow);
+      // A counter that may be an old one is withheld, so that counters are raised above it.
+      // mutation: old-counters-believed
+      if (count === undefined || count >= oldBelow) request.grant(nodeIndex, atMs, count);
+      else request.outdated!(nodeIndex, oldBelow, atMs);
+      return;
     }
     request.quarantine!(nodeIndex, receivedAtMs);
     if (quarantine.sinceMs <= this.#reportedMs + SAME_CAUSE_MS) return;
     this.#reportedMs = quarantine.sinceMs;
     this.#onQuarantined(quarantine);
   }
-
-  /** Whether no other reply about the age is due: a command that was sent again needs a new one behind it. */
-  #isLast(answer: Answer): boolean {
-    if (--answer.awaited > 0) return false;
-    this.#answers.delete(answer.request);
-    return true;
-  }
-
-  #fail({ request, nodeIndex }: Answer, why: string): void {
-    request.fail(
-      nodeIndex,
-      new ProtocolError(`Cannot determine the age of ${this.#name}: it ${why}`),
-    );
-  }
-}
-
-/** Grants; withholds a counter that may be an old one, so that counters are raised above it. */
-function grantCounted(
-  { request, nodeIndex }: Answer,
-  { atMs, count }: Granted,
-  oldBelow: number,
-): void {
-  // mutation: old-counters-believed
-  if (count === undefined || count >= oldBelow) request.grant(nodeIndex, atMs, count);
-  else request.outdated!(nodeIndex, oldBelow, atMs);
 }
