@@ -5,8 +5,7 @@
  */
 import { agreeOnToken, counterHint } from "./token.ts";
 import type { Settings } from "../options.ts";
-import type { NodeSet } from "../quorum/node_set.ts";
-import { askToRaiseCounters, type Question, type Round } from "../quorum/round.ts";
+import { askToAcquire, askToRaiseCounters, type Round } from "../quorum/round.ts";
 import type { Counts } from "../quorum/tally.ts";
 
 /** The most rounds that raise counters to the token. Each further one is due to another lock in the meantime. */
@@ -17,25 +16,22 @@ const RAISES_MAX = 8;
  * together may take as long as one reply, so that the caller does not wait for counters that cannot agree.
  *
  * @param round The attempt; its counts are the result.
- * @param question Asks one node for the lock.
  * @param settings The settings of the call.
- * @param client The client that asks.
  */
 export async function askFenced(
   round: Round,
-  question: Question,
   settings: Settings,
-  client: NodeSet,
 ): Promise<void> {
   const { signal, nodeTimeoutMs, validityMs } = settings;
-  const { nodes, quorum, wheel: { clock } } = round.nodeSet;
+  const { nodeSet } = round;
+  const { nodes, quorum, wheel: { clock } } = nodeSet;
   round.counterFloor = counterHint(clock.wallMs());
   const counts = round.tally.counts = { last: new Array(nodes.length).fill(undefined), min: 0 };
-  await round.ask(question, Math.min(nodeTimeoutMs, validityMs), signal);
+  await round.ask(askToAcquire, Math.min(nodeTimeoutMs, validityMs), signal);
   let decided: Round | undefined;
   for (let raises = 0; raises < RAISES_MAX && round.decision === "granted"; raises++) {
     const { token, agreed } = agreeOnToken(counts.last, quorum);
-    if (agreed || signal?.aborted || client.closed) return;
+    if (agreed || signal?.aborted || nodeSet.closed) return;
     const raising = round.follow();
     decided ??= raising;
     // mutation: raising-without-a-limit

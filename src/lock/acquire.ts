@@ -85,17 +85,19 @@
  */
 import type { ClientState } from "../client_state.ts";
 import { LockHeldError } from "../errors.ts";
+import { emit } from "../events.ts";
 import { askFenced, takeToken } from "../fencing/fenced_attempt.ts";
-import { askToAcquire, askToAdopt, Round } from "../quorum/round.ts";
+import { askToAcquire, Round } from "../quorum/round.ts";
 import { expiryMarginMs } from "../time/validity.ts";
-import { AdoptionRound, waitToAdopt } from "./adopt.ts";
-import { reportAbort, reportAttempt } from "./attempt_events.ts";
+import { waitToAdopt } from "./adopt.ts";
 import { queueKey } from "../waiting/queue_names.ts";
 import { takeTurn, wait } from "./contend.ts";
 import { HeldLock } from "./held_lock.ts";
+import { holderOf } from "./holder.ts";
 import { Lock } from "./lock.ts";
 import type { LockCall } from "./lock_call.ts";
-import { Renewal } from "./renewal.ts";
+import { modeOf, reportAbort } from "./refusal.ts";
+import { renew } from "./renewal.ts";
 import { undo } from "./undo.ts";
 
 /**
@@ -127,7 +129,7 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
     // mutation: failed-call-blocks-its-client
     localQueues.leave(name, call);
     if (!held) reportAbort(call, error);
-    if (call.trying && error instanceof LockHeldError) return undefined;
+    if (call.purpose === "try" && error instanceof LockHeldError) return undefined;
     throw error;
   } finally {
     openCalls.end();
@@ -137,7 +139,7 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
   else if (call.takesTurns) localQueues.promote(name, call, held);
   else localQueues.enter(name, held);
   if (!held.active) localQueues.leave(queueKey(held.round.keys), held); // lost while it was reported
-  if (call.autoExtend) held.renew(new Renewal(held));
+  if (call.settings.autoExtend ?? call.purpose === "use") renew(held);
   return new Lock(held.handOut());
 }
 
@@ -156,9 +158,8 @@ function begin(call: LockCall): Round<ClientState> {
   // mutation: adopted-value-kept
   const value = label === "" ? random : `${random}:${label}`;
   const keys = pool ? [pool.key] : call.keys;
-  const round = replaces === undefined // step 1: it reads the clocks
-    ? new Round(client, keys, value, ttlMs)
-    : new AdoptionRound(client, keys, value, ttlMs, replaces);
+  const round = new Round(client, keys, value, ttlMs); // step 1: it reads the clocks
+  if (replaces !== undefined) round.replaces = replaces;
   round.mode = call.mode;
   round.entersAtOnce = call.admitted;
   call.admitted = false;
@@ -172,12 +173,11 @@ function begin(call: LockCall): Round<ClientState> {
 }
 
 /** Asks every node once; with fencing tokens, again until the counters of a quorum agree. */
-function ask({ client, settings, replaces }: LockCall, round: Round): Promise<void> {
+function ask({ settings }: LockCall, round: Round): Promise<void> {
   const { nodeTimeoutMs, validityMs, signal, fencing } = settings;
-  const question = replaces === undefined ? askToAcquire : askToAdopt;
   return fencing
-    ? askFenced(round, question, settings, client)
-    : round.ask(question, Math.min(nodeTimeoutMs, validityMs), signal);
+    ? askFenced(round, settings)
+    : round.ask(askToAcquire, Math.min(nodeTimeoutMs, validityMs), signal);
 }
 
 /** Looks at the clocks, and accepts the lock or undoes the attempt. */
@@ -190,7 +190,7 @@ function conclude(call: LockCall, round: Round<ClientState>): HeldLock | undefin
   const granted = round.decision === "granted" && inTime && accepts(call, round);
   const held = granted ? new HeldLock(round, settings, call.locked()) : undefined;
   // mutation: failed-attempt-stays
-  if (!held) undo(round, true, call.replaces); // step 5
+  if (!held) undo(round, true); // step 5
   if (settings.onEvent) reportAttempt(call, round, held);
   return held;
 }
@@ -201,4 +201,30 @@ function accepts(call: LockCall, round: Round): boolean {
   if (call.ended || call.cooldownOf(round.keys) > 0) return false;
   const { counts } = round.tally;
   return !counts || takeToken(round, counts);
+}
+
+/** Emits that an attempt is over, and that it won the lock if it did. */
+function reportAttempt(call: LockCall, round: Round, held: HeldLock | undefined): void {
+  const { settings: { onEvent }, resources, attempts, replaces } = call;
+  const { votes } = round;
+  emit(onEvent!, {
+    type: "attempt",
+    resources,
+    attempt: attempts,
+    granted: held !== undefined,
+    votes,
+    elapsedMs: round.elapsedMs,
+  });
+  if (!held) return;
+  emit(onEvent!, {
+    type: "acquired",
+    resources,
+    holder: holderOf(round.value),
+    ...(replaces === undefined ? {} : { adoptedFrom: holderOf(replaces) }),
+    ...modeOf(call),
+    votes,
+    attempts,
+    elapsedMs: call.elapsedMs,
+    remainingMs: held.remainingMs(),
+  });
 }

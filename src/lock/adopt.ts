@@ -7,43 +7,18 @@
  *
  * @module
  */
-import type { ClientState } from "../client_state.ts";
 import { type LockLostError, lostError } from "../errors.ts";
 import { isHopeless } from "../messages.ts";
-import { Round } from "../quorum/round.ts";
+import type { Round } from "../quorum/round.ts";
 import { pause } from "../time/pause.ts";
 import { pollingDelayMs } from "../waiting/polling.ts";
-import { reportRefusal } from "./attempt_events.ts";
 import { holderOf } from "./holder.ts";
 import { inspect } from "./inspection.ts";
 import type { LockCall } from "./lock_call.ts";
-import { refusal } from "./refusal.ts";
+import { refusal, reportRefusal } from "./refusal.ts";
 
 /** How many attempts are made at least while nodes answer and neither this client nor another has a quorum. */
 const ATTEMPTS_MIN = 8;
-
-/** A round that adopts a lock. */
-export class AdoptionRound extends Round<ClientState> {
-  readonly replaces: string;
-
-  /**
-   * @param client The client.
-   * @param keys The keys of the lock.
-   * @param value Its new value.
-   * @param ttlMs Its TTL, in milliseconds.
-   * @param replaces The value that its keys must hold.
-   */
-  constructor(
-    client: ClientState,
-    keys: readonly string[],
-    value: string,
-    ttlMs: number,
-    replaces: string,
-  ) {
-    super(client, keys, value, ttlMs);
-    this.replaces = replaces;
-  }
-}
 
 /**
  * Waits for the next attempt.

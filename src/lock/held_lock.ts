@@ -11,14 +11,7 @@
  *
  * @module
  */
-import {
-  closedError,
-  LockLostError,
-  type LockLostReason,
-  lockName,
-  lostError,
-  type QuorumError,
-} from "../errors.ts";
+import { closedError, LockLostError, type LockLostReason, lockName, lostError } from "../errors.ts";
 import { emit } from "../events.ts";
 import { nodeErrors, quorumError, whyNoQuorum } from "../messages.ts";
 import { queueKey } from "../waiting/queue_names.ts";
@@ -26,22 +19,11 @@ import type { Settings } from "../options.ts";
 import { askToRelease, type Round } from "../quorum/round.ts";
 import type { ClientState } from "../client_state.ts";
 import { holderOf } from "./holder.ts";
-import { KeepingRound } from "./keep_keys.ts";
 import { undo } from "./undo.ts";
 import { clockedSignal } from "./lock_signal.ts";
 import { TimerEntry } from "../time/timer_wheel.ts";
 import { warnOfLoss } from "../console_warnings.ts";
 import { driftMs, expiryMarginMs } from "../time/validity.ts";
-
-/** What extends a lock while it is held. */
-export interface Extender {
-  /** When the next try is due, by the continuous clock; `Infinity` while one is under way, and once none is left. */
-  readonly dueMs: number;
-  /** Why no further extension is tried, once that is so. */
-  readonly ended: Error | undefined;
-  /** Begins a try, if one is due. */
-  extendIfDue(): void;
-}
 
 /** One lock. It waits in the timer wheel for its next extension or the end of its validity, whichever is first. */
 export class HeldLock extends TimerEntry {
@@ -58,7 +40,9 @@ export class HeldLock extends TimerEntry {
   #validityMs: number;
   /** The last extension, unless it has succeeded. */
   #failing: Round | undefined = undefined;
-  #renewal: Extender | undefined = undefined;
+  /** When to extend it next, by the continuous clock, and what does. */
+  #extendMs = Infinity;
+  #extend: ((lock: HeldLock) => void) | undefined = undefined;
   #controller: AbortController | undefined = undefined;
   #released: Promise<boolean> | undefined = undefined;
 
@@ -79,7 +63,7 @@ export class HeldLock extends TimerEntry {
     // mutation: validity-from-the-answers-on
     this.#sinceMs = round.startMs;
     this.#validityMs = settings.validityMs;
-    this.schedule();
+    this.#schedule();
   }
 
   /** The client that holds it. */
@@ -143,10 +127,19 @@ export class HeldLock extends TimerEntry {
     this.#controller!.abort(reason);
   }
 
-  /** Begins to extend the lock, while it is held. */
-  renew(renewal: Extender): void {
-    this.#renewal = renewal;
-    this.schedule();
+  /** Has `extend` called at a time of the continuous clock, if the lock has no end by then. */
+  extendAt(dueMs: number, extend: (lock: HeldLock) => void): void {
+    this.#extendMs = dueMs;
+    this.#extend = extend;
+    this.#schedule();
+  }
+
+  /** Why no further extension is allowed, if none is. */
+  get exhausted(): Error | undefined {
+    const { extensions, settings: { extensionsMax } } = this;
+    if (extensions < extensionsMax) return undefined;
+    const times = extensions === 1 ? "once" : `${extensions} times`;
+    return new Error(`it was extended ${times}, the most that 'extensionsMax' allows`);
   }
 
   /** An extension is on its way. */
@@ -162,7 +155,7 @@ export class HeldLock extends TimerEntry {
     // mutation: extended-validity-from-the-answers-on
     this.#sinceMs = extension.startMs;
     this.#validityMs = validityMs;
-    this.schedule();
+    this.#schedule();
   }
 
   /** Ends the lock as lost: `held` is false from here on, the keys are taken back (step 5), and the signal aborts. */
@@ -235,8 +228,13 @@ export class HeldLock extends TimerEntry {
 
   override onDue(): void {
     if (this.remainingMs() <= expiryMarginMs(this.#validityMs)) return this.#runOut();
-    this.#renewal?.extendIfDue();
-    this.schedule();
+    // mutation: extended-by-monotonic-clock-alone
+    const extendsNow = this.#extendMs <= this.client.wheel.continuous.nowMs();
+    if (extendsNow) {
+      this.#extendMs = Infinity;
+      this.#extend!(this);
+    }
+    this.#schedule();
   }
 
   override onClosed(): void {
@@ -257,7 +255,7 @@ export class HeldLock extends TimerEntry {
   }
 
   #runOut(): void {
-    const exhausted = this.#renewal?.ended;
+    const exhausted = this.#extend && this.exhausted;
     const reason = exhausted ? "extensions-max" : this.#failing ? "extend-failed" : "expired";
     const cause = exhausted ?? whyExpired(this.#failing);
     // mutation: end-aborts-nothing
@@ -265,11 +263,11 @@ export class HeldLock extends TimerEntry {
   }
 
   /** Waits in the timer wheel for the end of the validity or the next extension. */
-  schedule(): void {
+  #schedule(): void {
     if (this.#end) return;
     const { wheel } = this.client;
     const endMs = this.#sinceMs + this.#validityMs - expiryMarginMs(this.#validityMs);
-    const dueMs = Math.min(endMs, this.#renewal?.dueMs ?? Infinity);
+    const dueMs = Math.min(endMs, this.#extendMs);
     wheel.schedule(this, dueMs - wheel.continuous.steppedMs);
   }
 
@@ -279,10 +277,13 @@ export class HeldLock extends TimerEntry {
   }
 
   async #release(atLeastMs: number): Promise<boolean> {
-    const { client, settings, resources } = this;
+    const { client, settings } = this;
     const keptMs = atLeastMs === 0 ? 0 : Math.max(atLeastMs - this.round.elapsedMs, 0);
-    // Each reads the clocks.
-    const round = keptMs > 0 ? new KeepingRound(this.round, keptMs) : this.round.follow();
+    const round = this.round.follow(keptMs > 0 ? Math.ceil(keptMs) : undefined); // it reads the clocks
+    if (keptMs > 0) {
+      round.shortens = true;
+      round.guardMs = 0; // this is no grant, so a node in quarantine may do it
+    }
     const leftMs = this.#leftAt(round.startMs);
     const ranOut = this.#end !== undefined || leftMs <= 0;
     // mutation: held-after-release
@@ -292,25 +293,33 @@ export class HeldLock extends TimerEntry {
     if (keptMs > 0) leaveQueues(this.round);
     else if (hasTicket(this.round)) round.ticket = this.round.ticket;
     await round.ask(askToRelease, settings.nodeTimeoutMs);
+    return this.#concludeRelease(round, ranOut, leftMs, keptMs);
+  }
+
+  /** Not in the function that waits, which would keep what is computed here in memory until its end. */
+  #concludeRelease(round: Round, ranOut: boolean, leftMs: number, keptMs: number): boolean {
+    const { client, settings, resources } = this;
     const name = queueKey(round.keys);
     client.localQueues.noteReleased(name, round.tally.hasWaiters, client.wheel.clock.monotonicMs());
     client.localQueues.leave(name, this);
     const confirmed = isConfirmed(round, ranOut);
     if (confirmed) client.cooldowns.end(round.keys, round.value);
     else if (this.#end === "released") this.#coolDown(confirmed === undefined ? leftMs : 0);
-    if (confirmed === undefined) throw this.#releaseFailed(round);
+    const error = confirmed === undefined
+      ? quorumError("release", resources, round.votes, client.nodes.length)
+      : undefined;
     if (settings.onEvent) {
-      emit(settings.onEvent, {
-        type: "released",
-        resources,
-        votes: round.votes,
-        confirmed,
-        elapsedMs: round.elapsedMs,
-        heldMs: this.round.elapsedMs,
-        keptMs: confirmed ? keptMs : 0,
-      });
+      const { votes, elapsedMs } = round;
+      const fields = { resources, votes, elapsedMs, heldMs: this.round.elapsedMs };
+      emit(
+        settings.onEvent,
+        error
+          ? { type: "release-failed", ...fields, error }
+          : { type: "released", ...fields, confirmed: confirmed!, keptMs: confirmed ? keptMs : 0 },
+      );
     }
-    return confirmed;
+    if (error) throw error;
+    return confirmed!;
   }
 
   /** Starts the cooldown at the lock's end, because no release was confirmed. */
@@ -319,23 +328,6 @@ export class HeldLock extends TimerEntry {
     if (cooldownMs === 0) return;
     const { client, round: { keys, value } } = this;
     client.cooldowns.begin(keys, value, leftMs + cooldownMs);
-  }
-
-  #releaseFailed(round: Round): QuorumError {
-    const { resources, settings, client: { nodes } } = this;
-    const { votes } = round;
-    const error = quorumError("release", resources, votes, nodes.length);
-    if (settings.onEvent) {
-      emit(settings.onEvent, {
-        type: "release-failed",
-        resources,
-        votes,
-        error,
-        elapsedMs: round.elapsedMs,
-        heldMs: this.round.elapsedMs,
-      });
-    }
-    return error;
   }
 
   #emitLost(reason: LockLostReason, cause: Error): void {

@@ -28,10 +28,8 @@ export class LockCall {
   readonly lockName: string;
   /** How it chooses between its keys, if it locks any one of them. */
   readonly pool: Pool | undefined;
-  /** Whether the lock is extended while it is held. */
-  readonly autoExtend: boolean;
-  /** Whether it makes one attempt, and resolves to `undefined` if others hold the lock. */
-  readonly trying: boolean;
+  /** What the lock is for. */
+  readonly purpose: Purpose;
   /** How long it may wait, in milliseconds. */
   waitMs: number;
   /** The value that it replaces, if it adopts a lock. */
@@ -72,9 +70,8 @@ export class LockCall {
     this.mode = settings.mode === "shared" && replaces === undefined ? "shared" : undefined;
     this.lockName = this.pool?.name ?? queueKey(this.keys);
     this.name = this.mode ? sharedName(this.lockName) : this.lockName;
-    this.autoExtend = settings.autoExtend ?? purpose === "use";
-    this.trying = purpose === "try";
-    this.waitMs = this.trying ? 0 : settings.waitMs;
+    this.purpose = purpose;
+    this.waitMs = purpose === "try" ? 0 : settings.waitMs;
     this.replaces = replaces;
   }
 

@@ -1,16 +1,17 @@
 /**
- * Why a call got no lock.
+ * How a call ends without a lock: its error, and its event.
  *
  * @module
  */
+import { emit, type RedlockEvent } from "../events.ts";
 import type { LockHeldError, QuorumError } from "../errors.ts";
 import { agreeOnToken } from "../fencing/token.ts";
 import { lockHeldError, quorumError } from "../messages.ts";
 import type { Round } from "../quorum/round.ts";
-import { reportRefusal } from "./attempt_events.ts";
 import { HeldLock } from "./held_lock.ts";
 import { holderOf } from "./holder.ts";
 import type { LockCall } from "./lock_call.ts";
+import type { Vote } from "../vote.ts";
 
 /** The error of a call that ends without a lock; emits the event of the refusal. */
 export function refusal(
@@ -54,4 +55,27 @@ function note({ decision, tally: { counts } }: Round, quorum: number): string | 
   if (decision !== "granted") return undefined;
   const unsettled = counts !== undefined && !agreeOnToken(counts.last, quorum).agreed;
   return unsettled ? "but they did not agree on a fencing token" : "but too late for its validity";
+}
+
+/** Emits that a call ends without a lock. */
+export function reportRefusal(
+  call: LockCall,
+  reason: Extract<RedlockEvent, { type: "denied" }>["reason"],
+  votes: readonly Vote[],
+): void {
+  const { resources, attempts, elapsedMs, settings: { onEvent } } = call;
+  if (!onEvent) return;
+  const mode = modeOf(call);
+  emit(onEvent, { type: "denied", resources, reason, ...mode, votes, attempts, elapsedMs });
+}
+
+/** The field of an event that says that a call is for shared mode, if it is. */
+export function modeOf({ mode }: LockCall): { readonly mode?: "shared" } {
+  return mode ? { mode } : {};
+}
+
+/** Emits that the signal has ended a call without a lock, if that is what it failed with. */
+export function reportAbort(call: LockCall, error: unknown): void {
+  const { signal } = call.settings;
+  if (signal?.aborted && error === signal.reason) reportRefusal(call, "aborted", []);
 }

@@ -11,8 +11,7 @@ import { askToExtend, type Round } from "../quorum/round.ts";
 import { pause } from "../time/pause.ts";
 import { expiryMarginMs, validityMs } from "../time/validity.ts";
 import type { Vote } from "../vote.ts";
-import { fillIn } from "./fill_in.ts";
-import type { Extender, HeldLock } from "./held_lock.ts";
+import type { HeldLock } from "./held_lock.ts";
 
 /** The share of the TTL after which a lock is extended. */
 const EXTEND_AFTER_FACTOR = 1 / 3;
@@ -68,41 +67,20 @@ async function tryExtend(
   return extended ? undefined : round.votes;
 }
 
-/** Extends a lock by its own timer, while it is held. */
-export class Renewal implements Extender {
-  readonly #lock: HeldLock;
-  #extending = false;
-  #nextMs: number;
-  ended: Error | undefined = undefined;
+/** Extends a lock whenever a third of its TTL has passed, and soon after an extension that failed, while it is held. */
+export function renew(lock: HeldLock): void {
+  lock.extendAt(lock.round.startMs + lock.settings.ttlMs * EXTEND_AFTER_FACTOR, extendAgain);
+}
 
-  constructor(lock: HeldLock) {
-    this.#lock = lock;
-    this.#nextMs = lock.round.startMs + lock.settings.ttlMs * EXTEND_AFTER_FACTOR;
-  }
-
-  get dueMs(): number {
-    if (this.#extending || this.ended) return Infinity;
-    // mutation: extended-by-monotonic-clock-alone
-    return this.#nextMs;
-  }
-
-  extendIfDue(): void {
-    if (this.dueMs > this.#lock.client.wheel.continuous.nowMs()) return;
-    this.ended = exhausted(this.#lock);
-    if (!this.ended) this.#extend();
-  }
-
-  async #extend(): Promise<void> {
-    const { settings: { ttlMs }, client: { wheel: { continuous } } } = this.#lock;
-    const startMs = continuous.nowMs();
-    this.#extending = true;
-    const failed = await tryExtend(this.#lock, ttlMs);
-    this.#extending = false;
-    this.#nextMs = failed
-      ? continuous.nowMs() + retryDelayMs(ttlMs)
-      : startMs + ttlMs * EXTEND_AFTER_FACTOR;
-    this.#lock.schedule();
-  }
+async function extendAgain(lock: HeldLock): Promise<void> {
+  if (lock.exhausted) return;
+  const { settings: { ttlMs }, client: { wheel: { continuous } } } = lock;
+  const startMs = continuous.nowMs();
+  const failed = await tryExtend(lock, ttlMs);
+  const dueMs = failed
+    ? continuous.nowMs() + retryDelayMs(ttlMs)
+    : startMs + ttlMs * EXTEND_AFTER_FACTOR;
+  lock.extendAt(dueMs, extendAgain);
 }
 
 /**
@@ -125,7 +103,7 @@ export async function extend(
     signal?.throwIfAborted();
     if (lock.lostError) throw lock.lostError;
     if (!lock.active) throw lock.overError("extend");
-    const cause = exhausted(lock);
+    const cause = lock.exhausted;
     if (cause) throw lostError("extend", resources, lock.round.votes, "extensions-max", cause);
     const votes = await tryExtend(lock, ttlMs, signal);
     if (!votes) return;
@@ -136,14 +114,6 @@ export async function extend(
       await pause(wheel, Math.min(retryDelayMs(lock.settings.ttlMs), lock.remainingMs()), signal);
     }
   }
-}
-
-/** Why no further extension is allowed, if none is. */
-function exhausted(lock: HeldLock): Error | undefined {
-  const { extensions, settings: { extensionsMax } } = lock;
-  if (extensions < extensionsMax) return undefined;
-  const times = extensions === 1 ? "once" : `${extensions} times`;
-  return new Error(`it was extended ${times}, the most that 'extensionsMax' allows`);
 }
 
 function retryDelayMs(ttlMs: number): number {
@@ -157,4 +127,28 @@ function report(lock: HeldLock, round: Round, extended: boolean): void {
   const times = { elapsedMs, remainingMs: lock.remainingMs() };
   if (extended) emit(onEvent, { type: "extended", resources, votes, extensions, ...times });
   else emit(onEvent, { type: "extend-failed", resources, votes, ...times });
+}
+
+/**
+ * Asks one node to set the keys again, if nobody else has one of them. A lock would erode otherwise as nodes restart one
+ * by one. The answer counts for nothing: the node counts from the next extension on. A node that lost only some of several
+ * keys denies, and stays without them.
+ *
+ * @param won The round that won the lock. Its release takes these keys back as well.
+ * @param ttlMs How long the keys are to live, in milliseconds.
+ * @param nodeIndex Which node.
+ * @param token The fencing token, if the nodes count: the node's counter is raised to it.
+ */
+function fillIn(won: Round, ttlMs: number, nodeIndex: number, token: number | undefined): void {
+  const node = won.nodeSet.nodes[nodeIndex];
+  // mutation: filled-in-key-forgotten
+  won.tally.filledInOn |= 1 << nodeIndex;
+  const filling = won.follow(ttlMs);
+  filling.guardMs = 0;
+  filling.entersAtOnce = true;
+  node.acquire(filling, nodeIndex);
+  if (token === undefined) return;
+  const raising = won.follow(ttlMs);
+  raising.counterFloor = token;
+  node.raiseCounters!(raising, nodeIndex);
 }

@@ -12,14 +12,14 @@ import type { Round } from "../quorum/round.ts";
  * nothing may be set: it answered a plain `SET NX`, or put the caller in its queue.
  *
  * @param round The round that may have set keys.
- * @param keepsTicket Whether its caller keeps waiting in the queues.
- * @param replaces The value that the round's value replaced, and that the keys get back.
+ * @param failed Whether it is an attempt that has failed, and not the round that won a lock: its caller keeps waiting in
+ *   the queues, and keys that it has adopted get their former value back.
  */
-export function undo(round: Round, keepsTicket = false, replaces?: string): void {
+export function undo(round: Round, failed = false): void {
   round.cancel(); // nothing more is sent that could set a key
   const { keys, value, ttlMs, ticket, pool, mode } = round;
   // mutation: failed-adoption-deletes
-  const givenBack = replaces;
+  const replaces = failed ? round.replaces : undefined;
   const request: QuorumRequest = {
     ...UNREAD,
     keys,
@@ -28,8 +28,8 @@ export function undo(round: Round, keepsTicket = false, replaces?: string): void
     ticket,
     pool,
     mode,
-    keepsTicket,
-    replaces: givenBack,
+    keepsTicket: failed,
+    replaces,
     maySet: (nodeIndex) => round.maySet(nodeIndex),
   };
   round.nodeSet.nodes.forEach((node, nodeIndex) => {

@@ -31,8 +31,8 @@ export type Question = (node: QuorumNode, request: QuorumRequest, nodeIndex: num
 const LINGER_MS_MIN = 2;
 
 /** The questions. Each is a constant function, so that asking allocates no closure. */
-export const askToAcquire: Question = (node, request, index) => node.acquire(request, index);
-export const askToAdopt: Question = (node, request, index) => node.adopt!(request, index);
+export const askToAcquire: Question = (node, request, index) =>
+  request.replaces === undefined ? node.acquire(request, index) : node.adopt!(request, index);
 export const askToExtend: Question = (node, request, index) => node.extend(request, index);
 export const askToRaiseCounters: Question = (node, request, index) =>
   node.raiseCounters!(request, index);
@@ -55,6 +55,9 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
   pool: KeyPool | undefined = undefined;
   counterFloor: number | undefined = undefined;
   guardMs: number;
+  // Set on few rounds, so all others have no place for them.
+  declare replaces?: string;
+  declare shortens?: boolean;
   /** How long it waits for first connections that are being made, in milliseconds: only an acquisition does. */
   connectingMs = 0;
   /** The continuous clock when the round began, before the first byte was sent. */
