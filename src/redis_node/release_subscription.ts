@@ -3,12 +3,12 @@
  *
  * @module
  */
-import type { ReleaseListener, TimeReading } from "../quorum/queue_ticket.ts";
-import type { ReplyReceiver } from "../redis/command_queue.ts";
-import { type RedisError, ReplyError } from "../redis/errors.ts";
-import { type RawReply, timeReplyMs } from "../redis/reply.ts";
+import type { ReleaseListener } from "../quorum/queue_ticket.ts";
+import { ReplyError } from "../redis/errors.ts";
+import { timeReplyMs } from "../redis/reply.ts";
 import type { SubscriberOwner } from "../redis/subscriber.ts";
 import type { CommandSender, ServerAccess, Subscription } from "./command_sender.ts";
+import { repliesTo } from "./replies_to.ts";
 import { readMessage, WAKE_CHANNEL } from "./scripts/queue.ts";
 import type { TimerEntry } from "../time/timer_wheel.ts";
 
@@ -19,13 +19,10 @@ const UNHEARD_DELAY_MS = 100;
 /** How long to wait before the next probe after an error, in milliseconds. */
 const BUSY_DELAY_MS = 500;
 
-/** The two commands of a probe. */
-const TIME = 0, PUBLISH = 1;
-
 const decoder = /* @__PURE__ */ new TextDecoder("utf-8", { ignoreBOM: true });
 
 /** The notifications of one node: subscribes, and probes each subscription by a message to itself. */
-export class ReleaseSubscription implements SubscriberOwner, ReplyReceiver {
+export class ReleaseSubscription implements SubscriberOwner {
   readonly #server: ServerAccess;
   readonly #commands: CommandSender;
   #subscriber: Subscription | undefined = undefined;
@@ -33,9 +30,8 @@ export class ReleaseSubscription implements SubscriberOwner, ReplyReceiver {
   #nodeIndex = 0;
   /** Whether the server has confirmed the subscription. */
   #subscribed = false;
-  /** When the probe whose reply is due was sent, by the monotonic clock. */
-  #probedMs: number | undefined = undefined;
-  #reading: TimeReading | undefined = undefined;
+  /** Whether the replies to a probe are due. */
+  #probing = false;
   /** How many probes in a row have had no receiver. */
   #unheard = 0;
   /** Whether this subscription replaces one on which nothing was received. */
@@ -108,34 +104,6 @@ export class ReleaseSubscription implements SubscriberOwner, ReplyReceiver {
     if (message) this.#listener!.onReleased(this.#nodeIndex, message);
   }
 
-  /** Part of {@linkcode ReplyReceiver}: the replies to a probe. */
-  onReply(reply: RawReply, _context: unknown, command: number): void {
-    if (command === TIME) return this.#onTime(reply);
-    this.#probedMs = undefined;
-    if (!this.#subscribed) return;
-    if (reply instanceof ReplyError) {
-      if (reply.commandRefused) this.onRefused(reply);
-      else this.#probeLater(BUSY_DELAY_MS);
-    } else if (typeof reply === "number" && reply > 0) {
-      this.#unheard = 0;
-      this.#renewed = false;
-      this.#listening = true;
-      this.#listener!.onSubscribed(this.#nodeIndex, this.#reading);
-    } else if (++this.#unheard >= UNHEARD_MAX) {
-      this.#onNeverHeard();
-    } else {
-      this.#probeLater(UNHEARD_DELAY_MS);
-    }
-  }
-
-  onFailure(_error: RedisError, _context: unknown, command: number): void {
-    if (command === TIME) return; // the other one of the probe fails with it
-    this.#probedMs = undefined;
-    if (!this.#subscribed) return;
-    this.#listener!.onUnsubscribed(this.#nodeIndex); // until commands are possible again
-    if (this.#commands.open) this.#probeLater(BUSY_DELAY_MS);
-  }
-
   /** The subscription may have died unnoticed. If a new one has no receiver either, the server drops messages. */
   #onNeverHeard(): void {
     // mutation: dead-subscription-taken-for-a-refusal
@@ -149,25 +117,37 @@ export class ReleaseSubscription implements SubscriberOwner, ReplyReceiver {
     this.open(listener, this.#nodeIndex);
   }
 
-  #onTime(reply: RawReply): void {
-    const timeMs = timeReplyMs(reply);
-    const sentMs = this.#probedMs;
-    this.#reading = timeMs === undefined || sentMs === undefined
-      ? undefined
-      : { timeMs, sentMs, receivedMs: this.#commands.receivedAtMs };
-  }
-
   #probeLater(delayMs: number): void {
     this.#retry = this.#server.wheel.after(delayMs, () => this.#probe());
   }
 
   /** Asks for the time and sends a message to itself, which shows that `PUBLISH` is allowed and that messages arrive. */
-  #probe(): void {
-    if (this.#probedMs !== undefined || !this.#subscribed) return;
-    this.#probedMs = this.#server.wheel.clock.monotonicMs();
-    const channel = WAKE_CHANNEL + this.#listener!.id;
-    this.#commands.submit({ args: ["TIME"], keys: [] }, this, undefined, TIME);
-    const publish = { args: ["PUBLISH", channel, ""], keys: [] };
-    this.#commands.submit(publish, this, undefined, PUBLISH);
+  async #probe(): Promise<void> {
+    if (this.#probing || !this.#subscribed) return;
+    this.#probing = true;
+    const sentMs = this.#server.wheel.clock.monotonicMs();
+    const commands = [["TIME"], ["PUBLISH", WAKE_CHANNEL + this.#listener!.id, ""]];
+    const [time, received] = await repliesTo(this.#commands, commands).catch(() => []);
+    this.#probing = false;
+    if (!this.#subscribed) return;
+    if (received === undefined) {
+      this.#listener!.onUnsubscribed(this.#nodeIndex); // until commands are possible again
+      if (this.#commands.open) this.#probeLater(BUSY_DELAY_MS);
+    } else if (received instanceof ReplyError) {
+      if (received.commandRefused) this.onRefused(received);
+      else this.#probeLater(BUSY_DELAY_MS);
+    } else if (typeof received === "number" && received > 0) {
+      this.#unheard = 0;
+      this.#renewed = false;
+      this.#listening = true;
+      const timeMs = timeReplyMs(time);
+      const { receivedAtMs: receivedMs } = this.#commands;
+      const reading = timeMs === undefined ? undefined : { timeMs, sentMs, receivedMs };
+      this.#listener!.onSubscribed(this.#nodeIndex, reading);
+    } else if (++this.#unheard >= UNHEARD_MAX) {
+      this.#onNeverHeard();
+    } else {
+      this.#probeLater(UNHEARD_DELAY_MS);
+    }
   }
 }
