@@ -11,9 +11,8 @@ import { ADOPT } from "./scripts/adopt.ts";
 import { EXTEND } from "./scripts/extend.ts";
 import { ACQUIRE_COUNTED, RAISE } from "./scripts/fencing.ts";
 import { ACQUIRE_ANY, RELEASE_ANY } from "./scripts/pool.ts";
-import { LEAVE, RELEASE_QUEUED } from "./scripts/queue.ts";
 import { ACQUIRE_SHARED, EXTEND_SHARED, RELEASE_SHARED } from "./scripts/readers.ts";
-import { RELEASE } from "./scripts/release.ts";
+import { LEAVE, RELEASE, RELEASE_QUEUED } from "./scripts/release.ts";
 import type { Script } from "./scripts/script.ts";
 
 /** How a script is called: by its digest, or with its source if the server may not know it. */
@@ -146,7 +145,7 @@ export const ADOPT_KEYS: Operation = {
   read: (reply, request) => reply === -1 ? "missing" : countOrDenial(reply, request),
 };
 
-// What becomes of a lock
+// Counters, extensions and releases
 
 /** Raises the counters of the keys to the request's token. */
 export const RAISE_COUNTERS: Operation = {

@@ -4,7 +4,7 @@
  * @module
  */
 import { ACQUIRE_OR_WAIT } from "../../src/redis_node/scripts/acquire.ts";
-import { RELEASE_QUEUED } from "../../src/redis_node/scripts/queue.ts";
+import { RELEASE_QUEUED } from "../../src/redis_node/scripts/release.ts";
 import { CHANNELS, type Command, type Step } from "./random_commands.ts";
 
 function joining(ticket: string, score: string, stuck = ""): Command {

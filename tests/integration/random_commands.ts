@@ -11,14 +11,14 @@ import { ACQUIRE_ALL, ACQUIRE_OR_WAIT } from "../../src/redis_node/scripts/acqui
 import { ADOPT } from "../../src/redis_node/scripts/adopt.ts";
 import { ACQUIRE_COUNTED, COUNTER_PREFIX, RAISE } from "../../src/redis_node/scripts/fencing.ts";
 import { EXTEND } from "../../src/redis_node/scripts/extend.ts";
-import { LEAVE, queueOf, RELEASE_QUEUED } from "../../src/redis_node/scripts/queue.ts";
+import { queueOf } from "../../src/redis_node/scripts/queue.ts";
 import { ACQUIRE_ANY, RELEASE_ANY } from "../../src/redis_node/scripts/pool.ts";
 import {
   ACQUIRE_SHARED,
   EXTEND_SHARED,
   RELEASE_SHARED,
 } from "../../src/redis_node/scripts/readers.ts";
-import { RELEASE } from "../../src/redis_node/scripts/release.ts";
+import { LEAVE, RELEASE, RELEASE_QUEUED } from "../../src/redis_node/scripts/release.ts";
 
 /** Lives are so long that nothing expires while a sequence runs, or so short that they are refused. */
 const LIVES_MS = "60000 90000 120000 0 -1 x 007 1.5 9223372036854775807".split(" ").concat("");

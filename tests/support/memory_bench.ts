@@ -8,8 +8,8 @@ import { type CommandArgument, commandArguments } from "../../src/redis/command_
 import { commandBytes } from "./command_bytes.ts";
 import { ACQUIRE_OR_WAIT } from "../../src/redis_node/scripts/acquire.ts";
 import { ACQUIRE_COUNTED, RAISE } from "../../src/redis_node/scripts/fencing.ts";
-import { LEAVE, queueOf, RELEASE_QUEUED } from "../../src/redis_node/scripts/queue.ts";
-import { RELEASE } from "../../src/redis_node/scripts/release.ts";
+import { queueOf } from "../../src/redis_node/scripts/queue.ts";
+import { LEAVE, RELEASE, RELEASE_QUEUED } from "../../src/redis_node/scripts/release.ts";
 import type { Script } from "../../src/redis_node/scripts/script.ts";
 import { MemoryRedis, type MemorySession } from "../../src/testing/mod.ts";
 

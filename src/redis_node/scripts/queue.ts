@@ -30,8 +30,6 @@
  * @module
  */
 import { type QueueMessage, splitTicket } from "../../quorum/queue_ticket.ts";
-import { NOTIFY, PASS } from "./notify.ts";
-import { lua, type Script } from "./script.ts";
 
 /** How long a queue lives after the last ask for a place in it, in milliseconds. */
 export const QUEUE_TTL_MS = 180_000;
@@ -73,54 +71,3 @@ export function readMessage(text: string): QueueMessage | undefined {
 export function queueOf(key: string): string {
   return `hasp:queue:${key}`;
 }
-
-/** `KEYS` resources; `ARGV` ticket: leaves the queues, and passes a notification on that may have come; 1. */
-export const LEAVE: Script = {
-  source: /* @__PURE__ */ lua(
-    NOTIFY,
-    PASS,
-    `for _, key in ipairs(KEYS) do
-  if redis.call('ZREM', 'hasp:queue:' .. key, ARGV[1]) == 1 then pass(key) end
-end
-return 1
-`,
-  ),
-  sha1: "c79eddfa9bad13584ba2ae739f744b73c369ce4b",
-};
-
-/**
- * `KEYS` resources; `ARGV` value, and, if the lock was waited for, the ticket; and, if its client waits on, its score:
- * deletes the keys that hold the value. Takes the ticket out of the queues, or puts it back where a key held the value.
- * Notifies the next waiter of each key that is free, but not the ticket that is put back: it has just asked. Returns 0
- * if a key did not hold the value, 1 if all did, 3 if all did and a waiter was notified.
- */
-export const RELEASE_QUEUED: Script = {
-  source: /* @__PURE__ */ lua(
-    NOTIFY,
-    `local all, waiting, failure = true, false, nil
-local ticket, score = ARGV[2], ARGV[3]
-for _, key in ipairs(KEYS) do
-  local queue = 'hasp:queue:' .. key
-  local value = redis.pcall('GET', key)
-  if value == ARGV[1] then
-    redis.call('DEL', key)
-  else
-    all = false
-    if type(value) == 'table' then failure = value end
-  end
-  if score then
-    if value == ARGV[1] and type(redis.pcall('ZADD', queue, 'NX', score, ticket)) == 'number' then
-      redis.pcall('PEXPIRE', queue, 180000)
-    end
-  elseif ticket then
-    redis.pcall('ZREM', queue, ticket)
-  end
-  if value == ARGV[1] or not value then
-    waiting = notify(key, score and ticket) or waiting
-  end
-end
-return failure or (all and (waiting and 3 or 1) or 0)
-`,
-  ),
-  sha1: "e0d8dd9c636257d65f5c34b984d75b6fc3a349a0",
-};

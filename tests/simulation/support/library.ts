@@ -28,8 +28,8 @@ export {
   RELEASE_SHARED,
   SHARED,
 } from "../../../src/redis_node/scripts/readers.ts";
-export { RELEASE } from "../../../src/redis_node/scripts/release.ts";
-export { queueOf, RELEASE_QUEUED, WAKE_CHANNEL } from "../../../src/redis_node/scripts/queue.ts";
+export { RELEASE, RELEASE_QUEUED } from "../../../src/redis_node/scripts/release.ts";
+export { queueOf, WAKE_CHANNEL } from "../../../src/redis_node/scripts/queue.ts";
 export type { ConnectionState, ServerState } from "../../../src/testing/commands/command.ts";
 export { runCommand } from "../../../src/testing/commands/commands.ts";
 export { CommandClock } from "../../../src/testing/server/command_clock.ts";

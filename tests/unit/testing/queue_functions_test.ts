@@ -1,6 +1,7 @@
 import { assertEquals, assertMatch } from "@std/assert";
 import { ACQUIRE_OR_WAIT } from "../../../src/redis_node/scripts/acquire.ts";
-import { QUEUE_LEAD_MS, queueOf, RELEASE_QUEUED } from "../../../src/redis_node/scripts/queue.ts";
+import { QUEUE_LEAD_MS, queueOf } from "../../../src/redis_node/scripts/queue.ts";
+import { RELEASE_QUEUED } from "../../../src/redis_node/scripts/release.ts";
 import { MemoryBench as Bench, SCORE, WRONGTYPE } from "../../support/memory_bench.ts";
 
 const LEAD_US = QUEUE_LEAD_MS * 1_000;
