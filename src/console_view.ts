@@ -7,10 +7,8 @@
 /** Converts a value to text; the runtime passes its own. */
 type Inspect = (value: unknown, options: unknown) => string;
 
-/** The method that Node and Bun call to show an object. */
-const NODE_VIEW = Symbol.for("nodejs.util.inspect.custom");
-/** The method that Deno calls to show an object. */
-const DENO_VIEW = Symbol.for("Deno.customInspect");
+/** The method that Node, Bun and Deno call to show an object. */
+const VIEW = Symbol.for("nodejs.util.inspect.custom");
 
 /**
  * Defines what `console.log` shows of a class's instances, in Deno, Node and Bun.
@@ -26,18 +24,10 @@ export function defineConsoleView<T extends object>(
   name: string,
   view: (instance: T) => object,
 ): void {
-  const show = (instance: T, inspect: Inspect, options: unknown) =>
-    instance === prototype ? name : `${name} ${inspect(view(instance), options)}`;
-  Object.defineProperties(prototype, {
-    [NODE_VIEW]: {
-      value(this: T, depth: number, options: unknown, inspect: Inspect): string {
-        return depth < 0 ? `[${name}]` : show(this, inspect, options);
-      },
-    },
-    [DENO_VIEW]: {
-      value(this: T, inspect: Inspect, options: unknown): string {
-        return show(this, inspect, options);
-      },
+  Object.defineProperty(prototype, VIEW, {
+    value(this: T, depth: number, options: unknown, inspect: Inspect): string {
+      if (this === prototype) return name;
+      return depth < 0 ? `[${name}]` : `${name} ${inspect(view(this), options)}`;
     },
   });
 }

@@ -9,15 +9,17 @@ import {
   checkFiniteMs,
   checkFunction,
   checkKeyText,
+  checkLabel,
+  checkMode,
   checkNotNegative,
   checkNumber,
   checkOptions,
   checkPositiveMs,
   checkSignal,
+  checkTogether,
   rangeError,
 } from "./validate.ts";
 import type { EventListener } from "./events.ts";
-import { checkLabel, checkMode, checkTogether, type LockMode } from "./lock_mode.ts";
 import { validityMs } from "./time/validity.ts";
 
 /** Shortest TTL, in milliseconds. */
@@ -28,6 +30,9 @@ export const TTL_MS_MAX = 86_400_000;
 const NODE_TIMEOUT_DIVISOR = 20;
 const NODE_TIMEOUT_MS_MIN = 50;
 const NODE_TIMEOUT_MS_MAX = 1_000;
+
+/** Who else may hold a resource: nobody, or others in shared mode. */
+export type LockMode = "exclusive" | "shared";
 
 /** Options of a lock client, and of each of its calls. A missing or `undefined` option has its default. */
 export interface RedlockOptions {

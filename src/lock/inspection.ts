@@ -7,8 +7,6 @@ import { askNode } from "../quorum/ask_node.ts";
 import { holderOf } from "./holder.ts";
 import { foreignKey, quorumError } from "../messages.ts";
 import type { KeyState } from "../quorum/lock_node.ts";
-import type { QuorumNode } from "../quorum/quorum_node.ts";
-import type { NodeSet } from "../quorum/node_set.ts";
 import type { Vote } from "../vote.ts";
 import type { ClientState } from "../client_state.ts";
 
@@ -132,7 +130,15 @@ export async function reportKey(
 
 /** Asks every node for what it has under a key; never rejects. */
 export function askAll(client: ClientState, key: string, timeoutMs: number): Promise<Answer[]> {
-  return Promise.all(client.nodes.map((node) => ask(client, node, key, timeoutMs)));
+  return Promise.all(client.nodes.map(async (node) => {
+    const question = async () => stateOf(await node.inspect(key));
+    const answer = await askNode(client.wheel, node, question, timeoutMs);
+    const { elapsedMs, error, value: state } = answer;
+    const answered = state ? "held" : "free";
+    const outcome: Vote["outcome"] = answer.outcome === "answered" ? answered : answer.outcome;
+    const vote = { node: node.name, outcome, elapsedMs };
+    return { vote: error ? { ...vote, error } : vote, state };
+  }));
 }
 
 /** How many nodes have each of the values that hold the key in shared mode; 0 without any. */
@@ -174,20 +180,4 @@ function stateOf(reported: KeyState | undefined | null): KeyState | undefined {
     sharers !== undefined && !Array.isArray(sharers)
   ) throw new TypeError("'inspect' must resolve to a KeyState or undefined");
   return { value, remainingMs, waiters, type, sharers };
-}
-
-/** Asks one node; never rejects. */
-async function ask(
-  { wheel }: NodeSet,
-  node: QuorumNode,
-  key: string,
-  timeoutMs: number,
-): Promise<Answer> {
-  const question = async () => stateOf(await node.inspect(key));
-  const answer = await askNode(wheel, node, question, timeoutMs);
-  const { elapsedMs, error, value: state } = answer;
-  const answered = state ? "held" : "free";
-  const outcome: Vote["outcome"] = answer.outcome === "answered" ? answered : answer.outcome;
-  const vote = { node: node.name, outcome, elapsedMs };
-  return { vote: error ? { ...vote, error } : vote, state };
 }

@@ -8,8 +8,7 @@ import type { HeldLock } from "./held_lock.ts";
 import { holderOf } from "./holder.ts";
 import type { Vote } from "../vote.ts";
 import { defineConsoleView } from "../console_view.ts";
-import type { LockMode } from "../lock_mode.ts";
-import { checkGuard, checkTtlMs } from "../options.ts";
+import { checkGuard, checkTtlMs, type LockMode } from "../options.ts";
 import { checkOptions, checkSignal } from "../validate.ts";
 import { extend } from "./renewal.ts";
 

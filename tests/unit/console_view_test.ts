@@ -67,9 +67,7 @@ for (const [runtime, show] of Object.entries(CONSOLES)) {
   });
 
   Deno.test(`console.log of a prototype in ${runtime} does not throw`, () => {
-    for (const { prototype, name } of [Lock, Redlock, RedisClient]) {
-      assertEquals(show(prototype).includes(name), true);
-    }
+    for (const { prototype } of [Lock, Redlock, RedisClient]) assertEquals(show(prototype), "{}");
   });
 }
 
