@@ -19,10 +19,11 @@ import { lua, type Script } from "./script.ts";
  *
  * The reply then is a list. Without a ticket it has a bit mask: 1 for the first key of the pool if it is free for the caller,
  * 2 for the second, and so on. With a ticket there are the parts that `ACQUIRE_OR_WAIT` returns: the shortest time for
- * which a key is held (-2 if one is free, but for another ticket), the least number of tickets ahead, the greatest
- * number of all tickets, the ticket's score, the node's time, whether a key holds what is no value of this library, and an
- * empty text; how long to wait for the first ticket in the queue of a key that is free, but for that ticket, and the ticket,
- * else 0 and an empty text. The bit mask follows, and the number of that key, or 0.
+ * which a key is held (-2 if one is free, but for another ticket), the least number of tickets ahead (if a key is free,
+ * but for another ticket, that in its queue), the greatest number of all tickets, the ticket's score, the node's time,
+ * whether a key holds what is no value of this library, and an empty text; how long to wait for the first ticket in the
+ * queue of a key that is free, but for that ticket, and the ticket, else 0 and an empty text. The bit mask follows, and the
+ * number of that key, or 0.
  *
  * A first ticket in `stuck` is overtaken as by `ACQUIRE_OR_WAIT`. If it waits for the same pool, it is dropped from all
  * queues of the pool, not from one queue after the other.
@@ -64,7 +65,7 @@ end
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local score = scoreOf(ticket, true, since, agreed, now)
-local held, ahead, length, foreign, kept
+local held, ahead, length, foreign, kept, behind
 local wait, first = 0, ''
 for index, name in ipairs(KEYS) do
   local queue, own, life = 'hasp:queue:' .. name, ticket .. index, lives[index]
@@ -77,7 +78,7 @@ for index, name in ipairs(KEYS) do
     free = free + bit
   elseif life == -2 then
     if not kept then
-      kept, first = index, redis.call('ZRANGE', queue, 0, 0)[1]
+      kept, behind, first = index, rank, redis.call('ZRANGE', queue, 0, 0)[1]
       wait = patience(first)
     end
   else
@@ -90,10 +91,10 @@ for index, name in ipairs(KEYS) do
   held = held or -1
   bit = bit * 2
 end
-return { held, ahead, length, score, now, foreign or 0, '', wait, first, free, kept or 0 }
+return { held, behind or ahead, length, score, now, foreign or 0, '', wait, first, free, kept or 0 }
 `,
   ),
-  sha1: "9819c7a20d7cd722aff7821ffb1088192f7fb93c",
+  sha1: "39ca8c8656821597fa34bfb619f3ffd058b3221b",
 };
 
 /**

@@ -132,10 +132,11 @@ function joinAll(
   const [first] = kept > 0 ? keys.sortedSet(queueOf(names[kept - 1]))!.range(0, 0) : [""];
   const held = Math.min(...lives.map((life) => life === -1 ? Infinity : life));
   const wait = kept > 0 ? patienceOf(first) : 0;
+  const ahead = kept > 0 ? ranks[kept - 1] : Math.min(...ranks);
   const free = maskOf(lives.map((life, index) => life === -2 && ranks[index] === 0));
   return array([
     integer(held === Infinity ? -1 : held),
-    ...[Math.min(...ranks), Math.max(...lengths), score, nowUs, foreign ? 1 : 0].map(integer),
+    ...[ahead, Math.max(...lengths), score, nowUs, foreign ? 1 : 0].map(integer),
     bulk(""),
     integer(wait),
     bulk(first),

@@ -145,4 +145,22 @@ export const POOL_SCENARIOS: readonly Scenario[] = [
       expectSoon(3, 1_503, PATIENCE_MS),
     ),
   }),
+  scenario(
+    "A9",
+    "a key whose holder died is taken by the first of another queue, though its own first is stopped",
+    {
+      clients: [
+        [{ ...holds("a", 9_000), ttlMs: 2_000 }],
+        [holds("b", 30_000)],
+        [{ atMs: 50, resources: ["a"], ttlMs: 5_000, waitMs: 20_000 }],
+        [waits(100)],
+      ],
+      faults: [
+        { kind: "die", client: 0, silent: false, atMs: 500 },
+        { kind: "pause", client: 2, atMs: 600, forMs: 15_000 },
+      ],
+      healAtMs: 16_000,
+      missing: expectSoon(3, 2_000, 1_500),
+    },
+  ),
 ];
