@@ -122,7 +122,7 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
       await ask(call, round); // step 2: until the votes are decided
       held = conclude(call, round);
       if (held) break;
-      if (call.pool?.tryNext(round, call.waitMs > 0 ? call.leftMs() : Infinity)) continue;
+      if (call.pool?.tryNext(round)) continue;
       await (call.replaces === undefined ? wait(call, round) : waitToAdopt(call, round));
     }
   } catch (error) {

@@ -45,7 +45,8 @@ async function waitForTurn(call: LockCall, first: boolean, denied?: Round): Prom
 
 function lineUp(call: LockCall): Promise<void> | undefined {
   const { client: { localQueues }, settings } = call;
-  if (!call.takesTurns || !localQueues.isContended(call.lockName) || !leads(call)) return undefined;
+  call.pool?.start();
+  if (!call.takesTurns || !localQueues.isContended(call) || !leads(call)) return undefined;
   call.waiter = localQueues.waiter(call, settings);
   if (!call.waiter) return undefined;
   call.startClock();
@@ -72,10 +73,10 @@ export async function wait(call: LockCall, denied: Round): Promise<void> {
   const [attempt, leftMs] = [call.attempts - 1, call.leftMs()];
   if (waiter) await waiter.wait(attempt, leftMs, signal, denied);
   else await pause(wheel, Math.min(pollingDelayMs(wheel, settings, attempt), leftMs), signal);
-  call.pool?.startOver(waiter?.place);
   const { resources, elapsedMs } = call;
   if (onEvent && waiter?.notified) emit(onEvent, { type: "woken", resources, elapsedMs });
   await coolDown(call, denied);
+  call.pool?.startOver(waiter?.place);
 }
 
 /** Waits until the cooldown of the resources is over, if they are in one, and leaves the queues meanwhile. */

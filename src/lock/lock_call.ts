@@ -24,8 +24,6 @@ export class LockCall {
   readonly keys: readonly string[];
   /** The name of its queue in this client: calls in shared mode have one of their own. */
   readonly name: string;
-  /** The name of what it locks, by which this client remembers that others wait for it. */
-  readonly lockName: string;
   /** How it chooses between its keys, if it locks any one of them. */
   readonly pool: Pool | undefined;
   /** What the lock is for. */
@@ -68,8 +66,8 @@ export class LockCall {
     this.keys = isSame ? resources : resources.map((resource) => keyPrefix + resource);
     this.pool = any ? new Pool(client, this.keys) : undefined;
     this.mode = settings.mode === "shared" && replaces === undefined ? "shared" : undefined;
-    this.lockName = this.pool?.name ?? queueKey(this.keys);
-    this.name = this.mode ? sharedName(this.lockName) : this.lockName;
+    this.name = this.pool?.name ??
+      (this.mode ? sharedName(queueKey(this.keys)) : queueKey(this.keys));
     this.purpose = purpose;
     this.waitMs = purpose === "try" ? 0 : settings.waitMs;
     this.replaces = replaces;
@@ -78,6 +76,11 @@ export class LockCall {
   /** What it does, for messages. */
   get verb(): "acquire" | "adopt" {
     return this.replaces === undefined ? "acquire" : "adopt";
+  }
+
+  /** The name of what it asks for, by which this client remembers that others wait for it. */
+  get lockName(): string {
+    return this.pool?.key ?? (this.mode ? queueKey(this.keys) : this.name);
   }
 
   /** Whether it waits for earlier calls. One that adopts a lock does not: they may wait for that very lock. */

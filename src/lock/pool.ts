@@ -20,7 +20,7 @@ export class Pool {
   /** The name of the pool in this client's queues. */
   readonly name: string;
   /** The index of the key that the attempt is for. */
-  place: number;
+  place = 0;
   /** The keys that were asked for since the call began, or since it last waited. */
   readonly #asked: Set<number> = new Set();
   /** Whether it has asked before. */
@@ -34,7 +34,6 @@ export class Pool {
     this.#client = client;
     this.#keys = keys;
     this.name = poolKey(keys);
-    this.place = this.#choose(client.lastPlaces.get(this.name));
   }
 
   /** The key that the attempt is for. */
@@ -60,11 +59,10 @@ export class Pool {
    * Chooses the key that may be free on most nodes, and on a quorum at least, and that was not asked for.
    *
    * @param denied The last attempt.
-   * @param leftMs What is left of the wait, in milliseconds.
-   * @returns Whether there is one; else the call waits.
+   * @returns Whether there is one; else the call waits, if it may.
    */
-  tryNext(denied: Round, leftMs: number): boolean {
-    if (denied.tally.unanswered || leftMs <= 0) return false;
+  tryNext(denied: Round): boolean {
+    if (denied.tally.unanswered) return false;
     const { quorum } = this.#client;
     const found = this.#places((place) => !this.#asked.has(place) && this.#isUsable(place))
       .map((place) => ({ place, nodes: freeOn(denied, place) }));
@@ -75,10 +73,16 @@ export class Pool {
     return true;
   }
 
+  /** It is the call's turn: it asks first for the key that this client had last. */
+  start(): void {
+    this.place = this.#choose(this.#client.lastPlaces.get(this.name));
+  }
+
   /** The call has waited: it may ask for every key again, and first for the one that a node has named. */
   startOver(place: number | undefined): void {
     this.#asked.clear();
-    this.place = place ?? this.#choose();
+    const named = place !== undefined && !this.#isCooling(place);
+    this.place = named ? place : this.#choose();
   }
 
   /** The call has one of the keys: the next call of this client may ask for another, and this one leaves the queues. */
@@ -92,18 +96,22 @@ export class Pool {
     localQueues.enter(this.key, held);
   }
 
-  /** The preferred key, if it can be had; else any that can be. */
+  /** The preferred key, if it can be had; else any that can be, or one that this client has. */
   #choose(preferred?: number): number {
     if (preferred !== undefined && this.#isUsable(preferred)) return preferred;
     const usable = this.#places((place) => this.#isUsable(place));
-    return this.#pick(usable.length > 0 ? usable : this.#places(() => true));
+    const places = usable.length > 0 ? usable : this.#places((place) => !this.#isCooling(place));
+    return places.length > 0 ? this.#pick(places) : this.place;
   }
 
   /** Whether no other lock or call of this client has a key, and the key is not in its cooldown. */
   #isUsable(place: number): boolean {
-    const { localQueues, cooldowns } = this.#client;
-    const key = this.#keys[place];
-    return localQueues.owner(key) === undefined && cooldowns.leftMs([key]) === 0;
+    return this.#client.localQueues.owner(this.#keys[place]) === undefined &&
+      !this.#isCooling(place);
+  }
+
+  #isCooling(place: number): boolean {
+    return this.#client.cooldowns.leftMs([this.#keys[place]]) > 0;
   }
 
   #places(matches: (place: number) => boolean): number[] {

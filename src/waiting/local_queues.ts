@@ -142,8 +142,8 @@ export class LocalQueues {
   }
 
   /** Whether other clients are expected to wait for a lock: then its next call joins them with its first request. */
-  isContended(name: string): boolean {
-    return this.#contended.has(name) || this.#queues.get(name)?.waiter !== undefined;
+  isContended({ name, lockName }: Pick<WaitingCall, "name" | "lockName">): boolean {
+    return this.#contended.has(lockName) || this.#queues.get(name)?.waiter !== undefined;
   }
 
   /** A release has learned whether other clients wait; the next call of this client comes after them. */

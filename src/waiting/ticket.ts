@@ -19,7 +19,7 @@ const PATIENCE_MS_MAX = 1_000;
 export interface WaitingCall {
   /** The name of its queue in this client. */
   readonly name: string;
-  /** The name of what it locks. */
+  /** The name of what it asks for. */
   readonly lockName: string;
   /** The keys. */
   readonly keys: readonly string[];
