@@ -10,13 +10,14 @@
 import type { QuorumRequest } from "../quorum/quorum_node.ts";
 import type { ReplyReceiver } from "../redis/command_queue.ts";
 import { type ConnectionError, ReplyError } from "../redis/errors.ts";
-import { type RawReply, textReply } from "../redis/reply.ts";
+import { type RawReply, type Reply, textReply } from "../redis/reply.ts";
 import type { CommandSender, LockCommand } from "./command_sender.ts";
+import { repliesTo } from "./replies_to.ts";
 import { queueOf } from "./scripts/queue.ts";
 
 /** The arguments behind the name of each command and the key. */
 const CONDITIONS: Readonly<Record<string, readonly string[]>> = { delex: ["IFEQ"], delifeq: [] };
-const FIND: LockCommand = { args: ["COMMAND", "INFO", ...Object.keys(CONDITIONS)], keys: [] };
+const NAMES = /* @__PURE__ */ Object.keys(CONDITIONS);
 
 /** Which of the two commands a reply answers, in a command's tag; the node's index is behind it. */
 const DELETED = 0, QUEUED = 1, TAG_BITS = 1;
@@ -35,7 +36,7 @@ let last:
   | undefined;
 
 /** Releases by native commands on one connection. */
-export class NativeRelease implements ReplyReceiver<QuorumRequest | undefined> {
+export class NativeRelease implements ReplyReceiver<QuorumRequest> {
   readonly #connection: CommandSender;
   readonly #owner: NativeReleaseOwner;
   #asked = false;
@@ -60,10 +61,12 @@ export class NativeRelease implements ReplyReceiver<QuorumRequest | undefined> {
   }
 
   /** Asks once for each connection which command the server has. */
-  find(): void {
+  async find(): Promise<void> {
     if (this.#asked) return;
     this.#asked = true;
-    this.#connection.submit(FIND, this, undefined, 0);
+    const asked = repliesTo(this.#connection, [["COMMAND", "INFO", ...NAMES]]);
+    const [reply] = await asked.catch(() => [null]);
+    this.#name = nameIn(textReply(reply));
   }
 
   /** The command in use, if the server is known to have one. */
@@ -87,38 +90,33 @@ export class NativeRelease implements ReplyReceiver<QuorumRequest | undefined> {
     return true;
   }
 
-  onReply(reply: RawReply, request: QuorumRequest | undefined, tag: number): void {
-    if (!request) {
-      this.#name = nameIn(reply);
-    } else if (!(tag & QUEUED)) {
+  onReply(reply: RawReply, request: QuorumRequest, tag: number): void {
+    if (!(tag & QUEUED)) {
       this.#deleted = reply;
+      return;
+    }
+    const deleted = this.#deleted === 1;
+    const nodeIndex = tag >> TAG_BITS;
+    if (reply instanceof ReplyError || this.#deleted instanceof ReplyError) {
+      this.#name = undefined;
+    }
+    // mutation: native-release-notifies-nobody
+    if (reply === 0 && (deleted || this.#deleted === 0)) {
+      const atMs = this.#connection.receivedAtMs;
+      if (deleted) request.grant(nodeIndex, atMs);
+      else request.deny(nodeIndex, atMs);
     } else {
-      const deleted = this.#deleted === 1;
-      const nodeIndex = tag >> TAG_BITS;
-      if (reply instanceof ReplyError || this.#deleted instanceof ReplyError) {
-        this.#name = undefined;
-      }
-      // mutation: native-release-notifies-nobody
-      if (reply === 0 && (deleted || this.#deleted === 0)) {
-        const atMs = this.#connection.receivedAtMs;
-        if (deleted) request.grant(nodeIndex, atMs);
-        else request.deny(nodeIndex, atMs);
-      } else {
-        this.#owner.onScriptNeeded(request, nodeIndex, deleted);
-      }
+      this.#owner.onScriptNeeded(request, nodeIndex, deleted);
     }
   }
 
-  onFailure(error: ConnectionError, request: QuorumRequest | undefined, tag: number): void {
-    if (!request || !(tag & QUEUED)) return; // `EXISTS` fails with it
-    this.#owner.onReleaseFailed(request, tag >> TAG_BITS, error);
+  onFailure(error: ConnectionError, request: QuorumRequest, tag: number): void {
+    if (tag & QUEUED) this.#owner.onReleaseFailed(request, tag >> TAG_BITS, error); // both fail
   }
 }
 
 /** The first command that a reply to `COMMAND INFO` describes, if it describes one. */
-function nameIn(reply: RawReply): string | undefined {
-  const names = Array.isArray(reply) ? reply.map((entry) => Array.isArray(entry) && entry[0]) : [];
-  return names.map((name) => name && textReply(name)).find((name) => String(name) in CONDITIONS) as
-    | string
-    | undefined;
+function nameIn(reply: Reply): string | undefined {
+  if (!Array.isArray(reply)) return undefined;
+  return NAMES.find((name) => reply.some((entry) => Array.isArray(entry) && entry[0] === name));
 }
