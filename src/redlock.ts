@@ -21,7 +21,7 @@ import type { QuorumNode } from "./quorum/quorum_node.ts";
 import { LOCK_OPTION_NAMES, LockOptions, type RedlockOptions } from "./options.ts";
 import { checkResources } from "./resources.ts";
 import { checkAbility, checkNodes, takeNodes } from "./client_nodes.ts";
-import { type ClientState, closeClient, createClientState } from "./client_state.ts";
+import { ClientState } from "./client_state.ts";
 import { TimerWheel } from "./time/timer_wheel.ts";
 import { checkKeyText, checkOptions } from "./validate.ts";
 
@@ -85,7 +85,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
       ? options
       : new LockOptions("create lock client", options);
     const { wheel, nodes: asked } = own ?? { wheel: new TimerWheel(), nodes: takeNodes(nodes) };
-    this.#client = createClientState(wheel, asked, this.#options.defaults.onEvent);
+    this.#client = new ClientState(wheel, asked, this.#options.defaults.onEvent);
   }
 
   /**
@@ -338,7 +338,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    * @returns A promise that resolves in bounded time, when no timer and no connection is left.
    */
   close(): Promise<void> {
-    return this.#closing ??= closeClient(this.#client);
+    return this.#closing ??= this.#client.close();
   }
 
   /** Closes the client at the end of `await using`, as {@linkcode close} does. */

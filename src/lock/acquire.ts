@@ -110,9 +110,10 @@ import { undo } from "./undo.ts";
  * @throws The reason of the call's signal, or a {@linkcode RedlockError} if the client is closed.
  */
 export async function acquire(call: LockCall): Promise<Lock | undefined> {
-  const { client: { localQueues, openCalls }, name } = call;
+  const { client, name } = call;
+  const { localQueues } = client;
   let held: HeldLock | undefined;
-  openCalls.begin();
+  client.beginCall();
   try {
     const turn = takeTurn(call);
     if (turn) await turn;
@@ -132,7 +133,7 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
     if (call.purpose === "try" && error instanceof LockHeldError) return undefined;
     throw error;
   } finally {
-    openCalls.end();
+    client.endCall();
   }
   if (call.pool) call.pool.won(call, held, call.waiter !== undefined);
   else if (call.mode) enterBesideOthers(call, held);

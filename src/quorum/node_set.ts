@@ -3,7 +3,6 @@
  *
  * @module
  */
-import { quorumSize } from "./decision.ts";
 import type { QuorumNode } from "./quorum_node.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";
 
@@ -15,11 +14,6 @@ export interface NodeSet {
   readonly quorum: number;
   /** The timer wheel of the deadlines. */
   readonly wheel: TimerWheel;
-  /** Whether the client of these nodes was closed; missing: it is open. */
-  readonly closed?: boolean;
-}
-
-/** The nodes of a client, with the quorum of their number. */
-export function createNodeSet(wheel: TimerWheel, nodes: readonly QuorumNode[]): NodeSet {
-  return { nodes, quorum: quorumSize(nodes.length), wheel };
+  /** Whether the client of these nodes was closed. */
+  readonly closed: boolean;
 }

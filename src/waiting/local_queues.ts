@@ -125,11 +125,6 @@ export class LocalQueues {
     if (queue) queue.waiter = undefined;
   }
 
-  /** The client closes: no call is notified any more. */
-  close(): void {
-    this.#notifications?.close();
-  }
-
   /** What is remembered of a lock that other clients hold or wait for; it is remembered from here on. */
   contend(name: string): ContendedResource {
     const resource = this.#contended.get(name) ?? new ContendedResource();

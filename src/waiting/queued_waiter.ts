@@ -234,7 +234,7 @@ export class QueuedWaiter implements NotificationHandler {
     const endMs = this.#nowMs + limitMs;
     for (;;) {
       const leftMs = Math.min(dueMs(), endMs) - this.#nowMs;
-      if (leftMs <= 0 || signal?.aborted || this.#notifications.closed) return;
+      if (leftMs <= 0 || signal?.aborted || this.#nodeSet.closed) return;
       this.#pause = new Pause(this.#nodeSet.wheel, leftMs, signal);
       await this.#pause.over;
       this.#pause = undefined;

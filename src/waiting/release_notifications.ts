@@ -47,7 +47,6 @@ export class ReleaseNotifications implements ReleaseListener {
   readonly #left: Map<string, readonly string[]> = new Map();
   #numbers = 0;
   #open = false;
-  #closed = false;
   /** One bit a node: those that send notifications, that cannot at the moment, and that never will. */
   #subscribed = 0;
   #unsubscribed = 0;
@@ -71,11 +70,6 @@ export class ReleaseNotifications implements ReleaseListener {
     });
   }
 
-  /** Whether the client was closed. */
-  get closed(): boolean {
-    return this.#closed;
-  }
-
   /** One bit a node: those that send notifications now. */
   get subscribed(): number {
     return this.#subscribed;
@@ -90,7 +84,7 @@ export class ReleaseNotifications implements ReleaseListener {
   get isReady(): boolean {
     const { length } = this.#nodeSet.nodes;
     const known = this.#subscribed | this.#unsubscribed | this.#unsupported;
-    return bitCount(known) === length || this.#graceOver || this.#closed;
+    return bitCount(known) === length || this.#graceOver || this.#nodeSet.closed;
   }
 
   /** The name of a new ticket: its id without the patience. With `mode`, that of a reader. */
@@ -103,7 +97,7 @@ export class ReleaseNotifications implements ReleaseListener {
     this.#handlers.set(name, handler);
     if (this.#idle) this.#nodeSet.wheel.cancel(this.#idle);
     this.#idle = undefined;
-    if (!this.#open && !this.#closed) this.#begin();
+    if (!this.#open && !this.#nodeSet.closed) this.#begin();
   }
 
   /** The waiter of this name waits for the keys no longer. */
@@ -114,18 +108,12 @@ export class ReleaseNotifications implements ReleaseListener {
       const [oldest] = this.#left.keys();
       this.#left.delete(oldest);
     }
-    if (this.#handlers.size > 0 || !this.#open || this.#closed) return;
+    if (this.#handlers.size > 0 || !this.#open || this.#nodeSet.closed) return;
     this.#idle ??= this.#nodeSet.wheel.after(IDLE_MS, () => this.#end());
   }
 
-  /** The client closes, and its nodes with it. */
-  close(): void {
-    this.#closed = true;
-    this.#subscribed = 0;
-  }
-
   onSubscribed(nodeIndex: number, reading?: TimeReading): void {
-    if (!this.#open || this.#closed) return;
+    if (!this.#open || this.#nodeSet.closed) return;
     if (reading) this.clock.read(nodeIndex, reading);
     this.#subscribed |= 1 << nodeIndex;
     this.#unsubscribed &= ~(1 << nodeIndex);

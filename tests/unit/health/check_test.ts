@@ -10,7 +10,7 @@ import { RedlockError } from "../../../src/errors.ts";
 import type { HealthReport } from "../../../src/health/report.ts";
 import type { NodeDiagnosis } from "../../../src/quorum/node_diagnosis.ts";
 import { LockOptions, type RedlockOptions } from "../../../src/options.ts";
-import { createClientState } from "../../../src/client_state.ts";
+import { ClientState } from "../../../src/client_state.ts";
 import { Cluster } from "../../support/cluster.ts";
 
 const DIAGNOSIS: NodeDiagnosis = { roundTripMs: 1, clockOffsetMs: 0, role: "master" };
@@ -31,7 +31,7 @@ function clusterOf(...diagnoses: (Diagnose | undefined)[]): Cluster {
 /** Checks the nodes without the client that they belong to. */
 function checkAll(cluster: Cluster, options: RedlockOptions = OPTIONS): Promise<HealthReport> {
   const { nodes, wheel } = cluster;
-  const client = createClientState(wheel, nodes);
+  const client = new ClientState(wheel, nodes);
   return cluster.settle(check(client, new LockOptions("check nodes", options).defaults));
 }
 
@@ -189,7 +189,7 @@ Deno.test("Redlock.check() of a client that is closed rejects", async () => {
 
 Deno.test("check() rejects where the client is closed meanwhile", async () => {
   const cluster = clusterOf(answer, hang, hang);
-  const client = createClientState(cluster.wheel, cluster.nodes);
+  const client = new ClientState(cluster.wheel, cluster.nodes);
   const rejected = cluster.rejection(
     check(client, new LockOptions("check nodes", OPTIONS).defaults),
   );

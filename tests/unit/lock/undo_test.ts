@@ -11,7 +11,7 @@ const POSITION = { remainingMs: 1, ahead: 0, length: 1 };
 /** A round that may have set a key on each node. */
 function setUp(nodeCount: number) {
   const { nodes, wheel, clock } = new Cluster(nodeCount);
-  const round = new Round({ nodes, wheel, quorum: 1 }, ["k"], "v", 1_000);
+  const round = new Round({ nodes, wheel, quorum: 1, closed: false }, ["k"], "v", 1_000);
   return { nodes, clock, round };
 }
 

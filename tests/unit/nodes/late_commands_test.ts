@@ -2,7 +2,7 @@ import { assert, assertEquals, assertLess } from "@std/assert";
 import { undo } from "../../../src/lock/undo.ts";
 import type { SubscribeChannel } from "../../../src/nodes/mod.ts";
 import type { QuorumNode } from "../../../src/quorum/quorum_node.ts";
-import { createNodeSet } from "../../../src/quorum/node_set.ts";
+import { createNodeSet } from "../../support/node_set.ts";
 import { askToAcquire, Round } from "../../../src/quorum/round.ts";
 import type { MemoryRedis } from "../../../src/testing/mod.ts";
 import { systemClock } from "../../../src/time/clock.ts";

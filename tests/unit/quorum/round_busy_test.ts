@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 import { askNode } from "../../../src/quorum/ask_node.ts";
-import { createNodeSet } from "../../../src/quorum/node_set.ts";
+import { createNodeSet } from "../../support/node_set.ts";
 import { askToAcquire, Round } from "../../../src/quorum/round.ts";
 import { TimerWheel } from "../../../src/time/timer_wheel.ts";
 import { FakeClock } from "../../support/fake_clock.ts";

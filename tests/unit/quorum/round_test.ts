@@ -1,6 +1,7 @@
 import { assertEquals } from "@std/assert";
 import { getEventListeners } from "node:events";
-import { createNodeSet, type NodeSet } from "../../../src/quorum/node_set.ts";
+import type { NodeSet } from "../../../src/quorum/node_set.ts";
+import { createNodeSet } from "../../support/node_set.ts";
 import { Round } from "../../../src/quorum/round.ts";
 import { TimerWheel } from "../../../src/time/timer_wheel.ts";
 import { FakeClock, runMicrotasks } from "../../support/fake_clock.ts";

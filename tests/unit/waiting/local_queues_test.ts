@@ -2,7 +2,7 @@ import { assert, assertEquals, assertInstanceOf, assertStrictEquals } from "@std
 import { getEventListeners } from "node:events";
 import { LockHeldError, LockLostError, QuorumError, RedlockError } from "../../../src/errors.ts";
 import type { RedlockEvent } from "../../../src/events.ts";
-import { createNodeSet } from "../../../src/quorum/node_set.ts";
+import { createNodeSet } from "../../support/node_set.ts";
 import { TimerWheel } from "../../../src/time/timer_wheel.ts";
 import { LocalQueues } from "../../../src/waiting/local_queues.ts";
 import { queueKey } from "../../../src/waiting/queue_names.ts";

@@ -1,0 +1,10 @@
+/** Nodes for tests of what is below a client. */
+import { quorumSize } from "../../src/quorum/decision.ts";
+import type { NodeSet } from "../../src/quorum/node_set.ts";
+import type { QuorumNode } from "../../src/quorum/quorum_node.ts";
+import type { TimerWheel } from "../../src/time/timer_wheel.ts";
+
+/** Some nodes, with the quorum of their number. */
+export function createNodeSet(wheel: TimerWheel, nodes: readonly QuorumNode[]): NodeSet {
+  return { nodes, quorum: quorumSize(nodes.length), wheel, closed: false };
+}
