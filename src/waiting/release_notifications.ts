@@ -22,6 +22,8 @@ const SUBSCRIBE_MS_MAX = 1_000;
 const GRACE_MS = 50;
 /** Tickets that are remembered after they have left, to be taken out where they come back; the oldest is forgotten. */
 const LEFT_MAX = 1_024;
+/** For how long a node that was asked to take out a ticket is not asked again, in milliseconds. */
+const LEAVE_AGAIN_MS = 1_000;
 /** What precedes the number of a reader's ticket; other numbers are lower-case letters and digits. */
 const READER = "R";
 /** Characters of a client's id. */
@@ -35,6 +37,13 @@ export interface NotificationHandler {
   onSubscriptionChange(): void;
 }
 
+/** A ticket that has left. */
+interface LeftTicket {
+  readonly keys: readonly string[];
+  /** Node by node, when the node may be asked again to take it out, by the monotonic clock. */
+  readonly againMs: number[];
+}
+
 /** The notifications of all nodes of one client. Nothing is opened before a caller has to wait. */
 export class ReleaseNotifications implements ReleaseListener {
   readonly id: string;
@@ -43,8 +52,7 @@ export class ReleaseNotifications implements ReleaseListener {
   readonly #nodeSet: NodeSet;
   readonly #onEvent: EventListener | undefined;
   readonly #handlers: Map<string, NotificationHandler> = new Map();
-  /** The keys of tickets that have left. */
-  readonly #left: Map<string, readonly string[]> = new Map();
+  readonly #left: Map<string, LeftTicket> = new Map();
   #numbers = 0;
   #open = false;
   /** One bit a node: those that send notifications, that cannot at the moment, and that never will. */
@@ -103,7 +111,7 @@ export class ReleaseNotifications implements ReleaseListener {
   /** The waiter of this name waits for the keys no longer. */
   leave(name: string, keys: readonly string[]): void {
     this.#handlers.delete(name);
-    this.#left.set(name, keys);
+    this.#left.set(name, { keys, againMs: [] });
     if (this.#left.size > LEFT_MAX) {
       const [oldest] = this.#left.keys();
       this.#left.delete(oldest);
@@ -139,15 +147,20 @@ export class ReleaseNotifications implements ReleaseListener {
 
   /**
    * A ticket that has left may be in a queue all the same: a server that hung executed late what had put it there. So it
-   * is taken out, which passes the notification on.
+   * is taken out, which passes the notification on. But one of a pool may have been the first for each key when it left,
+   * and its messages were on their way: one of them is enough.
    */
   onReleased(nodeIndex: number, message: QueueMessage): void {
     const { ticketId } = message;
     const { name = "" } = splitTicket(ticketId) ?? {};
     const handler = this.#handlers.get(name);
     if (handler) return handler.onReleased(nodeIndex, message);
-    const keys = this.#left.get(name);
-    if (keys) this.#nodeSet.nodes[nodeIndex].leaveQueue?.(keys, ticketId);
+    const left = this.#left.get(name);
+    const { nodes, wheel: { clock } } = this.#nodeSet;
+    const nowMs = clock.monotonicMs();
+    if (!left || nowMs < (left.againMs[nodeIndex] ?? 0)) return;
+    left.againMs[nodeIndex] = nowMs + LEAVE_AGAIN_MS;
+    nodes[nodeIndex].leaveQueue?.(left.keys, ticketId);
   }
 
   #begin(): void {

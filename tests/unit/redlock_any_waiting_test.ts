@@ -92,3 +92,20 @@ Deno.test("a call that has waited for the end of a cooldown asks for what is in 
   const sent = await attemptsOf(cluster, () => cluster.lock(WAITS, NAMES));
   assertEquals(sent, ["a"]);
 });
+
+Deno.test("a ticket that left the queues of many is taken out once when messages about each of them arrive, and again later", async () => {
+  const cluster = new Cluster();
+  for (const name of NAMES) cluster.occupy(name);
+  const acquiring = cluster.redlock.acquire(NAMES, WAITS);
+  await cluster.advance(100);
+  const members = NAMES.map((name) => cluster.nodes[0].queue(name)[0]);
+  cluster.free("a");
+  await cluster.settle(acquiring, 50);
+  const leaves = () => cluster.nodes.map((node) => node.leaves.length);
+  assertEquals(leaves(), [0, 0, 0]);
+  for (const times of [1, 2]) {
+    for (const node of cluster.nodes) members.forEach((member) => node.notify(member));
+    assertEquals(leaves(), [times, times, times]);
+    await cluster.advance(1_000);
+  }
+});
