@@ -62,7 +62,6 @@ export class Pool {
    * @returns Whether there is one; else the call waits, if it may.
    */
   tryNext(denied: Round): boolean {
-    if (denied.tally.unanswered) return false;
     const { quorum } = this.#client;
     const found = this.#places((place) => !this.#asked.has(place) && this.#isUsable(place))
       .map((place) => ({ place, nodes: freeOn(denied, place) }));

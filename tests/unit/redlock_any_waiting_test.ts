@@ -1,6 +1,8 @@
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals, assertInstanceOf } from "@std/assert";
+import { QuorumError } from "../../src/errors.ts";
 import type { RedlockOptions } from "../../src/options.ts";
-import { Cluster, TTL_MS } from "../support/cluster.ts";
+import { slots } from "../../src/resources.ts";
+import { Cluster, OTHER_VALUE, TTL_MS } from "../support/cluster.ts";
 
 const NAMES = ["a", "b"];
 const WAITS: RedlockOptions = { any: true, waitMs: 50_000, retryDelayMaxMs: 60_000 };
@@ -108,4 +110,111 @@ Deno.test("a ticket that left the queues of many is taken out once when messages
     assertEquals(leaves(), [times, times, times]);
     await cluster.advance(1_000);
   }
+});
+
+Deno.test("a call that has a ticket asks for none that nodes say is held", async () => {
+  const cluster = new Cluster();
+  const names = slots("gpu", 8);
+  for (const name of names) cluster.occupy(name);
+  const acquiring = cluster.rejection(cluster.redlock.acquire(names, WAITS));
+  const sent = await attemptsOf(cluster, () => cluster.advance(100));
+  assert(sent.filter((key) => key.endsWith("queues")).length <= 2, `${sent}`);
+  await cluster.close();
+  await acquiring;
+});
+
+Deno.test("a call that waits is told of no key that is free for another", async () => {
+  const cluster = new Cluster();
+  for (const name of NAMES) cluster.occupy(name);
+  cluster.fraction = 0;
+  for (const node of cluster.nodes) node.enqueue("b", "other:1");
+  const acquiring = cluster.rejection(cluster.redlock.acquire(NAMES, WAITS));
+  await cluster.advance(30);
+  for (const node of cluster.nodes) {
+    node.delete("b");
+    node.notify(node.queue("a")[0]);
+  }
+  const sent = await attemptsOf(cluster, () => cluster.advance(1));
+  assertEquals(sent, ["a queues"]);
+  await cluster.close();
+  await acquiring;
+});
+
+Deno.test("a lock of a call that waited notifies the next when it is taken back because it is gone", async () => {
+  const cluster = new Cluster();
+  for (const name of NAMES) cluster.occupy(name);
+  const acquiring = cluster.redlock.acquire(NAMES, WAITS);
+  await cluster.advance(100);
+  cluster.free("b");
+  const lock = await cluster.settle(acquiring, 50);
+  const [one, other, last] = cluster.nodes;
+  last.enqueue("b", "other:1");
+  for (const node of [one, other]) node.delete("b");
+  await cluster.rejection(lock.extend());
+  assertEquals([last.holder("b"), last.messages.at(-1)], [undefined, "other:1"]);
+});
+
+Deno.test("a call polls while clients of other libraries have all, whose releases notify nobody", async () => {
+  const cluster = new Cluster();
+  for (const name of NAMES) cluster.occupy(name, Infinity, "of another library");
+  const acquiring = cluster.redlock.acquire(NAMES, WAITS);
+  await cluster.advance(3_000);
+  for (const node of cluster.nodes) node.delete("b");
+  assertEquals((await cluster.settle(acquiring, 500)).resources, ["b"]);
+});
+
+Deno.test("the next call of a client waits behind others that came before it", async () => {
+  const cluster = new Cluster();
+  for (const name of NAMES) cluster.occupy(name);
+  const calls = Promise.allSettled([1, 2].map(() => cluster.redlock.acquire(NAMES, WAITS)));
+  await cluster.advance(100);
+  for (const node of cluster.nodes) {
+    for (const name of NAMES) node.enqueue(name, "other:1");
+    node.free("a");
+  }
+  await cluster.advance(10);
+  for (const node of cluster.nodes) assertEquals(node.queue("b").indexOf("other:1"), 0);
+  await cluster.close();
+  await calls;
+});
+
+Deno.test("a call that is notified of one that is in its cooldown asks for another", async () => {
+  const cluster = new Cluster(3, { cooldownMs: 60_000 });
+  await cluster.lock({}, "b");
+  await cluster.advance(TTL_MS);
+  for (const name of NAMES) cluster.occupy(name);
+  const acquiring = cluster.redlock.acquire(NAMES, WAITS);
+  await cluster.advance(100);
+  const sent = await attemptsOf(cluster, async () => {
+    cluster.free("b");
+    await cluster.advance(10);
+  });
+  assertEquals(sent.filter((key) => key.startsWith("b")), []);
+  cluster.free("a");
+  assertEquals((await cluster.settle(acquiring, 50)).resources, ["a"]);
+});
+
+Deno.test("a call that too few nodes answer asks for no other", async () => {
+  const cluster = new Cluster();
+  cluster.set("fail", 1, 2);
+  const sent = await attemptsOf(cluster, async () => {
+    assertInstanceOf(await cluster.refusal({ any: true, waitMs: 0 }, NAMES), QuorumError);
+  });
+  assertEquals(sent.length, 1);
+});
+
+Deno.test("a ticket leaves the queues of a node that puts it there when the lock is won", async () => {
+  const cluster = new Cluster();
+  for (const name of NAMES) cluster.occupy(name);
+  const acquiring = cluster.redlock.acquire(NAMES, WAITS);
+  await cluster.advance(100);
+  const [one, other, last] = cluster.nodes;
+  last.forget();
+  for (const name of NAMES) last.set(name, OTHER_VALUE);
+  last.mode = "hang";
+  for (const node of [one, other]) node.free("b");
+  assertEquals((await cluster.settle(acquiring, 50)).resources, ["b"]);
+  last.resume();
+  await cluster.advance(1);
+  assertEquals([last.leaves.length, ...NAMES.map((name) => last.queue(name).length)], [1, 0, 0]);
 });
