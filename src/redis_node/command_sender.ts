@@ -9,8 +9,13 @@ import type { Command } from "../redis/encoder.ts";
 import type { ConnectionError } from "../redis/errors.ts";
 import type { AvailabilityEvents } from "../redis/availability.ts";
 import type { SubscriberOwner } from "../redis/subscriber.ts";
-import type { Release } from "./operations.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";
+
+/** What a release needs of a request. */
+export type Release = Pick<
+  QuorumRequest,
+  "keys" | "value" | "replaces" | "ticket" | "pool" | "keepsTicket" | "mode"
+>;
 
 /** A command, and what it means for locks. */
 export interface LockCommand extends Command {

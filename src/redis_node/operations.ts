@@ -6,6 +6,7 @@
 import type { QuorumRequest } from "../quorum/quorum_node.ts";
 import { POOL_SUFFIX, type QueuePosition, type QueueTicket } from "../quorum/queue_ticket.ts";
 import { type RawReply, textReply } from "../redis/reply.ts";
+import type { Release } from "./command_sender.ts";
 import { ACQUIRE_ALL, ACQUIRE_OR_WAIT } from "./scripts/acquire.ts";
 import { ADOPT } from "./scripts/adopt.ts";
 import { EXTEND } from "./scripts/extend.ts";
@@ -37,12 +38,6 @@ export interface Operation<Content = QuorumRequest> {
   /** What a reply that is no error means; `undefined` if the operation is never answered like this. */
   read(reply: RawReply, content: Content): Outcome | undefined;
 }
-
-/** What a release needs of a request. */
-export type Release = Pick<
-  QuorumRequest,
-  "keys" | "value" | "replaces" | "ticket" | "pool" | "keepsTicket" | "mode"
->;
 
 /** In place of an argument that a script does without. */
 const NONE = "";

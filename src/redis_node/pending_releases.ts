@@ -5,8 +5,8 @@
  */
 import { type QuorumRequest, UNREAD } from "../quorum/quorum_node.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
-import type { CommandSender } from "./command_sender.ts";
-import { type Operation, type Release, releaseOperation } from "./operations.ts";
+import type { CommandSender, Release } from "./command_sender.ts";
+import { type Operation, releaseOperation } from "./operations.ts";
 
 /** Most releases that are kept for one node; one more drops the oldest, whose TTL takes over. */
 const PENDING_RELEASES_MAX = 4_096;
