@@ -136,8 +136,7 @@ export function askAll(client: ClientState, key: string, timeoutMs: number): Pro
     const { elapsedMs, error, value: state } = answer;
     const answered = state ? "held" : "free";
     const outcome: Vote["outcome"] = answer.outcome === "answered" ? answered : answer.outcome;
-    const vote = { node: node.name, outcome, elapsedMs };
-    return { vote: error ? { ...vote, error } : vote, state };
+    return { vote: { node: node.name, outcome, elapsedMs, ...(error && { error }) }, state };
   }));
 }
 

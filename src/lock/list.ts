@@ -72,67 +72,39 @@ async function* stepsOf(
   settings: Settings,
   start: string,
 ): AsyncGenerator<string[], void> {
-  const { nodes, quorum } = client;
-  const scans = nodes.map((node) => new Scan(node, start));
+  const { nodes, quorum, wheel } = client;
+  const { nodeTimeoutMs, onEvent } = settings;
+  const votes: Vote[] = nodes.map(({ name }) => ({ node: name, outcome: "granted", elapsedMs: 0 }));
+  const scans = nodes.map((node) => keysOf(node, start));
+  const unfinished = new Set(nodes.keys());
+  const step = async (nodeIndex: number): Promise<readonly string[]> => {
+    const next = async () => {
+      const { done, value } = await scans[nodeIndex].next();
+      if (done) unfinished.delete(nodeIndex);
+      return value ? value.map(String) : [];
+    };
+    const { name: node } = nodes[nodeIndex];
+    const answer = await askNode(wheel, nodes[nodeIndex], next, nodeTimeoutMs);
+    const { outcome, elapsedMs, value, error } = answer;
+    if (outcome === "answered") return value!;
+    unfinished.delete(nodeIndex);
+    votes[nodeIndex] = { node, outcome, elapsedMs, ...(error && { error }) };
+    const cause = error ?? new Error(`it did not answer within ${nodeTimeoutMs} ms`);
+    if (onEvent) emit(onEvent, { type: "list-failed", node, error: cause });
+    return [];
+  };
   try {
-    while (scans.some(({ ended }) => !ended)) {
+    while (unfinished.size > 0) {
       throwIfEnded(client, settings);
-      const steps = await Promise.all(scans.map((scan) => scan.step(client, settings)));
+      const steps = await Promise.all([...unfinished].map(step));
       throwIfEnded(client, settings);
-      const votes = scans.map(({ vote }) => vote);
       if (votes.filter(({ outcome }) => outcome === "granted").length < quorum) {
         throw quorumError("list", [], votes, nodes.length);
       }
       yield steps.flat().filter((key) => key.startsWith(start));
     }
   } finally {
-    for (const scan of scans) scan.end();
-  }
-}
-
-/** What one node lists. */
-class Scan {
-  /** Whether it has listed everything, or has failed. */
-  ended = false;
-  /** `granted` unless it has failed. */
-  vote: Vote;
-  readonly #node: QuorumNode;
-  readonly #steps: AsyncIterator<readonly string[], void>;
-
-  constructor(node: QuorumNode, start: string) {
-    this.#node = node;
-    this.#steps = keysOf(node, start);
-    this.vote = { node: node.name, outcome: "granted", elapsedMs: 0 };
-  }
-
-  /** The keys of the next step; never rejects. */
-  async step({ wheel }: ClientState, settings: Settings): Promise<readonly string[]> {
-    if (this.ended) return [];
-    const { nodeTimeoutMs, onEvent } = settings;
-    const next = async () => {
-      const { done, value } = await this.#steps.next();
-      this.ended = done === true;
-      return value ? value.map(String) : [];
-    };
-    const { outcome, elapsedMs, value, error } = await askNode(
-      wheel,
-      this.#node,
-      next,
-      nodeTimeoutMs,
-    );
-    if (outcome === "answered") return value!;
-    this.ended = true;
-    const node = this.#node.name;
-    this.vote = error ? { node, outcome, elapsedMs, error } : { node, outcome, elapsedMs };
-    const cause = error ?? new Error(`it did not answer within ${nodeTimeoutMs} ms`);
-    if (onEvent) emit(onEvent, { type: "list-failed", node, error: cause });
-    return [];
-  }
-
-  /** Ends it, without waiting for the node. */
-  end(): void {
-    this.ended = true;
-    onRejection(this.#steps.return?.());
+    for (const scan of scans) onRejection(scan.return()); // without waiting for the node
   }
 }
 

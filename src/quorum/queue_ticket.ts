@@ -76,12 +76,6 @@ export interface QueuePosition {
   readonly first?: NotifiedFirst;
 }
 
-/**
- * What a ticket may do if the keys are free. `in-order` leaves them to the tickets ahead. `overdue` takes them if the
- * first in the queue is one of those that were notified and have not used their turn; the node then drops all ahead.
- */
-export type QueuePriority = "in-order" | "overdue";
-
 /** A waiting call of this client in the queues of the nodes. */
 export interface QueueTicket {
   /**
@@ -90,9 +84,10 @@ export interface QueueTicket {
    * number of the key follows, from 1.
    */
   readonly ticketId: string;
-  /** What the ticket may do if the keys are free. */
-  readonly priority: QueuePriority;
-  /** The tickets that it has waited for, if it is overdue: first ones that were notified and have not used their turn. */
+  /**
+   * The tickets that it has waited for without success: first ones that were notified and have not used their turn. If
+   * the first in the queue is one of them, it takes keys that are free, and the node drops all ahead.
+   */
   readonly stuck: readonly string[];
   /** Its place in the order: when its client joined, in microseconds, by the clock that all clients share. */
   readonly score: number;

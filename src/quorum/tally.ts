@@ -130,10 +130,7 @@ export class Tally {
 
   /** Whether a node that released the keys answered that others wait for them. */
   get hasWaiters(): boolean {
-    for (let nodeIndex = 0; nodeIndex < this.#answers.length; nodeIndex++) {
-      if (this.#outcomeOf(nodeIndex) === CONTENDED) return true;
-    }
-    return false;
+    return this.#answers.some(isContended);
   }
 
   /** How long the slowest node took that has granted or denied, in milliseconds. */
@@ -208,4 +205,8 @@ function isGrant(outcome: number): boolean {
 /** Whether an answer is a denial, of whatever kind. */
 function isDenial(outcome: number): boolean {
   return outcome >= DENIED && outcome <= QUEUED;
+}
+
+function isContended(answer: number): boolean {
+  return answer % OUTCOMES_MAX === CONTENDED;
 }

@@ -111,8 +111,8 @@ function acquisition(script: Script, queues = false): Operation {
 }
 
 /** What the scripts get of a ticket. */
-function ticketArgs({ ticketId, priority, stuck, score, agreed }: QueueTicket): string[] {
-  const overtaken = priority === "overdue" ? ` ${stuck.join(" ")} ` : "";
+function ticketArgs({ ticketId, stuck, score, agreed }: QueueTicket): string[] {
+  const overtaken = stuck.length > 0 ? ` ${stuck.join(" ")} ` : "";
   return [ticketId, overtaken, String(score), agreed ? "1" : ""];
 }
 

@@ -126,7 +126,7 @@ export class QueuedWaiter implements NotificationHandler {
     denied: Round,
   ): Promise<void> {
     this.#roundTripMs = Math.min(denied.tally.slowestMs, ROUND_TRIP_MS_MAX);
-    this.ticket.priority = "in-order";
+    this.ticket.stuck = [];
     if (denied.tally.granted > 0) this.#firsts.postpone(denied.elapsedMs);
     this.#notifiedMs = Infinity;
     if (this.#notifiedOn !== 0) this.#planNotified();
@@ -139,7 +139,7 @@ export class QueuedWaiter implements NotificationHandler {
     this.#planAgain?.(); // grants may have come since, of which no node reports to the ticket
     this.#planAgain = undefined;
     this.notified = this.#notifiedOn !== 0;
-    if (!this.notified) this.#overtake();
+    if (!this.notified) this.ticket.stuck = this.#firsts.overdue(this.#nowMs); // it overtakes these
   }
 
   onReleased(nodeIndex: number, { notice, first, place }: QueueMessage): void {
@@ -194,7 +194,7 @@ export class QueuedWaiter implements NotificationHandler {
     }
     this.#parked = this.notified = false;
     this.#splits = this.#idles = this.ticket.joins = 0;
-    this.ticket.priority = "in-order";
+    this.ticket.stuck = [];
   }
 
   /**
@@ -296,8 +296,9 @@ export class QueuedWaiter implements NotificationHandler {
     if (split) delayMs = Math.min(delayMs, this.#graceMs() * SPLIT_FACTOR ** this.#splits);
     const foreign = positions.some((position) => position.foreign);
     this.#resource.noteHolder(foreign, this.#nowMs);
-    if (foreign && ahead === 0) {
-      delayMs = Math.min(delayMs, this.#foreignDelayMs(freeInMs));
+    if (foreign && ahead === 0) { // its holder will notify nobody
+      const pollMsMax = this.#resource.pollMsMax(this.#nowMs, freeInMs, this.settings.retryDelayMs);
+      delayMs = Math.min(delayMs, pollMsMax * this.#random.fraction());
     }
     if (freeInMs > 0) {
       delayMs = Math.min(delayMs, freeInMs + STAGGER_MS * ahead);
@@ -310,19 +311,6 @@ export class QueuedWaiter implements NotificationHandler {
     }
     // mutation: unnotified-waiter-never-asks
     return this.#nowMs + delayMs;
-  }
-
-  /** Has the next ask overtake the firsts that have not used their turn in time. */
-  #overtake(): void {
-    const stuck = this.#firsts.overdue(this.#nowMs);
-    this.ticket.stuck = stuck;
-    if (stuck.length > 0) this.ticket.priority = "overdue";
-  }
-
-  /** A client of another library has the lock, and will notify nobody. */
-  #foreignDelayMs(freeInMs: number): number {
-    const { retryDelayMs } = this.settings;
-    return this.#resource.pollMsMax(this.#nowMs, freeInMs, retryDelayMs) * this.#random.fraction();
   }
 
   /** Half a round trip to one and a half, in milliseconds: a notification is on its way, or will not come. */

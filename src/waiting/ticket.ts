@@ -4,7 +4,7 @@
  * @module
  */
 import { POOL_SUFFIX } from "../quorum/queue_ticket.ts";
-import type { QueuePosition, QueuePriority, QueueTicket } from "../quorum/queue_ticket.ts";
+import type { QueuePosition, QueueTicket } from "../quorum/queue_ticket.ts";
 import type { NodeSet } from "../quorum/node_set.ts";
 import type { Round } from "../quorum/round.ts";
 import { bitCount, type ReleaseNotifications } from "./release_notifications.ts";
@@ -32,7 +32,6 @@ export interface WaitingCall {
 /** The ticket of one caller after another, until its client has the lock. */
 export class Ticket implements QueueTicket {
   stuck: readonly string[] = [];
-  priority: QueuePriority = "in-order";
   /** See {@linkcode QueueTicket}; 0 until the ticket is first sent. */
   score = 0;
   agreed = false;

@@ -124,7 +124,7 @@ const QUEUE_CASES: readonly Case[] = [
     await bench.expect("queued", "acquire", { keys, ticket: first });
     await bench.expect("queued", "acquire", { keys, ticket: second });
     await bench.expect("granted", "release", { keys, value });
-    const overdue: QueueTicket = { ...second, priority: "overdue", stuck: [first.ticketId] };
+    const overdue: QueueTicket = { ...second, stuck: [first.ticketId] };
     await bench.expect("granted", "acquire", { keys, ticket: overdue });
   }],
   ["leaveQueue() takes a ticket out of the queue", async (bench) => {
@@ -164,7 +164,6 @@ async function heldWithTickets(bench: QueueBench) {
   const score = Math.floor(systemClock.wallMs() * 1_000);
   const ticket = (number: number): QueueTicket => ({
     ticketId: `${listener.id}:${number}`,
-    priority: "in-order",
     agreed: false,
     stuck: [],
     score: score + number * 1_000,

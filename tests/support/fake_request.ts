@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { QueuePosition, QueuePriority, QueueTicket } from "../../src/quorum/queue_ticket.ts";
+import type { QueuePosition, QueueTicket } from "../../src/quorum/queue_ticket.ts";
 import type { QuorumRequest } from "../../src/quorum/quorum_node.ts";
 
 /** The id of the ticket of {@linkcode ticketOf}; its client is `id`. */
@@ -13,11 +13,10 @@ export const TICKET_ID = "id:1";
 export const SCORE = 1_700_000_000_000_000;
 
 /** The ticket of a caller that waits. */
-export function ticketOf(priority: QueuePriority = "in-order"): QueueTicket {
+export function ticketOf(...stuck: string[]): QueueTicket {
   return {
     ticketId: TICKET_ID,
-    priority,
-    stuck: ["stuck:1"],
+    stuck,
     score: SCORE,
     agreed: false,
     onEnqueued() {},

@@ -44,7 +44,7 @@ export interface Call {
   readonly ttlMs: number;
   readonly counterFloor: number | undefined;
   /** The priority of an acquisition; `undefined` without a ticket. */
-  readonly priority: queue.QueuePriority | undefined;
+  readonly priority: "in-order" | "overdue" | undefined;
   readonly atMs: number;
 }
 
@@ -385,7 +385,7 @@ export class KeyspaceNode implements QuorumNode {
 
   #note(operation: Operation, request: Pick<QuorumRequest, "keys" | "value" | "ttlMs" | "ticket">) {
     const { keys, value, ttlMs, ticket, counterFloor } = request as QuorumRequest;
-    const priority = ticket?.priority;
+    const priority = ticket && (ticket.stuck.length > 0 ? "overdue" : "in-order");
     const atMs = this.#clock.monotonicMs();
     this.calls.push({ operation, keys, value, ttlMs, counterFloor, priority, atMs });
   }

@@ -181,7 +181,6 @@ Deno.test("commandNode() takes a place in the queue for no proof that nothing wa
     const round = new Round(createNodeSet(wheel, [node]), ["k"], "v", TTL_MS);
     round.ticket = {
       ticketId: "me:1",
-      priority: "in-order",
       agreed: false,
       stuck: [],
       score: 1,

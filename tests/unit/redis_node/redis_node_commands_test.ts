@@ -41,7 +41,7 @@ function callsOf(keys: readonly string[], value = "v", ttlMs = 1_000): Call[] {
         ] as const
         : [["acquire", { counterFloor }, ACQUIRE_COUNTED, [...set, counterFloor]]] as const,
       ["acquire", { ticket }, ACQUIRE_OR_WAIT, [...set, "", ...TICKET]],
-      ["acquire", { ticket: ticketOf("overdue") }, ACQUIRE_OR_WAIT, [
+      ["acquire", { ticket: ticketOf("stuck:1") }, ACQUIRE_OR_WAIT, [
         ...set,
         "",
         TICKET_ID,
