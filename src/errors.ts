@@ -183,11 +183,11 @@ export function quoted(resource: string): string {
   return JSON.stringify(`${resource.slice(0, RESOURCE_LENGTH_MAX).replace(CUT_PAIR, "")}…`);
 }
 
-/** `lock "a"`, `locks "a", "b"` or, of many, the first five `and 3 more`, for messages. */
-export function lockName(resources: readonly string[]): string {
+/** `lock "a"`, `any of locks "a", "b"` or, of many, the first five `and 3 more`, for messages. */
+export function lockName(resources: readonly string[], any = false): string {
   const names = resources.slice(0, RESOURCES_SHOWN_MAX).map(quoted).join(", ");
   const more = resources.length - RESOURCES_SHOWN_MAX;
-  const name = `${resources.length === 1 ? "lock" : "locks"} ${names}`;
+  const name = `${any ? "any of " : ""}${resources.length === 1 ? "lock" : "locks"} ${names}`;
   return more > 0 ? `${name} and ${more} more` : name;
 }
 

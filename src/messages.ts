@@ -69,6 +69,7 @@ function isPermanent(error: Error | undefined): boolean {
  * @param votes What the nodes answered.
  * @param nodeCount How many nodes there are.
  * @param note Why the votes are not enough although a quorum granted, if so: `but too late`.
+ * @param any Whether it asked for any one of the resources.
  */
 export function quorumError(
   verb: Verb,
@@ -76,8 +77,9 @@ export function quorumError(
   votes: readonly Vote[],
   nodeCount: number,
   note?: string,
+  any?: boolean,
 ): QuorumError {
-  const name = resources.length > 0 ? lockName(resources) : "locks";
+  const name = resources.length > 0 ? lockName(resources, any) : "locks";
   const message = `Cannot ${verb} ${name}: ${whyNoQuorum(verb, votes, nodeCount, note)}`;
   return new QuorumError(message, { resources, votes, cause: nodeErrors(votes) });
 }
@@ -146,8 +148,7 @@ export function lockHeldError(held: Held): LockHeldError {
     ...(remainingMs !== undefined && !cooling ? [keyText(held, remainingMs)] : []),
     ...(votes.length > 0 && !cooling ? [voteCount(votes, nodeCount)] : []),
   ];
-  const name = `${held.any ? "any of " : ""}${lockName(resources)}`;
-  const message = `Cannot acquire ${name}: ${parts.join("; ")}`;
+  const message = `Cannot acquire ${lockName(resources, held.any)}: ${parts.join("; ")}`;
   const cause = cooling ? cooldownError(cooldownLeftMs) : nodeErrors(votes);
   return new LockHeldError(message, { resources, votes, cause, waiters, holder, remainingMs });
 }

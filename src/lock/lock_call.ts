@@ -149,6 +149,7 @@ export class LockCall {
   throwIfEnded(votes?: readonly Vote[]): void {
     if (!this.ended) return;
     this.settings.signal?.throwIfAborted();
-    throw closedError(`${this.verb} ${lockName(this.resources)}`, this.resources, votes);
+    const name = lockName(this.resources, this.pool !== undefined);
+    throw closedError(`${this.verb} ${name}`, this.resources, votes);
   }
 }

@@ -22,10 +22,11 @@ export function refusal(
   const { nodes: { length: nodeCount }, quorum, localQueues } = client;
   const { elapsedMs: waitedMs, cooldownMs: cooldownLeftMs } = call;
   const { votes = [] } = denied ?? {};
+  const any = call.pool !== undefined;
   const undecided = call.replaces !== undefined || call.isUnanswered(denied);
   reportRefusal(call, undecided ? "no-quorum" : "held", votes);
   if (undecided) {
-    return quorumError(call.verb, resources, votes, nodeCount, note(denied!, quorum));
+    return quorumError(call.verb, resources, votes, nodeCount, note(denied!, quorum), any);
   }
   const ticket = localQueues.get(call.name)?.waiter?.ticket;
   const own = ownHold(call);
@@ -34,7 +35,7 @@ export function refusal(
     resources,
     votes,
     nodeCount,
-    any: call.pool !== undefined,
+    any,
     waitedMs: waitMs === 0 ? undefined : waitedMs,
     remainingMs: denied && !own ? ticket?.remainingMs : undefined,
     holder: value === undefined ? undefined : holderOf(value),

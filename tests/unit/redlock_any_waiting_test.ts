@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertInstanceOf } from "@std/assert";
+import { assert, assertEquals, assertInstanceOf, assertMatch } from "@std/assert";
 import { QuorumError } from "../../src/errors.ts";
 import type { RedlockOptions } from "../../src/options.ts";
 import { slots } from "../../src/resources.ts";
@@ -198,8 +198,13 @@ Deno.test("a call that too few nodes answer asks for no other", async () => {
   const cluster = new Cluster();
   cluster.set("fail", 1, 2);
   const sent = await attemptsOf(cluster, async () => {
-    assertInstanceOf(await cluster.refusal({ any: true, waitMs: 0 }, NAMES), QuorumError);
+    const error = await cluster.refusal({ any: true, waitMs: 0 }, NAMES);
+    assertInstanceOf(error, QuorumError);
+    assertMatch(error.message, /^Cannot acquire any of locks "a", "b": 1 of 3 nodes granted it, /);
   });
+  await cluster.close();
+  const { message } = await cluster.refusal({ any: true }, NAMES);
+  assertEquals(message, 'Cannot acquire any of locks "a", "b": the lock client is closed');
   assertEquals(sent.length, 1);
 });
 
