@@ -22,6 +22,18 @@ Deno.test("readReply() reads integers as numbers, digits, bytes or bigint", () =
   }
 });
 
+for (const [what, more] of [["queues", []], ["the queues of a pool", ["1", 0]]] as const) {
+  Deno.test(`readReply() reads a place in ${what}: numbers, a value and a ticket`, () => {
+    const numbers = [700, "2", 5n, "77", bytes("1700000000250000"), -2];
+    const reply = [...numbers, "", "60", bytes("id:1"), ...more];
+    const read = [700, 2, 5, 77, 1_700_000_000_250_000, -2];
+    const expected = [...read, bytes(""), 60, bytes("id:1"), ...more.map(Number)];
+    assertEquals(readReply(["EVALSHA"], reply), expected);
+    assertEquals(readReply(["EVALSHA"], reply.slice(0, 8)), undefined);
+    assertEquals(readReply(["EVALSHA"], [...reply.slice(0, 5), "x", ...reply.slice(6)]), undefined);
+  });
+}
+
 Deno.test("readReply() reads the value of a key as bytes, whatever it looks like", () => {
   for (const reply of ["12", 12, bytes("12")]) assertEquals(readReply(["GET"], reply), bytes("12"));
   assertEquals(readReply(["GET"], null), null);

@@ -12,6 +12,7 @@ const counterFloor = 77;
 const POOL = { keys: ["k", "l"], place: 0, free: [] };
 const POSITION =
   "*9\r\n:700\r\n:2\r\n:5\r\n:77\r\n:1700000000250000\r\n:1\r\n$1\r\nv\r\n:60\r\n$3\r\nx:1\r\n";
+const POOL_POSITION = POSITION.replace("*9", "*11") + ":2\r\n:1\r\n";
 const COUNTS = Object.fromEntries(
   [1, 2, 3, 4, 1_000_001, 1_700_000_000_000_000, Number.MAX_SAFE_INTEGER]
     .map((count) => [`:${count}\r\n`, "granted"]),
@@ -58,6 +59,10 @@ const KINDS: readonly (readonly [
     ":1\r\n": "granted",
     "*1\r\n:1\r\n": "denied",
   }],
+  ["one of a pool with a ticket", "acquire", ["k"], { pool: POOL, ticket }, {
+    ":1\r\n": "granted",
+    [POOL_POSITION]: "queued",
+  }],
   ["one in shared mode", "acquire", ["k"], { mode: "shared" }, {
     ":1\r\n": "granted",
     ":0\r\n": "denied",
@@ -96,7 +101,7 @@ const REPLIES = [
     "*9\r\n:700\r\n:0\r\n+1\r\n:1\r\n:1\r\n:1\r\n$1\r\nv\r\n:0\r\n$0\r\n",
     "*9\r\n:700\r\n:0\r\n:1\r\n:1\r\n:1\r\n:1\r\n*0\r\n:0\r\n$0\r\n",
   ],
-].map((reply) => `${reply}\r\n`).concat(POSITION);
+].map((reply) => `${reply}\r\n`).concat(POSITION, POOL_POSITION);
 
 for (const [what, operation, keys, parts, meanings] of KINDS) {
   test.queueing(`RedisNode.${operation}() of ${what} reads each reply as what it answers to this command, and fails on any other`, async (bench) => {
@@ -127,6 +132,7 @@ for (const [what, operation, keys, parts, meanings] of KINDS) {
         foreign: true,
         value: "v",
         first: { ticketId: "x:1", patienceMs: 60 },
+        ...reply === POOL_POSITION ? { free: 2, kept: 0 } : {},
       };
       const detail = counts ? Number(reply.slice(1)) : outcome === "queued" ? position : undefined;
       assertEquals(answer.slice(2), detail === undefined ? [atMs] : [atMs, detail]);
