@@ -176,6 +176,7 @@ function causeOnNode(
       return () => node.refusal = undefined;
     case "node-step":
       if (fault.stepMs > 0) world.assumptions.noteFastNode();
+      else node.damaged = true; // keys that had expired come back, but for those that were looked at since
       return node.clock.change({ wallStepMs: fault.stepMs }, world.loop.nowMs);
     case "node-rate": {
       const before = node.clock.wallRate;

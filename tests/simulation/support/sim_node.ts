@@ -84,7 +84,7 @@ export class SimNode {
   readonly lives: KeyLife[] = [];
   #inbox: { session: NodeSession; bytes: Uint8Array }[] = [];
   #connections = 0;
-  #damaged = false; // whether a fault has taken single keys from it, or brought some back
+  damaged = false; // whether a fault has taken single keys from it, or brought some back
 
   /**
    * @param index Its place among the nodes.
@@ -219,7 +219,7 @@ export class SimNode {
     this.#state.startedAtMs = this.clock.wallAt(this.#loop.nowMs);
     if (data === "none") this.flush();
     else if (data !== "all") {
-      this.#damaged = true;
+      this.damaged = true;
       for (const value of this.#keyspace.rollBack(crashedAtMs - data)) {
         this.#ledger.of(value, this.index).reordered = true;
       }
@@ -234,7 +234,7 @@ export class SimNode {
   /** Evicts whatever key comes first; says which. */
   evict(): string | undefined {
     const key = this.#keyspace.keys.keys().find((key) => key !== CREATED_KEY);
-    this.#damaged = true;
+    this.damaged = true;
     if (key !== undefined) this.#keyspace.delete(key);
     return key;
   }
@@ -324,7 +324,7 @@ export class SimNode {
     const before = command?.keys.map((key) => heldBy(keys, key, value, shared));
     const reply = runCommand(context, words);
     if (command) this.#note(session, command, before!, reply);
-    const broken = this.#damaged ? undefined : brokenReaders(keys, command?.keys ?? []);
+    const broken = this.damaged ? undefined : brokenReaders(keys, command?.keys ?? []);
     if (broken) this.#ledger.misdeed(`${this.name}, asked by ${session.client}: ${broken}`);
     return reply;
   }
