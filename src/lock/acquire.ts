@@ -90,7 +90,6 @@ import { askFenced, takeToken } from "../fencing/fenced_attempt.ts";
 import { askToAcquire, Round } from "../quorum/round.ts";
 import { expiryMarginMs } from "../time/validity.ts";
 import { waitToAdopt } from "./adopt.ts";
-import { queueKey } from "../waiting/queue_names.ts";
 import { takeTurn, wait } from "./contend.ts";
 import { HeldLock } from "./held_lock.ts";
 import { holderOf } from "./holder.ts";
@@ -139,7 +138,7 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
   else if (call.mode) enterBesideOthers(call, held);
   else if (call.takesTurns) localQueues.promote(name, call, held);
   else localQueues.enter(name, held);
-  if (!held.active) localQueues.leave(queueKey(held.round.keys), held); // lost while it was reported
+  if (!held.active) held.leaveLocalQueue(); // lost while it was reported
   if (call.settings.autoExtend ?? call.purpose === "use") renew(held);
   return new Lock(held.handOut());
 }

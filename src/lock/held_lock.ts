@@ -12,7 +12,7 @@
  * @module
  */
 import { closedError, LockLostError, type LockLostReason, lockName, lostError } from "../errors.ts";
-import { emit } from "../events.ts";
+import { emit, type VoteEvent } from "../events.ts";
 import { nodeErrors, quorumError, whyNoQuorum } from "../messages.ts";
 import { queueKey } from "../waiting/queue_names.ts";
 import type { Settings } from "../options.ts";
@@ -171,7 +171,7 @@ export class HeldLock extends TimerEntry {
     this.#controller?.abort(error);
     this.#emitLost(reason, cause);
     // mutation: lost-lock-blocks-its-client
-    this.client.localQueues.leave(queueKey(this.round.keys), this);
+    this.leaveLocalQueue();
   }
 
   /**
@@ -206,24 +206,30 @@ export class HeldLock extends TimerEntry {
     if (round.mode) {
       throw new TypeError(`Cannot hand over ${lockName(resources)} as it is in shared mode`);
     }
-    if (this.lostError) throw this.lostError;
-    if (!this.active) throw this.overError("hand over");
+    this.throwIfOver("hand over");
     // mutation: giver-keeps-holding
     this.#end = "handed-over";
     this.#released = Promise.resolve(false);
     client.wheel.cancel(this);
     round.cancel();
-    client.localQueues.leave(queueKey(round.keys), this);
+    this.leaveLocalQueue();
     const heldMs = round.elapsedMs;
     if (onEvent) {
       emit(onEvent, { type: "handed-over", resources, holder: holderOf(round.value), heldMs });
     }
   }
 
-  /** The error of a call about a lock that its holder has ended. */
-  overError(attempt: string): LockLostError {
+  /** Has the next call of this client for the keys ask for them. */
+  leaveLocalQueue(): void {
+    this.client.localQueues.leave(queueKey(this.round.keys), this);
+  }
+
+  /** @throws {LockLostError} If the lock was lost, or its holder has ended it. */
+  throwIfOver(attempt: string): void {
+    if (this.lostError) throw this.lostError;
+    if (this.active) return;
     const cause = new Error(this.handedOver ? "it was handed over" : "it was released");
-    return lostError(attempt, this.resources, this.round.votes, "released", cause);
+    throw lostError(attempt, this.resources, this.round.votes, "released", cause);
   }
 
   override onDue(): void {
@@ -232,7 +238,7 @@ export class HeldLock extends TimerEntry {
     const extendsNow = this.#extendMs <= this.client.wheel.continuous.nowMs();
     if (extendsNow) {
       this.#extendMs = Infinity;
-      this.#extend!(this);
+      this.#extend?.(this);
     }
     this.#schedule();
   }
@@ -296,30 +302,30 @@ export class HeldLock extends TimerEntry {
     return this.#concludeRelease(round, ranOut, leftMs, keptMs);
   }
 
-  /** Not in the function that waits, which would keep what is computed here in memory until its end. */
+  /** Apart from the function that waits, because the locals of that one are on the heap. */
   #concludeRelease(round: Round, ranOut: boolean, leftMs: number, keptMs: number): boolean {
-    const { client, settings, resources } = this;
+    const { client, settings: { onEvent }, resources } = this;
     const name = queueKey(round.keys);
     client.localQueues.noteReleased(name, round.tally.hasWaiters, client.wheel.clock.monotonicMs());
-    client.localQueues.leave(name, this);
+    this.leaveLocalQueue();
     const confirmed = isConfirmed(round, ranOut);
     if (confirmed) client.cooldowns.end(round.keys, round.value);
     else if (this.#end === "released") this.#coolDown(confirmed === undefined ? leftMs : 0);
-    const error = confirmed === undefined
-      ? quorumError("release", resources, round.votes, client.nodes.length)
-      : undefined;
-    if (settings.onEvent) {
-      const { votes, elapsedMs } = round;
-      const fields = { resources, votes, elapsedMs, heldMs: this.round.elapsedMs };
-      emit(
-        settings.onEvent,
-        error
-          ? { type: "release-failed", ...fields, error }
-          : { type: "released", ...fields, confirmed: confirmed!, keptMs: confirmed ? keptMs : 0 },
-      );
+    if (confirmed === undefined) {
+      const error = quorumError("release", resources, round.votes, client.nodes.length);
+      if (onEvent) emit(onEvent, { type: "release-failed", ...this.#fieldsOf(round), error });
+      throw error;
     }
-    if (error) throw error;
-    return confirmed!;
+    if (onEvent) {
+      const fields = { ...this.#fieldsOf(round), confirmed, keptMs: confirmed ? keptMs : 0 };
+      emit(onEvent, { type: "released", ...fields });
+    }
+    return confirmed;
+  }
+
+  /** What both events about a release say. */
+  #fieldsOf({ votes, elapsedMs }: Round): VoteEvent & { readonly heldMs: number } {
+    return { resources: this.resources, votes, elapsedMs, heldMs: this.round.elapsedMs };
   }
 
   /** Starts the cooldown at the lock's end, because no release was confirmed. */

@@ -101,8 +101,7 @@ export async function extend(
   const endMs = wheel.continuous.nowMs() + lock.remainingMs();
   for (;;) {
     signal?.throwIfAborted();
-    if (lock.lostError) throw lock.lostError;
-    if (!lock.active) throw lock.overError("extend");
+    lock.throwIfOver("extend");
     const cause = lock.exhausted;
     if (cause) throw lostError("extend", resources, lock.round.votes, "extensions-max", cause);
     const votes = await tryExtend(lock, ttlMs, signal);

@@ -1,9 +1,16 @@
 /**
  * Waiting to be notified: this client's ticket in the queues of all clients for one lock.
  *
- * A notification is a hint and never more. The waiter also asks again when so many of the keys in its way have expired
- * that a quorum is possible, when the first in the queue was notified and does not use its turn, when too few nodes can
- * notify it, and, ever more rarely, when nothing happens.
+ * **What it knows** is in three objects: where it stands ({@linkcode Ticket}), whether those whose turn it is use it
+ * ({@linkcode WatchedFirsts}), and how clients of other libraries share the lock ({@linkcode ContendedResource}).
+ *
+ * **When it asks**: at the earliest of these times, because a notification is a hint and never more.
+ *
+ * - A node has notified it (`#planNotified`), unless the lock is left to clients of other libraries for a moment.
+ * - The first in the queue was notified, and has not used its turn in time (`WatchedFirsts.dueMs`).
+ * - So many of the keys in its way have expired that a quorum is possible; or, ever more rarely, nothing has happened
+ *   (`#planUnnotified`).
+ * - Too few nodes can notify it, so it polls (`#planAsk`); or one more can than when it last asked (`#joinMs`).
  *
  * @module
  */
@@ -130,7 +137,7 @@ export class QueuedWaiter implements NotificationHandler {
     if (denied.tally.granted > 0) this.#firsts.postpone(denied.elapsedMs);
     this.#notifiedMs = Infinity;
     if (this.#notifiedOn !== 0) this.#planNotified();
-    this.#askMs = Math.min(this.#planAsk(attempt, denied), this.#joinMs());
+    this.#plan(attempt, denied);
     const dueMs = () => {
       const notifiedMs = Math.max(this.#notifiedMs, this.#resource.sharedUntilMs);
       return Math.min(notifiedMs, this.#askMs, this.#firsts.dueMs);
@@ -140,6 +147,22 @@ export class QueuedWaiter implements NotificationHandler {
     this.#planAgain = undefined;
     this.notified = this.#notifiedOn !== 0;
     if (!this.notified) this.ticket.stuck = this.#firsts.overdue(this.#nowMs); // it overtakes these
+  }
+
+  /** Sleeps until a time that may change each time that something happens. */
+  async #sleepUntil(
+    dueMs: () => number,
+    limitMs: number,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const endMs = this.#nowMs + limitMs;
+    for (;;) {
+      const leftMs = Math.min(dueMs(), endMs) - this.#nowMs;
+      if (leftMs <= 0 || signal?.aborted || this.#nodeSet.closed) return;
+      this.#pause = new Pause(this.#nodeSet.wheel, leftMs, signal);
+      await this.#pause.over;
+      this.#pause = undefined;
+    }
   }
 
   onReleased(nodeIndex: number, { notice, first, place }: QueueMessage): void {
@@ -214,34 +237,6 @@ export class QueuedWaiter implements NotificationHandler {
   }
 
   /**
-   * When to ask because a node can notify the ticket that could not before. If a quorum of nodes has it, it misses no
-   * release. But all nodes should have it: those that do not notify others in its place, who ask for nothing.
-   */
-  #joinMs(): number {
-    const { hasQuorum, isReady } = this.#notifications;
-    if (!hasQuorum || !isReady || !this.ticket.canJoin) return Infinity;
-    if (!this.ticket.stands) return this.#nowMs;
-    const spreadMs = (this.ticket.isQueued ? JOIN_MS : RECOVERY_MS) * 2 ** this.ticket.joins;
-    return this.#nowMs + this.#random.fraction() * spreadMs;
-  }
-
-  /** Sleeps until a time that may change each time that something happens. */
-  async #sleepUntil(
-    dueMs: () => number,
-    limitMs: number,
-    signal: AbortSignal | undefined,
-  ): Promise<void> {
-    const endMs = this.#nowMs + limitMs;
-    for (;;) {
-      const leftMs = Math.min(dueMs(), endMs) - this.#nowMs;
-      if (leftMs <= 0 || signal?.aborted || this.#nodeSet.closed) return;
-      this.#pause = new Pause(this.#nodeSet.wheel, leftMs, signal);
-      await this.#pause.over;
-      this.#pause = undefined;
-    }
-  }
-
-  /**
    * Asks at the first notification: the other nodes were asked to release at the same time, and have done so before
    * this client's request reaches them. If that did not win the lock, several clients asked at once: then it waits for
    * more of the other nodes, or for a time that differs from client to client.
@@ -252,6 +247,11 @@ export class QueuedWaiter implements NotificationHandler {
     const enough = this.notified ? Math.min(quorum, this.ticket.queuedCount) : 1;
     const delayMs = bitCount(this.#notifiedOn) >= enough ? 0 : this.#graceMs();
     this.#notifiedMs = Math.min(this.#notifiedMs, this.#nowMs + delayMs);
+  }
+
+  #plan(attempt: number, denied: Round): void {
+    this.#planAgain = undefined;
+    this.#askMs = Math.min(this.#planAsk(attempt, denied), this.#joinMs());
   }
 
   /** When to ask after an attempt though nothing happens, by the monotonic clock. May plan to overtake the first, too. */
@@ -273,8 +273,7 @@ export class QueuedWaiter implements NotificationHandler {
     }
     // If the round was decided early, the other nodes' answers are on their way.
     this.#planAgain = () => {
-      this.#planAgain = undefined;
-      this.#askMs = Math.min(this.#planAsk(attempt, denied), this.#joinMs());
+      this.#plan(attempt, denied);
       this.#pause?.end();
     };
     return pollMs + this.#graceMs();
@@ -311,6 +310,18 @@ export class QueuedWaiter implements NotificationHandler {
     }
     // mutation: unnotified-waiter-never-asks
     return this.#nowMs + delayMs;
+  }
+
+  /**
+   * When to ask because a node can notify the ticket that could not before. If a quorum of nodes has it, it misses no
+   * release. But all nodes should have it: those that do not notify others in its place, who ask for nothing.
+   */
+  #joinMs(): number {
+    const { hasQuorum, isReady } = this.#notifications;
+    if (!hasQuorum || !isReady || !this.ticket.canJoin) return Infinity;
+    if (!this.ticket.stands) return this.#nowMs;
+    const spreadMs = (this.ticket.isQueued ? JOIN_MS : RECOVERY_MS) * 2 ** this.ticket.joins;
+    return this.#nowMs + this.#random.fraction() * spreadMs;
   }
 
   /** Half a round trip to one and a half, in milliseconds: a notification is on its way, or will not come. */
