@@ -24,7 +24,7 @@ return 1
 export const JOIN = `if not ticket then return 0 end
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local score = scoreOf(ticket, false, since, agreed, now)
+local score = scoreOf(KEYS, ticket, since, agreed, now)
 local held, rank, length, foreign, holder = -2, 0, 0, 0, ''
 for index, key in ipairs(KEYS) do
   local queue = 'hasp:queue:' .. key
@@ -91,5 +91,5 @@ end
 `,
     JOIN,
   ),
-  sha1: "fca13527ffc35cbdbd9c3405da918bb10a6abc6d",
+  sha1: "e63bc19322a1a1a0b07cecf832f80a4a1cc1a471",
 };

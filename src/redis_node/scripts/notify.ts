@@ -127,14 +127,14 @@ end
 `;
 
 /**
- * `scoreOf(ticket, pooled, since, agreed, now)` is the score that a ticket gets in the queues of all keys: `since`, unless
- * `queue.ts` says that it is another. A `pooled` ticket has the number of the key at its end. All times are in microseconds.
+ * `scoreOf(keys, ticket, since, agreed, now)` is the score that a ticket gets in the queues of the keys: `since`, unless
+ * `queue.ts` says that it is another. All times are in microseconds.
  */
-export const SCORE = `local function scoreOf(ticket, pooled, since, agreed, now)
+export const SCORE = `local function scoreOf(keys, ticket, since, agreed, now)
   local score, known, last = tonumber(since), nil, nil
-  for index, key in ipairs(KEYS) do
-    local queue, own = 'hasp:queue:' .. key, pooled and ticket .. index or ticket
-    local found = redis.call('ZSCORE', queue, own) or redis.pcall('GET', 'hasp:late:' .. own)
+  for _, key in ipairs(keys) do
+    local queue = 'hasp:queue:' .. key
+    local found = redis.call('ZSCORE', queue, ticket) or redis.pcall('GET', 'hasp:late:' .. ticket)
     known = tonumber(found) or known
     last = tonumber(redis.call('ZRANGE', queue, -1, -1, 'WITHSCORES')[2]) or last
   end

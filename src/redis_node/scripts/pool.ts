@@ -15,7 +15,8 @@ import { lua, type Script } from "./script.ts";
  * `KEYS` the pool; `ARGV` the number of the key that is asked for, from 1, value, TTL, the hint of a fencing token or an
  * empty text; and, if its caller waits, ticket, stuck, score and agreed: sets the key, leaves the queues of the pool, and
  * passes notifications for the others on. Returns 1, or the counter. If the key is held, or is for
- * another ticket, it sets nothing, and the ticket stands in all queues of the pool.
+ * another ticket, it sets nothing, and the ticket stands in all queues of the pool, with the score that it gets in that of
+ * the key.
  *
  * The reply then is a list. Without a ticket it has a bit mask: 1 for the first key of the pool if it is free for the caller,
  * 2 for the second, and so on. With a ticket there are the parts that `ACQUIRE_OR_WAIT` returns: the shortest time for
@@ -64,7 +65,7 @@ if not ticket then
 end
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local score = scoreOf(ticket, true, since, agreed, now)
+local score = scoreOf({ key }, ticket .. place, since, agreed, now)
 local held, ahead, length, foreign, kept, behind
 local wait, first = 0, ''
 for index, name in ipairs(KEYS) do
@@ -94,7 +95,7 @@ end
 return { held, behind or ahead, length, score, now, foreign or 0, '', wait, first, free, kept or 0 }
 `,
   ),
-  sha1: "39ca8c8656821597fa34bfb619f3ffd058b3221b",
+  sha1: "63672c7635d70a570c0c426d9ce7592e026f4216",
 };
 
 /**

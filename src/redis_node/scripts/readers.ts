@@ -128,7 +128,7 @@ end
 `,
     JOIN,
   ),
-  sha1: "08035164bec135db68e491e655cec6e733b52540",
+  sha1: "52eca26b93ae0a3cb9252a2d9159f8cc45da026b",
 };
 
 /**

@@ -3,10 +3,9 @@
  *
  * @module
  */
-import { QUEUE_LEAD_MS, QUEUE_TTL_MS, queueOf } from "../../redis_node/scripts/queue.ts";
+import { QUEUE_TTL_MS, queueOf } from "../../redis_node/scripts/queue.ts";
 import { SHARED } from "../../redis_node/scripts/readers.ts";
 import type { CommandContext } from "../commands/command.ts";
-import { parseScore } from "../commands/sorted_set_commands.ts";
 import { array, bulk, integer } from "../server/replies.ts";
 import { fence } from "./fence_functions.ts";
 import {
@@ -107,15 +106,13 @@ function leaveAll(
 function joinAll(
   { keys, server }: CommandContext,
   names: readonly string[],
-  [, , , , ticket, , since, agreed]: readonly string[],
+  [number, , , , ticket, , since, agreed]: readonly string[],
   lives: readonly number[],
 ): string {
   const nowUs = Math.floor(server.clock.wallMs() * 1_000);
-  const places = names.map((name, index) =>
-    [keys.sortedSet(queueOf(name)), member(ticket, index)] as const
-  );
-  const limitUs = nowUs + QUEUE_LEAD_MS * 1_000;
-  const score = allowedScore(keys, places, parseScore(since), agreed, limitUs);
+  const place = Number(number) - 1;
+  const standing = { ticket: member(ticket, place), since, agreed };
+  const score = allowedScore(keys, [names[place]], standing, nowUs);
 
   const ranks = names.map((name, index) => {
     const queue = keys.sortedSet(queueOf(name), true);

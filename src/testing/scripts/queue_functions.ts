@@ -128,8 +128,7 @@ export function join(
   first: NotifiedFirst = { ticketId: "", patienceMs: 0 },
 ): string {
   const nowUs = Math.floor(server.clock.wallMs() * 1_000);
-  const places = names.map((key) => [keys.sortedSet(queueOf(key)), ticket] as const);
-  const score = allowedScore(keys, places, parseScore(since), agreed, nowUs + LEAD_US);
+  const score = allowedScore(keys, names, { ticket, since, agreed }, nowUs);
   let [held, ahead, length, foreign, holder] = [-2, 0, 0, 0, ""];
   names.forEach((key, index) => {
     const queue = keys.sortedSet(queueOf(key), true);
@@ -152,17 +151,18 @@ export function join(
   ]);
 }
 
-/** The score that a ticket gets, within the limits of the queues that it is to stand in, under its name in each. */
+/** The score that a ticket gets, within the limits of the queues that it is to stand in. */
 export function allowedScore(
   keys: Keyspace,
-  places: readonly (readonly [queue: SortedSet | undefined, ticket: string])[],
-  askedUs: number,
-  agreed: string,
-  limitUs: number,
+  names: readonly string[],
+  { ticket, since, agreed }: Omit<Standing, "stuck">,
+  nowUs: number,
 ): number {
+  const [askedUs, limitUs] = [parseScore(since), nowUs + LEAD_US];
   let known: number | undefined;
   let last: number | undefined;
-  for (const [queue, ticket] of places) {
+  for (const name of names) {
+    const queue = keys.sortedSet(queueOf(name));
     known = queue?.score(ticket) ?? toNumber(tryGet(keys, LATE_PREFIX + ticket).found) ?? known;
     const [member] = queue?.range(-1, -1) ?? [];
     if (member !== undefined) last = queue!.score(member);
