@@ -26,7 +26,7 @@ export type Owner = object;
 /** The calls for one lock, if there is more than one or if one has to wait. */
 export class LocalQueue {
   /** The calls behind the owner, in the order in which they came, and what to call when it is their turn. */
-  readonly calls: Map<Owner, (() => void) | undefined> = new Map();
+  readonly calls: Map<Owner, () => void> = new Map();
   /** Waits among other clients, for one call after another. */
   waiter: QueuedWaiter | undefined = undefined;
   /** The last attempt that failed, for the errors of calls that never ask. */
@@ -165,7 +165,7 @@ export class LocalQueues {
     this.#remove(name);
     this.#queues.delete(name);
     // mutation: admitted-reader-goes-on-waiting
-    for (const [, onTurn] of calls) onTurn?.();
+    for (const [, onTurn] of calls) onTurn();
   }
 
   /** A call, or the lock, is done. If it was the first, the next call is. */
@@ -183,7 +183,7 @@ export class LocalQueues {
     queue.calls.delete(caller);
     this.#owners.set(name, caller);
     queue.waiter?.requeue();
-    onTurn?.();
+    onTurn();
   }
 
   /**
