@@ -102,12 +102,7 @@ export function whyNoQuorum(
 }
 
 /** What is wrong with a key that no lock library can have set; `undefined` if it looks like a lock's. */
-export function foreignKey(
-  { remainingMs, type }: {
-    readonly remainingMs: number | undefined;
-    readonly type?: string | undefined;
-  },
-): string | undefined {
+export function foreignKey(remainingMs: number | undefined, type?: string): string | undefined {
   const found = [
     ...(type === undefined ? [] : [`holds a ${type}`]),
     ...(remainingMs === Infinity ? ["has no TTL"] : []),
@@ -174,7 +169,7 @@ function obstacle(held: Held): string {
 
 function keyText({ resources }: Held, remainingMs: number): string {
   const name = resources.length === 1 ? "its key" : "one of their keys";
-  const foreign = foreignKey({ remainingMs });
+  const foreign = foreignKey(remainingMs);
   if (foreign) return `${name} ${foreign}`;
   return `${name} expires in ${Math.ceil(remainingMs)} ms unless it is extended`;
 }

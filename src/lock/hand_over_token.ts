@@ -13,14 +13,6 @@ const VERSION = 1;
 /** A value of this library. */
 const VALUE = /^[\da-f]{40}(:[ -~]{1,64})?$/u;
 
-/** What a token contains. */
-export interface HandedOver {
-  /** The value of the lock's keys. */
-  readonly value: string;
-  /** The resources. */
-  readonly resources: readonly string[];
-}
-
 /** The token of a lock: version, value and resources as JSON, in the URL-safe alphabet of Base64, without padding. */
 export function handOverToken(value: string, resources: readonly string[]): string {
   const bytes = new TextEncoder().encode(JSON.stringify([VERSION, value, ...resources]));
@@ -29,14 +21,17 @@ export function handOverToken(value: string, resources: readonly string[]): stri
 }
 
 /**
- * What a token contains.
+ * What a token contains: the value of the lock's keys, and the resources.
  *
  * @param token What the caller passed.
  * @param keyPrefix The prefix of each resource in its key.
  * @throws {TypeError} If it is no token of {@linkcode handOverToken}.
  * @throws {RangeError} If a key would begin with `hasp:`, or there are too many resources.
  */
-export function readToken(token: string, keyPrefix: string): HandedOver {
+export function readToken(
+  token: string,
+  keyPrefix: string,
+): { readonly value: string; readonly resources: readonly string[] } {
   const [version, value, ...resources] = decoded(token);
   if (version !== VERSION || typeof value !== "string" || !VALUE.test(value)) throw notToken();
   return { value, resources: checkResources("adopt lock", resources as string[], keyPrefix) };

@@ -123,7 +123,7 @@ export async function reportKey(
     holder: most.length > 0 && type === undefined && !shared ? holderOf(most[0].value) : undefined,
     sharers: held && shared ? sharers : undefined,
     waiters: longestQueue(answers),
-    foreign: foreignKey({ remainingMs: held ? remainingMs : lives[0], type }),
+    foreign: foreignKey(held ? remainingMs : lives[0], type),
     votes,
   };
 }
