@@ -34,7 +34,7 @@ export class SharedClock {
   /**
    * Takes in what a node's clock showed. The node read it at some moment between the question and the answer, so each
    * reading gives two bounds, and the next ones narrow them. Readings that contradict the bounds show that one of the
-   * clocks has moved: the bounds then move as little as they must.
+   * clocks has moved: the bounds then move into the new ones.
    */
   read(nodeIndex: number, { timeMs, sentMs, receivedMs }: TimeReading): void {
     const lowMs = timeMs - receivedMs;
@@ -42,36 +42,32 @@ export class SharedClock {
     const tookMs = receivedMs - sentMs;
     const known = this.#leads[nodeIndex] ?? { lowMs, highMs, roundTripMs: tookMs };
     const roundTripMs = Math.min(tookMs, 2 * known.roundTripMs + ROUND_TRIP_GROWTH_MS);
-    const widthMs = known.highMs - known.lowMs;
-    if (known.highMs < lowMs) {
-      this.#leads[nodeIndex] = { lowMs, highMs: Math.min(highMs, lowMs + widthMs), roundTripMs };
-    } else if (known.lowMs > highMs) {
-      this.#leads[nodeIndex] = { lowMs: Math.max(lowMs, highMs - widthMs), highMs, roundTripMs };
-    } else {
-      this.#leads[nodeIndex] = {
-        lowMs: Math.max(lowMs, known.lowMs),
-        highMs: Math.min(highMs, known.highMs),
-        roundTripMs,
-      };
-    }
+    let movedMs = 0;
+    if (known.highMs < lowMs) movedMs = lowMs - known.lowMs;
+    else if (known.lowMs > highMs) movedMs = highMs - known.highMs;
+    this.#leads[nodeIndex] = {
+      lowMs: Math.max(lowMs, known.lowMs + movedMs),
+      highMs: Math.min(highMs, known.highMs + movedMs),
+      roundTripMs,
+    };
   }
 
   /** How far the nodes are: how long the median of them takes to answer, in milliseconds; 0 until one has answered. */
   get distanceMs(): number {
-    const timesMs = this.#leads.filter((lead) => lead !== undefined)
-      .map(({ roundTripMs }) => roundTripMs)
-      .sort((one, other) => one - other);
+    const timesMs = this.#sorted(({ roundTripMs }) => roundTripMs);
     return timesMs[timesMs.length >> 1] ?? 0;
   }
 
   /** The shared clock at a moment of the monotonic clock, in milliseconds since 1970. */
   at(monotonicMs: number): number {
-    const leadsMs = this.#leads.filter((lead) => lead !== undefined)
-      .map(({ lowMs, highMs }) => (lowMs + highMs) / 2)
-      .sort((one, other) => one - other);
+    const leadsMs = this.#sorted(({ lowMs, highMs }) => (lowMs + highMs) / 2);
     // mutation: waiters-ordered-by-their-own-clocks
     const leadMs = leadsMs[(leadsMs.length - 1) >> 1] ??
       this.#clock.wallMs() - this.#clock.monotonicMs();
     return monotonicMs + leadMs;
+  }
+
+  #sorted(ofLead: (lead: Lead) => number): number[] {
+    return this.#leads.flatMap((lead) => lead ? ofLead(lead) : []).sort((a, b) => a - b);
   }
 }
