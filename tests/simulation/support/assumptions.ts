@@ -135,6 +135,15 @@ export class Assumptions {
     return !releaseRefused && !reordered;
   }
 
+  /**
+   * A client reconnects in time: a stall does not take as long as connecting may. Otherwise attempt after attempt may be
+   * given up because the process stalled, until the TTLs of the keys are over.
+   */
+  reconnects(client: number): boolean {
+    const { process, clients } = this.#plan;
+    return process.stallMaxMs < clients[client].connectTimeoutMs;
+  }
+
   /** All waiting clients are notified of releases, and no process or write is held up. */
   get waitersAreNotified(): boolean {
     const { process, network, left, leftHow, clients, faults } = this.#plan;

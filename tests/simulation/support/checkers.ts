@@ -114,6 +114,7 @@ export class Checkers {
       for (const { key, value, remainingMs } of [...node.liveKeys(), ...node.liveReaders()]) {
         const owner = values.get(value);
         if (!owner?.client.process.alive || owner.client.closed) continue;
+        if (!assumptions.reconnects(owner.client.index)) continue;
         const deeds = ledger.of(value, node.index);
         if (!assumptions.releaseComesLast(deeds) || stillHeld(owner.held)) continue;
         if (owner.held?.handedOver) continue; // until somebody adopts it, or its TTL is over
