@@ -306,7 +306,7 @@ export class HeldLock extends TimerEntry {
   #concludeRelease(round: Round, ranOut: boolean, leftMs: number, keptMs: number): boolean {
     const { client, settings: { onEvent }, resources } = this;
     const name = queueKey(round.keys);
-    client.localQueues.noteReleased(name, round.tally.hasWaiters, client.wheel.clock.monotonicMs());
+    client.localQueues.noteReleased(name, round.tally.hasWaiters);
     this.leaveLocalQueue();
     const confirmed = isConfirmed(round, ranOut);
     if (confirmed) client.cooldowns.end(round.keys, round.value);

@@ -142,10 +142,10 @@ export class LocalQueues {
   }
 
   /** A release has learned whether other clients wait; the next call of this client comes after them. */
-  noteReleased(name: string, othersWait: boolean, nowMs: number): void {
+  noteReleased(name: string, othersWait: boolean): void {
     // mutation: release-forgets-who-waits
     if (othersWait) this.contend(name);
-    else if (this.#contended.get(name)?.shareMsMax(nowMs) === 0) this.#contended.delete(name);
+    else if (this.#contended.get(name)?.shareMsMax(this.#nowMs) === 0) this.#contended.delete(name);
   }
 
   /** The first call has the lock now. */
@@ -184,6 +184,10 @@ export class LocalQueues {
     this.#owners.set(name, caller);
     queue.waiter?.requeue();
     onTurn();
+  }
+
+  get #nowMs(): number {
+    return this.#nodeSet.wheel.clock.monotonicMs();
   }
 
   /**
