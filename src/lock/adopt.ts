@@ -13,7 +13,7 @@ import type { Round } from "../quorum/round.ts";
 import { pause } from "../time/pause.ts";
 import { pollingDelayMs } from "../waiting/polling.ts";
 import { holderOf } from "./holder.ts";
-import { inspect } from "./inspection.ts";
+import { reportKey } from "./inspection.ts";
 import type { LockCall } from "./lock_call.ts";
 import { refusal, reportRefusal } from "./refusal.ts";
 
@@ -46,16 +46,14 @@ export async function waitToAdopt(call: LockCall, denied: Round): Promise<void> 
   await pause(wheel, pollingDelayMs(wheel, settings, attempts - 1), settings.signal);
 }
 
-/** Whether a quorum of nodes has one value other than the one to replace: somebody has adopted the lock, or acquired it. */
-async function isTaken(
-  { client, resources, keys, settings, replaces }: LockCall,
-): Promise<boolean> {
-  try {
-    const { held, holder } = await inspect(client, resources[0], keys[0], settings.nodeTimeoutMs);
-    return held && holder !== holderOf(replaces!);
-  } catch {
-    return false; // too few nodes answered
-  }
+/**
+ * Whether a quorum of nodes has one value other than the one to replace under any of the keys: somebody has adopted the
+ * lock, or acquired some of its resources.
+ */
+async function isTaken({ client, keys, settings, replaces }: LockCall): Promise<boolean> {
+  const asked = keys.map((key) => reportKey(client, key, settings.nodeTimeoutMs));
+  const reports = await Promise.all(asked);
+  return reports.some(({ held, holder }) => held && holder !== holderOf(replaces!));
 }
 
 function lost(call: LockCall, { votes }: Round, why: string): LockLostError {

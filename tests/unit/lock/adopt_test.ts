@@ -313,6 +313,10 @@ Deno.test("adopt() rejects with a LockLostError if the lock is gone, or somebody
     assertEquals([error.message, error.reason, error.resources], [message, "gone", ["a"]]);
     assertEquals(cluster.holders(), holders);
   }
+  const { cluster, token } = await handedOver(3, PAIR);
+  cluster.occupy("b");
+  const error = await cluster.rejection(cluster.redlock.adopt(token), TTL_MS / 2);
+  assert(error instanceof LockLostError, String(error));
 });
 
 Deno.test("adopt() rejects at once if the lock is gone, also if nodes that fail decide before the others answer", async () => {
