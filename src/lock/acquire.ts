@@ -160,14 +160,15 @@ function begin(call: LockCall): Round<ClientState> {
   const keys = pool ? [pool.key] : call.keys;
   const round = new Round(client, keys, value, ttlMs); // step 1: it reads the clocks
   if (replaces !== undefined) round.replaces = replaces;
-  round.mode = call.mode;
-  round.entersAtOnce = call.admitted;
+  if (call.mode) round.mode = call.mode;
+  if (call.admitted) round.entersAtOnce = true;
+  if (restartGuardMs > 0) round.guardMs = restartGuardMs;
   call.admitted = false;
   call.attempts++;
   call.startClock(round.startMs);
   round.ticket = call.waiter?.nextTicket();
-  round.pool = pool?.next(round.ticket !== undefined);
-  round.guardMs = restartGuardMs;
+  const asked = pool?.next(round.ticket !== undefined);
+  if (asked) round.pool = asked;
   round.connectingMs = call.connectingMs(round.startMs);
   return round;
 }

@@ -41,7 +41,7 @@ export class HeldLock extends TimerEntry {
   /** The last extension, unless it has succeeded. */
   #failing: Round | undefined = undefined;
   /** When to extend it next, by the continuous clock, and what does. */
-  #extendMs = Infinity;
+  #extendMs: number | undefined = undefined;
   #extend: ((lock: HeldLock) => void) | undefined = undefined;
   #controller: AbortController | undefined = undefined;
   #released: Promise<boolean> | undefined = undefined;
@@ -235,9 +235,9 @@ export class HeldLock extends TimerEntry {
   override onDue(): void {
     if (this.remainingMs() <= expiryMarginMs(this.#validityMs)) return this.#runOut();
     // mutation: extended-by-monotonic-clock-alone
-    const extendsNow = this.#extendMs <= this.client.wheel.continuous.nowMs();
+    const extendsNow = this.#extendMs! <= this.client.wheel.continuous.nowMs();
     if (extendsNow) {
-      this.#extendMs = Infinity;
+      this.#extendMs = undefined;
       this.#extend?.(this);
     }
     this.#schedule();
@@ -273,7 +273,7 @@ export class HeldLock extends TimerEntry {
     if (this.#end) return;
     const { wheel } = this.client;
     const endMs = this.#sinceMs + this.#validityMs - expiryMarginMs(this.#validityMs);
-    const dueMs = Math.min(endMs, this.#extendMs);
+    const dueMs = Math.min(endMs, this.#extendMs ?? Infinity);
     wheel.schedule(this, dueMs - wheel.continuous.steppedMs);
   }
 

@@ -48,14 +48,14 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
   readonly keys: readonly string[];
   readonly value: string;
   ttlMs: number;
-  mode: "shared" | undefined;
-  entersAtOnce = false;
   shared: unknown = undefined;
   ticket: QueueTicket | undefined = undefined;
-  pool: KeyPool | undefined = undefined;
-  counterFloor: number | undefined = undefined;
-  guardMs: number;
   // Set on few rounds, so all others have no place for them.
+  declare mode?: "shared";
+  declare entersAtOnce?: boolean;
+  declare pool?: KeyPool;
+  declare counterFloor?: number;
+  declare guardMs?: number;
   declare replaces?: string;
   declare shortens?: boolean;
   /** How long it waits for first connections that are being made, in milliseconds: only an acquisition does. */
@@ -91,8 +91,8 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
     this.keys = keys;
     this.value = value;
     this.ttlMs = ttlMs;
-    this.guardMs = origin?.guardMs ?? 0;
-    this.mode = origin?.mode;
+    if (origin?.guardMs) this.guardMs = origin.guardMs;
+    if (origin?.mode) this.mode = origin.mode;
     this.#origin = origin;
     const { continuous } = nodeSet.wheel;
     const monotonicMs = continuous.look();

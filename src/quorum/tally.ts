@@ -45,14 +45,17 @@ export class Tally {
   waitsForReasons = false;
   /** One bit a node: which nodes were asked to set missing keys again. */
   filledInOn = 0;
+  // Set on few tallies, so all others have no place for them.
   /** With fencing tokens, what the nodes have counted. */
-  counts: Counts | undefined = undefined;
+  declare counts?: Counts;
+  /** Called for every node that answers from now on that keys are missing. */
+  declare onMissing?: (nodeIndex: number) => void;
+  /** Why nodes failed, by their indexes. */
+  declare errors?: Error[];
   /** When the request began, by the monotonic clock. */
   readonly sinceMs: number;
   readonly #nodeSet: NodeSet;
   readonly #answers: number[];
-  #errors: Error[] | undefined = undefined;
-  #onMissing: ((nodeIndex: number) => void) | undefined = undefined;
 
   constructor(nodeSet: NodeSet, sinceMs: number) {
     this.#nodeSet = nodeSet;
@@ -120,7 +123,7 @@ export class Tally {
     this.#answers.forEach((_, nodeIndex) => {
       if (this.#outcomeOf(nodeIndex) === MISSING) act(nodeIndex);
     });
-    this.#onMissing = act;
+    this.onMissing = act;
   }
 
   /** How many nodes answered that keys are missing. */
@@ -151,7 +154,7 @@ export class Tally {
       const outcome = OUTCOMES[this.#outcomeOf(nodeIndex)];
       if (!outcome) return;
       const elapsedMs = this.#elapsedMsOf(nodeIndex);
-      const error = this.#errors?.[nodeIndex];
+      const error = this.errors?.[nodeIndex];
       votes.push(error ? { node, outcome, elapsedMs, error } : { node, outcome, elapsedMs });
     });
     return votes;
@@ -177,7 +180,7 @@ export class Tally {
     if (granted) this.granted++;
     else if (denied) this.denied++;
     else this.failed++;
-    if (outcome === MISSING) this.#onMissing?.(nodeIndex);
+    if (outcome === MISSING) this.onMissing?.(nodeIndex);
     if (!this.counts) return;
     if (denied) this.counts.last[nodeIndex] = undefined; // the key is gone, so its counter does not count
     else if (count !== undefined) this.counts.last[nodeIndex] = count;
@@ -185,7 +188,7 @@ export class Tally {
 
   /** Notes why a node failed. */
   noteError(nodeIndex: number, error: Error): void {
-    (this.#errors ??= [])[nodeIndex] ??= error;
+    (this.errors ??= [])[nodeIndex] ??= error;
   }
 
   #outcomeOf(nodeIndex: number): number {
