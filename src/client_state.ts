@@ -5,9 +5,8 @@
  */
 import type { EventListener } from "./events.ts";
 import { Cooldowns } from "./lock/cooldowns.ts";
-import { quorumSize } from "./quorum/decision.ts";
-import type { NodeSet } from "./quorum/node_set.ts";
-import type { QuorumNode } from "./quorum/quorum_node.ts";
+import { quorumSize } from "./vote.ts";
+import type { NodeSet, QuorumNode } from "./quorum/quorum_node.ts";
 import { settledWithin } from "./time/settled_within.ts";
 import type { TimerWheel } from "./time/timer_wheel.ts";
 import { LocalQueues } from "./waiting/local_queues.ts";

@@ -6,7 +6,7 @@
 import { lockName } from "./errors.ts";
 import { callIsolated, type EventListener, type RedlockEvent } from "./events.ts";
 import { printable } from "./printable.ts";
-import { quorumSize } from "./quorum/decision.ts";
+import { quorumSize } from "./vote.ts";
 import type { TimerWheel } from "./time/timer_wheel.ts";
 
 /** How long a node is unreachable before the warning, in milliseconds. */

@@ -5,8 +5,7 @@
  */
 import { LockHeldError, lockName, QuorumError } from "./errors.ts";
 import { printable } from "./printable.ts";
-import { quorumSize } from "./quorum/decision.ts";
-import type { Vote } from "./vote.ts";
+import { quorumSize, type Vote } from "./vote.ts";
 
 /** The errors of the nodes as one, or `undefined` without errors. */
 export function nodeErrors(votes: readonly Vote[]): AggregateError | undefined {

@@ -7,11 +7,10 @@ import { askNode } from "../quorum/ask_node.ts";
 import { closedError } from "../errors.ts";
 import { findingsOf } from "./findings.ts";
 import type { HealthReport, NodeHealth } from "./report.ts";
-import type { QuorumNode } from "../quorum/quorum_node.ts";
+import type { NodeSet, QuorumNode } from "../quorum/quorum_node.ts";
 import type { NodeDiagnosis } from "../quorum/node_diagnosis.ts";
 import type { Settings } from "../options.ts";
 import { printable } from "../printable.ts";
-import type { NodeSet } from "../quorum/node_set.ts";
 
 /** What the key of a check begins with, after the prefix of all keys; random digits follow, so that no client locks it. */
 const CHECKED = "hasp:check:";

@@ -75,7 +75,7 @@
  * `tests/unit`: step 1 in `quorum/round_test.ts` ("begins when it is made, by both clocks"), step 2 in
  * `quorum/round_test.ts` and `lock/acquire_test.ts` (every combination of answers), step 3 in `lock/acquire_test.ts`
  * ("by grants that are concluded after"), `time/continuous_clock_test.ts` and `time/validity_test.ts`, step 4 in
- * `quorum/decision_test.ts` (`quorumSize`), step 5 in `lock/undo_test.ts` and `lock/acquire_test.ts` ("undoes each
+ * `vote_test.ts` (`quorumSize`), step 5 in `lock/undo_test.ts` and `lock/acquire_test.ts` ("undoes each
  * attempt"), step 6 in `lock/renewal_fill_in_test.ts` and `lock/held_lock_test.ts`, step 7 in `lock/renewal_test.ts` and
  * `lock/lock_extend_test.ts`, step 8 in `lock/held_lock_test.ts`, step 9 in `lock/adopt_test.ts`, step 10 in
  * `redlock_any_test.ts`, step 11 in `redlock_shared_test.ts`, and both, for every order of messages, in

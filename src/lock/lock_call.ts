@@ -6,7 +6,7 @@
 import type { ClientState } from "../client_state.ts";
 import { closedError, lockName } from "../errors.ts";
 import type { Settings } from "../options.ts";
-import { CONNECTING_MS_MAX } from "../quorum/answer_due.ts";
+import { CONNECTING_MS_MAX } from "../quorum/ask_node.ts";
 import type { Round } from "../quorum/round.ts";
 import type { Vote } from "../vote.ts";
 import { queueKey, sharedName } from "../waiting/queue_names.ts";

@@ -7,6 +7,7 @@
 import type { KeyState, LockNode, LockRequest } from "./lock_node.ts";
 import type { NodeDiagnosis } from "./node_diagnosis.ts";
 import type { QueuePosition, QueueTicket, ReleaseListener } from "./queue_ticket.ts";
+import type { TimerWheel } from "../time/timer_wheel.ts";
 
 /** Several keys of which a call locks any one, and the one that an attempt is for. */
 export interface KeyPool {
@@ -185,6 +186,18 @@ export interface QuorumNode {
   diagnose?(timeoutMs: number, key: string): Promise<NodeDiagnosis>;
   /** See {@linkcode LockNode.close}. */
   close?(): Promise<void>;
+}
+
+/** The nodes, and what is needed to ask them. */
+export interface NodeSet {
+  /** The nodes; a node's index names it in requests and bit sets. */
+  readonly nodes: readonly QuorumNode[];
+  /** How many of them must grant. */
+  readonly quorum: number;
+  /** The timer wheel of the deadlines. */
+  readonly wheel: TimerWheel;
+  /** Whether the client of these nodes was closed. */
+  readonly closed: boolean;
 }
 
 /** The nodes of this library in their public form, so that the algorithm finds this one behind them. */

@@ -4,10 +4,9 @@
  * @module
  */
 import { offAbort, onAbort } from "../time/abort_listeners.ts";
-import { answerDueMs } from "./answer_due.ts";
-import type { Decision } from "./decision.ts";
-import type { NodeSet } from "./node_set.ts";
-import type { KeyPool, QuorumNode, QuorumRequest } from "./quorum_node.ts";
+import { answerDueMs } from "./ask_node.ts";
+import type { Decision, Vote } from "../vote.ts";
+import type { KeyPool, NodeSet, QuorumNode, QuorumRequest } from "./quorum_node.ts";
 import type { QueuePosition, QueueTicket } from "./queue_ticket.ts";
 import {
   CONTENDED,
@@ -21,7 +20,6 @@ import {
   TIMED_OUT,
   UNSENT,
 } from "./tally.ts";
-import type { Vote } from "../vote.ts";
 import { TimerEntry } from "../time/timer_wheel.ts";
 
 /** Sends one node the request of a round. */

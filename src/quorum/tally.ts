@@ -3,9 +3,8 @@
  *
  * @module
  */
-import type { Vote } from "../vote.ts";
-import { decide, type Decision } from "./decision.ts";
-import type { NodeSet } from "./node_set.ts";
+import { decide, type Decision, type Vote } from "../vote.ts";
+import type { NodeSet } from "./quorum_node.ts";
 
 /** How a node has answered: not yet, granted, denied, or failed to do either. */
 const PENDING = 0;

@@ -7,7 +7,7 @@
  */
 import type { EventListener } from "../events.ts";
 import type { Settings } from "../options.ts";
-import type { NodeSet } from "../quorum/node_set.ts";
+import type { NodeSet } from "../quorum/quorum_node.ts";
 import type { Round } from "../quorum/round.ts";
 import { Pause } from "../time/pause.ts";
 import { ContendedResource } from "./contended_resource.ts";

@@ -22,7 +22,7 @@ import {
 } from "./release_notifications.ts";
 import type { QueueMessage, QueueTicket } from "../quorum/queue_ticket.ts";
 import type { Settings } from "../options.ts";
-import type { NodeSet } from "../quorum/node_set.ts";
+import type { NodeSet } from "../quorum/quorum_node.ts";
 import type { Round } from "../quorum/round.ts";
 import { Pause } from "../time/pause.ts";
 import type { Random } from "../time/random.ts";

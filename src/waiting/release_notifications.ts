@@ -10,7 +10,7 @@ import {
   splitTicket,
   type TimeReading,
 } from "../quorum/queue_ticket.ts";
-import type { NodeSet } from "../quorum/node_set.ts";
+import type { NodeSet } from "../quorum/quorum_node.ts";
 import type { TimerEntry } from "../time/timer_wheel.ts";
 import { SharedClock } from "./shared_clock.ts";
 

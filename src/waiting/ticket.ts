@@ -5,7 +5,7 @@
  */
 import { POOL_SUFFIX } from "../quorum/queue_ticket.ts";
 import type { QueuePosition, QueueTicket } from "../quorum/queue_ticket.ts";
-import type { NodeSet } from "../quorum/node_set.ts";
+import type { NodeSet } from "../quorum/quorum_node.ts";
 import type { Round } from "../quorum/round.ts";
 import { bitCount, type ReleaseNotifications } from "./release_notifications.ts";
 

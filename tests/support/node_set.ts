@@ -1,7 +1,6 @@
 /** Nodes for tests of what is below a client. */
-import { quorumSize } from "../../src/quorum/decision.ts";
-import type { NodeSet } from "../../src/quorum/node_set.ts";
-import type { QuorumNode } from "../../src/quorum/quorum_node.ts";
+import { quorumSize } from "../../src/vote.ts";
+import type { NodeSet, QuorumNode } from "../../src/quorum/quorum_node.ts";
 import type { TimerWheel } from "../../src/time/timer_wheel.ts";
 
 /** Some nodes, with the quorum of their number. */

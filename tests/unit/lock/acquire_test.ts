@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertInstanceOf, assertLessOrEqual } from "@std/assert";
 import { LockHeldError, QuorumError } from "../../../src/errors.ts";
-import { quorumSize } from "../../../src/quorum/decision.ts";
+import { quorumSize } from "../../../src/vote.ts";
 import { expiryMarginMs } from "../../../src/time/validity.ts";
 import { Cluster, VALIDITY_MS } from "../../support/cluster.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";

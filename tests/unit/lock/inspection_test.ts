@@ -9,7 +9,7 @@ import {
 import { QuorumError } from "../../../src/errors.ts";
 import type { Inspection } from "../../../src/lock/inspection.ts";
 import type { KeyState } from "../../../src/quorum/lock_node.ts";
-import { quorumSize } from "../../../src/quorum/decision.ts";
+import { quorumSize } from "../../../src/vote.ts";
 import { Cluster } from "../../support/cluster.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 import type { Mode } from "../../support/keyspace_node.ts";

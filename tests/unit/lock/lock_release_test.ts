@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertInstanceOf, assertStrictEquals } from "@std/assert";
 import { QuorumError } from "../../../src/errors.ts";
-import { quorumSize } from "../../../src/quorum/decision.ts";
+import { quorumSize } from "../../../src/vote.ts";
 import { locked, VALIDITY_MS } from "../../support/cluster.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 import type { KeyspaceNode } from "../../support/keyspace_node.ts";

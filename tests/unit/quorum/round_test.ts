@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 import { getEventListeners } from "node:events";
-import type { NodeSet } from "../../../src/quorum/node_set.ts";
+import type { NodeSet } from "../../../src/quorum/quorum_node.ts";
 import { createNodeSet } from "../../support/node_set.ts";
 import { Round } from "../../../src/quorum/round.ts";
 import { TimerWheel } from "../../../src/time/timer_wheel.ts";

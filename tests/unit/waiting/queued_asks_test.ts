@@ -7,7 +7,7 @@ import {
   assertLessOrEqual,
 } from "@std/assert";
 import type { RedlockOptions } from "../../../src/options.ts";
-import { quorumSize } from "../../../src/quorum/decision.ts";
+import { quorumSize } from "../../../src/vote.ts";
 import { blocked, Callers } from "../../support/callers.ts";
 import { OTHER_VALUE } from "../../support/cluster.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";

@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertGreater, assertLessOrEqual } from "@std/assert";
-import { quorumSize } from "../../../src/quorum/decision.ts";
+import { quorumSize } from "../../../src/vote.ts";
 import { bitCount } from "../../../src/waiting/release_notifications.ts";
 import { blocked, Callers, held } from "../../support/callers.ts";
 import { REASON } from "../../support/cluster.ts";
