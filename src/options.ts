@@ -45,8 +45,8 @@ export interface RedlockOptions {
   ttlMs?: number;
   /**
    * Longest time that `acquire` and `using` wait for the lock, in milliseconds, counted from the call. The call may
-   * settle later: the last attempt may take one `nodeTimeoutMs` more, and a {@linkcode LockHeldError} another 100 ms. 0
-   * makes one attempt; `Infinity` waits without a limit.
+   * settle one `nodeTimeoutMs` later, because the last attempt may take that long. 0 makes one attempt; `Infinity` waits
+   * without a limit.
    *
    * @default {10000}
    */
@@ -66,8 +66,8 @@ export interface RedlockOptions {
    */
   nodeTimeoutMs?: number;
   /**
-   * Largest difference in speed between the clocks of nodes and clients, as a fraction of the TTL; at least 0 and less
-   * than 1. The validity of a lock is shorter than its TTL by this fraction of it, and by 2 ms.
+   * Largest difference in speed between the clocks of nodes and clients, as a fraction; at least 0 and less than 1. The
+   * validity of a lock is shorter than its TTL by this fraction of it, and by 2 ms.
    *
    * @default {0.01}
    */
@@ -158,8 +158,8 @@ export interface RedlockOptions {
    */
   any?: boolean;
   /**
-   * `shared`: any number of locks in this mode may be held together, such as by those that read; one in the mode
-   * `exclusive` is held alone. Both wait in one queue. Not together with `fencing` or `any`.
+   * Who else may hold the resource. `shared`: any number of locks in this mode are held together, such as by callers that
+   * only read. `exclusive`: the lock is held alone. Both wait in one queue. `shared` goes with neither `fencing` nor `any`.
    *
    * @default {"exclusive"}
    */
