@@ -2,12 +2,9 @@
  * Distributed locks for Deno, Node, Bun and edge workers: the Redlock algorithm over independent Redis or Valkey
  * servers. If a minority of the servers is down, slow or hangs, a lock is delayed by at most one `nodeTimeoutMs`.
  *
- * - The algorithm is in `src/lock` (one lock, from its request to its end) and `src/quorum` (asking all nodes, counting).
- * - Beside it are `src/waiting` (queues), `src/fencing` (tokens) and `src/health` (`check()`); none of them knows Redis.
- * - `src/redis_node` is a node on Redis: it uses the client in `src/redis`, on the streams of `src/transport` and the
- *   clocks and timers of `src/time`. Only `src/create_redlock.ts` puts the algorithm and Redis together.
- * - The other entry points are `./nodes` (nodes on any client or store), `./upstash` (nodes over HTTP), `./redis` (the
- *   client and its errors), `./otel` (traces and metrics), `./testing` (servers in memory) and `./cli` (the command).
+ * {@linkcode createRedlock} is where to begin. The other entry points are `./nodes` (nodes on any client or store),
+ * `./upstash` (nodes over HTTP), `./redis` (the client and its errors), `./otel` (traces and metrics), `./testing`
+ * (servers in memory) and `./cli` (the command). `docs/architecture.md` is the map of the source.
  *
  * @example Lock, work, release
  * ```ts

@@ -35,8 +35,8 @@ export let heldLock: (lock: Lock) => HeldLock;
 const EXTEND_OPTION_NAMES: readonly string[] = ["ttlMs", "signal"];
 
 /**
- * A lock that was acquired by {@linkcode Redlock.acquire}, `tryAcquire` or `using`. Its properties are read from the
- * clock at the moment of the access.
+ * A lock that a {@linkcode Redlock} has acquired or adopted. Whether it is held, and for how long, is read from the clock
+ * at the moment of the access.
  *
  * @example Released at the end of the block
  * ```ts

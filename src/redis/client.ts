@@ -69,6 +69,8 @@ export function resolveClientOptions(
 export interface SendOptions {
   /**
    * Signal that ends the wait: the call rejects with its reason. A command that was already sent may still be executed.
+   *
+   * @default {no signal}
    */
   signal?: AbortSignal;
 }

@@ -14,8 +14,7 @@ import { checkOptions, checkType } from "../validate.ts";
 
 /**
  * A part of the suite that a node may do without: `fencing` needs `raiseCounters`, `adopting` needs `adopt`, `sharing` needs
- * requests with `mode`, `race` needs
- * a second node on the same store, and `hang` needs a store that can be made to hang.
+ * requests with `mode`, `race` needs a second node on the same store, and `hang` needs a store that can be made to hang.
  */
 export type LockNodePart = "fencing" | "adopting" | "sharing" | "race" | "hang";
 

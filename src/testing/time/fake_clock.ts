@@ -36,7 +36,7 @@ export interface FakeClock extends Disposable {
    * @param ms The time in milliseconds, a finite number of at least 0.
    * @returns A promise that resolves when everything that was due has happened.
    * @throws {RangeError} If `ms` is out of range.
-   * @throws {Error} If the clock was given back.
+   * @throws {Error} If the clock was restored.
    */
   tick(ms: number): Promise<void>;
 
@@ -51,7 +51,7 @@ export interface FakeClock extends Disposable {
    * @throws {unknown} What the promise rejects with.
    * @throws {RangeError} If `limitMs` is out of range.
    * @throws {Error} If the promise has not settled after this time, or no timer is left before, and not within a second of
-   *   real time either; or the clock was given back.
+   *   real time either; or the clock was restored.
    */
   tickUntil<T>(promise: Promise<T>, limitMs?: number): Promise<T>;
 
@@ -64,7 +64,7 @@ export interface FakeClock extends Disposable {
 
 /**
  * Stops the time of every lock client, Redis client and server in memory of this process, those that exist and those
- * that are created later, until the clock is given back. From now on their time passes in {@linkcode FakeClock.tick}
+ * that are created later, until {@linkcode FakeClock.restore}. From now on their time passes in {@linkcode FakeClock.tick}
  * alone: `ttlMs`, `waitMs`, `nodeTimeoutMs`, extensions, `lock.signal`, `lock.remainingMs()` and the expiry of keys.
  *
  * The clock begins at the present. It replaces no global function, so `Date` and `setTimeout` of the code under test stay
@@ -72,9 +72,9 @@ export interface FakeClock extends Disposable {
  * keep their own time: do not use the clock with them.
  *
  * While nobody moves the clock, a call that needs time does not settle: one that waits, one that asks servers which do not
- * answer, and `close()` after one of these. So start clients and servers first and the clock last, as here: it is given
- * back first, and they close in real time. Servers that are used further keep the keys that were set in the future:
- * release locks before, or call `flush()`.
+ * answer, and `close()` after one of these. So start clients and servers first and the clock last, as here: then `using`
+ * restores it first, and they close in real time. If you use the servers further, release locks before or call `flush()`,
+ * because the servers keep keys that were set in the future.
  *
  * @example The signal aborts when the validity ends
  * ```ts
