@@ -15,7 +15,7 @@ interface Jobs {
 /** Adds a job for an account, unless one is under way; resolves to whether it did. */
 export async function addJob(redlock: Redlock, jobs: Jobs, account: string): Promise<boolean> {
   const resource = `account:${account}`;
-  const ttlMs = 300_000; // so long the job may wait for a worker
+  const ttlMs = 300_000; // how long the job may wait for a worker
   const lock = await redlock.tryAcquire(resource, { ttlMs });
   if (!lock) return false;
   const token = lock.handOver();

@@ -6,7 +6,7 @@
 
 import { type Lock, LockLostError, type Redlock } from "@hasp/redlock";
 
-/** What is in a message: the token is as secret as the way to the nodes. */
+/** What is in a message; the token is a secret. */
 export interface LockedJob {
   readonly resource: string;
   readonly token: string;
