@@ -61,7 +61,7 @@ const SUBSCRIBE_COMMAND: readonly string[] = ["SUBSCRIBE", CHANNEL];
 interface Replies {
   /** By the name of the command. */
   readonly byCommand: ReadonlyMap<string, Reply>;
-  /** By the monotonic clock, not before the connection was made. */
+  /** By the monotonic clock. */
   readonly askedAtMs: number;
   readonly roundTripMs: number;
   /** The wall clock when the reply to `TIME` came. */
@@ -117,12 +117,11 @@ export class RedisDiagnostics {
   async #ask([first, ...others]: readonly (readonly string[])[]): Promise<Replies> {
     const connection = this.#connection;
     const { clock } = this.#server.wheel;
-    const startMs = clock.monotonicMs();
+    // The first connection is ready at some moment before its first reply, so the round trip of the second is measured.
+    if (connection.readyAtMs === Infinity) await repliesTo(connection, [first]);
+    const askedAtMs = clock.monotonicMs();
     const timed = repliesTo(connection, [first]).then(([reply]) => {
-      const { receivedAtMs, readyAtMs } = connection;
-      const askedAtMs = Math.max(startMs, readyAtMs);
-      const roundTripMs = receivedAtMs - askedAtMs;
-      return { reply, askedAtMs, roundTripMs, wallMs: clock.wallMs() };
+      return { reply, roundTripMs: connection.receivedAtMs - askedAtMs, wallMs: clock.wallMs() };
     });
     const [{ reply, ...times }, replies] = await Promise.all([
       timed,
@@ -130,7 +129,7 @@ export class RedisDiagnostics {
     ]);
     const names = [first, ...others].map(([name]) => name);
     const texts = [reply, ...replies].map(textReply);
-    return { ...times, byCommand: new Map(names.map((name, index) => [name, texts[index]])) };
+    return { ...times, askedAtMs, byCommand: new Map(names.map((name, index) => [name, texts[index]])) };
   }
 
   /** Opens a connection, and returns what it answered within the limit. */

@@ -2,6 +2,7 @@ import {
   assert,
   assertEquals,
   assertFalse,
+  assertGreaterOrEqual,
   assertLess,
   assertMatch,
   assertStringIncludes,
@@ -26,6 +27,9 @@ const PASSWORD = "s3cret-of-nobody";
 
 /** How long a busy machine may pause the process, in milliseconds; clocks that are apart are seconds apart here. */
 const PAUSE_MS = 100;
+
+/** How long slow nodes take to answer, in milliseconds. */
+const DELAY_MS = 20;
 
 /** What is found, without what all servers of tests have in common: they are young, and keep nothing on disk. */
 function codes({ findings }: HealthReport): FindingCode[] {
@@ -342,4 +346,15 @@ Deno.test("check() of nodes in memory finds the one whose clock is ahead", async
   const behind = await redlock.check();
   assertEquals(codes(behind), ["CLIENT_CLOCK_APART"]);
   assertLess(Math.abs(behind.nodes[0].clockOffsetMs! + 5_000), behind.nodes[0].roundTripMs! + 2);
+});
+
+Deno.test("check() measures a round trip on its first connection too, which logs in with the first command", async () => {
+  await using nodes = await startNodes(3);
+  for (const node of nodes) node.slow(DELAY_MS);
+  await using redlock = createRedlock(nodes.addresses, { clientName: "doctor" });
+  const report = await redlock.check();
+  for (const { roundTripMs, clockOffsetMs } of report.nodes) {
+    assertGreaterOrEqual(roundTripMs!, DELAY_MS);
+    assertLess(Math.abs(clockOffsetMs!), roundTripMs! / 2 + PAUSE_MS);
+  }
 });
