@@ -5,6 +5,7 @@
  */
 import { lockName } from "./errors.ts";
 import { callIsolated, type EventListener, type RedlockEvent } from "./events.ts";
+import { ofNodes } from "./messages.ts";
 import { printable } from "./printable.ts";
 import { quorumSize } from "./vote.ts";
 import type { TimerWheel } from "./time/timer_wheel.ts";
@@ -71,10 +72,11 @@ export function unreachableText(
   left: number,
   nodeCount: number,
 ): string {
-  const nodes = `${left} of ${nodeCount} ${nodeCount === 1 ? "node" : "nodes"}`;
   return text(
     `Node ${printable(node)} has been unreachable for a minute: ${printable(error.message)}`,
-    `${nodes} ${left === 1 ? "is" : "are"} left, and a lock needs ${quorumSize(nodeCount)}`,
+    `${ofNodes(left, nodeCount)} ${left === 1 ? "is" : "are"} left, and a lock needs ${
+      quorumSize(nodeCount)
+    }`,
   );
 }
 

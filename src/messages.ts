@@ -42,10 +42,18 @@ export function voteCount(
   const others = (["denied", "held", "free", "failed", "timed-out", "quarantined"] as const)
     .filter((outcome) => count(outcome) > 0)
     .map((outcome) => `, ${count(outcome)} ${outcome === "timed-out" ? "timed out" : outcome}`);
-  const done = count("granted", "held", "free");
-  const nodes = `${nodeCount} ${nodeCount === 1 ? "node" : "nodes"}`;
-  const needed = `${quorum} ${quorum === 1 ? "is" : "are"} needed`;
-  return `${done} of ${nodes} ${DONE[verb]}${others.join("")}, ${needed}`;
+  const done = ofNodes(count("granted", "held", "free"), nodeCount);
+  return `${done} ${DONE[verb]}${others.join("")}, ${are(quorum)} needed`;
+}
+
+/** `2 of 3 nodes`. */
+export function ofNodes(count: number, nodeCount: number): string {
+  return `${count} of ${nodeCount} ${nodeCount === 1 ? "node" : "nodes"}`;
+}
+
+/** `3 are`, or `1 is`. */
+export function are(count: number): string {
+  return `${count} ${count === 1 ? "is" : "are"}`;
 }
 
 /**

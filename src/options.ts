@@ -375,11 +375,9 @@ export function checkTtlMs(attempt: string, ttlMs: number, driftFactor: number):
   if (!(driftFactor >= 0 && driftFactor < 1)) {
     throw rangeError(attempt, "driftFactor", "must be at least 0 and less than 1", driftFactor);
   }
-  if (!Number.isSafeInteger(ttlMs) || ttlMs <= 0) {
-    throw rangeError(attempt, "ttlMs", "must be a positive safe integer", ttlMs);
-  }
-  if (ttlMs < TTL_MS_MIN || ttlMs > TTL_MS_MAX) {
-    throw rangeError(attempt, "ttlMs", `must be from ${TTL_MS_MIN} to ${TTL_MS_MAX}`, ttlMs);
+  if (!Number.isInteger(ttlMs) || ttlMs < TTL_MS_MIN || ttlMs > TTL_MS_MAX) {
+    const rule = `must be an integer from ${TTL_MS_MIN} to ${TTL_MS_MAX}`;
+    throw rangeError(attempt, "ttlMs", rule, ttlMs);
   }
   if (validityMs(ttlMs, driftFactor) <= 0) {
     throw rangeError(attempt, "ttlMs", "must be greater than its own drift allowance", ttlMs);

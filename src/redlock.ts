@@ -15,7 +15,7 @@ import { inspect, type Inspection, type ListedLock } from "./lock/inspection.ts"
 import { list, type ListOptions } from "./lock/list.ts";
 import type { FencedLock, Lock, LockOf } from "./lock/lock.ts";
 import { lead } from "./lock/lead.ts";
-import { checkRoutine, type Routine, runUsing } from "./lock/using.ts";
+import { type Routine, runUsing, withRoutine } from "./lock/using.ts";
 import type { LockNode } from "./quorum/lock_node.ts";
 import type { QuorumNode } from "./quorum/quorum_node.ts";
 import { LOCK_OPTION_NAMES, LockOptions, type RedlockOptions } from "./options.ts";
@@ -163,10 +163,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     optionsOrRoutine: RedlockOptions | undefined | Routine<T, LockOf<Fencing>>,
     maybeRoutine?: Routine<T, FencedLock>,
   ): Promise<T> {
-    const short = typeof optionsOrRoutine === "function";
-    const routine = (short ? optionsOrRoutine : maybeRoutine) as Routine<T>;
-    const options = short ? undefined : optionsOrRoutine;
-    checkRoutine(routine);
+    const [options, routine] = withRoutine(optionsOrRoutine, maybeRoutine);
     const lock = await this.#acquire(resource, options, "use") as Lock;
     return await runUsing(lock, routine);
   }
@@ -191,8 +188,6 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    *
    * const given = await request.acquire("report:7");
    * const token = given.handOver(); // send it to the worker, for example in a job
-   * assert(!given.held);
-   *
    * await using lock = await worker.adopt(token, { autoExtend: true });
    * assert(lock.held);
    * ```
@@ -238,11 +233,20 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     resource: string | readonly string[],
     options: (RedlockOptions & { fencing?: F }) | undefined,
     routine: Routine<unknown, LockOf<F>>,
+  ): Promise<void>;
+  /** Leads in terms: the same, with the options of the client. */
+  async lead(
+    resource: string | readonly string[],
+    routine: Routine<unknown, LockOf<Fencing>>,
+  ): Promise<void>;
+  async lead(
+    resource: string | readonly string[],
+    optionsOrRoutine: RedlockOptions | undefined | Routine<unknown, LockOf<Fencing>>,
+    maybeRoutine?: Routine<unknown, FencedLock>,
   ): Promise<void> {
-    checkRoutine(routine);
+    const [options, routine] = withRoutine(optionsOrRoutine, maybeRoutine);
     const newCall = () => this.#call(resource, options, "use");
-    const use = routine as Routine<unknown>;
-    await lead(newCall, async (call) => await runUsing(await acquire(call) as Lock, use));
+    await lead(newCall, async (call) => await runUsing(await acquire(call) as Lock, routine));
   }
 
   /**
@@ -389,10 +393,6 @@ export function redlockOn(
   nodes: readonly QuorumNode[],
   options: RedlockOptions | LockOptions,
 ): Redlock {
-  const Constructor = Redlock as new (
-    nodes: readonly LockNode[],
-    options: RedlockOptions | LockOptions,
-    own: OwnNodes,
-  ) => Redlock;
-  return new Constructor([], options, { wheel, nodes });
+  type Own = new (nodes: [], options: RedlockOptions | LockOptions, own: OwnNodes) => Redlock;
+  return new (Redlock as Own)([], options, { wheel, nodes });
 }

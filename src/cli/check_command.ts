@@ -42,7 +42,7 @@ export async function check(options: CheckOptions): Promise<number> {
 
 /** How the lines of a report look, by how they begin: a report has no other lines that begin so. */
 const LINES: readonly (readonly [beginning: RegExp, style: Style])[] = [
-  [/^\d+ of \d+ nodes answered/u, "bold"],
+  [/^\d+ of \d+ nodes? answered/u, "bold"],
   [/^node {2,}.*/u, "dim"],
   [/^no problems found/u, "green"],
   [/^error [A-Z_]+:/u, "red"],

@@ -37,12 +37,12 @@ const PARTS_SHOWN = 2;
 export function parseDuration(text: string): number {
   if (text === "0") return 0;
   if (/^\d+(\.\d+)?$/u.test(text)) {
-    throw new UsageError(`its unit is missing: write '${text}s', for example`);
+    throw new UsageError(`Its unit is missing: write '${text}s', for example`);
   }
   const [, amount, unit = ""] = DURATION.exec(text) ?? [];
   const unitMs = Object.hasOwn(UNITS_MS, unit) ? UNITS_MS[unit] : undefined;
   if (amount === undefined || unitMs === undefined) {
-    throw new UsageError("it must be a number and a unit of ms, s, m, h or d, such as '30s'");
+    throw new UsageError("It must be a number and a unit of ms, s, m, h or d, such as '30s'");
   }
   return Math.round(Number(amount) * unitMs);
 }

@@ -44,8 +44,11 @@ export function paintOutput(): Paint {
   return canDraw() && !process.env.NO_COLOR ? paintColours : paintNothing;
 }
 
-/** From `://` to the last `@` of a word, or of several words if a quotation mark follows: a password may have spaces. */
-const CREDENTIALS = /:\/\/(?:[^'\n]*@(?=[^'@\n]*')|\S*@)/gu;
+/**
+ * From `://` to the last `@` of a word, or of several words if a quotation mark follows: a password may have spaces. Not
+ * the form of an address in the help.
+ */
+const CREDENTIALS = /:\/\/(?!\[user\[:password\]@\]host)(?:[^'\n]*@(?=[^'@\n]*')|\S*@)/gu;
 
 /** Replaces the user and the password of every address in a text. */
 export function masked(text: string): string {

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { are, ofNodes } from "../messages.ts";
 import { clockFindings } from "./clock_findings.ts";
 import { nodeFindings } from "./node_findings.ts";
 import type { Finding, NodeHealth, Severity } from "./report.ts";
@@ -43,9 +44,9 @@ function quorumFindings(nodes: readonly NodeHealth[], quorum: number): Finding[]
     code: "NO_QUORUM",
     severity: "error",
     nodes: refusing.map(({ name }) => name),
-    message: `No lock can be acquired: ${granting} of ${nodes.length} nodes can grant one, ` +
-      `${quorum} are needed`,
-    advice: "Bring the other nodes back, or mend what makes them refuse locks",
+    message: `No lock can be acquired: ${ofNodes(granting, nodes.length)} can grant one, ` +
+      `${are(quorum)} needed`,
+    advice: "Bring back nodes that are down, and mend what makes nodes refuse locks",
   }];
 }
 

@@ -4,6 +4,7 @@
  * @module
  */
 import type { NodeDiagnosis } from "../quorum/node_diagnosis.ts";
+import { are, ofNodes } from "../messages.ts";
 import { printable } from "../printable.ts";
 
 /**
@@ -106,7 +107,7 @@ export function formatHealthReport(report: HealthReport): string {
   const { nodes, quorum, findings } = report;
   const answering = nodes.filter(({ reachable }) => reachable).length;
   const lines = [
-    `${answering} of ${nodes.length} nodes answered, ${quorum} are a quorum`,
+    `${ofNodes(answering, nodes.length)} answered, ${are(quorum)} a quorum`,
     "",
     ...table([HEADINGS, ...nodes.map((node) => cellsOf(node).map((cell) => printable(cell)))]),
     "",

@@ -9,9 +9,19 @@ import { heldLock, type Lock } from "./lock.ts";
 /** A function that runs while a lock is held, for {@linkcode Redlock.using}. */
 export type Routine<T, L extends Lock = Lock> = (lock: L) => Promise<T> | T;
 
-/** @throws {TypeError} If a routine is not a function. */
-export function checkRoutine(routine: unknown): void {
-  if (typeof routine === "function") return;
+/**
+ * The options and the routine of a call, which may leave out the options.
+ *
+ * @throws {TypeError} If the routine is not a function.
+ */
+export function withRoutine<Options, T>(
+  optionsOrRoutine: Options | undefined | Routine<T, never>,
+  maybeRoutine: Routine<T, never> | undefined,
+): [Options | undefined, Routine<T>] {
+  const [options, routine] = typeof optionsOrRoutine === "function"
+    ? [undefined, optionsOrRoutine as Routine<T>]
+    : [optionsOrRoutine, maybeRoutine as Routine<T>];
+  if (typeof routine === "function") return [options, routine];
   throw new TypeError("Cannot acquire lock as 'routine' must be a function");
 }
 

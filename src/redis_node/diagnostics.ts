@@ -129,7 +129,11 @@ export class RedisDiagnostics {
     ]);
     const names = [first, ...others].map(([name]) => name);
     const texts = [reply, ...replies].map(textReply);
-    return { ...times, askedAtMs, byCommand: new Map(names.map((name, index) => [name, texts[index]])) };
+    return {
+      ...times,
+      askedAtMs,
+      byCommand: new Map(names.map((name, index) => [name, texts[index]])),
+    };
   }
 
   /** Opens a connection, and returns what it answered within the limit. */

@@ -238,7 +238,7 @@ Deno.test("hasp run ends with 125 if the command line is wrong, and runs nothing
     [["-r", "hasp:backup", ...sh("echo ran")], "Cannot acquire lock as"],
     [
       ["-r", "backup", "--ttl", "30", ...sh("echo ran")],
-      "its unit is missing: write '30s', for example",
+      "Its unit is missing: write '30s', for example",
     ],
     [["-r", "backup", "--ttl", "999ms", ...sh("echo ran")], "it must be at least 1s"],
     [["-r", "backup", "--ttl", "2d", ...sh("echo ran")], "Cannot create lock client as 'ttlMs'"],

@@ -216,23 +216,23 @@ for (const [what, resource, message] of BAD_RESOURCES) {
 const BAD_OPTIONS: [RedlockOptions, string][] = [
   [
     { ttlMs: 0 },
-    "Cannot acquire lock as 'ttlMs' must be a positive safe integer: current value is 0",
+    "Cannot acquire lock as 'ttlMs' must be an integer from 10 to 86400000: current value is 0",
   ],
   [
     { ttlMs: -1 },
-    "Cannot acquire lock as 'ttlMs' must be a positive safe integer: current value is -1",
+    "Cannot acquire lock as 'ttlMs' must be an integer from 10 to 86400000: current value is -1",
   ],
   [
     { ttlMs: NaN },
-    "Cannot acquire lock as 'ttlMs' must be a positive safe integer: current value is NaN",
+    "Cannot acquire lock as 'ttlMs' must be an integer from 10 to 86400000: current value is NaN",
   ],
   [
     { ttlMs: 1.5 },
-    "Cannot acquire lock as 'ttlMs' must be a positive safe integer: current value is 1.5",
+    "Cannot acquire lock as 'ttlMs' must be an integer from 10 to 86400000: current value is 1.5",
   ],
   [
     { ttlMs: 2 ** 53 },
-    "Cannot acquire lock as 'ttlMs' must be a positive safe integer: current value is 9007199254740992",
+    "Cannot acquire lock as 'ttlMs' must be an integer from 10 to 86400000: current value is 9007199254740992",
   ],
   [
     { ttlMs: 10, driftFactor: 0.9 },

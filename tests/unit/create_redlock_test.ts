@@ -120,7 +120,11 @@ for (
       TypeError,
       `${CREATE} 'nodeTimeoutMs' must be a number: current type is 'string'`,
     ],
-    [{ ttlMs: 1 }, RangeError, `${CREATE} 'ttlMs' must be from 10 to 86400000: current value is 1`],
+    [
+      { ttlMs: 1 },
+      RangeError,
+      `${CREATE} 'ttlMs' must be an integer from 10 to 86400000: current value is 1`,
+    ],
     ...["stallTimeoutMs", "ttl"].map((name) =>
       [
         { [name]: 1 },

@@ -46,7 +46,7 @@ Deno.test("Redlock refuses options at once, under its own heading", () => {
   const nodes = nodesOf(3);
   assertEquals(
     assertThrows(() => new Redlock(nodes, { ttlMs: 1 }), RangeError).message,
-    "Cannot create lock client as 'ttlMs' must be from 10 to 86400000: current value is 1",
+    "Cannot create lock client as 'ttlMs' must be an integer from 10 to 86400000: current value is 1",
   );
 });
 

@@ -25,7 +25,7 @@ Deno.test("colourReport() changes nothing but colours", () => {
 Deno.test("colourReport() puts the headings and the severities into colours, and no server's text", () => {
   const painted = colourReport(formatHealthReport(REPORT), (style, text) => `<${style} ${text}>`);
   assertEquals(painted.filter((line) => line.startsWith("<")), [
-    "<bold 0 of 1 nodes answered>, 2 are a quorum",
+    "<bold 0 of 1 node answered>, 2 are a quorum",
     painted[2],
     "<red error NO_QUORUM:> Too few.",
     "<yellow warning NODES_FEW:> Few.",

@@ -13,18 +13,18 @@ Deno.test("parseDuration() refuses a number without a unit, because programs dif
   assertThrows(
     () => parseDuration("30"),
     UsageError,
-    "its unit is missing: write '30s', for example",
+    "Its unit is missing: write '30s', for example",
   );
   assertThrows(
     () => parseDuration("1.5"),
     UsageError,
-    "its unit is missing: write '1.5s', for example",
+    "Its unit is missing: write '1.5s', for example",
   );
 });
 
 Deno.test("parseDuration() refuses what is no duration", () => {
   for (const text of ["", "s", "-1s", "1e3s", "1 s", "1w", "forever", "1s2s", "1constructor"]) {
-    assertThrows(() => parseDuration(text), UsageError, "it must be a number and a unit", text);
+    assertThrows(() => parseDuration(text), UsageError, "It must be a number and a unit", text);
   }
 });
 

@@ -11,6 +11,8 @@ for (
     ["redis://h:1 is down, ask ops@example.com", "redis://h:1 is down, ask ops@example.com"],
     ["redis://a\nname@example.com'", "redis://a\nname@example.com'"],
     ["user@example.com", "user@example.com"],
+    ["write redis://[user[:password]@]host", "write redis://[user[:password]@]host"],
+    ["redis://[user[:pw]@]host", "redis://***@]host"],
   ]
 ) {
   Deno.test(`masked() makes ${JSON.stringify(expected)}`, () =>

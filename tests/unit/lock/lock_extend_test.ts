@@ -24,8 +24,16 @@ Deno.test("Lock.extend() refuses options of a wrong type or out of range, and le
   const { lock } = await locked();
   for (
     const [options, Class, message] of [
-      [{ ttlMs: 0 }, RangeError, "'ttlMs' must be a positive safe integer: current value is 0"],
-      [{ ttlMs: 5 }, RangeError, "'ttlMs' must be from 10 to 86400000: current value is 5"],
+      [
+        { ttlMs: 0 },
+        RangeError,
+        "'ttlMs' must be an integer from 10 to 86400000: current value is 0",
+      ],
+      [
+        { ttlMs: 5 },
+        RangeError,
+        "'ttlMs' must be an integer from 10 to 86400000: current value is 5",
+      ],
       [{ ttlMs: "5" }, TypeError, "'ttlMs' must be a number: current type is 'string'"],
       [
         5_000,
