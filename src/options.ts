@@ -300,6 +300,7 @@ export class LockOptions {
     return settings;
   }
 
+  /** Whether options change what those of the last call have changed: each of them, and as many. */
   #isLast(given: RedlockOptions): boolean {
     let changes = 0;
     for (const name in given) {

@@ -109,7 +109,7 @@ import { undo } from "./undo.ts";
  * @throws The reason of the call's signal, or a {@linkcode RedlockError} if the client is closed.
  */
 export async function acquire(call: LockCall): Promise<Lock | undefined> {
-  const { client, name } = call;
+  const { client, queueName } = call;
   const { localQueues } = client;
   let held: HeldLock | undefined;
   client.beginCall();
@@ -127,27 +127,32 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
     }
   } catch (error) {
     // mutation: failed-call-blocks-its-client
-    localQueues.leave(name, call);
+    localQueues.leave(queueName, call);
     if (!held) reportAbort(call, error);
     if (call.purpose === "try" && error instanceof LockHeldError) return undefined;
     throw error;
   } finally {
     client.endCall();
   }
-  if (call.pool) call.pool.won(call, held, call.waiter !== undefined);
-  else if (call.mode) enterBesideOthers(call, held);
-  else if (call.takesTurns) localQueues.promote(name, call, held);
-  else localQueues.enter(name, held);
+  settleTurn(call, held);
   if (!held.active) held.leaveLocalQueue(); // lost while it was reported
   if (call.settings.autoExtend ?? call.purpose === "use") renew(held);
   return new Lock(held.handOut());
 }
 
-/** A call in shared mode has its lock: it leaves the queues, and those of this client behind it may enter. */
-function enterBesideOthers(call: LockCall, held: HeldLock): void {
-  const { client: { localQueues }, name, waiter } = call;
-  if (waiter) localQueues.yield(name, held.round);
-  localQueues.admit(name, call);
+/** A call has its lock: decides who of this client has the next turn, and when. */
+function settleTurn(call: LockCall, held: HeldLock): void {
+  const { client: { localQueues }, queueName, pool, mode, waiter } = call;
+  if (pool) { // at once, for another key; calls for this key wait for the lock
+    pool.won(call, held, waiter !== undefined);
+  } else if (mode) { // at once all that are behind it, beside it
+    if (waiter) localQueues.yield(queueName, held.round);
+    localQueues.admit(queueName, call);
+  } else if (call.takesTurns) { // the next in the queue, when the lock ends
+    localQueues.promote(queueName, call, held);
+  } else { // the same, unless others of this client waited for the keys before: it has passed them
+    localQueues.enter(queueName, held);
+  }
 }
 
 /** An attempt, before its first byte is sent. */

@@ -21,22 +21,22 @@ import { refusal } from "./refusal.ts";
  * @throws The reason of the signal, or a {@linkcode RedlockError} if the client is closed.
  */
 export function takeTurn(call: LockCall): Promise<void> | undefined {
-  const { client: { localQueues }, name } = call;
+  const { client: { localQueues }, queueName } = call;
   const first = !call.takesTurns ||
-    (call.mode ? !localQueues.owner(name) : localQueues.enter(name, call));
+    (call.mode ? !localQueues.owner(queueName) : localQueues.enter(queueName, call));
   return first && call.cooldownMs === 0 ? lineUp(call) : waitForTurn(call, first);
 }
 
 async function waitForTurn(call: LockCall, first: boolean, denied?: Round): Promise<void> {
-  const { client: { localQueues }, settings: { signal }, name } = call;
+  const { client: { localQueues }, settings: { signal }, queueName } = call;
   if (!first) {
     call.throwIfEnded();
     call.startClock();
-    if (!await localQueues.wait(name, call, call.leftMs(), signal)) {
+    if (!await localQueues.wait(queueName, call, call.leftMs(), signal)) {
       call.throwIfEnded();
-      throw refusal(call, denied ?? localQueues.get(name)?.latest);
+      throw refusal(call, denied ?? localQueues.get(queueName)?.latest);
     }
-    call.admitted = !localQueues.isFirst(name, call);
+    call.admitted = !localQueues.isFirst(queueName, call);
     if (call.admitted) return;
   }
   await coolDown(call);
@@ -61,14 +61,14 @@ function lineUp(call: LockCall): Promise<void> | undefined {
  * @throws What {@linkcode takeTurn} throws.
  */
 export async function wait(call: LockCall, denied: Round): Promise<void> {
-  const { client: { localQueues, nodes, quorum, wheel }, name, settings } = call;
+  const { client: { localQueues, nodes, quorum, wheel }, queueName, settings } = call;
   const { onEvent, signal } = settings;
   call.throwIfEnded(denied.votes);
   const hopeless = call.isUnanswered(denied) && isHopeless(denied.votes, nodes.length, quorum);
   if (hopeless || call.leftMs() <= 0) throw refusal(call, denied);
   if (!leads(call)) return await waitForTurn(call, false, denied);
   const waiter = call.waiter ??= localQueues.waiter(call, settings);
-  const queue = localQueues.get(name);
+  const queue = localQueues.get(queueName);
   if (queue) queue.latest = denied;
   const [attempt, leftMs] = [call.attempts - 1, call.leftMs()];
   if (waiter) await waiter.wait(attempt, leftMs, signal, denied);
@@ -87,7 +87,7 @@ async function coolDown(call: LockCall, denied?: Round): Promise<void> {
     call.startClock();
     const leftMs = call.leftMs();
     if (leftMs <= 0) throw refusal(call, denied);
-    client.localQueues.yield(call.name);
+    client.localQueues.yield(call.queueName);
     call.waiter = undefined;
     await pause(client.wheel, Math.min(cooldownMs, leftMs), signal);
   }
@@ -98,6 +98,6 @@ async function coolDown(call: LockCall, denied?: Round): Promise<void> {
  * wait behind it, and may enter beside it.
  */
 function leads(call: LockCall): boolean {
-  const { client: { localQueues }, mode, name } = call;
-  return !mode || localQueues.enter(name, call) || localQueues.isFirst(name, call);
+  const { client: { localQueues }, mode, queueName } = call;
+  return !mode || localQueues.enter(queueName, call) || localQueues.isFirst(queueName, call);
 }

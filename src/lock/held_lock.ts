@@ -16,7 +16,7 @@ import { emit, type VoteEvent } from "../events.ts";
 import { nodeErrors, quorumError, whyNoQuorum } from "../messages.ts";
 import { queueKey } from "../waiting/queue_names.ts";
 import type { Settings } from "../options.ts";
-import { askToRelease, type Round } from "../quorum/round.ts";
+import { askToRelease, askToShorten, type Round } from "../quorum/round.ts";
 import type { ClientState } from "../client_state.ts";
 import { holderOf } from "./holder.ts";
 import { undo } from "./undo.ts";
@@ -285,8 +285,9 @@ export class HeldLock extends TimerEntry {
   async #release(atLeastMs: number): Promise<boolean> {
     const { client, settings } = this;
     const keptMs = atLeastMs === 0 ? 0 : Math.max(atLeastMs - this.round.elapsedMs, 0);
-    const round = this.round.follow(keptMs > 0 ? Math.ceil(keptMs) : undefined); // it reads the clocks
-    if (keptMs > 0) {
+    const shortens = keptMs > 0;
+    const round = this.round.follow(shortens ? Math.ceil(keptMs) : undefined); // it reads the clocks
+    if (shortens) {
       round.shortens = true;
       round.guardMs = 0; // this is no grant, so a node in quarantine may do it
     }
@@ -296,9 +297,9 @@ export class HeldLock extends TimerEntry {
     this.#end ??= "released"; // step 5: before any key is deleted
     client.wheel.cancel(this);
     this.round.cancel();
-    if (keptMs > 0) leaveQueues(this.round);
+    if (shortens) leaveQueues(this.round);
     else if (hasTicket(this.round)) round.ticket = this.round.ticket;
-    await round.ask(askToRelease, settings.nodeTimeoutMs);
+    await round.ask(shortens ? askToShorten : askToRelease, settings.nodeTimeoutMs);
     return this.#concludeRelease(round, ranOut, leftMs, keptMs);
   }
 

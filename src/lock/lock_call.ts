@@ -22,8 +22,8 @@ export class LockCall {
   readonly settings: Settings;
   readonly resources: readonly string[];
   readonly keys: readonly string[];
-  /** The name of its queue in this client: calls in shared mode have one of their own. */
-  readonly name: string;
+  /** Its queue in this client: that of its keys, of all keys of a pool, or of readers of the keys. */
+  readonly queueName: string;
   /** How it chooses between its keys, if it locks any one of them. */
   readonly pool: Pool | undefined;
   /** What the lock is for. */
@@ -66,7 +66,7 @@ export class LockCall {
     this.keys = isSame ? resources : resources.map((resource) => keyPrefix + resource);
     this.pool = any ? new Pool(client, this.keys) : undefined;
     this.mode = settings.mode === "shared" && replaces === undefined ? "shared" : undefined;
-    this.name = this.pool?.name ??
+    this.queueName = this.pool?.name ??
       (this.mode ? sharedName(queueKey(this.keys)) : queueKey(this.keys));
     this.purpose = purpose;
     this.waitMs = purpose === "try" ? 0 : settings.waitMs;
@@ -78,9 +78,9 @@ export class LockCall {
     return this.replaces === undefined ? "acquire" : "adopt";
   }
 
-  /** The name of what it asks for, by which this client remembers that others wait for it. */
-  get lockName(): string {
-    return this.pool?.key ?? (this.mode ? queueKey(this.keys) : this.name);
+  /** What it asks for now, by which this client remembers that others wait for it: readers wait for what writers do. */
+  get contendedName(): string {
+    return this.pool?.key ?? (this.mode ? queueKey(this.keys) : this.queueName);
   }
 
   /** Whether it waits for earlier calls. One that adopts a lock does not: they may wait for that very lock. */

@@ -28,7 +28,7 @@ export function refusal(
   if (undecided) {
     return quorumError(call.verb, resources, votes, nodeCount, note(denied!, quorum), any);
   }
-  const ticket = localQueues.get(call.name)?.waiter?.ticket;
+  const ticket = localQueues.get(call.queueName)?.waiter?.ticket;
   const own = ownHold(call);
   const value = own ? own.value : ticket?.holderValue;
   return lockHeldError({
@@ -46,8 +46,8 @@ export function refusal(
 }
 
 /** The round that won this client itself the lock, if it holds it. */
-function ownHold({ client: { localQueues }, name }: LockCall): Round | undefined {
-  const owner = localQueues.owner(name);
+function ownHold({ client: { localQueues }, queueName }: LockCall): Round | undefined {
+  const owner = localQueues.owner(queueName);
   return owner instanceof HeldLock ? owner.round : undefined;
 }
 

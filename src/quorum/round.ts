@@ -34,9 +34,9 @@ export const askToAcquire: Question = (node, request, index) =>
 export const askToExtend: Question = (node, request, index) => node.extend(request, index);
 export const askToRaiseCounters: Question = (node, request, index) =>
   node.raiseCounters!(request, index);
-/** See {@linkcode askToAcquire}. */
-export const askToRelease: Question = (node, request, index) =>
-  request.shortens ? node.extend(request, index) : node.release(request, index);
+export const askToRelease: Question = (node, request, index) => node.release(request, index);
+/** The end of a lock whose keys live on for a while; the request `shortens`. */
+export const askToShorten: Question = (node, request, index) => node.extend(request, index);
 
 /**
  * One request to all nodes. It is its own request and deadline, so that an uncontended lock allocates two objects and
@@ -120,7 +120,7 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
   ask(question: Question, timeoutMs: number, signal?: AbortSignal): Promise<void> {
     const { nodes, wheel } = this.nodeSet;
     this.#timeoutMs = timeoutMs;
-    this.tally.waitsForReasons = question === askToRelease;
+    this.tally.waitsForReasons = question === askToRelease || question === askToShorten;
     return new Promise((resolve) => {
       // Nothing is decided before all were asked, because an undo must follow the request that it undoes.
       for (let nodeIndex = 0; nodeIndex < nodes.length; nodeIndex++) {
@@ -228,7 +228,7 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
     const { tally, nodeSet: { nodes, wheel } } = this;
     const timeoutMs = this.#timeoutMs;
     const nowMs = wheel.clock.monotonicMs();
-    if (this.ticket && this.settled) return this.stop();
+    if (this.ticket && this.settled) return this.stop(); // it has lingered
     let nextMs = Infinity;
     for (let nodeIndex = 0; nodeIndex < nodes.length; nodeIndex++) {
       if (!tally.pendingOn(nodeIndex)) continue;
@@ -253,7 +253,8 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
     if (!this.#settle || !this.settled) return;
     const { tally, nodeSet: { wheel } } = this;
     if (!this.ticket || tally.pending === 0 || tally.decision !== "refused") return this.stop();
-    // A caller that is denied waits anyway: as long again for the last nodes, which need no release if they deny too.
+    // A caller that is denied waits anyway. So it lingers, for as long again, for the answers of the last nodes: those that
+    // deny need no release.
     const nowMs = wheel.clock.monotonicMs();
     const lingerMs = Math.max(nowMs - tally.sinceMs, LINGER_MS_MIN);
     wheel.schedule(this, Math.min(this.dueMs, nowMs + lingerMs));

@@ -11,14 +11,21 @@ const PENDING = 0;
 export const GRANTED = 1, CONTENDED = 2;
 export const DENIED = 3, MISSING = 4, QUEUED = 5;
 export const FAILED = 6, UNSENT = 7, TIMED_OUT = 8, QUARANTINED = 9;
-/** What votes call these. */
-const OUTCOMES = [
-  ...["", "granted", "granted", "denied", "denied", "denied"] as const,
-  ...["failed", "failed", "timed-out", "quarantined"] as const,
-] as const;
+/** What votes call each of these. */
+const VOTES: Readonly<Record<number, Vote["outcome"]>> = {
+  [GRANTED]: "granted",
+  [CONTENDED]: "granted",
+  [DENIED]: "denied",
+  [MISSING]: "denied",
+  [QUEUED]: "denied",
+  [FAILED]: "failed",
+  [UNSENT]: "failed",
+  [TIMED_OUT]: "timed-out",
+  [QUARANTINED]: "quarantined",
+};
 /**
- * A node's answer and its time are one number: microseconds times this, plus one of the above. So a lock keeps one small
- * array.
+ * A node's answer and when it came are one number: microseconds since the request, times this, plus one of the above. So a
+ * lock keeps one small array.
  */
 const OUTCOMES_MAX = 16;
 const MICROSECONDS_PER_MS = 1_000;
@@ -150,7 +157,7 @@ export class Tally {
   get votes(): readonly Vote[] {
     const votes: Vote[] = [];
     this.#nodeSet.nodes.forEach(({ name: node }, nodeIndex) => {
-      const outcome = OUTCOMES[this.#outcomeOf(nodeIndex)];
+      const outcome = VOTES[this.#outcomeOf(nodeIndex)];
       if (!outcome) return;
       const elapsedMs = this.#elapsedMsOf(nodeIndex);
       const error = this.errors?.[nodeIndex];

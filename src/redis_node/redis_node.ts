@@ -238,7 +238,8 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
     const guarded = guard && { request, nodeIndex, granted: undefined };
     guard?.ahead();
     if (whole) this.#scripts.set(script, false);
-    const asked = guarded ? { operation, request, guarded } : command;
+    // The command says what was asked. Several nodes may send it, so it does not say what concerns one of them.
+    const asked: Asked = guarded ? { operation, request, guarded } : command;
     connection.submit(command, this, asked, nodeIndex << TAG_BITS | flags | (whole ? WHOLE : 0));
     if (whole) this.#native?.find();
     if (guarded) guard.behind(guarded);

@@ -106,8 +106,8 @@ export class LocalQueues {
       this.#nodeSet,
       this.#onEvent,
     );
-    const resource = this.contend(call.lockName);
-    const queue = this.#open(call.name);
+    const resource = this.contend(call.contendedName);
+    const queue = this.#open(call.queueName);
     queue.waiter ??= new QueuedWaiter(notifications, this.#nodeSet, call, resource);
     queue.waiter.settings = settings;
     return queue.waiter;
@@ -137,8 +137,10 @@ export class LocalQueues {
   }
 
   /** Whether other clients are expected to wait for a lock: then its next call joins them with its first request. */
-  isContended({ name, lockName }: Pick<WaitingCall, "name" | "lockName">): boolean {
-    return this.#contended.has(lockName) || this.#queues.get(name)?.waiter !== undefined;
+  isContended(
+    { queueName, contendedName }: Pick<WaitingCall, "queueName" | "contendedName">,
+  ): boolean {
+    return this.#contended.has(contendedName) || this.#queues.get(queueName)?.waiter !== undefined;
   }
 
   /** A release has learned whether other clients wait; the next call of this client comes after them. */

@@ -18,6 +18,6 @@ export function poolKey(keys: readonly string[]): string {
 }
 
 /** The name of the queue of calls in shared mode for a lock; the name of no other lock begins so. */
-export function sharedName(lockName: string): string {
-  return SEPARATOR + SEPARATOR + lockName;
+export function sharedName(name: string): string {
+  return SEPARATOR + SEPARATOR + name;
 }

@@ -20,7 +20,7 @@ import {
   type NotificationHandler,
   type ReleaseNotifications,
 } from "./release_notifications.ts";
-import type { QueueMessage, QueueTicket } from "../quorum/queue_ticket.ts";
+import type { QueueMessage, QueuePosition, QueueTicket } from "../quorum/queue_ticket.ts";
 import type { Settings } from "../options.ts";
 import type { NodeSet } from "../quorum/quorum_node.ts";
 import type { Round } from "../quorum/round.ts";
@@ -286,30 +286,37 @@ export class QueuedWaiter implements NotificationHandler {
   #planUnnotified(denied: Round, freeInMs: number): number {
     const positions = this.ticket.agree(denied);
     const ahead = Math.max(0, ...positions.map((position) => position.ahead));
-    const { retryDelayMaxMs } = this.settings;
-    const idleMs = Math.max(retryDelayMaxMs, IDLE_MS_MIN) * 2 ** this.#idles++ * (1 + ahead);
-    let delayMs = Math.min(idleMs, IDLE_MS_MAX) * (1 + this.#random.fraction()) / 2;
+    const delaysMs = [this.#idleMs(ahead)];
     // Contenders may have split the vote, so that nobody has the lock; or somebody has it by a bare quorum.
     const split = denied.tally.granted > 0 || freeInMs === 0 && ahead === 0;
     this.#splits = split ? this.#splits + 1 : 0;
-    if (split) delayMs = Math.min(delayMs, this.#graceMs() * SPLIT_FACTOR ** this.#splits);
+    if (split) delaysMs.push(this.#graceMs() * SPLIT_FACTOR ** this.#splits);
     const foreign = positions.some((position) => position.foreign);
     this.#resource.noteHolder(foreign, this.#nowMs);
     if (foreign && ahead === 0) { // its holder will notify nobody
       const pollMsMax = this.#resource.pollMsMax(this.#nowMs, freeInMs, this.settings.retryDelayMs);
-      delayMs = Math.min(delayMs, pollMsMax * this.#random.fraction());
+      delaysMs.push(pollMsMax * this.#random.fraction());
     }
-    if (freeInMs > 0) {
-      delayMs = Math.min(delayMs, freeInMs + STAGGER_MS * ahead);
-    } else if (ahead > 0) {
-      const moreMs = Math.min(STAGGER_MS * (ahead - 1), STAGGER_MS_MAX) +
-        this.#resource.shareMsMax(this.#nowMs);
-      for (const { first, kept } of positions) {
-        if (first && this.#firsts.watches(kept)) this.#firsts.watch(first, this.#nowMs, moreMs);
-      }
-    }
+    if (freeInMs > 0) delaysMs.push(freeInMs + STAGGER_MS * ahead);
+    else if (ahead > 0) this.#watchFirsts(positions, ahead);
     // mutation: unnotified-waiter-never-asks
-    return this.#nowMs + delayMs;
+    return this.#nowMs + Math.min(...delaysMs);
+  }
+
+  /** How long to wait if nothing else is expected, in milliseconds: the longer, the more often nothing has happened. */
+  #idleMs(ahead: number): number {
+    const { retryDelayMaxMs } = this.settings;
+    const idleMs = Math.max(retryDelayMaxMs, IDLE_MS_MIN) * 2 ** this.#idles++ * (1 + ahead);
+    return Math.min(idleMs, IDLE_MS_MAX) * (1 + this.#random.fraction()) / 2;
+  }
+
+  /** Watches those that the nodes have notified of keys that are free. */
+  #watchFirsts(positions: readonly QueuePosition[], ahead: number): void {
+    const staggerMs = Math.min(STAGGER_MS * (ahead - 1), STAGGER_MS_MAX);
+    const moreMs = staggerMs + this.#resource.shareMsMax(this.#nowMs);
+    for (const { first, kept } of positions) {
+      if (first && this.#firsts.watches(kept)) this.#firsts.watch(first, this.#nowMs, moreMs);
+    }
   }
 
   /**

@@ -17,10 +17,10 @@ const PATIENCE_MS_MAX = 1_000;
 
 /** What a call waits for. */
 export interface WaitingCall {
-  /** The name of its queue in this client. */
-  readonly name: string;
-  /** The name of what it asks for. */
-  readonly lockName: string;
+  /** Its queue in this client. */
+  readonly queueName: string;
+  /** What it asks for now. */
+  readonly contendedName: string;
   /** The keys. */
   readonly keys: readonly string[];
   /** Set if it locks any one of them. */

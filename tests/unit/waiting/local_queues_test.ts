@@ -34,10 +34,10 @@ Deno.test("LocalQueues remembers 4,096 contended locks, and forgets the oldest f
   const queues = new LocalQueues(createNodeSet(new TimerWheel(), []), undefined);
   for (let index = 0; index < 4_096; index++) queues.contend(`${index}`);
   queues.contend("4095"); // known
-  assert(queues.isContended({ name: "0", lockName: "0" }));
+  assert(queues.isContended({ queueName: "0", contendedName: "0" }));
   queues.noteReleased("4096", true);
   const names = ["0", "1", "4096", "other"];
-  assertEquals(names.map((name) => queues.isContended({ name, lockName: name })), [
+  assertEquals(names.map((name) => queues.isContended({ queueName: name, contendedName: name })), [
     false,
     true,
     true,
