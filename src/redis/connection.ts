@@ -143,7 +143,7 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
     // A reply that arrives during `close` may need one more command, for a script that the server does not know.
     const open = this.#state === "open" || this.#state === "closing" && this.#delivering;
     if (!open && this.#state !== "connecting") {
-      return receiver.onFailure(this.#downError ?? this.#error("is closed"), context, tag);
+      return receiver.onFailure(this.#downError ??= this.#error("was closed"), context, tag);
     }
     if (this.#queue.length >= 2 * QUEUE_LENGTH_MAX) {
       return receiver.onFailure(this.crowded!, context, tag);
@@ -310,10 +310,13 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
       const drained = new Promise<void>((resolve) => this.#onDrained = resolve);
       await settledWithin(this.#wheel, drained, CLOSE_GRACE_MS);
     }
-    const error = this.#downError = this.#error("was closed");
     this.#teardown();
     this.#state = "closed";
-    this.#queue.failAll(this.#error("was closed", undefined, "unknown"), error);
+    this.#downError = undefined; // from here on it is closed, whatever was wrong before
+    if (this.#queue.length > 0) {
+      const unsent = this.#error("was closed");
+      this.#queue.failAll(this.#error("was closed", undefined, "unknown"), unsent);
+    }
     const closed = Promise.all([this.#dialer.attempt, wire?.close()]);
     await settledWithin(this.#wheel, closed, CLOSE_GRACE_MS);
   }

@@ -72,7 +72,7 @@ test.open("Connection.close() waits a moment for the replies that are due, and t
   assertEquals([bench.written, bench.transport.closed], [wire("DEL", "k"), false]);
   bench.transport.feed(":1\r\n");
   await closing;
-  const refused = [2, `Connection to ${NAME} is closed`, "not-sent"];
+  const refused = [2, `Connection to ${NAME} was closed`, "not-sent"];
   assertEquals([bench.replies, bench.transport.closed], [[refused, [1, 1]], true]);
 });
 
