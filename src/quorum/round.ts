@@ -121,17 +121,17 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
     const { nodes, wheel } = this.nodeSet;
     this.#timeoutMs = timeoutMs;
     this.tally.waitsForReasons = question === askToRelease || question === askToShorten;
+    for (let nodeIndex = 0; nodeIndex < nodes.length; nodeIndex++) {
+      question(nodes[nodeIndex], this, nodeIndex);
+    }
+    this.shared = undefined; // the encoded command is sent, and must not live as long as the lock
+    if (this.settled || signal?.aborted || this.nodeSet.closed) return Promise.resolve();
+    // mutation: no-deadline
+    wheel.schedule(this, this.tally.sinceMs + timeoutMs);
+    wheel.ref();
+    // Nothing is decided before all were asked, because an undo must follow the request that it undoes.
     return new Promise((resolve) => {
-      // Nothing is decided before all were asked, because an undo must follow the request that it undoes.
-      for (let nodeIndex = 0; nodeIndex < nodes.length; nodeIndex++) {
-        question(nodes[nodeIndex], this, nodeIndex);
-      }
-      this.shared = undefined; // the encoded command is sent, and must not live as long as the lock
-      if (this.settled || signal?.aborted || this.nodeSet.closed) return resolve();
       this.#settle = signal ? stopOnAbort(this, signal, resolve) : resolve;
-      // mutation: no-deadline
-      wheel.schedule(this, this.tally.sinceMs + timeoutMs);
-      wheel.ref();
     });
   }
 
