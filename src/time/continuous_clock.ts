@@ -44,12 +44,13 @@ export class ContinuousClock {
   look(): number {
     const clock = this.#clock;
     let monotonicMs = 0;
-    let gainMs = -1;
-    // A process that stands still between the two readings sees a loss that there was not. It hardly does so twice.
+    let gainMs = -Infinity;
+    // A process that stands still between the two readings sees a loss that there was not, and hardly does so twice. So of
+    // two looks the one that shows less loss is right, also if the first was repeated because of noise.
     for (let readings = 0; gainMs < 0 && readings < 2; readings++) {
       const wallMs = clock.wallMs();
       monotonicMs = clock.monotonicMs();
-      gainMs = wallMs - monotonicMs - this.#leadMs;
+      gainMs = Math.max(gainMs, wallMs - monotonicMs - this.#leadMs);
     }
     // mutation: elapsed-by-wall-clock-alone
     // mutation: elapsed-by-monotonic-clock-alone
