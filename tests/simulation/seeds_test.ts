@@ -27,21 +27,27 @@ for (const [seed, what] of Object.entries(FAIR_SEEDS)) {
   });
 }
 
-for (const seed of [6, 42, 75]) {
-  Deno.test(`seed ${seed} makes the same trace twice, line by line`, async () => {
-    const first = (await run(swarmPlan(seed), true)).world.trace.text;
-    const second = (await run(swarmPlan(seed), true)).world.trace.text;
+/** In the last three, clocks run apart, or processes stall when they look at a clock. */
+const REPEATED_SEEDS = [6, 42, 75, 7_700_427, 7_700_433, 7_700_446];
+
+Deno.test("seeds make the same traces in another order, line by line", async () => {
+  const firsts = new Map<number, string>();
+  for (const seed of REPEATED_SEEDS) {
+    firsts.set(seed, (await run(swarmPlan(seed), true)).world.trace.text);
+  }
+  for (const [seed, first] of [...firsts].reverse()) {
     assert(first.length > 1_000);
-    assertEquals(second, first);
-  });
-}
+    assertEquals((await run(swarmPlan(seed), true)).world.trace.text, first, `seed ${seed}`);
+  }
+});
 
 Deno.test("a run that nobody traces is the run that is traced", async () => {
-  for (const seed of [23, 75]) {
+  for (const seed of REPEATED_SEEDS) {
     const traced = await run(swarmPlan(seed), true);
     const untraced = await run(swarmPlan(seed));
-    assertEquals(untraced.simulatedMs, traced.simulatedMs);
-    assertEquals(untraced.locks, traced.locks);
+    for (const what of ["simulatedMs", "events", "locks", "violations"] as const) {
+      assertEquals(untraced[what], traced[what], `${what} of seed ${seed}`);
+    }
   }
 });
 

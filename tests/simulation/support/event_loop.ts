@@ -40,12 +40,18 @@ export class EventLoop {
   /** How many macrotasks are planned and have not begun. */
   #planned = 0;
   #onMacrotask: (() => void) | undefined;
+  #looks: { readonly everyMs: number; readonly look: () => void; nextMs: number } | undefined;
 
   /** Has `action` done at `atMs`, or now if that is past. */
   at(atMs: number, action: () => Turn | void): SimEvent {
     const event = { atMs: Math.max(atMs, this.nowMs), order: this.#order++, action };
     this.#push(event);
     return event;
+  }
+
+  /** Has `look` called every so many milliseconds. It must change nothing, and is no event. */
+  watch(everyMs: number, look: () => void): void {
+    this.#looks = { everyMs, look, nextMs: this.nowMs };
   }
 
   /**
@@ -65,6 +71,7 @@ export class EventLoop {
       this.#pop();
       const { action } = event;
       if (!action) continue;
+      this.#lookUntil(event.atMs);
       this.nowMs = event.atMs;
       this.count++;
       const turn = action();
@@ -73,6 +80,14 @@ export class EventLoop {
         turn.endTurn();
       }
       afterEach();
+    }
+  }
+
+  #lookUntil(atMs: number): void {
+    const looks = this.#looks;
+    for (; looks && looks.nextMs < atMs; looks.nextMs += looks.everyMs) {
+      this.nowMs = looks.nextMs;
+      looks.look();
     }
   }
 

@@ -176,7 +176,8 @@ function causeOnNode(
       return () => node.refusal = undefined;
     case "node-step":
       if (fault.stepMs > 0) world.assumptions.noteFastNode();
-      else node.damaged = true; // keys that had expired come back, but for those that were looked at since
+      else node.damaged = true; // readers whose time was over come back
+      node.liveKeys(); // removes the keys that have expired, as a server does by itself: they do not come back
       return node.clock.change({ wallStepMs: fault.stepMs }, world.loop.nowMs);
     case "node-rate": {
       const before = node.clock.wallRate;

@@ -266,12 +266,10 @@ function longestMs({ clients }: Plan): number {
 }
 
 /** Looks at the nodes' keys every now and then, for the picture. */
-function watchKeys(world: World): void {
-  const look = () => {
-    for (const node of world.nodes) node.noteLives();
-    if (world.loop.nowMs < 3 * world.plan.healAtMs) world.loop.at(world.loop.nowMs + LOOK_MS, look);
-  };
-  world.loop.at(0, look);
+function watchKeys({ loop, nodes, plan }: World): void {
+  loop.watch(LOOK_MS, () => {
+    if (loop.nowMs < 3 * plan.healAtMs) { for (const node of nodes) node.noteLives(); }
+  });
 }
 
 /** Notes rejections that nobody handles: they would end a process. */
