@@ -79,6 +79,8 @@ export class QueuedWaiter implements NotificationHandler {
   #planAgain: (() => void) | undefined = undefined;
   /** How long the slowest node took to answer last, in milliseconds. */
   #roundTripMs = 0;
+  /** Whether too few nodes answered the last ask. */
+  #unanswered = false;
   /** How often in a row: the vote was split; nothing happened. */
   #splits = 0;
   #idles = 0;
@@ -133,6 +135,7 @@ export class QueuedWaiter implements NotificationHandler {
     denied: Round,
   ): Promise<void> {
     this.#roundTripMs = Math.min(denied.tally.slowestMs, ROUND_TRIP_MS_MAX);
+    this.#unanswered = denied.tally.unanswered;
     this.ticket.stuck = [];
     if (denied.tally.granted > 0) this.#firsts.postpone(denied.elapsedMs);
     this.#notifiedMs = Infinity;
@@ -193,7 +196,7 @@ export class QueuedWaiter implements NotificationHandler {
     this.#askMs = Math.min(this.#askMs, this.#joinMs());
     const { hasQuorum, isReady } = this.#notifications;
     if (this.ticket.stands && !this.ticket.isQueued && !(hasQuorum && isReady)) {
-      const delayMs = pollingDelayMs(this.#nodeSet.wheel, this.settings, 0);
+      const delayMs = this.#pollingDelayMs(0);
       this.#askMs = Math.min(this.#askMs, this.#nowMs + delayMs);
     }
     this.#pause.end();
@@ -239,9 +242,14 @@ export class QueuedWaiter implements NotificationHandler {
   /**
    * Asks at the first notification: the other nodes were asked to release at the same time, and have done so before
    * this client's request reaches them. If that did not win the lock, several clients asked at once: then it waits for
-   * more of the other nodes, or for a time that differs from client to client.
+   * more of the other nodes, or for a time that differs from client to client. If too few nodes answered, it polls: what
+   * undoes an attempt notifies the next client, so all would notify each other until a quorum is back.
    */
   #planNotified(): void {
+    if (this.#unanswered) {
+      if (this.#notifiedMs === Infinity) this.#notifiedMs = this.#nowMs + this.#pollingDelayMs(0);
+      return;
+    }
     const { quorum } = this.#nodeSet;
     // If the last ask followed a notification, too, that was not enough.
     const enough = this.notified ? Math.min(quorum, this.ticket.queuedCount) : 1;
@@ -263,7 +271,7 @@ export class QueuedWaiter implements NotificationHandler {
     if (!isReady && !isQueued) {
       return this.#nowMs + this.#graceMs(POLL_ROUND_TRIP_MS_MAX) * POLL_FACTOR * 2 ** attempt;
     }
-    const pollMs = this.#nowMs + pollingDelayMs(this.#nodeSet.wheel, this.settings, attempt);
+    const pollMs = this.#nowMs + this.#pollingDelayMs(attempt);
     if (denied.tally.unanswered) return pollMs;
     if (hasQuorum && !isQueued && askedCount < quorum) return this.#nowMs;
     const livesMs = this.ticket.livesMs(denied);
@@ -335,6 +343,10 @@ export class QueuedWaiter implements NotificationHandler {
   #graceMs(maxMs = Infinity): number {
     const roundTripMs = Math.min(this.#roundTripMs, maxMs);
     return Math.max(GRACE_MS_MIN, roundTripMs) * (0.5 + this.#random.fraction());
+  }
+
+  #pollingDelayMs(attempt: number): number {
+    return pollingDelayMs(this.#nodeSet.wheel, this.settings, attempt);
   }
 
   get #nowMs(): number {
