@@ -15,7 +15,8 @@ const CONNECT_TIMEOUT_MS = 1_000;
 /** Options of {@linkcode connect} and {@linkcode RedisClient}: how to reach a server. */
 export interface ClientOptions {
   /**
-   * Timeout for opening a connection and logging in, in milliseconds; greater than 0 and finite.
+   * Timeout for opening a connection and logging in, in milliseconds; up to twice as long if the process stands still
+   * meanwhile. Greater than 0 and finite.
    *
    * @default {1000}
    */

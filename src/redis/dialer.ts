@@ -71,7 +71,7 @@ export class Dialer {
   async #dial(): Promise<void> {
     const { connect, connectTimeoutMs } = this.#options;
     const { signal } = this.#opening = new AbortController();
-    this.#timer = this.#wheel.deadline(connectTimeoutMs, () => this.#owner.timeOut());
+    this.#limit(connectTimeoutMs, connectTimeoutMs);
     try {
       const transport = await connect(this.#target, { signal });
       if (signal.aborted) return transport.close();
@@ -80,6 +80,20 @@ export class Dialer {
     } catch (cause) {
       if (!signal.aborted) this.#owner.onNoStream(cause);
     }
+  }
+
+  /**
+   * Gives the attempt up after `limitMs`. If that is noticed late, the process stood still, and replies may not have been
+   * due before it did: so they get the time that it stood still, once, up to `extraMsMax`. Else a process that stands still
+   * in each attempt would never connect.
+   */
+  #limit(limitMs: number, extraMsMax: number): void {
+    const timer = this.#timer = this.#wheel.deadline(limitMs, () => {
+      const lateMs = this.#wheel.clock.monotonicMs() - timer.dueMs;
+      const extraMs = Math.min(lateMs, extraMsMax);
+      if (extraMs > 0) this.#limit(extraMs, 0);
+      else this.#owner.timeOut();
+    });
   }
 
   /** Opens another stream after a delay. */

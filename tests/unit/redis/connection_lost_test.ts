@@ -131,6 +131,25 @@ test("Connection stops connecting after connectTimeoutMs, and closes a stream th
   assertEquals([transport.closed, transport.writes], [true, []]);
 });
 
+for (const [stoppedMs, extraMs] of [[400, 100], [5_000, 300]] as const) {
+  test(`Connection may take ${extraMs} ms more to connect, once, if the process stands still for ${stoppedMs} ms`, async (bench) => {
+    bench.use({ connectTimeoutMs: 300 }, "redis://:pw@h");
+    await bench.submit(1);
+    bench.clock.block(stoppedMs);
+    await bench.advance(extraMs - 1);
+    assertEquals([bench.transport.closed, bench.replies], [false, []]);
+    bench.clock.block(stoppedMs);
+    await bench.advance(1);
+    assertEquals([bench.transport.closed, bench.errors[0].outcome], [true, "unknown"]);
+    await bench.reconnect();
+    bench.clock.block(stoppedMs);
+    await bench.advance(extraMs - 1);
+    await bench.submit(2);
+    await bench.feed("+OK\r\n+PONG\r\n");
+    assertEquals(bench.replies.slice(1), [[2, "PONG"]]);
+  });
+}
+
 for (const how of ["rejects", "throws"]) {
   test(`Connection fails the commands that wait if connecting ${how}`, async (bench) => {
     const cause = bench.network.refusal;
