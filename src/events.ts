@@ -187,12 +187,26 @@ export type RedlockEvent =
     readonly error: Error;
   });
 
-/** A listener for events, called synchronously. An exception that it throws, or a rejection, is ignored. */
+/**
+ * A listener for events, called synchronously, but never while another listener runs: an event that one causes comes when
+ * that one has returned. An exception that it throws, or a rejection, is ignored.
+ */
 export type EventListener = (event: RedlockEvent) => void;
 
-/** Calls a listener, and ignores what it throws. */
+/** Whether a listener is running, and what was emitted meanwhile. */
+let emitting = false;
+const later: [listener: EventListener, event: RedlockEvent][] = [];
+
+/**
+ * Calls a listener, and ignores what it throws. An event that a listener causes, by closing the client for example, is
+ * emitted when that listener has returned: else whatever the listener calls next would get the two in the wrong order.
+ */
 export function emit(listener: EventListener, event: RedlockEvent): void {
+  if (emitting) return void later.push([listener, event]);
+  emitting = true;
   callIsolated(listener, event);
+  for (let next = later.shift(); next; next = later.shift()) callIsolated(...next);
+  emitting = false;
 }
 
 /** Calls a function of the program, and ignores what it throws or rejects with: that must not change what happens to the lock. */

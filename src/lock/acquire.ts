@@ -194,10 +194,14 @@ function conclude(call: LockCall, round: Round<ClientState>): HeldLock | undefin
   // mutation: granted-too-late
   const inTime = remainingMs > expiryMarginMs(validityMs); // else its holder would be notified of the end at once
   const granted = round.decision === "granted" && inTime && accepts(call, round);
-  const held = granted ? new HeldLock(round, settings, call.locked()) : undefined;
   // mutation: failed-attempt-stays
-  if (!held) undo(round, true); // step 5
-  if (settings.onEvent) reportAttempt(call, round, held);
+  if (!granted) undo(round, true); // step 5
+  const resources = granted ? call.locked() : call.resources;
+  if (settings.onEvent) reportAttempt(call, round, granted);
+  if (!granted) return undefined;
+  if (call.ended) return void undo(round, true); // the listener has ended it
+  const held = new HeldLock(round, settings, resources);
+  if (settings.onEvent) reportAcquired(call, held);
   return held;
 }
 
@@ -209,23 +213,20 @@ function accepts(call: LockCall, round: Round): boolean {
   return !counts || takeToken(round, counts);
 }
 
-/** Emits that an attempt is over, and that it won the lock if it did. */
-function reportAttempt(call: LockCall, round: Round, held: HeldLock | undefined): void {
+/** Emits that an attempt is over. */
+function reportAttempt(call: LockCall, { votes, elapsedMs }: Round, granted: boolean): void {
+  const { settings: { onEvent }, resources, attempts: attempt } = call;
+  emit(onEvent!, { type: "attempt", resources, attempt, granted, votes, elapsedMs });
+}
+
+/** Emits that a call has its lock. */
+function reportAcquired(call: LockCall, held: HeldLock): void {
   const { settings: { onEvent }, resources, attempts, replaces } = call;
-  const { votes } = round;
-  emit(onEvent!, {
-    type: "attempt",
-    resources,
-    attempt: attempts,
-    granted: held !== undefined,
-    votes,
-    elapsedMs: round.elapsedMs,
-  });
-  if (!held) return;
+  const { value, votes } = held.round;
   emit(onEvent!, {
     type: "acquired",
     resources,
-    holder: holderOf(round.value),
+    holder: holderOf(value),
     ...(replaces === undefined ? {} : { adoptedFrom: holderOf(replaces) }),
     ...modeOf(call),
     votes,

@@ -52,15 +52,15 @@ async function tryExtend(
   // mutation: extended-after-its-end
   const extended = round.decision === "granted" && lock.held && // step 7
     newValidityMs - expiryMarginMs(newValidityMs) > round.elapsedMs;
+  if (extended) lock.extended(round, newValidityMs);
+  report(lock, round, extended);
   if (extended) {
-    lock.extended(round, newValidityMs);
     const token = lock.fencingToken;
     round.tally.forEachMissing((nodeIndex) => {
       // mutation: filled-in-after-its-end
       if (lock.held) fillIn(won, ttlMs, nodeIndex, token);
     });
   }
-  report(lock, round, extended);
   if (round.tally.deniedByMajority) {
     lock.lose("gone", new Error("a majority of the nodes no longer holds it"));
   }

@@ -287,6 +287,23 @@ Deno.test("otelListener() measures calls and locks", async () => {
   ]);
 });
 
+for (const type of ["attempt", "acquired", "extended"]) {
+  Deno.test(`otelListener() counts no lock as held that ended when a listener closed the client at ${type}`, async () => {
+    await using nodes = await startNodes(3);
+    await using measured = measuring();
+    await using redlock = createRedlock(nodes.addresses, {
+      onEvent(event) {
+        if (event.type === type) redlock.close();
+        measured.onEvent(event);
+      },
+    });
+    const use = async () => await (await redlock.acquire("a")).extend();
+    await use().catch(() => {});
+    const held = await measured.points("redlock.held {lock}");
+    assertEquals(held, type === "attempt" ? [] : [[LABEL, 0]]);
+  });
+}
+
 Deno.test("otelListener() measures which nodes are connected, and whose votes fail", async () => {
   await using nodes = await startNodes(2);
   await using measured = measuring();

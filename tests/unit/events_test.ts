@@ -13,6 +13,17 @@ Deno.test("emit() calls the listener", () => {
   assertEquals(events, [EVENT]);
 });
 
+Deno.test("emit() calls no listener while another runs, but when it has returned or thrown, in order", () => {
+  const seen: unknown[] = [];
+  const note = (event: RedlockEvent) => seen.push("node" in event && event.node);
+  emit((event) => {
+    for (const node of ["second", "third"]) emit(note, { ...EVENT, node });
+    note(event);
+    throw new Error("no");
+  }, { ...EVENT, node: "first" });
+  assertEquals(seen, ["first", "second", "third"]);
+});
+
 Deno.test("emit() lets a listener throw", () => {
   emit(() => {
     throw new Error("no");

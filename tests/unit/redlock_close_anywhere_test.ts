@@ -3,7 +3,8 @@
 import { assert, assertEquals, assertInstanceOf } from "@std/assert";
 import { LockLostError, RedlockError } from "../../src/errors.ts";
 import type { RedlockEvent } from "../../src/events.ts";
-import { Cluster, REASON } from "../support/cluster.ts";
+import type { Lock } from "../../src/lock/lock.ts";
+import { Cluster, REASON, TTL_MS } from "../support/cluster.ts";
 import { runMicrotasks } from "../support/fake_clock.ts";
 
 const RESOURCES = ["a", "b", "c", "d"];
@@ -73,6 +74,47 @@ for (const method of ["acquire", "tryAcquire", "using"] as const) {
       assertEquals([codes, ran], [Array(4).fill("CLOSED"), 0]);
       await expectEnd(cluster, [first], () => closing!);
       assertEquals(cluster.holders("before"), Array(3).fill(undefined));
+    });
+  }
+}
+
+/** What a listener does, and at which events of a lock. */
+const ACTS = {
+  close: ["attempt", "acquired", "extended", "extend-failed", "lost", "released"],
+  abort: ["attempt", "acquired", "extended", "extend-failed", "lost", "released"],
+  release: ["extended", "extend-failed", "lost"],
+  handOver: ["extended", "extend-failed"],
+} as const;
+
+for (const [does, types] of Object.entries(ACTS) as [keyof typeof ACTS, readonly string[]][]) {
+  for (const type of types) {
+    Deno.test(`the events of a lock keep their order if a listener calls ${does}() at ${type} before it notes the event`, async () => {
+      const controller = new AbortController();
+      const seen: string[] = [];
+      const onEvent = (event: RedlockEvent) => {
+        if (event.type === type) {
+          if (does === "close") cluster.redlock.close();
+          else if (does === "abort") controller.abort(REASON);
+          else if (does === "release") lock!.release().catch(() => {});
+          else if (lock!.held) lock!.handOver();
+        }
+        seen.push(event.type);
+      };
+      const cluster: Cluster = new Cluster(3, { onEvent });
+      const { signal } = controller;
+      const call = cluster.redlock.acquire("a", { signal, autoExtend: true });
+      const lock: Lock | undefined = await cluster.settle(call.catch(() => undefined));
+      await cluster.advance(TTL_MS);
+      if (type === "extend-failed" || type === "lost") cluster.forget();
+      await cluster.advance(TTL_MS);
+      if (lock) await cluster.settle(lock.release().catch(() => {}));
+      await cluster.advance(TTL_MS);
+      const text = seen.join(" ");
+      const won = "attempt acquired( extended| extend-failed)*( lost| released| handed-over)+";
+      assert(new RegExp(`^(attempt( denied)?|${won})$`, "u").test(text), text);
+      assert(seen.includes(type), text);
+      await cluster.settle(cluster.redlock.close());
+      assertEquals(left(cluster), []);
     });
   }
 }
