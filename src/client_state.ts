@@ -29,6 +29,7 @@ export class ClientState implements NodeSet {
   /** How many calls may still send something. */
   #openCalls = 0;
   #onLastEnded: (() => void) | undefined = undefined;
+  #closing: Promise<void> | undefined = undefined;
 
   /**
    * @param wheel The timer wheel of its deadlines.
@@ -53,8 +54,16 @@ export class ClientState implements NodeSet {
     if (--this.#openCalls === 0) this.#onLastEnded?.();
   }
 
-  /** Ends the calls and locks, then the nodes; in bounded time. */
-  async close(): Promise<void> {
+  /** Ends the calls and locks, then the nodes; in bounded time. Idempotent. */
+  close(): Promise<void> {
+    if (this.#closing) return this.#closing;
+    let settle!: (closing: Promise<void>) => void;
+    this.#closing = new Promise((resolve) => settle = resolve); // first: what it ends may have a listener that closes
+    settle(this.#close());
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
     const { nodes, wheel } = this;
     this.closed = true;
     wheel.ref();

@@ -52,7 +52,6 @@ type OwnNodes = Pick<ClientState, "wheel" | "nodes">;
 export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposable {
   readonly #client: ClientState;
   readonly #options: LockOptions;
-  #closing: Promise<void> | undefined = undefined;
 
   // A field and not a static block: bundlers leave out the class where nobody uses it.
   static readonly #view = /* @__PURE__ */ defineConsoleView(
@@ -342,7 +341,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    * @returns A promise that resolves in bounded time, when no timer and no connection is left.
    */
   close(): Promise<void> {
-    return this.#closing ??= this.#client.close();
+    return this.#client.close();
   }
 
   /** Closes the client at the end of `await using`, as {@linkcode close} does. */
