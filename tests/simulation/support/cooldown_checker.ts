@@ -17,12 +17,12 @@ export class CooldownChecker {
   /** Locks whose cooldowns have begun. */
   readonly #begun: WeakSet<Held> = new WeakSet();
 
-  /** A lock has ended, and no release of it was confirmed. It ends once, however often that is seen. */
-  begin(held: Held): void {
+  /** A lock has ended, `endMs` at the earliest, and no release of it was confirmed. It ends once, however often that is seen. */
+  begin(held: Held, endMs = held.client.process.uptimeMs): void {
     if (this.#begun.has(held)) return;
     this.#begun.add(held);
     const { client, lock } = held;
-    const untilMs = client.process.uptimeMs + (client.plan.cooldownMs ?? 0);
+    const untilMs = endMs + (client.plan.cooldownMs ?? 0);
     for (const name of namesOf(held)) {
       const known = this.#cooldowns.get(name)?.untilMs ?? 0;
       if (untilMs > known) this.#cooldowns.set(name, { value: lock.value, untilMs });

@@ -270,13 +270,14 @@ async function release(world: World, held: Held, { releaseMs }: Bounds): Promise
   const { client, lock } = held;
   const { cooldowns } = world.checkers;
   const { held: wasHeld } = lock; // else the cooldown began when it ended
+  const { uptimeMs } = client.process; // it may stall before it sees that the release has failed
   held.released = true;
   let confirmed = false;
   try {
     confirmed = await client.call("release", releaseMs, lock.release());
   } finally {
     if (confirmed) cooldowns.end(held);
-    else if (wasHeld) cooldowns.begin(held);
+    else if (wasHeld) cooldowns.begin(held, uptimeMs);
   }
 }
 
