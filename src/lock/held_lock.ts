@@ -175,14 +175,16 @@ export class HeldLock extends TimerEntry {
   }
 
   /**
-   * Releases the lock if the call that has won it ended meanwhile; to be called in the tick in which the caller gets it.
+   * Releases the lock if the call that has won it ended meanwhile, or gives it back if it was adopted; to be called in the
+   * tick in which the caller gets it.
    *
    * @throws The reason of the call's signal, or a {@linkcode RedlockError} if the client is closed.
    */
   handOut(): this {
     const { client, settings: { signal }, resources, round } = this;
     if (!client.closed && !signal?.aborted) return this;
-    if (this.active) this.release(0).catch(() => {}); // an event reports the failure
+    if (this.held && round.replaces !== undefined) this.#giveBack();
+    else if (this.active) this.release(0).catch(() => {}); // an event reports the failure
     signal?.throwIfAborted();
     throw closedError(`acquire ${lockName(resources)}`, resources, round.votes);
   }
@@ -217,6 +219,12 @@ export class HeldLock extends TimerEntry {
     if (onEvent) {
       emit(onEvent, { type: "handed-over", resources, holder: holderOf(round.value), heldMs });
     }
+  }
+
+  /** Gives the keys their former value back, so that another call can adopt the lock (step 9). */
+  #giveBack(): void {
+    this.handOver();
+    undo(this.round, true);
   }
 
   /** Has the next call of this client for the keys ask for them. */
