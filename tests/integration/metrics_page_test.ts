@@ -250,7 +250,11 @@ Deno.test("the manual's queries ask for metrics and labels that the exporter has
 });
 
 Deno.test("the manual's table of metrics names every metric, with its attributes and their values", async () => {
-  const samples = await pageOf(everyEvent(), () => "invoice");
+  const events = everyEvent();
+  const shared = ["acquired", "released"].map((wanted) => {
+    return { ...events.find(({ type }) => type === wanted)!, mode: "shared" } as RedlockEvent;
+  });
+  const samples = await pageOf([...events, ...shared], () => "invoice");
   const emitted = new Map<string, Set<string>>();
   for (const { name, labels } of samples) {
     const family = name.replace(/_(total|count|sum|bucket)$/u, "");
