@@ -6,7 +6,6 @@
 import { CooldownChecker } from "./cooldown_checker.ts";
 import type { Call, Held } from "./sim_client.ts";
 import type { Lock } from "./library.ts";
-import { listOf } from "./plan.ts";
 import type { World } from "./world.ts";
 
 /** For how long a lock that is over is looked at further, in milliseconds: it must not come back. */
@@ -290,7 +289,8 @@ export class Checkers {
 
   /** How many nodes make a quorum of the holder's list; not the library's number, because that is what is checked. */
   #quorumOf({ client }: Held): number {
-    return Math.floor(listOf(this.#world.plan, client.index).length / 2) + 1;
+    const listed = client.plan.nodes ?? this.#world.plan.nodes;
+    return Math.floor(listed.length / 2) + 1;
   }
 
   /** Two locks on one resource are never held at one instant, unless both are in shared mode. */
