@@ -5,11 +5,12 @@
  */
 import { offAbort, onAbort } from "../time/abort_listeners.ts";
 import { answerDueMs } from "./ask_node.ts";
-import type { Decision, Vote } from "../vote.ts";
+import type { Vote } from "../vote.ts";
 import type { KeyPool, NodeSet, QuorumNode, QuorumRequest } from "./quorum_node.ts";
 import type { QueuePosition, QueueTicket } from "./queue_ticket.ts";
 import {
   CONTENDED,
+  type Decision,
   DENIED,
   FAILED,
   GRANTED,

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { decide, type Decision, type Vote } from "../vote.ts";
+import type { Vote } from "../vote.ts";
 import type { NodeSet } from "./quorum_node.ts";
 
 /** How a node has answered: not yet, granted, denied, or failed to do either. */
@@ -38,6 +38,16 @@ export interface Counts {
   readonly last: (number | undefined)[];
   /** The value to which counters must be raised at least, because a node's may be outdated. */
   min: number;
+}
+
+/** The state of a vote that may not be complete. */
+export type Decision = "open" | "granted" | "refused";
+
+/** Decides a vote: granted once a quorum granted, refused once no quorum can be reached any more, also if N is even. */
+export function decide(granted: number, pending: number, quorum: number): Decision {
+  if (granted >= quorum) return "granted";
+  // mutation: settled-by-grants-alone
+  return granted + pending < quorum ? "refused" : "open";
 }
 
 /** How the nodes have answered one request so far. */
