@@ -107,7 +107,7 @@ export async function reportKey(
   const silent = votes.filter(({ outcome }) => outcome !== "held" && outcome !== "free").length;
   const most = mostAgreed(answers);
   const shared = most.some(({ sharers }) => sharers);
-  const counts = shared ? countReaders(most) : [most.length];
+  const counts = countHolders(answers);
   const sharers = counts.filter((count) => count >= quorum).length;
   let held: boolean | undefined = sharers > 0;
   // mutation: silent-nodes-count-as-free
@@ -140,11 +140,14 @@ export function askAll(client: ClientState, key: string, timeoutMs: number): Pro
   }));
 }
 
-/** How many nodes have each of the values that hold the key in shared mode; 0 without any. */
-function countReaders(states: readonly KeyState[]): number[] {
+/** How many nodes have each of the values that hold the key, alone or in shared mode; 0 without any. */
+function countHolders(answers: readonly Answer[]): number[] {
   const counts = new Map<string, number>();
-  for (const value of states.flatMap(({ sharers = [] }) => sharers)) {
-    counts.set(value, (counts.get(value) ?? 0) + 1);
+  for (const { state } of answers) {
+    if (!state) continue;
+    for (const value of state.sharers ?? [state.value]) {
+      counts.set(value, (counts.get(value) ?? 0) + 1);
+    }
   }
   return [0, ...counts.values()];
 }
@@ -154,15 +157,16 @@ function longestQueue(answers: readonly Answer[]): number | undefined {
   return lengths.length > 0 ? Math.max(...lengths) : undefined;
 }
 
-/** The keys with the value that most nodes have. */
+/** The keys with the value that most nodes have; those in shared mode count as one. */
 function mostAgreed(answers: readonly Answer[]): readonly KeyState[] {
-  const groups = new Map<string, KeyState[]>();
+  const groups = new Map<string | undefined, KeyState[]>();
   let most: readonly KeyState[] = [];
   for (const { state } of answers) {
     if (!state) continue;
-    const group = groups.get(state.value) ?? [];
+    const value = state.sharers ? undefined : state.value;
+    const group = groups.get(value) ?? [];
     group.push(state);
-    groups.set(state.value, group);
+    groups.set(value, group);
     if (group.length > most.length) most = group;
   }
   return most;

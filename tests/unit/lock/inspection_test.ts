@@ -17,10 +17,16 @@ import type { Mode } from "../../support/keyspace_node.ts";
 const TIMEOUT_MS = 50;
 
 /**
- * What a node has under the key, as a word: nothing, a key of Alice's or of Bob's with or without a TTL, or it does
- * not answer.
+ * What a node has under the key, as a word: nothing, a key of Alice's or of Bob's with or without a TTL, the readers Ann or
+ * Ben or both, or it does not answer.
  */
 type State = string;
+
+const READERS: Readonly<Record<State, readonly string[]>> = {
+  ann: ["ann"],
+  ben: ["ben"],
+  both: ["ann", "ben"],
+};
 
 /** A cluster whose nodes have these states, in words. */
 function clusterOf(states: State): Cluster {
@@ -29,8 +35,11 @@ function clusterOf(states: State): Cluster {
   words.forEach((state, index) => {
     const node = cluster.nodes[index];
     const [, name, ttl] = /^(alice|bob)(\d*)$/u.exec(state) ?? [];
+    const sharers = READERS[state];
     if (name) node.set("a", name, ttl ? Number(ttl) : Infinity);
-    else if (state !== "free") node.mode = state as Mode;
+    else if (sharers) {
+      node.inspect = () => Promise.resolve({ value: "", remainingMs: 500, sharers });
+    } else if (state !== "free") node.mode = state as Mode;
   });
   return cluster;
 }
@@ -64,14 +73,15 @@ function combinations(states: readonly State[], count: number): State[][] {
 
 /** What may be true of keys, if a node that does not answer may have any of them. */
 function possible(states: readonly State[], quorum: number): Set<"held" | "free"> {
-  const known = ["free", "alice", "bob"];
+  const known = ["free", "alice", "bob", ...Object.keys(READERS)];
   const worlds = states.reduce<State[][]>((worlds, state) => {
     const each = known.includes(state) ? [state] : known;
     return worlds.flatMap((world) => each.map((state) => [...world, state]));
   }, [[]]);
   return new Set(worlds.map((world) => {
-    const held = ["alice", "bob"].some((value) => {
-      return world.filter((state) => state === value).length >= quorum;
+    const values = world.flatMap((state) => READERS[state] ?? [state]);
+    const held = ["alice", "bob", "ann", "ben"].some((name) => {
+      return values.filter((value) => value === name).length >= quorum;
     });
     return held ? "held" : "free";
   }));
@@ -88,6 +98,16 @@ for (const nodeCount of [1, 2, 3, 4]) {
     }
   });
 }
+
+Deno.test("inspect() of five nodes is held or free if and only if the answers leave no doubt, among readers too", async () => {
+  for (const states of combinations(["alice", "ann", "ben", "both", "fail"], 5)) {
+    if (states.filter((state) => state === "fail").length > 2) continue; // any lock may be there
+    const outcome = await outcomeOf(clusterOf(states.join(" ")));
+    const [first, ...others] = possible(states, 3);
+    assertEquals(verdict(outcome), others.length > 0 ? "unknown" : first, states.join(" "));
+    if (!(outcome instanceof Error)) assertEquals(outcome.remainingMs > 0, outcome.held);
+  }
+});
 
 for (
   const [states, remainingMs] of [
