@@ -4,16 +4,16 @@
  * @module
  */
 import type { QuorumRequest } from "../quorum/quorum_node.ts";
-import { POOL_SUFFIX, type QueuePosition, type QueueTicket } from "../quorum/queue_ticket.ts";
+import type { QueuePosition, QueueTicket } from "../quorum/queue_ticket.ts";
 import { type RawReply, textReply } from "../redis/reply.ts";
 import type { Release } from "./command_sender.ts";
-import { ACQUIRE_ALL, ACQUIRE_OR_WAIT } from "./scripts/acquire.ts";
+import { ACQUIRE_OR_WAIT } from "./scripts/acquire.ts";
 import { ADOPT } from "./scripts/adopt.ts";
 import { EXTEND } from "./scripts/extend.ts";
 import { ACQUIRE_COUNTED, RAISE } from "./scripts/fencing.ts";
-import { ACQUIRE_ANY, RELEASE_ANY } from "./scripts/pool.ts";
+import { ACQUIRE_ANY } from "./scripts/pool.ts";
 import { ACQUIRE_SHARED, EXTEND_SHARED, RELEASE_SHARED } from "./scripts/readers.ts";
-import { LEAVE, RELEASE, RELEASE_QUEUED } from "./scripts/release.ts";
+import { RELEASE, RELEASE_QUEUED } from "./scripts/release.ts";
 import type { Script } from "./scripts/script.ts";
 
 /** How a script is called: by its digest, or with its source if the server may not know it. */
@@ -71,16 +71,8 @@ const SET_KEY: Operation = {
   read: (reply) => reply === "OK" ? "granted" : reply === null ? "denied" : undefined,
 };
 
-/** Sets several keys if all are missing. */
-const SET_KEYS: Operation = {
-  kind: "acquire",
-  script: ACQUIRE_ALL,
-  args: ({ keys, value, ttlMs }, call) => callArgs(call, ACQUIRE_ALL, keys, value, String(ttlMs)),
-  read: (reply) => outcomeOf(reply, ["denied", "granted"]),
-};
-
 const COUNT_KEY = /* @__PURE__ */ acquisition(ACQUIRE_COUNTED);
-const COUNT_KEYS = /* @__PURE__ */ acquisition(ACQUIRE_OR_WAIT);
+const SET_KEYS = /* @__PURE__ */ acquisition(ACQUIRE_OR_WAIT);
 const SET_OR_QUEUE = /* @__PURE__ */ acquisition(ACQUIRE_OR_WAIT, true);
 const SET_ANY = /* @__PURE__ */ acquisition(ACQUIRE_ANY);
 const SET_ANY_OR_QUEUE = /* @__PURE__ */ acquisition(ACQUIRE_ANY, true);
@@ -124,8 +116,8 @@ export function acquireOperation(
   if (mode) return queues ? SHARE_OR_QUEUE : SHARE_KEYS;
   if (pool) return queues ? SET_ANY_OR_QUEUE : SET_ANY;
   if (queues) return SET_OR_QUEUE;
-  if (counterFloor !== undefined) return keys.length > 1 ? COUNT_KEYS : COUNT_KEY;
-  return keys.length > 1 ? SET_KEYS : SET_KEY;
+  if (keys.length > 1) return SET_KEYS;
+  return counterFloor === undefined ? SET_KEY : COUNT_KEY;
 }
 
 /** Gives the keys the value if they hold the one that it replaces; counts if the request asks for it. */
@@ -185,7 +177,6 @@ export const RELEASE_KEY: Operation<Release> = {
 };
 
 const RELEASE_KEYS = /* @__PURE__ */ releasing(RELEASE_QUEUED);
-const RELEASE_ANY_KEY = /* @__PURE__ */ releasing(RELEASE_ANY);
 const RELEASE_READER = /* @__PURE__ */ releasing(RELEASE_SHARED);
 
 /** A release that takes the request's ticket out of the queues, or puts it back. */
@@ -194,7 +185,7 @@ function releasing(script: Script): Operation<Release> {
     kind: "release",
     script,
     args({ keys, value, ticket, keepsTicket, pool }, call) {
-      const args = pool ? [String(pool.place + 1), value] : [value];
+      const args = [value];
       if (ticket) args.push(ticket.ticketId);
       if (ticket && keepsTicket) args.push(String(ticket.score));
       return callArgs(call, script, pool?.keys ?? keys, ...args);
@@ -213,31 +204,20 @@ const GIVE_BACK_KEYS: Operation<Release> = {
 
 /** How a release is put to a node. */
 export function releaseOperation(
-  { keys, replaces, ticket, pool, mode }: Release,
+  { keys, replaces, ticket, mode }: Release,
 ): Operation<Release> {
   if (mode) return RELEASE_READER;
   if (replaces !== undefined) return GIVE_BACK_KEYS;
-  if (pool && ticket) return RELEASE_ANY_KEY;
   return keys.length > 1 || ticket !== undefined ? RELEASE_KEYS : RELEASE_KEY;
 }
 
-const LEAVE_QUEUE = /* @__PURE__ */ leaving(LEAVE);
-const LEAVE_POOL = /* @__PURE__ */ leaving(RELEASE_ANY, "1", NONE);
-
 /** Takes a ticket, which is the value of the request, out of the queues for the keys. */
-function leaving(script: Script, ...args: readonly string[]): Operation<Release> {
-  return {
-    kind: "release",
-    script,
-    args: ({ keys, value }, call) => callArgs(call, script, keys, ...args, value),
-    read: (reply) => outcomeOf(reply, RELEASE_OUTCOMES),
-  };
-}
-
-/** How a ticket that leaves its queues is put to a node. */
-export function leaveOperation(ticketId: string): Operation<Release> {
-  return ticketId.endsWith(POOL_SUFFIX) ? LEAVE_POOL : LEAVE_QUEUE;
-}
+export const LEAVE_QUEUES: Operation<Release> = {
+  kind: "release",
+  script: RELEASE_QUEUED,
+  args: ({ keys, value }, call) => callArgs(call, RELEASE_QUEUED, keys, NONE, value),
+  read: (reply) => outcomeOf(reply, RELEASE_OUTCOMES),
+};
 
 // Commands and replies
 

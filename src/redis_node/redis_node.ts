@@ -25,7 +25,7 @@ import {
   type Call,
   extendOperation,
   freeKeys,
-  leaveOperation,
+  LEAVE_QUEUES,
   type Operation,
   queuePosition,
   RAISE_COUNTERS,
@@ -146,9 +146,8 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
 
   leaveQueue(keys: readonly string[], ticketId: string): void {
     const leave = { keys, value: ticketId, ttlMs: QUEUE_TTL_MS };
-    const operation = leaveOperation(ticketId);
-    if (this.#connection.open) this.#pendingReleases.send(leave, operation);
-    else this.#pendingReleases.add(leave, operation); // makes no connection
+    if (this.#connection.open) this.#pendingReleases.send(leave, LEAVE_QUEUES);
+    else this.#pendingReleases.add(leave, LEAVE_QUEUES); // makes no connection
   }
 
   async diagnose(timeoutMs: number, key: string): Promise<NodeDiagnosis> {

@@ -7,18 +7,18 @@
 import fc from "fast-check";
 import Redlock4 from "redlock4";
 import Redlock5 from "redlock5";
-import { ACQUIRE_ALL, ACQUIRE_OR_WAIT } from "../../src/redis_node/scripts/acquire.ts";
+import { ACQUIRE_OR_WAIT } from "../../src/redis_node/scripts/acquire.ts";
 import { ADOPT } from "../../src/redis_node/scripts/adopt.ts";
 import { ACQUIRE_COUNTED, COUNTER_PREFIX, RAISE } from "../../src/redis_node/scripts/fencing.ts";
 import { EXTEND } from "../../src/redis_node/scripts/extend.ts";
 import { queueOf } from "../../src/redis_node/scripts/queue.ts";
-import { ACQUIRE_ANY, RELEASE_ANY } from "../../src/redis_node/scripts/pool.ts";
+import { ACQUIRE_ANY } from "../../src/redis_node/scripts/pool.ts";
 import {
   ACQUIRE_SHARED,
   EXTEND_SHARED,
   RELEASE_SHARED,
 } from "../../src/redis_node/scripts/readers.ts";
-import { LEAVE, RELEASE, RELEASE_QUEUED } from "../../src/redis_node/scripts/release.ts";
+import { RELEASE, RELEASE_QUEUED } from "../../src/redis_node/scripts/release.ts";
 
 /** Lives are so long that nothing expires while a sequence runs, or so short that they are refused. */
 const LIVES_MS = "60000 90000 120000 0 -1 x 007 1.5 9223372036854775807".split(" ").concat("");
@@ -42,16 +42,14 @@ export const PEER_SCRIPTS = [Redlock4, Redlock5].flatMap((Peer) => {
   const { scripts } = new (Peer as unknown as new (clients: object[]) => PeerScripts)([{}]);
   return Object.values(scripts).map(({ value, hash }) => ({ source: value, sha1: hash }));
 });
-const SCRIPTS = [ACQUIRE_ALL, EXTEND, RELEASE, ...PEER_SCRIPTS];
+const SCRIPTS = [EXTEND, RELEASE, ...PEER_SCRIPTS];
 /** Scripts that read a server's own time: their replies are compared only as far as that does not matter. */
 const TIMED_SCRIPTS = [
   ACQUIRE_ANY,
-  RELEASE_ANY,
   ACQUIRE_SHARED,
   EXTEND_SHARED,
   RELEASE_SHARED,
   ACQUIRE_OR_WAIT,
-  LEAVE,
   RELEASE_QUEUED,
   ACQUIRE_COUNTED,
   ADOPT,
@@ -259,29 +257,21 @@ const standing = fc.oneof(
   fc.constant([]),
   fc.tuple(ticket, stuck, ticketScore, agreed),
 );
-const poolScript = fc.oneof(
-  fc.tuple(pool, holder, lockLife, standing).map(([pool, value, life, standing]) => {
+const poolScript = fc.tuple(pool, holder, lockLife, standing)
+  .map(([pool, value, life, standing]) => {
     return [ACQUIRE_ANY.source, ...pool, value, life, "", ...standing];
-  }),
-  fc.tuple(
-    pool,
-    word("v", "w", ""),
-    fc.oneof(ticket.map((ticket) => [ticket]), fc.tuple(ticket, ticketScore)),
-  )
-    .map(([pool, value, parting]) => [RELEASE_ANY.source, ...pool, value, ...parting]),
-);
+  });
 const join = fc.tuple(locks, holder, lockLife, fc.constant(""), standing)
   .map(([keys, value, life, hint, standing]) => [keys, value, life, hint, ...standing] as const);
 export const queueScript = weighted(
   [5, join.map(([keys, ...args]) => [ACQUIRE_OR_WAIT.source, ...keys, ...args])],
   [1, fc.tuple(lock, holder).map((words) => [RELEASE.source, "1", ...words])],
   [
-    3,
-    fc.tuple(locks, holder, parting)
+    9,
+    fc.tuple(locks, weighted([3, holder], [1, word("")]), parting)
       .map(([keys, value, parting]) => [RELEASE_QUEUED.source, ...keys, value, ...parting]),
   ],
-  [2, fc.tuple(locks, ticket).map(([keys, ticket]) => [LEAVE.source, ...keys, ticket])],
-  [8, poolScript],
+  [4, poolScript],
 ).map((words) => ["EVAL", ...words]);
 const queue = word(...QUEUES);
 const queueCommand: fc.Arbitrary<Command> = weighted(

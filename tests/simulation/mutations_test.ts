@@ -4,7 +4,6 @@ import { markedFiles, runMutation } from "./support/mutation_run.ts";
 import {
   again,
   becomes,
-  beginsWithFirst,
   drop,
   inPart,
   late,
@@ -139,11 +138,6 @@ Deno.test("mutate() changes what is marked wherever the mark is, and nothing els
     mutate(source, "one", becomes("false")),
     source.replace("(a)", "(false)").replace("d && e", "false"),
   );
-});
-
-Deno.test("beginsWithFirst calls the function that is marked first", () => {
-  const source = "// mutation: one\nfunction a(c) {}\n// mutation: one\nfunction b(d, e) { f(); }";
-  assertEquals(mutate(source, "one", beginsWithFirst), source.replace("{ f", "{ a(d, e); f"));
 });
 
 Deno.test("mutate() refuses a mark that is missing or that nothing follows, and an operator that does not fit", () => {

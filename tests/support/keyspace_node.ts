@@ -14,7 +14,7 @@ import {
   acquireOperation,
   ADOPT_KEYS,
   extendOperation,
-  leaveOperation,
+  LEAVE_QUEUES,
   type Operation as LockOperation,
   queuePosition,
   RAISE_COUNTERS,
@@ -318,7 +318,7 @@ export class KeyspaceNode implements QuorumNode {
   leaveQueue(keys: readonly string[], ticketId: string): void {
     this.leaves.push(ticketId);
     const leave = { keys, value: ticketId };
-    this.#server.send(commandBytes(leaveOperation(ticketId).args(leave, "EVAL")));
+    this.#server.send(commandBytes(LEAVE_QUEUES.args(leave, "EVAL")));
   }
 
   close(): Promise<void> {

@@ -9,7 +9,7 @@ import { commandBytes } from "./command_bytes.ts";
 import { ACQUIRE_OR_WAIT } from "../../src/redis_node/scripts/acquire.ts";
 import { ACQUIRE_COUNTED, RAISE } from "../../src/redis_node/scripts/fencing.ts";
 import { queueOf } from "../../src/redis_node/scripts/queue.ts";
-import { LEAVE, RELEASE, RELEASE_QUEUED } from "../../src/redis_node/scripts/release.ts";
+import { RELEASE, RELEASE_QUEUED } from "../../src/redis_node/scripts/release.ts";
 import type { Script } from "../../src/redis_node/scripts/script.ts";
 import { MemoryRedis, type MemorySession } from "../../src/testing/mod.ts";
 
@@ -80,7 +80,7 @@ export class MemoryBench {
   }
 
   leave(keys: string, ticket: string): string {
-    return this.call(LEAVE, keys, ticket);
+    return this.call(RELEASE_QUEUED, keys, "", ticket);
   }
 
   /** Puts tickets into the queues for keys, a microsecond apart. */

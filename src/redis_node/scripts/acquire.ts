@@ -1,45 +1,26 @@
 /**
- * The scripts that set the keys of a lock.
+ * The script that sets the keys of a lock, and what it shares with the one for readers.
  *
  * @module
  */
 import { FENCE } from "./fencing.ts";
-import { NOTIFY, SCORE, TAKE } from "./notify.ts";
+import { JOINING, NOTIFY, TAKE } from "./notify.ts";
 import { lua, type Script } from "./script.ts";
-
-/** `KEYS` resources; `ARGV` value, TTL: sets all keys, 1, or none, 0. A single key is a plain `SET NX PX`. */
-export const ACQUIRE_ALL: Script = {
-  source: `for _, key in ipairs(KEYS) do
-  if redis.call('EXISTS', key) == 1 then return 0 end
-end
-for _, key in ipairs(KEYS) do
-  redis.call('SET', key, ARGV[1], 'PX', ARGV[2])
-end
-return 1
-`,
-  sha1: "4df62321cd567593267878acb4c28e1f7a3cc4af",
-};
 
 /** Puts the ticket into the queues of all keys, and replies where it stands; 0 without one. */
 export const JOIN = `if not ticket then return 0 end
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
-local score = scoreOf(KEYS, ticket, since, agreed, now)
-local held, rank, length, foreign, holder = -2, 0, 0, 0, ''
+local score, now = scoreOf(KEYS, ticket, since, agreed)
+local held, ahead, length, foreign, holder = -2, 0, 0, 0, ''
 for index, key in ipairs(KEYS) do
-  local queue = 'hasp:queue:' .. key
-  redis.call('ZADD', queue, score, ticket)
-  redis.call('PEXPIRE', queue, 180000)
-  rank = math.max(rank, redis.call('ZRANK', queue, ticket))
-  length = math.max(length, redis.call('ZCARD', queue))
-  if held ~= -1 then held = lives[index] == -1 and -1 or math.max(held, lives[index]) end
-  local found = lives[index] ~= -2 and redis.pcall('GET', key)
-  if found and found ~= 'hasp:shared' then
-    if type(found) ~= 'string' then found = '' else holder = found end
-    if (found .. ':'):match('^%x*():') ~= 41 then foreign = 1 end
+  local life, rank, size = lives[index], stand(key, ticket, score)
+  ahead, length = math.max(ahead, rank), math.max(length, size)
+  if held ~= -1 then held = life == -1 and -1 or math.max(held, life) end
+  if life ~= -2 then
+    local isForeign, value = holderOf(key)
+    foreign, holder = math.max(foreign, isForeign), value or holder
   end
 end
-return { held, rank, length, score, now, foreign, holder, wait, ahead }
+return { held, ahead, length, score, now, foreign, holder, wait, first }
 `;
 
 /**
@@ -66,23 +47,23 @@ export const ACQUIRE_OR_WAIT: Script = {
   source: /* @__PURE__ */ lua(
     NOTIFY,
     TAKE,
-    SCORE,
+    JOINING,
     FENCE,
     `local value, ttl, hint, ticket, stuck, since, agreed = unpack(ARGV)
-local blocked, lives, wait, ahead = false, {}, 0, ''
+local blocked, lives, wait, first = false, {}, 0, ''
 for index, key in ipairs(KEYS) do
   lives[index] = redis.call('PTTL', key)
   blocked = blocked or lives[index] ~= -2
 end
 for _, key in ipairs(ticket and not blocked and KEYS or {}) do
   local patience, notified = blocks(key, ticket, stuck, since, agreed)
-  if patience then blocked, wait, ahead = true, math.max(wait, patience), notified end
+  if patience then blocked, wait, first = true, math.max(wait, patience), notified end
 end
 if not blocked then
   for _, key in ipairs(ticket and KEYS or {}) do
     take(key, ticket, stuck)
   end
-  local granted = hint == '' and 1 or fence(KEYS, hint)
+  local granted = hint == '' and 1 or fence(KEYS, 0, hint, 1)
   for _, key in ipairs(KEYS) do
     redis.call('SET', key, value, 'PX', ttl)
   end
@@ -91,5 +72,5 @@ end
 `,
     JOIN,
   ),
-  sha1: "e63bc19322a1a1a0b07cecf832f80a4a1cc1a471",
+  sha1: "7a2d158e6e39589e699c72fbe210e5887b4a54a6",
 };

@@ -18,22 +18,23 @@ import { lua, type Script } from "./script.ts";
 export const ADOPT: Script = {
   source: /* @__PURE__ */ lua(
     FENCE,
-    `local held, reply = {}, -1
+    `local value, ttl, replaces, hint = unpack(ARGV)
+local held, reply = {}, -1
 for _, key in ipairs(KEYS) do
-  local value = redis.call('GET', key)
-  if value == ARGV[3] then held[#held + 1] = key elseif value then reply = 0 end
+  local found = redis.call('GET', key)
+  if found == replaces then held[#held + 1] = key elseif found then reply = 0 end
 end
 if #held == #KEYS then
-  reply = ARGV[4] and fence(KEYS, ARGV[4]) or 1
-elseif ARGV[2] ~= '1' then
+  reply = hint and fence(KEYS, 0, hint, 1) or 1
+elseif ttl ~= '1' then
   return reply
 end
 for _, key in ipairs(held) do
-  local ttl = math.max(redis.call('PTTL', key), tonumber(ARGV[2]))
-  redis.call('SET', key, ARGV[1], 'PX', string.format('%.0f', ttl))
+  local longest = math.max(redis.call('PTTL', key), tonumber(ttl))
+  redis.call('SET', key, value, 'PX', string.format('%.0f', longest))
 end
 return reply
 `,
   ),
-  sha1: "1604a2051fc99c4ed7ad67ed626b8ea5e11c091e",
+  sha1: "fc05ec78b57b43f6a8b7d7838db44d7367d59da4",
 };

@@ -15,15 +15,16 @@ import type { Script } from "./script.ts";
  * extended the lock.
  */
 export const EXTEND: Script = {
-  source: `local reply = 1
+  source: `local value, ttl, shortens = ARGV[1], ARGV[2], ARGV[3]
+local reply = 1
 for _, key in ipairs(KEYS) do
-  local value = redis.call('GET', key)
-  if not value then reply = 2 elseif value ~= ARGV[1] then return 0 end
+  local found = redis.call('GET', key)
+  if not found then reply = 2 elseif found ~= value then return 0 end
 end
 for _, key in ipairs(KEYS) do
-  if ARGV[3] or redis.call('PTTL', key) < tonumber(ARGV[2]) then redis.call('PEXPIRE', key, ARGV[2]) end
+  if shortens or redis.call('PTTL', key) < tonumber(ttl) then redis.call('PEXPIRE', key, ttl) end
 end
 return reply
 `,
-  sha1: "6320834872bc93934624650adfbf9a18887d488d",
+  sha1: "4c29a97fed79451a37bc252646d5dd91d9f1eb6e",
 };

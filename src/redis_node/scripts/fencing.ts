@@ -15,26 +15,27 @@ import { lua, type Script } from "./script.ts";
 export const COUNTER_PREFIX = "hasp:fence:";
 
 /**
- * Defines `fence(keys, hint)`, which counts a lock on several keys. It gives all counters the same value: the highest
- * that one of them calls for. So one token exceeds all earlier ones of each key.
+ * `fence(keys, token, hint, step)` gives the counters of all keys one value: the token, or the highest that one of them
+ * calls for, if that is more. A counter calls for its own value and a step, a missing one for the clock. So a lock on
+ * several keys, for which the step is 1, has one token, which exceeds all earlier ones of each key.
  *
  * Numbers are written by `string.format`, because `tostring` keeps only fourteen digits.
  */
-export const FENCE = `local function count(key)
+export const FENCE = `local function countOf(key)
   local name = 'hasp:fence:' .. key
   local text = redis.call('GET', name) or '0'
   local value = (text == '0' or text:find('^[1-9]%d*$')) and tonumber(text)
   if value and value < 9007199254740991 then return value end
   error('WRONGTYPE this is no fencing counter: ' .. name)
 end
-local function set(keys, token, hint, step)
+local function fence(keys, token, hint, step)
   local time = redis.call('TIME')
   local now = time[1] * 1000000 + time[2]
   local start = math.abs(hint - now) > 60000000 and now or hint
   local highest = token
   for _, key in ipairs(keys) do
-    local last = count(key)
-    highest = math.max(highest, last > 0 and last + step or start)
+    local count = countOf(key)
+    highest = math.max(highest, count > 0 and count + step or start)
   end
   if highest > 9007199254740991 then error('WRONGTYPE the clock is beyond all fencing counters') end
   local ttl = 691200000 + math.max(0, math.ceil((highest - now) / 1000))
@@ -43,9 +44,6 @@ local function set(keys, token, hint, step)
       'PX', string.format('%.0f', ttl))
   end
   return highest
-end
-local function fence(keys, hint)
-  return set(keys, 0, tonumber(hint), 1)
 end
 `;
 
@@ -59,8 +57,9 @@ end
  * quoted, so that Redis does not have to write a number as text.
  */
 export const ACQUIRE_COUNTED: Script = {
-  source: `if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 0 end
-local name, hint = 'hasp:fence:' .. KEYS[1], tonumber(ARGV[3])
+  source: `local key, value, ttl, hint = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
+if not redis.call('SET', key, value, 'NX', 'PX', ttl) then return 0 end
+local name = 'hasp:fence:' .. key
 local count = redis.pcall('INCR', name)
 if type(count) == 'table' then return redis.error_reply(count.err .. ': ' .. name) end
 if count > 1 and count > hint - 86400000000 and count <= 9007199254740991 then return count end
@@ -75,7 +74,7 @@ if count > 1 and count > start - 86400000000 then return count end
 redis.call('SET', name, string.format('%.0f', start), 'PX', '691200000')
 return start
 `,
-  sha1: "459469a7fdd25c3aa07115d67ae77affd2529fc3",
+  sha1: "4471222555512de9dfe0e60fd6a01a8b1c4f0af9",
 };
 
 /**
@@ -86,12 +85,12 @@ return start
 export const RAISE: Script = {
   source: /* @__PURE__ */ lua(
     FENCE,
-    `for _, key in ipairs(KEYS) do
-  if redis.call('GET', key) ~= ARGV[1] then return 0 end
+    `local value, token = ARGV[1], tonumber(ARGV[2])
+for _, key in ipairs(KEYS) do
+  if redis.call('GET', key) ~= value then return 0 end
 end
-local token = tonumber(ARGV[2])
-return set(KEYS, token, token, 0)
+return fence(KEYS, token, token, 0)
 `,
   ),
-  sha1: "8f82b334006320854294eaf4fb9210ecd924eab2",
+  sha1: "f709bcb0578add08e4a7b7fbaa1a22fa8cda4047",
 };

@@ -59,8 +59,8 @@ end
  * many as are `known` to have been notified. The fifth watches the first of them. Drops tickets whose clients are gone.
  * Returns whether somebody but `own` waits. See `readers.ts`.
  *
- * `pass(key, own)` is `notify` if the key is free, and `rouse` if readers hold it: of every script after which somebody
- * else may be the first. Returns nothing, or `false`, if nobody waits.
+ * `pass(key, own, held)` is `notify` if the key is free, and `rouse` if readers hold it, by what it holds: of every script
+ * after which somebody else may be the first. Returns nothing, or `false`, if nobody waits.
  */
 export const PASS = `local function reads(ticket)
   return ticket:find('^[^:]*:R')
@@ -83,10 +83,9 @@ local function rouse(key, own, from, known)
   end
   return first ~= nil
 end
-local function pass(key, own)
-  local found = redis.pcall('GET', key)
-  if not found then return notify(key, own) end
-  if found == 'hasp:shared' then return rouse(key, own, 0, 0) end
+local function pass(key, own, held)
+  if not held then return notify(key, own) end
+  if held == 'hasp:shared' then return rouse(key, own, 0, 0) end
 end
 `;
 
@@ -127,10 +126,18 @@ end
 `;
 
 /**
- * `scoreOf(keys, ticket, since, agreed, now)` is the score that a ticket gets in the queues of the keys: `since`, unless
- * `queue.ts` says that it is another. All times are in microseconds.
+ * `scoreOf(keys, ticket, since, agreed)` is the score that a ticket gets in the queues of the keys: `since`, unless
+ * `queue.ts` says that it is another. Also returns the node's time. All times are in microseconds.
+ *
+ * `stand(key, ticket, score)` puts a ticket into a key's queue. Returns how many are ahead of it there, and how many there
+ * are.
+ *
+ * `holderOf(key)`, of a key that is held: 1 if what it holds is no value of this library, else 0, and the value if it is a
+ * text and not that of readers.
  */
-export const SCORE = `local function scoreOf(keys, ticket, since, agreed, now)
+export const JOINING = `local function scoreOf(keys, ticket, since, agreed)
+  local time = redis.call('TIME')
+  local now = time[1] * 1000000 + time[2]
   local score, known, last = tonumber(since), nil, nil
   for _, key in ipairs(keys) do
     local queue = 'hasp:queue:' .. key
@@ -139,8 +146,20 @@ export const SCORE = `local function scoreOf(keys, ticket, since, agreed, now)
     last = tonumber(redis.call('ZRANGE', queue, -1, -1, 'WITHSCORES')[2]) or last
   end
   if score > now + 250000 then score = known or now + 250000 end
-  if known then return math.max(score, known) end
-  if agreed == '' and last and score < last - 250000 then return last + 1 end
-  return score
+  if known then return math.max(score, known), now end
+  if agreed == '' and last and score < last - 250000 then return last + 1, now end
+  return score, now
+end
+local function stand(key, ticket, score)
+  local queue = 'hasp:queue:' .. key
+  redis.call('ZADD', queue, score, ticket)
+  redis.call('PEXPIRE', queue, 180000)
+  return redis.call('ZRANK', queue, ticket), redis.call('ZCARD', queue)
+end
+local function holderOf(key)
+  local found = redis.pcall('GET', key)
+  if found == 'hasp:shared' then return 0 end
+  if type(found) ~= 'string' then return 1 end
+  return (found .. ':'):match('^%x*():') == 41 and 0 or 1, found
 end
 `;

@@ -1,5 +1,5 @@
 /**
- * The scripts of a call for any one of several keys, its pool.
+ * The script of a call for any one of several keys, its pool.
  *
  * An attempt is for one key of the pool, and a node that denies it says which of the others are free. A ticket stands in
  * the queues of all keys of the pool, with one score. Its id ends with a dot, `<client id>:<number>:<patience>.`, and in
@@ -8,7 +8,7 @@
  * @module
  */
 import { FENCE } from "./fencing.ts";
-import { NOTIFY, PASS, SCORE, TAKE } from "./notify.ts";
+import { JOINING, NOTIFY, PASS, TAKE } from "./notify.ts";
 import { lua, type Script } from "./script.ts";
 
 /**
@@ -34,7 +34,7 @@ export const ACQUIRE_ANY: Script = {
     NOTIFY,
     PASS,
     TAKE,
-    SCORE,
+    JOINING,
     FENCE,
     `local place, value, ttl, hint, ticket, stuck, since, agreed = unpack(ARGV)
 place = tonumber(place)
@@ -47,83 +47,40 @@ if not blocked then
   for index, name in ipairs(ticket and KEYS or {}) do
     if index ~= place then
       local left = redis.call('ZREM', 'hasp:queue:' .. name, ticket .. index, pooled .. index) > 0
-      if left then pass(name) end
+      if left then pass(name, nil, redis.pcall('GET', name)) end
     end
   end
-  local granted = hint == '' and 1 or fence({ key }, hint)
+  local granted = hint == '' and 1 or fence({ key }, 0, hint, 1)
   redis.call('SET', key, value, 'PX', ttl)
   return granted
 end
-local free, bit, lives = 0, 1, {}
+local free, lives = 0, {}
 for index, name in ipairs(KEYS) do lives[index] = redis.call('PTTL', name) end
 if not ticket then
-  for _, life in ipairs(lives) do
-    if life == -2 then free = free + bit end
-    bit = bit * 2
+  for index, life in ipairs(lives) do
+    if life == -2 then free = free + 2 ^ (index - 1) end
   end
   return { free }
 end
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
-local score = scoreOf({ key }, ticket .. place, since, agreed, now)
-local held, ahead, length, foreign, kept, behind
-local wait, first = 0, ''
+local score, now = scoreOf({ key }, ticket .. place, since, agreed)
+local held, ahead, kept, behind
+local length, foreign, wait, first = 0, 0, 0, ''
 for index, name in ipairs(KEYS) do
-  local queue, own, life = 'hasp:queue:' .. name, ticket .. index, lives[index]
-  redis.call('ZADD', queue, score, own)
-  redis.call('PEXPIRE', queue, 180000)
-  local rank = redis.call('ZRANK', queue, own)
-  ahead = math.min(ahead or rank, rank)
-  length = math.max(length or 0, redis.call('ZCARD', queue))
-  if life == -2 and rank == 0 then
-    free = free + bit
-  elseif life == -2 then
-    if not kept then
-      kept, behind, first = index, rank, redis.call('ZRANGE', queue, 0, 0)[1]
-      wait = patience(first)
-    end
-  else
-    local found = redis.pcall('GET', name)
-    if found ~= 'hasp:shared' and (type(found) ~= 'string' or (found .. ':'):match('^%x*():') ~= 41) then
-      foreign = 1
-    end
+  local life, rank, size = lives[index], stand(name, ticket .. index, score)
+  ahead, length = math.min(ahead or rank, rank), math.max(length, size)
+  if life ~= -2 then
+    foreign = math.max(foreign, (holderOf(name)))
+  elseif rank == 0 then
+    free = free + 2 ^ (index - 1)
+  elseif not kept then
+    kept, behind, first = index, rank, redis.call('ZRANGE', 'hasp:queue:' .. name, 0, 0)[1]
+    wait = patience(first)
   end
   if life ~= -1 and (not held or held == -1 or life < held) then held = life end
   held = held or -1
-  bit = bit * 2
 end
-return { held, behind or ahead, length, score, now, foreign or 0, '', wait, first, free, kept or 0 }
+return { held, behind or ahead, length, score, now, foreign, '', wait, first, free, kept or 0 }
 `,
   ),
-  sha1: "63672c7635d70a570c0c426d9ce7592e026f4216",
-};
-
-/**
- * `KEYS` the pool; `ARGV` the number of a key, from 1, value, ticket; and, if its caller waits on, its score: deletes
- * the key if it holds the value and that is not empty. Takes the ticket out of the queues of the pool, or puts it back
- * where the key held the value. Notifies the next waiter of every key that so becomes free, but not the ticket that is
- * put back. Returns 1 if the key held the value, else 0.
- */
-export const RELEASE_ANY: Script = {
-  source: /* @__PURE__ */ lua(
-    NOTIFY,
-    PASS,
-    `local place, value, ticket, score = unpack(ARGV)
-place = tonumber(place)
-local ours = value ~= '' and redis.pcall('GET', KEYS[place]) == value
-if ours then redis.call('DEL', KEYS[place]) end
-for index, name in ipairs(KEYS) do
-  local queue, own = 'hasp:queue:' .. name, ticket .. index
-  local left = false
-  if not score then
-    left = redis.call('ZREM', queue, own) == 1
-  elseif ours and type(redis.pcall('ZADD', queue, 'NX', score, own)) == 'number' then
-    redis.pcall('PEXPIRE', queue, 180000)
-  end
-  if left or ours and index == place then pass(name, score and own) end
-end
-return ours and 1 or 0
-`,
-  ),
-  sha1: "7af4cb10e422ecfc5dedc076252beac119ef06a3",
+  sha1: "395e66422dcf50606e8016bf0b34b15bca5fd6df",
 };

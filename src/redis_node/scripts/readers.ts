@@ -17,7 +17,8 @@
  * @module
  */
 import { JOIN } from "./acquire.ts";
-import { NOTIFY, PASS, SCORE, TAKE } from "./notify.ts";
+import { JOINING, NOTIFY, PASS, TAKE } from "./notify.ts";
+import { RELEASE_ALL } from "./release.ts";
 import { lua, type Script } from "./script.ts";
 
 /** What a key reads while readers hold it. */
@@ -84,11 +85,11 @@ export const ACQUIRE_SHARED: Script = {
     NOTIFY,
     PASS,
     TAKE,
-    SCORE,
+    JOINING,
     READERS,
     `local value, ttl, ticket, stuck, since, agreed = unpack(ARGV)
 stuck = stuck or ''
-local blocked, lives, wait, ahead = false, {}, 0, ''
+local blocked, lives, wait, first = false, {}, 0, ''
 for index, key in ipairs(KEYS) do
   lives[index] = redis.call('PTTL', key)
   blocked = blocked or lives[index] ~= -2 and redis.pcall('GET', key) ~= 'hasp:shared'
@@ -101,7 +102,7 @@ for index, key in ipairs(ticket and not blocked and KEYS or {}) do
   if dropped and not isFree then rouse(key, ticket, 0, 0) end
   if writer and isFree then
     local patience, notified = blocks(key, ticket, stuck, since, agreed)
-    if patience then blocked, wait, ahead = true, math.max(wait, patience), notified end
+    if patience then blocked, wait, first = true, math.max(wait, patience), notified end
   elseif writer and not stuck:find(' ' .. writer .. ' ', 1, true) then
     blocked = true
   end
@@ -128,7 +129,7 @@ end
 `,
     JOIN,
   ),
-  sha1: "52eca26b93ae0a3cb9252a2d9159f8cc45da026b",
+  sha1: "119a187dc31675ea355d8effeb6de8f07437d3b3",
 };
 
 /**
@@ -140,17 +141,18 @@ export const EXTEND_SHARED: Script = {
     NOTIFY,
     PASS,
     READERS,
-    `local reply, held = 1, {}
+    `local value, ttl, shortens = unpack(ARGV)
+local reply, held = 1, {}
 for index, key in ipairs(KEYS) do
   local found = redis.call('GET', key)
   if found and found ~= 'hasp:shared' then return 0 end
-  held[index] = found and deadline(key, ARGV[1]) or 0
+  held[index] = found and deadline(key, value) or 0
   if held[index] == 0 then reply = 2 end
 end
 for index, key in ipairs(KEYS) do
   if held[index] > 0 then
-    local score = math.max(now + ARGV[2], ARGV[3] and 0 or held[index])
-    redis.call('ZADD', 'hasp:readers:' .. key, string.format('%.0f', score), ARGV[1])
+    local score = math.max(now + ttl, shortens and 0 or held[index])
+    redis.call('ZADD', 'hasp:readers:' .. key, string.format('%.0f', score), value)
     settle(key)
     rouse(key, nil, 0, 0)
   end
@@ -158,7 +160,7 @@ end
 return reply
 `,
   ),
-  sha1: "7341d1fe871b1d04e90e5f0a7485e88d7c5263b3",
+  sha1: "4e7a35263d6067b2c2d78b43d556550f6d96fc36",
 };
 
 /**
@@ -172,23 +174,15 @@ export const RELEASE_SHARED: Script = {
     NOTIFY,
     PASS,
     READERS,
-    `local value, ticket, score = unpack(ARGV)
-local stays = score and ticket
-local all, waiting = true, false
-for _, key in ipairs(KEYS) do
-  local queue = 'hasp:queue:' .. key
-  local shared = redis.pcall('GET', key) == 'hasp:shared'
-  local own = shared and deadline(key, value) > 0
-  if shared then redis.call('ZREM', 'hasp:readers:' .. key, value) end
-  if own then settle(key) else all = false end
-  if stays and own and type(redis.pcall('ZADD', queue, 'NX', score, ticket)) == 'number' then
-    redis.pcall('PEXPIRE', queue, 180000)
-  end
-  if ticket and not stays then redis.pcall('ZREM', queue, ticket) end
-  waiting = pass(key, stays) or waiting
+    `local function drop(key, value)
+  local found = redis.pcall('GET', key)
+  if found ~= 'hasp:shared' then return false, found end
+  local own = deadline(key, value) > 0
+  redis.call('ZREM', 'hasp:readers:' .. key, value)
+  return own, not (own and settle(key)) and found
 end
-return all and (waiting and 3 or 1) or 0
 `,
+    RELEASE_ALL,
   ),
-  sha1: "775131027af5c27fa0a7cebdaa8ce5d6e5a62d08",
+  sha1: "8ebcb8728d35a97cd202db200f939e4b527cf263",
 };

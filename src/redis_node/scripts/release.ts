@@ -12,69 +12,75 @@ import { lua, type Script } from "./script.ts";
  */
 export const RELEASE: Script = {
   source: /* @__PURE__ */ lua(
-    `local value = redis.call('GET', KEYS[1])
-if value == ARGV[1] then
-  redis.call('DEL', KEYS[1])
-elseif value then
+    `local key, value = KEYS[1], ARGV[1]
+local found = redis.call('GET', key)
+if found == value then
+  redis.call('DEL', key)
+elseif found then
   return 0
 end
-if redis.pcall('EXISTS', 'hasp:queue:' .. KEYS[1]) == 0 then return value and 1 or 0 end
+if redis.pcall('EXISTS', 'hasp:queue:' .. key) == 0 then return found and 1 or 0 end
 `,
     NOTIFY,
-    `local notified = notify(KEYS[1])
-return value and (notified and 3 or 1) or 0
+    `local notified = notify(key)
+return found and (notified and 3 or 1) or 0
 `,
   ),
-  sha1: "be0a990448ab9f4dffbe8db6b9fb416f0707e537",
+  sha1: "1ef3142609fbce3c3efa4681dc01807e70a33200",
 };
 
 /**
+ * Takes a value off keys by `drop(key, value)`, and a ticket out of the queues, or puts it back. `drop` returns whether the
+ * key held the value, and what it holds now: `false` if it is free, perhaps an error.
+ */
+export const RELEASE_ALL = `local value, ticket, score = unpack(ARGV)
+local pooled = ticket and ticket:sub(-1) == '.'
+local held, count, won, failure = {}, 0, nil, nil
+for index, key in ipairs(KEYS) do
+  local ours
+  ours, held[index] = drop(key, value)
+  if ours then count, won = count + 1, index end
+  failure = failure or type(held[index]) == 'table' and held[index]
+end
+local waiting = false
+for index, key in ipairs(KEYS) do
+  local queue, own, left = 'hasp:queue:' .. key, ticket, false
+  if pooled then own = ticket .. index end
+  if ticket and not score then
+    left = redis.pcall('ZREM', queue, own) == 1
+  elseif score and count > 0 and type(redis.pcall('ZADD', queue, 'NX', score, own)) == 'number' then
+    redis.pcall('PEXPIRE', queue, 180000)
+  end
+  if left or index == won or value ~= '' and not pooled then
+    waiting = pass(key, score and own, held[index]) or waiting
+  end
+end
+return failure or count == (pooled and 1 or #KEYS) and (waiting and 3 or 1) or 0
+`;
+
+/**
  * `KEYS` resources; `ARGV` value, and, if the lock was waited for, the ticket; and, if its client waits on, its score:
- * deletes the keys that hold the value. Takes the ticket out of the queues, or puts it back where a key held the value.
+ * deletes the keys that hold the value. Takes the ticket out of the queues, or puts it back if a key held the value.
  * Notifies the next waiter of each key that is free, but not the ticket that is put back: it has just asked. Returns 0
  * if a key did not hold the value, 1 if all did, 3 if all did and a waiter was notified.
+ *
+ * A ticket for a pool is in the queues of all its keys, and only one of them held the value: 1 or 3 then. Of the others,
+ * those are notified whose queue the ticket has left: each key that is free has notified its first before.
+ *
+ * A client that gives up waiting leaves by this too: with an empty text for the value, which then is not looked for.
  */
 export const RELEASE_QUEUED: Script = {
   source: /* @__PURE__ */ lua(
     NOTIFY,
-    `local all, waiting, failure = true, false, nil
-local ticket, score = ARGV[2], ARGV[3]
-for _, key in ipairs(KEYS) do
-  local queue = 'hasp:queue:' .. key
-  local value = redis.pcall('GET', key)
-  if value == ARGV[1] then
-    redis.call('DEL', key)
-  else
-    all = false
-    if type(value) == 'table' then failure = value end
-  end
-  if score then
-    if value == ARGV[1] and type(redis.pcall('ZADD', queue, 'NX', score, ticket)) == 'number' then
-      redis.pcall('PEXPIRE', queue, 180000)
-    end
-  elseif ticket then
-    redis.pcall('ZREM', queue, ticket)
-  end
-  if value == ARGV[1] or not value then
-    waiting = notify(key, score and ticket) or waiting
-  end
-end
-return failure or (all and (waiting and 3 or 1) or 0)
-`,
-  ),
-  sha1: "e0d8dd9c636257d65f5c34b984d75b6fc3a349a0",
-};
-
-/** `KEYS` resources; `ARGV` ticket: leaves the queues, and passes a notification on that may have come; 1. */
-export const LEAVE: Script = {
-  source: /* @__PURE__ */ lua(
-    NOTIFY,
     PASS,
-    `for _, key in ipairs(KEYS) do
-  if redis.call('ZREM', 'hasp:queue:' .. key, ARGV[1]) == 1 then pass(key) end
+    `local function drop(key, value)
+  local found = redis.pcall('GET', key)
+  if value == '' or found ~= value then return false, found end
+  redis.call('DEL', key)
+  return true, false
 end
-return 1
 `,
+    RELEASE_ALL,
   ),
-  sha1: "c79eddfa9bad13584ba2ae739f744b73c369ce4b",
+  sha1: "bdf035713cc5b95b84acaf9e88947211c9a5738e",
 };

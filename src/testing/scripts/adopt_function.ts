@@ -21,7 +21,7 @@ export function adopt(
   const others = values.some((found) => found !== undefined && found !== replaces);
   let reply = others ? 0 : -1;
   if (held.length === names.length) {
-    reply = hint === undefined ? 1 : fence(context, names, hint);
+    reply = hint === undefined ? 1 : fence(context, names, 0, Number(hint), 1);
   } else if (ttl !== "1") {
     return integer(reply);
   }

@@ -40,15 +40,6 @@ export function acquireCounted(
   return integer(start);
 }
 
-/** `fence(keys, hint)`. */
-export function fence(
-  context: CommandContext,
-  names: readonly string[],
-  hint: string | undefined,
-): number {
-  return setCounters(context, names, 0, Number(hint), 1);
-}
-
 /** RAISE. */
 export function raise(
   context: CommandContext,
@@ -60,11 +51,11 @@ export function raise(
   if (token === undefined) {
     throw luaError("attempt to perform arithmetic on local 'hint' (a nil value)");
   }
-  return integer(setCounters(context, names, token, token, 0));
+  return integer(fence(context, names, token, token, 0));
 }
 
-/** `set(keys, token, hint, step)`; `fence(keys, hint)` is that with no token, and a step of 1. */
-export function setCounters(
+/** `fence(keys, token, hint, step)`. */
+export function fence(
   context: CommandContext,
   names: readonly string[],
   token: number,
@@ -109,7 +100,7 @@ function naming(text: string, name: string): string {
   return `${text}: ${name.split("\0", 1)[0]}`;
 }
 
-/** `count(key)`. */
+/** `countOf(key)`. */
 function countOf(keys: Keyspace, name: string): number {
   const text = keys.get(name) ?? "0";
   if (DIGITS.test(text) && Number(text) < Number.MAX_SAFE_INTEGER) return Number(text);

@@ -1,21 +1,21 @@
 /**
- * The scripts of a call for any one of several keys, as functions.
+ * The script of a call for any one of several keys, as a function.
  *
  * @module
  */
-import { QUEUE_TTL_MS, queueOf } from "../../redis_node/scripts/queue.ts";
-import { SHARED } from "../../redis_node/scripts/readers.ts";
+import { queueOf } from "../../redis_node/scripts/queue.ts";
 import type { CommandContext } from "../commands/command.ts";
 import { array, bulk, integer } from "../server/replies.ts";
 import { fence } from "./fence_functions.ts";
 import {
   allowedScore,
+  holderOf,
+  member,
   notifyUnlessPassed,
-  OUR_VALUE,
   pass,
   patienceOf,
-  putBack,
   remove,
+  stand,
   take,
   tryGet,
 } from "./queue_functions.ts";
@@ -42,38 +42,13 @@ export function acquireAny(
       notifyUnlessPassed(context, key, { ticket: member(ticket, place), stuck, since, agreed });
   if (!blocked) {
     if (ticket !== undefined) leaveAll(context, names, place, ticket, stuck);
-    const granted = hint === "" ? 1 : fence(context, [key], hint);
+    const granted = hint === "" ? 1 : fence(context, [key], 0, Number(hint), 1);
     setInScript(keys, key, [value, "PX", ttl]);
     return integer(granted);
   }
   const lives = names.map((name) => Number(keys.remainingMs(name)));
   if (ticket !== undefined) return joinAll(context, names, args, lives);
   return array([integer(maskOf(lives.map((life) => life === -2)))]);
-}
-
-/** RELEASE_ANY. */
-export function releaseAny(
-  context: CommandContext,
-  names: readonly string[],
-  [number, value, ticket, score]: readonly string[],
-): string {
-  const { keys } = context;
-  const place = Number(number) - 1;
-  const { found } = tryGet(keys, names[place]);
-  const ours = value !== "" && found !== undefined && found === value;
-  if (ours) keys.delete(names[place]);
-  names.forEach((name, index) => {
-    const own = member(ticket, index);
-    const left = score === undefined && remove(keys, name, own);
-    if (score !== undefined && ours) putBack(keys, name, own, score);
-    if (left || ours && index === place) pass(context, name, score === undefined ? undefined : own);
-  });
-  return integer(ours ? 1 : 0);
-}
-
-/** The ticket in the queue of one of the keys. */
-function member(ticket: string, place: number): string {
-  return ticket + (place + 1);
 }
 
 /** The sum of the bits of those that are true. */
@@ -98,7 +73,7 @@ function leaveAll(
     // mutation: won-queue-alone-is-left
     const left = tickets.filter((each) => remove(keys, name, each)).length > 0;
     // mutation: notification-of-a-pool-kept
-    if (left) pass(context, name);
+    if (left) pass(context, name, tryGet(keys, name));
   });
 }
 
@@ -114,17 +89,12 @@ function joinAll(
   const standing = { ticket: member(ticket, place), since, agreed };
   const score = allowedScore(keys, [names[place]], standing, nowUs);
 
-  const ranks = names.map((name, index) => {
-    const queue = keys.sortedSet(queueOf(name), true);
-    queue.add(member(ticket, index), score);
-    keys.expireAt(queueOf(name), keys.nowMs() + BigInt(QUEUE_TTL_MS));
-    return queue.rank(member(ticket, index))!;
-  });
-  const lengths = names.map((name) => keys.sortedSet(queueOf(name))!.size);
-  const foreign = names.some((name, index) => {
-    const { found = "" } = lives[index] === -2 ? { found: SHARED } : tryGet(keys, name);
-    return found !== SHARED && !OUR_VALUE.test(found);
-  });
+  const places = names.map((name, index) => stand(keys, name, member(ticket, index), score));
+  const ranks = places.map(({ rank }) => rank);
+  const length = Math.max(...places.map(({ size }) => size));
+  const foreign = names.some((name, index) =>
+    lives[index] !== -2 && holderOf(keys, name).isForeign
+  );
   const kept = lives.findIndex((life, index) => life === -2 && ranks[index] > 0) + 1;
   const [first] = kept > 0 ? keys.sortedSet(queueOf(names[kept - 1]))!.range(0, 0) : [""];
   const held = Math.min(...lives.map((life) => life === -1 ? Infinity : life));
@@ -133,7 +103,7 @@ function joinAll(
   const free = maskOf(lives.map((life, index) => life === -2 && ranks[index] === 0));
   return array([
     integer(held === Infinity ? -1 : held),
-    ...[ahead, Math.max(...lengths), score, nowUs, foreign ? 1 : 0].map(integer),
+    ...[ahead, length, score, nowUs, foreign ? 1 : 0].map(integer),
     bulk(""),
     integer(wait),
     bulk(first),

@@ -16,7 +16,7 @@ import {
   WAKE_CHANNEL,
 } from "../../redis_node/scripts/queue.ts";
 import { SHARED } from "../../redis_node/scripts/readers.ts";
-import { type NotifiedFirst, splitTicket } from "../../quorum/queue_ticket.ts";
+import { type NotifiedFirst, POOL_SUFFIX, splitTicket } from "../../quorum/queue_ticket.ts";
 import type { CommandContext } from "../commands/command.ts";
 import { parseScore, scoreText } from "../commands/sorted_set_commands.ts";
 import type { Keyspace } from "../server/keyspace.ts";
@@ -30,7 +30,7 @@ export const READS = /^[^:]*:R/u;
 export const ROUSED_MAX = 4;
 const LEAD_US = QUEUE_LEAD_MS * 1_000;
 /** What the value of a lock of this library looks like. */
-export const OUR_VALUE = /^[0-9a-f]{40}(:|$)/i;
+const OUR_VALUE = /^[0-9a-f]{40}(:|$)/i;
 
 /** What an acquisition says of its ticket. */
 export interface Standing {
@@ -38,6 +38,12 @@ export interface Standing {
   readonly stuck: string;
   readonly since: string;
   readonly agreed: string;
+}
+
+/** What a key holds: nothing, a text, or what `GET` refuses. */
+export interface Held {
+  readonly found?: string | undefined;
+  readonly error?: CommandError;
 }
 
 /** RELEASE. */
@@ -55,34 +61,52 @@ export function release(
   return integer(found === undefined ? 0 : notified ? 3 : 1);
 }
 
-/** RELEASE_QUEUED: releases the other keys if one has another type; then the error is the reply. */
+/** RELEASE_QUEUED. */
 export function releaseQueued(
   context: CommandContext,
   names: readonly string[],
+  args: readonly string[],
+): string {
+  return releaseAll(context, names, args, ({ keys }, key, value) => {
+    const held = tryGet(keys, key);
+    if (value === "" || held.found === undefined || held.found !== value) return { held };
+    keys.delete(key);
+    return { ours: true, held: {} };
+  });
+}
+
+/** Takes a value off keys by `drop`, and a ticket out of the queues, or puts it back. */
+export function releaseAll(
+  context: CommandContext,
+  names: readonly string[],
   [value, ticket, score]: readonly string[],
+  drop: (context: CommandContext, key: string, value: string) => { ours?: boolean; held: Held },
 ): string {
   const { keys } = context;
-  let all = true;
+  const pooled = ticket?.endsWith(POOL_SUFFIX);
+  const dropped = names.map((key) => drop(context, key, value));
+  const count = dropped.filter(({ ours }) => ours).length;
   let waiting = false;
-  let failure: CommandError | undefined;
-  for (const key of names) {
-    const { found, error } = tryGet(keys, key);
-    failure = error ?? failure;
-    const ours = found !== undefined && found === value;
-    if (ours) keys.delete(key);
-    else all = false;
-    if (score !== undefined && ours) putBack(keys, key, ticket, score);
-    else if (score === undefined && ticket !== undefined && queueIfAny(keys, key)) {
-      remove(keys, key, ticket);
-    }
-    if (ours || found === undefined && !error) {
+  names.forEach((key, index) => {
+    const { ours, held } = dropped[index];
+    const own = pooled ? member(ticket, index) : ticket;
+    const stays = score !== undefined;
+    const left = own !== undefined && !stays && queueIfAny(keys, key) && remove(keys, key, own);
+    if (stays && count > 0) putBack(keys, key, own, score);
+    if (left || ours || value !== "" && !pooled) {
       // mutation: release-notifies-nobody
-      const notified = notify(context, key, score === undefined ? undefined : ticket);
-      waiting ||= notified !== undefined;
+      const notified = pass(context, key, held, stays ? own : undefined);
+      waiting ||= notified;
     }
-  }
+  });
+  const failure = dropped.find(({ held }) => held.error)?.held.error;
   if (failure) throw new ReturnedError(failure.message);
-  return integer(all ? waiting ? 3 : 1 : 0);
+  return integer(count === (pooled ? 1 : names.length) ? waiting ? 3 : 1 : 0);
+}
+
+/** A pool's ticket in the queue of one of the keys. */
+export function member(ticket: string, place: number): string {
+  return ticket + (place + 1);
 }
 
 /** ACQUIRE_OR_WAIT. */
@@ -100,23 +124,11 @@ export function acquireOrWait(
   if (!held && standing) first = notifyFirsts(context, names, standing);
   if (!held && !first) {
     for (const key of standing ? names : []) take(context, key, ticket, stuck);
-    const granted = hint === "" ? 1 : fence(context, names, hint);
+    const granted = hint === "" ? 1 : fence(context, names, 0, Number(hint), 1);
     for (const key of names) setInScript(keys, key, [value, "PX", ttl]);
     return integer(granted);
   }
   return standing ? join(context, names, standing, lives, first) : integer(0);
-}
-
-/** LEAVE. */
-export function leave(
-  context: CommandContext,
-  names: readonly string[],
-  [ticket]: readonly string[],
-): string {
-  for (const key of names) {
-    if (remove(context.keys, key, ticket)) pass(context, key);
-  }
-  return integer(1);
 }
 
 /** Puts a ticket into the queues of all keys. */
@@ -131,17 +143,14 @@ export function join(
   const score = allowedScore(keys, names, { ticket, since, agreed }, nowUs);
   let [held, ahead, length, foreign, holder] = [-2, 0, 0, 0, ""];
   names.forEach((key, index) => {
-    const queue = keys.sortedSet(queueOf(key), true);
-    queue.add(ticket, score);
-    keys.expireAt(queueOf(key), keys.nowMs() + BigInt(QUEUE_TTL_MS));
-    ahead = Math.max(ahead, queue.rank(ticket)!);
-    length = Math.max(length, queue.size);
+    const { rank, size } = stand(keys, key, ticket, score);
+    ahead = Math.max(ahead, rank);
+    length = Math.max(length, size);
     if (held !== -1) held = lives[index] === -1 ? -1 : Math.max(held, lives[index]);
     if (lives[index] === -2) return;
-    const { found } = tryGet(keys, key);
-    if (found === SHARED) return;
-    holder = found ?? holder;
-    if (!OUR_VALUE.test(found ?? "")) foreign = 1;
+    const { isForeign, value } = holderOf(keys, key);
+    if (isForeign) foreign = 1;
+    holder = value ?? holder;
   });
   return array([
     ...[held, ahead, length, score, nowUs, foreign].map(integer),
@@ -149,6 +158,26 @@ export function join(
     integer(first.patienceMs),
     bulk(first.ticketId),
   ]);
+}
+
+/** Puts a ticket into a key's queue; returns how many are ahead of it, and how many there are. */
+export function stand(
+  keys: Keyspace,
+  key: string,
+  ticket: string,
+  score: number,
+): { rank: number; size: number } {
+  const queue = keys.sortedSet(queueOf(key), true);
+  queue.add(ticket, score);
+  keys.expireAt(queueOf(key), keys.nowMs() + BigInt(QUEUE_TTL_MS));
+  return { rank: queue.rank(ticket)!, size: queue.size };
+}
+
+/** Whether a held key holds what is no value of this library; and the value, if it is a text and not that of readers. */
+export function holderOf(keys: Keyspace, key: string): { isForeign: boolean; value?: string } {
+  const { found } = tryGet(keys, key);
+  if (found === SHARED) return { isForeign: false };
+  return { isForeign: !OUR_VALUE.test(found ?? ""), value: found };
 }
 
 /** The score that a ticket gets, within the limits of the queues that it is to stand in. */
@@ -228,8 +257,12 @@ export function rouse(
 }
 
 /** Notifies those who may be next if the key is free, or if readers hold it; returns whether somebody but `own` waits. */
-export function pass(context: CommandContext, key: string, own?: string): boolean {
-  const { found, error } = tryGet(context.keys, key);
+export function pass(
+  context: CommandContext,
+  key: string,
+  { found, error }: Held,
+  own?: string,
+): boolean {
   if (found === SHARED) return rouse(context, key, { own });
   return found === undefined && !error && notify(context, key, own) !== undefined;
 }
@@ -303,7 +336,7 @@ export function queueIfAny(keys: Keyspace, key: string): SortedSet | undefined {
 }
 
 /** `redis.pcall('GET', …)`. */
-export function tryGet(keys: Keyspace, key: string): { found?: string; error?: CommandError } {
+export function tryGet(keys: Keyspace, key: string): Held {
   try {
     return { found: keys.get(key) };
   } catch (error) {

@@ -12,10 +12,9 @@ import {
   isGone,
   join,
   notifyUnlessPassed,
-  pass,
-  putBack,
   queueIfAny,
   READS,
+  releaseAll,
   remove,
   rouse,
   ROUSED_MAX,
@@ -100,26 +99,17 @@ export function extendShared(
 export function releaseShared(
   context: CommandContext,
   names: readonly string[],
-  [value, ticket, score]: readonly (string | undefined)[],
+  args: readonly string[],
 ): string {
-  const { keys } = context;
-  const stays = score === undefined ? undefined : ticket;
-  let all = true;
-  let waiting = false;
-  for (const key of names) {
-    const shared = tryGet(keys, key).found === SHARED;
-    const own = shared && deadlineOf(keys, key, value!) > 0;
-    if (shared) keys.sortedSet(READERS_PREFIX + key)?.remove(value!);
+  return releaseAll(context, names, args, ({ keys }, key, value) => {
+    const held = tryGet(keys, key);
+    if (held.found !== SHARED) return { held };
+    const ours = deadlineOf(keys, key, value) > 0;
+    keys.sortedSet(READERS_PREFIX + key)?.remove(value);
     // mutation: reader-deletes-the-marker
-    if (own) settle(keys, key);
-    all &&= own;
-    if (stays !== undefined && own) putBack(keys, key, stays, score!);
-    if (stays === undefined && ticket !== undefined && queueIfAny(keys, key)) {
-      remove(keys, key, ticket);
-    }
-    waiting = pass(context, key, stays) || waiting;
-  }
-  return integer(all ? waiting ? 3 : 1 : 0);
+    if (ours) settle(keys, key);
+    return { ours, held: tryGet(keys, key) };
+  });
 }
 
 /** Makes a value a reader of a key. */

@@ -3,26 +3,26 @@
  *
  * @module
  */
-import { ACQUIRE_ALL, ACQUIRE_OR_WAIT } from "../../redis_node/scripts/acquire.ts";
+import { ACQUIRE_OR_WAIT } from "../../redis_node/scripts/acquire.ts";
 import { ADOPT } from "../../redis_node/scripts/adopt.ts";
 import { ACQUIRE_COUNTED, RAISE } from "../../redis_node/scripts/fencing.ts";
 import { CREATED } from "../../redis_node/scripts/creation.ts";
 import { EXTEND } from "../../redis_node/scripts/extend.ts";
-import { ACQUIRE_ANY, RELEASE_ANY } from "../../redis_node/scripts/pool.ts";
+import { ACQUIRE_ANY } from "../../redis_node/scripts/pool.ts";
 import { ACQUIRE_SHARED, EXTEND_SHARED, RELEASE_SHARED } from "../../redis_node/scripts/readers.ts";
-import { LEAVE, RELEASE, RELEASE_QUEUED } from "../../redis_node/scripts/release.ts";
+import { RELEASE, RELEASE_QUEUED } from "../../redis_node/scripts/release.ts";
 import { TRIAL } from "../../redis_node/scripts/trial.ts";
 import { adopt } from "./adopt_function.ts";
 import { created } from "./creation_function.ts";
 import { acquireCounted, raise } from "./fence_functions.ts";
-import { acquireAny, releaseAny } from "./pool_functions.ts";
-import { acquireOrWait, leave, release, releaseQueued } from "./queue_functions.ts";
+import { acquireAny } from "./pool_functions.ts";
+import { acquireOrWait, release, releaseQueued } from "./queue_functions.ts";
 import { acquireShared, extendShared, releaseShared } from "./reader_functions.ts";
 import type { CommandContext } from "../commands/command.ts";
 import { expireKey } from "../commands/key_commands.ts";
 import type { Keyspace } from "../server/keyspace.ts";
 import { array, integer } from "../server/replies.ts";
-import { getInScript, luaError, setInScript, toNumber } from "./script_calls.ts";
+import { getInScript, luaError, toNumber } from "./script_calls.ts";
 
 /** A script as a function. */
 export interface ScriptFunction {
@@ -34,17 +34,14 @@ export interface ScriptFunction {
 
 /** Every script of this library. */
 export const SCRIPT_FUNCTIONS: readonly ScriptFunction[] = [
-  integerScript(ACQUIRE_ALL.sha1, acquireAll),
   integerScript(EXTEND.sha1, extend),
   { sha1: RELEASE.sha1, run: release },
   { sha1: RELEASE_QUEUED.sha1, run: releaseQueued },
   { sha1: ACQUIRE_OR_WAIT.sha1, run: acquireOrWait },
-  { sha1: LEAVE.sha1, run: leave },
   { sha1: ACQUIRE_COUNTED.sha1, run: acquireCounted },
   { sha1: RAISE.sha1, run: raise },
   { sha1: ADOPT.sha1, run: adopt },
   { sha1: ACQUIRE_ANY.sha1, run: acquireAny },
-  { sha1: RELEASE_ANY.sha1, run: releaseAny },
   { sha1: ACQUIRE_SHARED.sha1, run: acquireShared },
   { sha1: EXTEND_SHARED.sha1, run: extendShared },
   { sha1: RELEASE_SHARED.sha1, run: releaseShared },
@@ -60,15 +57,6 @@ export function integerScript(
   return { sha1, run: (context, keys, args) => integer(run(context.keys, keys, args)) };
 }
 
-// mutation: extension-sets-missing-keys
-function acquireAll(keyspace: Keyspace, keys: readonly string[], args: readonly string[]): number {
-  if (keys.some((key) => keyspace.has(key))) return 0;
-  const [value, ttl] = args;
-  for (const key of keys) setInScript(keyspace, key, [value, "PX", ttl]);
-  return 1;
-}
-
-// mutation: extension-sets-missing-keys
 function extend(keyspace: Keyspace, keys: readonly string[], args: readonly string[]): number {
   const [value, ttl, shortens] = args;
   let reply = 1;
@@ -76,6 +64,7 @@ function extend(keyspace: Keyspace, keys: readonly string[], args: readonly stri
     const found = getInScript(keyspace, key);
     // mutation: extension-steals
     if (found !== undefined && found !== value) return 0;
+    // mutation: extension-sets-missing-keys
     if (found === undefined) reply = 2;
   }
   for (const key of keys) {

@@ -4,7 +4,6 @@
  * @module
  */
 import {
-  ACQUIRE_ALL,
   ACQUIRE_ANY,
   ACQUIRE_COUNTED,
   ACQUIRE_OR_WAIT,
@@ -13,7 +12,6 @@ import {
   EXTEND,
   EXTEND_SHARED,
   RELEASE,
-  RELEASE_ANY,
   RELEASE_QUEUED,
   RELEASE_SHARED,
 } from "./library.ts";
@@ -31,7 +29,6 @@ export interface LockCommand {
 
 const OPERATIONS = new Map<string, LockCommand["operation"]>(
   ([
-    ["acquire", ACQUIRE_ALL],
     ["acquire", ACQUIRE_OR_WAIT],
     ["acquire", ACQUIRE_COUNTED],
     ["acquire", ADOPT],
@@ -39,15 +36,11 @@ const OPERATIONS = new Map<string, LockCommand["operation"]>(
     ["release", RELEASE],
     ["release", RELEASE_QUEUED],
     ["acquire", ACQUIRE_ANY],
-    ["release", RELEASE_ANY],
     ["acquire", ACQUIRE_SHARED],
     ["extend", EXTEND_SHARED],
     ["release", RELEASE_SHARED],
   ] as const).flatMap(([operation, { sha1, source }]) => [[sha1, operation], [source, operation]]),
 );
-
-/** The scripts that are about one of their keys, whose number precedes the value. */
-const OF_POOLS = [ACQUIRE_ANY, RELEASE_ANY].flatMap(({ sha1, source }) => [sha1, source]);
 
 /** The scripts about locks in shared mode. */
 const OF_READERS = [ACQUIRE_SHARED, EXTEND_SHARED, RELEASE_SHARED]
@@ -62,15 +55,13 @@ export function lockCommand(words: readonly string[]): LockCommand | undefined {
   if (!operation) return undefined;
   const count = Number(words[2]);
   const keys = words.slice(3, 3 + count);
-  if (OF_POOLS.includes(words[1])) {
+  if (words[1] === ACQUIRE_ANY.sha1 || words[1] === ACQUIRE_ANY.source) {
     const [number, value] = words.slice(3 + count);
-    if (value === "") return undefined; // a ticket leaves
     return { operation, keys: [keys[Number(number) - 1]], value };
   }
   const [value, ttl, replaces] = words.slice(3 + count);
-  if (OF_READERS.includes(words[1])) {
-    return value === "" ? undefined : { operation, keys, value, shared: true };
-  }
+  if (value === "") return undefined; // a ticket leaves
+  if (OF_READERS.includes(words[1])) return { operation, keys, value, shared: true };
   if (words[1] !== ADOPT.sha1 && words[1] !== ADOPT.source) return { operation, keys, value };
   // What gives keys back names the values the other way round.
   if (ttl === "1") return { operation: "release", keys, value: replaces };

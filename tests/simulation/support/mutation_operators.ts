@@ -26,12 +26,8 @@ interface Edit {
   readonly text: string;
 }
 
-/** A way to break what is marked; `all` is everything with the same mark, in the order of the source. */
-export type Operator = (
-  marked: ts.Node,
-  file: ts.SourceFile,
-  all: readonly ts.Node[],
-) => Edit;
+/** A way to break what is marked. */
+export type Operator = (marked: ts.Node, file: ts.SourceFile) => Edit;
 
 /** Where the marks of a source are: the position behind each, by name. A name may be there more than once. */
 export function marksIn(source: string): [name: string, end: number][] {
@@ -50,8 +46,7 @@ export function mutate(source: string, mark: string, operator: Operator): string
   const file = ts.createSourceFile("marked.ts", source, ts.ScriptTarget.Latest, true);
   const ends = marksIn(source).filter(([name]) => name === mark).map(([, end]) => end);
   if (ends.length === 0) throw new Error(`There is no mark "${mark}"`);
-  const all = ends.map((end) => nodeBehind(file, end, mark));
-  const edits = all.map((marked) => operator(marked, file, all));
+  const edits = ends.map((end) => operator(nodeBehind(file, end, mark), file));
   return edits.reduceRight(
     (text, edit) => text.slice(0, edit.start) + edit.text + text.slice(edit.end),
     source,
@@ -93,7 +88,7 @@ export function without(index: number): Operator {
 
 /** Applies an operator to one part of the value. */
 export function inPart(index: number, operator: Operator): Operator {
-  return (marked, file, all) => operator(partOf(valueOf(marked), index), file, all);
+  return (marked, file) => operator(partOf(valueOf(marked), index), file);
 }
 
 /** Puts a reading of the clock at that very moment in place of the value, which is an earlier one. */
@@ -130,23 +125,14 @@ export function again(delayMs: number): Operator {
 
 /** Applies an operator to a statement, each third time that it runs. */
 export function sometimes(operator: Operator): Operator {
-  return (marked, file, all) => {
+  return (marked, file) => {
     const text = statement(marked).getText(file);
-    const { start, end, text: changed } = operator(marked, file, all);
+    const { start, end, text: changed } = operator(marked, file);
     const from = marked.getStart(file);
     const broken = text.slice(0, start - from) + changed + text.slice(end - from);
     return replace(marked, `{ if (${MUTANT}.third()) { ${broken} } else { ${text} } }`, file);
   };
 }
-
-/** Has the function that is marked second begin by calling the one that is marked first, with its own parameters. */
-export const beginsWithFirst: Operator = (marked, file, [first]) => {
-  if (marked === first) return unchanged(marked, file);
-  if (!ts.isFunctionDeclaration(marked) || !marked.body) throw misfit("a function", marked);
-  const parameters = marked.parameters.map(({ name }) => name.getText(file)).join(", ");
-  const start = marked.body.getStart(file) + 1;
-  return { start, end: start, text: ` ${nameOf(first).getText(file)}(${parameters});` };
-};
 
 /** The largest node that begins behind a mark. */
 function nodeBehind(file: ts.SourceFile, end: number, mark: string): ts.Node {
@@ -192,17 +178,6 @@ function partsOf(value: ts.Expression): readonly ts.Expression[] {
   const { left, right, operatorToken: { kind } } = value;
   const chained = ts.isBinaryExpression(left) && left.operatorToken.kind === kind;
   return chained ? [...partsOf(left), right] : [left, right];
-}
-
-function nameOf(node: ts.Node): ts.Node {
-  if ((ts.isFunctionDeclaration(node) || ts.isMethodDeclaration(node)) && node.name) {
-    return node.name;
-  }
-  throw misfit("a name", node);
-}
-
-function unchanged(node: ts.Node, file: ts.SourceFile): Edit {
-  return replace(node, node.getText(file), file);
 }
 
 function replace(node: ts.Node, text: string, file: ts.SourceFile): Edit {

@@ -9,7 +9,6 @@
 import {
   again,
   becomes,
-  beginsWithFirst,
   drop,
   inPart,
   late,
@@ -90,7 +89,10 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
     becomes("isGrant(outcome) || outcome === MISSING"),
     "a node that is filled in counts at once",
   ],
-  "extension-sets-missing-keys": [beginsWithFirst, "an extension sets missing keys"],
+  "extension-sets-missing-keys": [
+    becomes("found === undefined && keyspace.set(key, value, keyspace.nowMs() + BigInt(ttl))"),
+    "an extension sets missing keys",
+  ],
   "extension-steals": [never, "an extension steals"],
   "extension-shortens-ttl": [always, "an extension shortens the TTL"],
   "missing-key-counts-as-extended": [
@@ -121,7 +123,7 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
     "readers that wait behind another of their client do not notice that it has entered",
   ],
   "reader-deletes-the-marker": [
-    becomes("own && !keys.delete(key)"),
+    becomes("ours && !keys.delete(key)"),
     "a reader that leaves frees the key though others hold it",
   ],
   "key-expires-with-the-last-comer": [

@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { ACQUIRE_ALL, ACQUIRE_OR_WAIT } from "../../../src/redis_node/scripts/acquire.ts";
+import { ACQUIRE_OR_WAIT } from "../../../src/redis_node/scripts/acquire.ts";
 import { ACQUIRE_COUNTED } from "../../../src/redis_node/scripts/fencing.ts";
 import { advanceUntil, runMicrotasks } from "../../support/fake_clock.ts";
 import { FakeRequest, SCORE, TICKET_ID, ticketOf } from "../../support/fake_request.ts";
@@ -341,10 +341,10 @@ for (
 test.queueing("RedisNode.acquire() of several keys asks for them alone, by a script that may have to be sent whole", async (bench) => {
   const request = await join(bench, ["k", "l"]);
   await bench.answer("-NOPERM no\r\n");
-  const words = ["2", "k", "l", "v", "1000"];
-  assertEquals(bench.written, wire("EVALSHA", ACQUIRE_ALL.sha1, ...words));
+  const words = ["2", "k", "l", "v", "1000", ""];
+  assertEquals(bench.written, wire("EVALSHA", ACQUIRE_OR_WAIT.sha1, ...words));
   await bench.answer(NOSCRIPT);
-  assertEquals(bench.written, wire("EVAL", ACQUIRE_ALL.source, ...words));
+  assertEquals(bench.written, wire("EVAL", ACQUIRE_OR_WAIT.source, ...words));
   await bench.answer(":1\r\n");
   assertEquals(request.outcomes, ["granted"]);
 });
