@@ -54,13 +54,12 @@ export class ChannelSubscription implements Subscription {
   readonly #channel: string;
   readonly #owner: SubscriberOwner;
   #failures = 0;
-  /** Ends what was begun last. */
-  #end: () => Promise<unknown> = () => Promise.resolve();
+  /** What the client was asked for last; `undefined` if that is over. */
+  #live: Promise<() => unknown> | undefined = undefined;
   /** Whether a message to itself is on its way. */
   #pinged = false;
   /** Waits for the client, or until it is asked again, or for the next message to itself. */
   #timer: TimerEntry | undefined = undefined;
-  #closed = false;
 
   /**
    * Subscribes at once.
@@ -83,53 +82,44 @@ export class ChannelSubscription implements Subscription {
     this.#open();
   }
 
-  async close(): Promise<void> {
-    this.#closed = true;
-    this.#cancelTimer();
-    await settledWithin(this.#wheel, this.#end(), CLOSE_MS_MAX);
+  close(): Promise<void> {
+    return settledWithin(this.#wheel, this.#end(), CLOSE_MS_MAX);
   }
 
   #open(): void {
-    let over = false;
-    const isOver = () => over || this.#closed;
+    const isLive = () => this.#live === subscribed;
     const listener: ChannelListener = {
       onMessage: (message) => {
-        if (isOver()) return;
+        if (!isLive()) return;
         this.#pinged = false;
         if (typeof message === "string") this.#owner.onMessage(encoder.encode(message));
         else if (ArrayBuffer.isView(message)) this.#owner.onMessage(message);
       },
       onLost: () => {
-        if (isOver()) return;
+        if (!isLive()) return;
         this.#end().catch(() => {});
-        this.#retryLater();
+        const delayMs = Math.min(RETRY_MS * 2 ** this.#failures++, RETRY_MS_MAX);
+        this.#timer = this.#wheel.after(delayMs, () => this.#open());
+        this.#owner.onUnsubscribed();
       },
     };
     // Later, because the client may call the listener at once.
     const subscribed = Promise.resolve().then(() => {
       return this.#client.subscribe(this.#channel, listener);
     });
+    this.#live = subscribed;
     this.#timer = this.#wheel.after(SUBSCRIBE_MS_MAX, listener.onLost);
-    this.#end = async () => {
-      if (over) return;
-      over = true;
-      const end = await subscribed;
-      await end();
-    };
     subscribed.then(() => {
-      if (isOver()) return;
+      if (!isLive()) return;
       this.#cancelTimer();
       this.#failures = 0;
       this.#pinged = false;
       this.#pingLater(listener);
       this.#owner.onSubscribed();
     }, (error) => {
-      if (isOver()) return;
-      over = true;
       const refusal = replyErrorOf([], error);
-      if (!refusal?.commandRefused) return this.#retryLater();
-      this.#cancelTimer();
-      this.#closed = true;
+      if (!isLive() || !refusal?.commandRefused) return listener.onLost();
+      this.#end().catch(() => {});
       this.#owner.onRefused(refusal);
     });
   }
@@ -146,14 +136,16 @@ export class ChannelSubscription implements Subscription {
     });
   }
 
-  #cancelTimer(): void {
-    if (this.#timer) this.#wheel.cancel(this.#timer);
+  /** Ends what the client was asked for last, as soon as it has begun. */
+  async #end(): Promise<void> {
+    const live = this.#live;
+    this.#live = undefined;
+    this.#cancelTimer();
+    const end = await live;
+    await end?.();
   }
 
-  #retryLater(): void {
-    this.#cancelTimer();
-    this.#owner.onUnsubscribed();
-    const delayMs = Math.min(RETRY_MS * 2 ** this.#failures++, RETRY_MS_MAX);
-    this.#timer = this.#wheel.after(delayMs, () => this.#open());
+  #cancelTimer(): void {
+    if (this.#timer) this.#wheel.cancel(this.#timer);
   }
 }

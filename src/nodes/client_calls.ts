@@ -5,7 +5,7 @@
  */
 import { type CommandOutcome, ConnectionError } from "../redis/errors.ts";
 import { printable } from "../printable.ts";
-import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
+import type { TimerWheel } from "../time/timer_wheel.ts";
 import type { RawReply } from "../redis/reply.ts";
 import { toError } from "../to_error.ts";
 import type { ClientCalls } from "./command_node_options.ts";
@@ -50,10 +50,9 @@ export class Exchanges {
     const controller = new AbortController();
     return new Promise((resolve) => {
       const answers = this.#call(commands, controller.signal);
-      let timer: TimerEntry | undefined = undefined;
       const settle = (exchange: Omit<Exchange, "atMs">) => {
         if (!this.#ends.delete(end)) return;
-        if (timer) this.#wheel.cancel(timer);
+        this.#wheel.cancel(timer);
         resolve({ ...exchange, atMs: this.#wheel.clock.monotonicMs() });
       };
       const end = (error: ConnectionError) => {
@@ -61,7 +60,7 @@ export class Exchanges {
         controller.abort(error);
       };
       this.#ends.add(end);
-      timer = this.#wheel.deadline(timeoutMs, () => {
+      const timer = this.#wheel.deadline(timeoutMs, () => {
         end(connectionError(name, `no reply within ${timeoutMs} ms`, "unknown"));
       });
       answers.then((answers) => settle({ answers, late: undefined }));

@@ -54,20 +54,17 @@ export function commandNode(options: CommandNodeOptions): LockNode {
   const { subscribe, resends, ...client } = resolveNodeOptions(options);
   const wheel = new TimerWheel();
   const exchanges = new Exchanges(client, wheel);
-  const channels = subscribe && {
-    subscribe,
-    async publish(channel: string) {
-      const { answers: [answer] } = await exchanges.run([["PUBLISH", channel, ""]]);
-      return !(answer instanceof RedisError);
-    },
+  const publish = async (channel: string) => {
+    const { answers: [answer] } = await exchanges.run([["PUBLISH", channel, ""]]);
+    return !(answer instanceof RedisError);
   };
   const node = new RedisNode({
     name: client.name,
     wheel,
     resends,
     open: (events = {}) => new OrderedSender(client, wheel, events),
-    subscribe: channels &&
-      ((channel, owner) => new ChannelSubscription(channels, wheel, channel, owner)),
+    subscribe: subscribe &&
+      ((channel, owner) => new ChannelSubscription({ subscribe, publish }, wheel, channel, owner)),
     close() {
       exchanges.endAll(connectionError(client.name, "the node was closed", "unknown"));
       wheel.close();

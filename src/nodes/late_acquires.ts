@@ -2,9 +2,9 @@
  * Acquisitions whose answers never came.
  *
  * A client that gave up on a command does not know whether the server will still execute it, and no order helps: the
- * command may be in a proxy, or on its way through another connection. So the release that undoes it is repeated, with
- * growing delays, until the client learns what became of the command, or until the TTL is over. A key that is set late
- * exists at most about as long again as it was late.
+ * command may be in a proxy, or on its way through another connection. So the release that undoes it is repeated with
+ * growing delays until the TTL is over, and as soon as an answer does come. A key that is set late exists at most about as
+ * long again as it was late.
  *
  * Nothing is deleted before the lock is released: an extension may have set the key again, and the node counts.
  *
@@ -25,26 +25,21 @@ export type LateRelease = Pick<LockRequest, "keys" | "value" | "replaces" | "mod
 interface LateValue {
   /** Until when it is undone again, by the monotonic clock. */
   untilMs: number;
-  /** How many of its commands may still be executed. */
-  unknown: number;
   /** Its release, once that was sent. */
   release: LateRelease | undefined;
 }
 
-/** Sends a release, and calls back if it is answered. */
-export type SendRelease = (release: LateRelease, onAnswered: () => void) => void;
-
 /** The acquisitions of one node without an answer. */
 export class LateAcquires {
   readonly #wheel: TimerWheel;
-  readonly #release: SendRelease;
+  readonly #release: (release: LateRelease) => void;
   readonly #values: Map<string, LateValue> = new Map();
 
   /**
    * @param wheel Where delays wait.
    * @param release Sends a release.
    */
-  constructor(wheel: TimerWheel, release: SendRelease) {
+  constructor(wheel: TimerWheel, release: (release: LateRelease) => void) {
     this.#wheel = wheel;
     this.#release = release;
   }
@@ -57,19 +52,15 @@ export class LateAcquires {
    * @param answered Resolves when the client's call is over, to whether the server has answered; missing if it is.
    */
   add(value: string, ttlMs: number, answered: Promise<boolean> | undefined): void {
-    const late = this.#values.get(value) ?? { untilMs: 0, unknown: 0, release: undefined };
+    const late = this.#values.get(value) ?? { untilMs: 0, release: undefined };
     this.#values.set(value, late);
     if (this.#values.size > VALUES_MAX) {
       const [oldest] = this.#values.keys();
       this.#values.delete(oldest);
     }
     late.untilMs = Math.max(late.untilMs, this.#wheel.clock.monotonicMs() + ttlMs);
-    late.unknown++;
     answered?.then((executed) => {
-      if (!executed) return;
-      late.unknown--;
-      if (late.release) this.#releaseAgain(late, late.release);
-      else if (late.unknown === 0) this.#values.delete(value);
+      if (executed && late.release) this.#release(late.release);
     });
   }
 
@@ -82,21 +73,12 @@ export class LateAcquires {
   }
 
   #repeat(late: LateValue, release: LateRelease, delayMs: number): void {
-    const { value } = release;
     const leftMs = late.untilMs - this.#wheel.clock.monotonicMs();
-    if (leftMs <= 0) return void this.#values.delete(value);
+    if (leftMs <= 0) return void this.#values.delete(release.value);
     this.#wheel.after(Math.min(delayMs, leftMs), () => {
-      if (this.#values.get(value) !== late) return;
-      this.#releaseAgain(late, release);
+      if (this.#values.get(release.value) !== late) return;
+      this.#release(release);
       this.#repeat(late, release, 2 * delayMs);
-    });
-  }
-
-  #releaseAgain(late: LateValue, release: LateRelease): void {
-    // If each command was executed before this release is sent, this is the last one if it arrives.
-    const isLast = late.unknown === 0;
-    this.#release(release, () => {
-      if (isLast) this.#values.delete(release.value);
     });
   }
 }

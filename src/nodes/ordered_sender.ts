@@ -20,7 +20,7 @@ import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import { connectionError, type Exchange, Exchanges } from "./client_calls.ts";
 import { CommandGroup, KeyOrder, type SubmittedCommand } from "./command_group.ts";
 import type { ClientCalls } from "./command_node_options.ts";
-import { LateAcquires, type LateRelease } from "./late_acquires.ts";
+import { LateAcquires } from "./late_acquires.ts";
 
 /** Most commands that may wait for replies; those that undo others may exceed it. */
 const COMMANDS_MAX = 4_096;
@@ -35,14 +35,15 @@ const PROBE_DELAY_MS_MAX = 2_000;
 /** Longest wait of `close` for replies that are due, in milliseconds, so that no undo is cut off. */
 const CLOSE_GRACE_MS = 250;
 
-/** The receiver of a late release, whose context is called if it is answered. */
-const LATE_RELEASE: ReplyReceiver<() => void> = {
-  onReply: (_reply, onAnswered) => onAnswered(),
-  onFailure() {},
-};
+/** The receiver of a reply that nobody waits for. */
+const NOBODY: ReplyReceiver = { onReply() {}, onFailure() {} };
 
 /** See the module. */
 export class OrderedSender implements CommandSender {
+  /** The client connects by itself. */
+  readonly readyAtMs = 0;
+  readonly unconnected = true;
+  receivedAtMs = 0;
   readonly #client: ClientCalls;
   readonly #wheel: TimerWheel;
   readonly #events: SenderEvents;
@@ -59,9 +60,6 @@ export class OrderedSender implements CommandSender {
   #probes = 0;
   #probe: TimerEntry | undefined = undefined;
   #closed = false;
-  #receivedAtMs = 0;
-  #crowded: ConnectionError | undefined = undefined;
-  #downError: ConnectionError | undefined = undefined;
   #onDrained: (() => void) | undefined = undefined;
 
   /**
@@ -74,31 +72,23 @@ export class OrderedSender implements CommandSender {
     this.#wheel = wheel;
     this.#events = events;
     this.#exchanges = new Exchanges(client, wheel);
-    this.#late = new LateAcquires(wheel, (release, onAnswered) => {
-      this.submit(releaseCommand(release), LATE_RELEASE, onAnswered, 0);
+    this.#late = new LateAcquires(wheel, (releases) => {
+      const args = releaseOperation(releases).args(releases, "EVAL"); // whole, so that one command is enough
+      this.submit({ args, keys: releases.keys, releases }, NOBODY, undefined, 0);
     });
   }
 
-  /** The client connects by itself. */
-  get readyAtMs(): number {
-    return 0;
-  }
-
-  get receivedAtMs(): number {
-    return this.#receivedAtMs;
-  }
-
   get open(): boolean {
-    return !this.#closed && this.#failures < FAILURES_MAX;
+    return !this.#closed && !this.#down;
   }
 
-  get unconnected(): boolean {
-    return true;
+  get #down(): boolean {
+    return this.#failures >= FAILURES_MAX;
   }
 
   get crowded(): ConnectionError | undefined {
     if (this.#waiting < COMMANDS_MAX) return undefined;
-    return this.#crowded ??= this.#error(`${COMMANDS_MAX} commands wait for replies`);
+    return this.#error(`${COMMANDS_MAX} commands wait for replies`);
   }
 
   submit<Context>(
@@ -109,11 +99,7 @@ export class OrderedSender implements CommandSender {
   ): void {
     this.#noteRelease(command);
     if (!this.open || command.args[0] === "SUBSCRIBE") { // it would end all other commands of the same connection
-      return receiver.onFailure(
-        this.#downError ??= this.#error("it is down or closed"),
-        context,
-        tag,
-      );
+      return receiver.onFailure(this.#error("it is down or closed"), context, tag);
     }
     this.#waiting++;
     if (!this.#last?.takes(command)) {
@@ -161,25 +147,27 @@ export class OrderedSender implements CommandSender {
     const commands = groups.flatMap((group) => this.#takeCommands(group));
     if (commands.length === 0) return this.#finish(groups);
     const exchange = await this.#exchanges.run(commands.map(({ command }) => command.args));
-    const { answers, atMs } = exchange;
-    if (!isAnswered(exchange)) return this.#onUnanswered(groups, commands, exchange);
-    this.#onAnswered();
+    const { answers, atMs, late } = exchange;
+    if (isAnswered(exchange)) this.#onAnswered();
+    else this.#onUnanswered(exchange);
     commands.forEach((command, index) => {
       const answer = answers[index];
-      if (answer instanceof ConnectionError) this.#lose(command, answer);
-      else this.#deliver(command, answer, atMs);
+      if (!(answer instanceof ConnectionError)) return this.#deliver(command, answer, atMs);
+      const answered = late?.then((answers) => !(answers[index] instanceof ConnectionError));
+      this.#lose(command, answer, answered);
     });
     this.#finish(groups);
   }
 
   /**
    * Takes the commands that are sent next: all of them, or one if they cannot be sent in one piece. Fails those that set
-   * keys for attempts that are over.
+   * keys for attempts that are over, and while the node is down all: each would wait for a time-out of its own.
    */
   #takeCommands({ commands }: CommandGroup): SubmittedCommand[] {
     return commands.splice(0, this.#client.pipeline ? commands.length : 1).filter((command) => {
-      if (!isObsolete(command)) return true;
-      this.#fail(command, this.#error("its attempt is over"));
+      const isOver = command.command.sets?.wanted === false;
+      if (!isOver && !this.#down) return true;
+      this.#fail(command, this.#error(isOver ? "its attempt is over" : "it is down or closed"));
       return false;
     });
   }
@@ -187,7 +175,7 @@ export class OrderedSender implements CommandSender {
   #deliver(command: SubmittedCommand, reply: RawReply, atMs: number): void {
     const { receiver, context, tag } = command;
     this.#settle(command);
-    this.#receivedAtMs = atMs;
+    this.receivedAtMs = atMs;
     receiver.onReply(reply, context, tag);
   }
 
@@ -219,7 +207,7 @@ export class OrderedSender implements CommandSender {
   }
 
   #onAnswered(): void {
-    const wasDown = this.#failures >= FAILURES_MAX;
+    const wasDown = this.#down;
     this.#failures = this.#probes = 0;
     if (!wasDown || this.#closed) return;
     if (this.#probe) this.#wheel.cancel(this.#probe);
@@ -228,39 +216,12 @@ export class OrderedSender implements CommandSender {
     this.#events.onAvailable?.();
   }
 
-  #onUnanswered(
-    groups: readonly CommandGroup[],
-    commands: readonly SubmittedCommand[],
-    exchange: Exchange,
-  ): void {
-    // What waits for a time-out would wait as long again.
-    const { answers, late } = exchange;
-    const unsent = late ? this.#takeWaiting(groups) : [];
-    this.#onFailure(exchange);
-    commands.forEach((command, index) => {
-      const answered = late?.then((answers) => !(answers[index] instanceof ConnectionError));
-      this.#lose(command, answers[index] as ConnectionError, answered);
-    });
-    const error = this.#error("the command before it got no reply");
-    for (const command of unsent) this.#fail(command, error);
-    this.#finish(groups);
-  }
-
-  /** Takes every command that waits for a group, directly or not. */
-  #takeWaiting(groups: readonly CommandGroup[]): SubmittedCommand[] {
-    const waiting = new Set(groups);
-    for (const group of waiting) for (const follower of group.followers) waiting.add(follower);
-    const unsent = [...waiting].flatMap(({ commands }) => commands.splice(0));
-    if (this.#last?.commands.length === 0) this.#last = undefined; // it is finished
-    return unsent;
-  }
-
-  #onFailure(exchange: Exchange): void {
+  #onUnanswered({ answers, late }: Exchange): void {
     const wasOpen = this.open;
-    this.#failures += exchange.late ? FAILURES_MAX : 1;
-    if (!wasOpen || this.open) return;
+    this.#failures += late ? FAILURES_MAX : 1;
+    if (!wasOpen || !this.#down) return;
     this.#events.onDisconnected?.();
-    this.#events.onUnavailable?.(exchange.answers[0] as ConnectionError);
+    this.#events.onUnavailable?.(answers[0] as ConnectionError);
     this.#probeLater();
   }
 
@@ -293,15 +254,4 @@ function pieceOf(ready: CommandGroup[]): CommandGroup[] {
 /** Whether the server answered at all. */
 function isAnswered({ answers }: Exchange): boolean {
   return answers.some((answer) => !(answer instanceof ConnectionError));
-}
-
-/** Whether a command could set a key that nobody waits for any more: its request was cancelled. */
-function isObsolete({ command: { sets } }: SubmittedCommand): boolean {
-  return sets?.wanted === false;
-}
-
-/** The command of a release: its whole script, so that one command is enough. */
-function releaseCommand({ keys, value, replaces, mode }: LateRelease): LockCommand {
-  const releases = { keys, value, replaces, mode };
-  return { args: releaseOperation(releases).args(releases, "EVAL"), keys, releases };
 }
