@@ -8,7 +8,7 @@ import { RedisError } from "../redis/errors.ts";
 import { RedisNode } from "../redis_node/redis_node.ts";
 import { TimerWheel } from "../time/timer_wheel.ts";
 import { ChannelSubscription } from "./channel_subscription.ts";
-import { connectionError, Exchanges } from "./client_calls.ts";
+import { connectionError, Exchanges } from "./exchanges.ts";
 import { type CommandNodeOptions, resolveNodeOptions } from "./command_node_options.ts";
 import { OrderedSender } from "./ordered_sender.ts";
 import { publishedNode } from "./published_node.ts";

@@ -72,13 +72,15 @@ export interface CommandNodeOptions {
   readonly timeoutMs?: number | undefined;
 }
 
-/** The options that a client of commands has, with their defaults. */
-export type ClientCalls =
+/** The client, as functions. */
+export type CommandClient =
   & Pick<CommandNodeOptions, "name" | "send" | "pipeline">
   & Readonly<Record<"timeoutMs", number>>;
 
 /** Checks the options, and fills in defaults. */
-export function resolveNodeOptions(options: CommandNodeOptions): CommandNodeOptions & ClientCalls {
+export function resolveNodeOptions(
+  options: CommandNodeOptions,
+): CommandNodeOptions & CommandClient {
   const attempt = "create node";
   checkOptions(attempt, options, OPTION_NAMES);
   const { name, send, pipeline, subscribe, resends = true, timeoutMs = TIMEOUT_MS } = options;

@@ -17,9 +17,9 @@ import type { CommandSender, LockCommand, SenderEvents } from "../redis_node/com
 import { releaseOperation } from "../redis_node/operations.ts";
 import { settledWithin } from "../time/settled_within.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
-import { connectionError, type Exchange, Exchanges } from "./client_calls.ts";
+import { connectionError, type Exchange, Exchanges } from "./exchanges.ts";
 import { CommandGroup, KeyOrder, type SubmittedCommand } from "./command_group.ts";
-import type { ClientCalls } from "./command_node_options.ts";
+import type { CommandClient } from "./command_node_options.ts";
 import { LateAcquires } from "./late_acquires.ts";
 
 /** Most commands that may wait for replies; those that undo others may exceed it. */
@@ -44,7 +44,7 @@ export class OrderedSender implements CommandSender {
   readonly readyAtMs = 0;
   readonly unconnected = true;
   receivedAtMs = 0;
-  readonly #client: ClientCalls;
+  readonly #client: CommandClient;
   readonly #wheel: TimerWheel;
   readonly #events: SenderEvents;
   readonly #exchanges: Exchanges;
@@ -67,7 +67,7 @@ export class OrderedSender implements CommandSender {
    * @param wheel Where timers wait.
    * @param events What is reported to the node.
    */
-  constructor(client: ClientCalls, wheel: TimerWheel, events: SenderEvents) {
+  constructor(client: CommandClient, wheel: TimerWheel, events: SenderEvents) {
     this.#client = client;
     this.#wheel = wheel;
     this.#events = events;

@@ -13,6 +13,7 @@ import { ReplyError } from "../redis/errors.ts";
 import { printable } from "../printable.ts";
 import { type Reply, textReply, timeReplyMs } from "../redis/reply.ts";
 import type { CommandSender, ServerAccess } from "./command_sender.ts";
+import { infoField } from "./info_field.ts";
 import { settledWithin } from "../time/settled_within.ts";
 import { repliesTo } from "./replies_to.ts";
 import { TRIAL, TRIED } from "./scripts/trial.ts";
@@ -206,30 +207,25 @@ function clockOffsetMs(
   return timeMs === undefined ? undefined : rounded(timeMs - (wallMs - roundTripMs / 2));
 }
 
-/** The fields of a reply to `INFO`, which has lines of `name:value`. */
+/** What a reply to `INFO` says. */
 function infoParts(info: Reply | undefined): Partial<NodeDiagnosis> {
   if (typeof info !== "string") return {};
-  const fields = new Map(
-    info.split("\r\n").map((line) => {
-      const colon = line.indexOf(":");
-      return [line.slice(0, colon), line.slice(colon + 1)] as const;
-    }),
-  );
+  const field = (name: string) => infoField(info, name);
   const number = (name: string, unit = 1) => {
-    const value = Number(fields.get(name) ?? NaN) * unit;
+    const value = Number(field(name) ?? NaN) * unit;
     return Number.isFinite(value) ? value : undefined;
   };
-  const flag = (name: string) => fields.has(name) ? fields.get(name) === "1" : undefined;
+  const flag = (name: string) => field(name) === undefined ? undefined : field(name) === "1";
   return {
-    serverName: fields.get("server_name"),
-    version: fields.get("valkey_version") ?? fields.get("redis_version"),
-    role: ROLES.get(fields.get("role") ?? ""),
-    runId: fields.get("run_id"),
+    serverName: field("server_name"),
+    version: field("valkey_version") ?? field("redis_version"),
+    role: ROLES.get(field("role") ?? ""),
+    runId: field("run_id"),
     uptimeMs: number("uptime_in_seconds", 1_000),
     clustered: flag("cluster_enabled"),
     aofEnabled: flag("aof_enabled"),
     maxmemoryBytes: number("maxmemory"),
-    maxmemoryPolicy: fields.get("maxmemory_policy"),
+    maxmemoryPolicy: field("maxmemory_policy"),
   };
 }
 

@@ -35,6 +35,8 @@
  * @module
  */
 
+import { infoField } from "./info_field.ts";
+
 /** The key of a node's creation marker: since when it has lost nothing, in milliseconds by its own clock. */
 export const CREATED_KEY = "hasp:born";
 
@@ -67,11 +69,6 @@ export function restartedAtMs(info: string, receivedAtMs: number): number {
   const uptimeMs = /^\d+$/u.test(uptime) ? Number(uptime) * 1_000 : 0;
   // mutation: restarted-node-counts
   return receivedAtMs - uptimeMs + UPTIME_ERROR_MS;
-}
-
-/** A field of a reply to `INFO`. */
-export function infoField(info: string, name: string): string | undefined {
-  return new RegExp(`^${name}:(.*?)\\r?$`, "mu").exec(info)?.[1];
 }
 
 /**

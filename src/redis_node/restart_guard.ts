@@ -12,9 +12,9 @@ import type { ReplyReceiver } from "../redis/command_queue.ts";
 import { type ConnectionError, ProtocolError, ReplyError } from "../redis/errors.ts";
 import { type RawReply, textReply } from "../redis/reply.ts";
 import type { CommandSender, LockCommand } from "./command_sender.ts";
+import { infoField } from "./info_field.ts";
 import {
   CREATED_KEY,
-  infoField,
   oldCountsBelow,
   type Quarantine,
   quarantineOf,

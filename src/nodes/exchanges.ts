@@ -1,5 +1,5 @@
 /**
- * What a client of one's own is given to a node as, and one exchange with it.
+ * Exchanges with a client of one's own: it is given commands, and what it returns or throws becomes their answers.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import { printable } from "../printable.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";
 import type { RawReply } from "../redis/reply.ts";
 import { toError } from "../to_error.ts";
-import type { ClientCalls } from "./command_node_options.ts";
+import type { CommandClient } from "./command_node_options.ts";
 import { clientMessage, readReply, replyErrorOf } from "./read_reply.ts";
 
 /** The reply to a command, which may be an error of the server; or why no reply came. */
@@ -26,7 +26,7 @@ export interface Exchange {
 
 /** The exchanges with a client that are under way. */
 export class Exchanges {
-  readonly #client: ClientCalls;
+  readonly #client: CommandClient;
   readonly #wheel: TimerWheel;
   /** What ends each one. */
   readonly #ends: Set<(error: ConnectionError) => void> = new Set();
@@ -35,7 +35,7 @@ export class Exchanges {
    * @param client The client.
    * @param wheel Where time-outs wait.
    */
-  constructor(client: ClientCalls, wheel: TimerWheel) {
+  constructor(client: CommandClient, wheel: TimerWheel) {
     this.#client = client;
     this.#wheel = wheel;
   }
