@@ -56,21 +56,17 @@ local function deadline(key, value)
   return score > now and score or 0
 end
 local function writerAhead(key, own)
-  local queue, from, dropped = 'hasp:queue:' .. key, 0, false
-  while from < 64 do
-    local tickets = redis.pcall('ZRANGE', queue, from, from + 15)
-    for _, ticket in ipairs(tickets) do
-      if ticket == own then return nil, dropped end
-      if not reads(ticket) then
-        if not gone(ticket) then return ticket, dropped end
-        redis.pcall('ZREM', queue, ticket)
-        from, dropped = from - 1, true
-      end
+  local queue, dropped = 'hasp:queue:' .. key, false
+  local tickets = redis.pcall('ZRANGE', queue, 0, 63)
+  for _, ticket in ipairs(tickets) do
+    if ticket == own then return nil, dropped end
+    if not reads(ticket) then
+      if not gone(ticket) then return ticket, dropped end
+      redis.pcall('ZREM', queue, ticket)
+      dropped = true
     end
-    if #tickets < 16 then return nil, dropped end
-    from = from + 16
   end
-  return '', dropped
+  return #tickets == 64 and '' or nil, dropped
 end
 `;
 
@@ -129,7 +125,7 @@ end
 `,
     JOIN,
   ),
-  sha1: "119a187dc31675ea355d8effeb6de8f07437d3b3",
+  sha1: "3f55219f45dc811545a21fe3f85958816f1fc852",
 };
 
 /**
@@ -160,7 +156,7 @@ end
 return reply
 `,
   ),
-  sha1: "4e7a35263d6067b2c2d78b43d556550f6d96fc36",
+  sha1: "8e57cb7304ebeb4a525a1c1a9a67c8f6069141b3",
 };
 
 /**
@@ -184,5 +180,5 @@ end
 `,
     RELEASE_ALL,
   ),
-  sha1: "8ebcb8728d35a97cd202db200f939e4b527cf263",
+  sha1: "85d293c8b4f5af812b63a69848fe1a199e646287",
 };

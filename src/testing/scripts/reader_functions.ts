@@ -23,9 +23,8 @@ import {
 } from "./queue_functions.ts";
 import { getInScript, setInScript } from "./script_calls.ts";
 
-/** How many tickets are looked at for a writer's, in steps of how many. */
+/** How many tickets are looked at for a writer's. */
 const AHEAD_MAX = 64;
-const AHEAD_STEP = 16;
 
 /** ACQUIRE_SHARED. */
 export function acquireShared(
@@ -149,26 +148,17 @@ function writerAhead(
   context: CommandContext,
   key: string,
   own: string,
-): { writer?: string; dropped: boolean } {
-  const tickets = queueIfAny(context.keys, key)?.range(0, -1) ?? [];
-  let seen = 0;
+): { writer?: string | undefined; dropped: boolean } {
+  const tickets = queueIfAny(context.keys, key)?.range(0, AHEAD_MAX - 1) ?? [];
   let dropped = false;
-  for (let from = 0; from < AHEAD_MAX; from += AHEAD_STEP) {
-    const step = tickets.slice(seen, seen + AHEAD_STEP);
-    seen += step.length;
-    for (const ticket of step) {
-      if (ticket === own) return { dropped };
-      if (READS.test(ticket)) continue;
-      // mutation: dead-first-holds-readers-back
-      if (isGone(context, ticket)) {
-        remove(context.keys, key, ticket);
-        dropped = true;
-        from--;
-      } else {
-        return { writer: ticket, dropped };
-      }
-    }
-    if (step.length < AHEAD_STEP) return { dropped };
+  for (const ticket of tickets) {
+    if (ticket === own) return { dropped };
+    if (READS.test(ticket)) continue;
+    // mutation: dead-first-holds-readers-back
+    const gone = isGone(context, ticket);
+    if (!gone) return { writer: ticket, dropped };
+    remove(context.keys, key, ticket);
+    dropped = true;
   }
-  return { writer: "", dropped };
+  return { writer: tickets.length === AHEAD_MAX ? "" : undefined, dropped };
 }
