@@ -164,8 +164,8 @@ export function extendOperation({ mode }: QuorumRequest): Operation {
   return mode ? EXTEND_READER : EXTEND_KEYS;
 }
 
-/** What the replies 0, 1, 2 and 3 to a release mean. */
-const RELEASE_OUTCOMES = ["denied", "granted", undefined, "contended"] as const;
+/** What the replies 0, 1 and 2 to a release mean. */
+const RELEASE_OUTCOMES = ["denied", "granted", "contended"] as const;
 
 /** Deletes a single key, and notifies the next waiter. */
 export const RELEASE_KEY: Operation<Release> = {
@@ -238,7 +238,7 @@ function scriptOf(call: Call, { sha1, source }: Script): string {
 /** The outcome that an integer stands for. */
 function outcomeOf(
   reply: RawReply,
-  outcomes: readonly (Outcome | undefined)[],
+  outcomes: readonly Outcome[],
 ): Outcome | undefined {
   return typeof reply === "number" ? outcomes[reply] : undefined;
 }

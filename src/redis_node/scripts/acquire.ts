@@ -7,7 +7,10 @@ import { FENCE } from "./fencing.ts";
 import { JOINING, NOTIFY, TAKE } from "./notify.ts";
 import { lua, type Script } from "./script.ts";
 
-/** Puts the ticket into the queues of all keys, and replies where it stands; 0 without one. */
+/**
+ * The end of a script that sets nothing: puts the ticket into the queues of all keys, and replies where it stands; 0 without
+ * one. By then there are `lives`, what `PTTL` says of each key, and what `blocks` returned: `wait` and `first`.
+ */
 export const JOIN = `if not ticket then return 0 end
 local score, now = scoreOf(KEYS, ticket, since, agreed)
 local held, ahead, length, foreign, holder = -2, 0, 0, 0, ''

@@ -162,7 +162,7 @@ return reply
 /**
  * `KEYS` resources; `ARGV` value, and ticket and score as for `RELEASE_QUEUED`: the value is no reader of the keys any
  * more. Deletes a key whose last reader it was. Takes the ticket out of the queues, or puts it back where the value was a
- * reader, and notifies those who may be next. Returns 0 if the value was no reader of some key, 1 if it was of all, 3 if it
+ * reader, and notifies those who may be next. Returns 0 if the value was no reader of some key, 1 if it was of all, 2 if it
  * was and somebody waits.
  */
 export const RELEASE_SHARED: Script = {
@@ -180,5 +180,5 @@ end
 `,
     RELEASE_ALL,
   ),
-  sha1: "85d293c8b4f5af812b63a69848fe1a199e646287",
+  sha1: "cde5c03347e242078c70824f89f08d78460cf11a",
 };

@@ -7,7 +7,7 @@ import { NOTIFY, PASS } from "./notify.ts";
 import { lua, type Script } from "./script.ts";
 
 /**
- * `KEYS` one resource; `ARGV` value: deletes the key if it holds the value. Returns 0 if it did not, 1 if it did, 3 if
+ * `KEYS` one resource; `ARGV` value: deletes the key if it holds the value. Returns 0 if it did not, 1 if it did, 2 if
  * it did and a waiter was notified. Without waiters it makes three calls.
  */
 export const RELEASE: Script = {
@@ -23,10 +23,10 @@ if redis.pcall('EXISTS', 'hasp:queue:' .. key) == 0 then return found and 1 or 0
 `,
     NOTIFY,
     `local notified = notify(key)
-return found and (notified and 3 or 1) or 0
+return found and (notified and 2 or 1) or 0
 `,
   ),
-  sha1: "1ef3142609fbce3c3efa4681dc01807e70a33200",
+  sha1: "ed44a691a208ef473e9803dbc71d4101f342cd9c",
 };
 
 /**
@@ -55,16 +55,16 @@ for index, key in ipairs(KEYS) do
     waiting = pass(key, score and own, held[index]) or waiting
   end
 end
-return failure or count == (pooled and 1 or #KEYS) and (waiting and 3 or 1) or 0
+return failure or count == (pooled and 1 or #KEYS) and (waiting and 2 or 1) or 0
 `;
 
 /**
  * `KEYS` resources; `ARGV` value, and, if the lock was waited for, the ticket; and, if its client waits on, its score:
  * deletes the keys that hold the value. Takes the ticket out of the queues, or puts it back if a key held the value.
  * Notifies the next waiter of each key that is free, but not the ticket that is put back: it has just asked. Returns 0
- * if a key did not hold the value, 1 if all did, 3 if all did and a waiter was notified.
+ * if a key did not hold the value, 1 if all did, 2 if all did and a waiter was notified.
  *
- * A ticket for a pool is in the queues of all its keys, and only one of them held the value: 1 or 3 then. Of the others,
+ * A ticket for a pool is in the queues of all its keys, and only one of them held the value: 1 or 2 then. Of the others,
  * those are notified whose queue the ticket has left: each key that is free has notified its first before.
  *
  * A client that gives up waiting leaves by this too: with an empty text for the value, which then is not looked for.
@@ -82,5 +82,5 @@ end
 `,
     RELEASE_ALL,
   ),
-  sha1: "bdf035713cc5b95b84acaf9e88947211c9a5738e",
+  sha1: "6e174b03ee6084378e34ddde8eeb6841f0e5b010",
 };

@@ -58,7 +58,7 @@ export function release(
   if (found !== undefined) context.keys.delete(key);
   // mutation: release-notifies-nobody
   const notified = notify(context, key);
-  return integer(found === undefined ? 0 : notified ? 3 : 1);
+  return integer(found === undefined ? 0 : notified ? 2 : 1);
 }
 
 /** RELEASE_QUEUED. */
@@ -101,7 +101,7 @@ export function releaseAll(
   });
   const failure = dropped.find(({ held }) => held.error)?.held.error;
   if (failure) throw new ReturnedError(failure.message);
-  return integer(count === (pooled ? 1 : names.length) ? waiting ? 3 : 1 : 0);
+  return integer(count === (pooled ? 1 : names.length) ? waiting ? 2 : 1 : 0);
 }
 
 /** A pool's ticket in the queue of one of the keys. */
