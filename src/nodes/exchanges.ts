@@ -80,17 +80,17 @@ export class Exchanges {
     const { send, pipeline, name } = this.#client;
     // A client may change what it is given, which other nodes have too.
     const given = commands.map((args) => [...args]);
-    const [args] = commands;
+    const single = commands.length === 1;
     try {
-      if (commands.length === 1) return [answerOf(name, args, await send(given[0], signal))];
-      const replies = await pipeline!(given, signal);
-      if (Array.isArray(replies) && replies.length === commands.length) {
-        return commands.map((args, index) => answerOf(name, args, replies[index]));
+      const replies = single ? [await send(given[0], signal)] : await pipeline!(given, signal);
+      if (!Array.isArray(replies) || replies.length !== commands.length) {
+        throw new TypeError("'pipeline' must resolve to one reply for each command");
       }
-      throw new TypeError("'pipeline' must resolve to one reply for each command");
+      return commands.map((args, index) => answerOf(name, args, replies[index]));
     } catch (thrown) {
-      const refusal = commands.length === 1 ? replyErrorOf(args, thrown) : undefined;
-      return commands.map((args) => refusal ?? clientError(name, args, thrown));
+      return commands.map((args) => {
+        return single && replyErrorOf(args, thrown) || clientError(name, args, thrown);
+      });
     }
   }
 }

@@ -50,14 +50,16 @@ export class PendingReleases {
     this.#sendOne = send;
   }
 
-  /** Sends a release, which is kept if it does not arrive. */
+  /** Sends a release, which is kept if it does not arrive; makes no connection for it. */
   send(release: Repeatable, operation?: Operation<Release>): void {
-    this.#sendOne(this.#pending(release, operation));
+    const pending = this.#pending(release, operation);
+    if (this.#connection.open) this.#sendOne(pending);
+    else this.add(pending);
   }
 
   /** Keeps a release that was not sent, did not arrive, or was refused for the moment. */
-  add(release: Repeatable | PendingRelease, operation?: Operation<Release>): void {
-    const pending = "untilMs" in release ? release : this.#pending(release, operation);
+  add(release: Repeatable | PendingRelease): void {
+    const pending = "untilMs" in release ? release : this.#pending(release);
     if (this.#releases.length >= PENDING_RELEASES_MAX) this.#releases.shift();
     this.#releases.push(pending);
     if (this.#connection.open) this.#askLater(); // else it is sent on the next connection

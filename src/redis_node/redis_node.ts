@@ -145,9 +145,7 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
   }
 
   leaveQueue(keys: readonly string[], ticketId: string): void {
-    const leave = { keys, value: ticketId, ttlMs: QUEUE_TTL_MS };
-    if (this.#connection.open) this.#pendingReleases.send(leave, LEAVE_QUEUES);
-    else this.#pendingReleases.add(leave, LEAVE_QUEUES); // makes no connection
+    this.#pendingReleases.send({ keys, value: ticketId, ttlMs: QUEUE_TTL_MS }, LEAVE_QUEUES);
   }
 
   async diagnose(timeoutMs: number, key: string): Promise<NodeDiagnosis> {
