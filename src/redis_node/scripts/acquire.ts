@@ -1,30 +1,12 @@
 /**
- * The script that sets the keys of a lock, and what it shares with the one for readers.
+ * The script that sets the keys of a lock, or has its caller wait for them.
  *
  * @module
  */
 import { FENCE } from "./fencing.ts";
-import { JOINING, NOTIFY, TAKE } from "./notify.ts";
+import { JOIN, JOINING } from "./join.ts";
+import { NOTIFY, TAKE } from "./notify.ts";
 import { lua, type Script } from "./script.ts";
-
-/**
- * The end of a script that sets nothing: puts the ticket into the queues of all keys, and replies where it stands; 0 without
- * one. By then there are `lives`, what `PTTL` says of each key, and what `blocks` returned: `wait` and `first`.
- */
-export const JOIN = `if not ticket then return 0 end
-local score, now = scoreOf(KEYS, ticket, since, agreed)
-local held, ahead, length, foreign, holder = -2, 0, 0, 0, ''
-for index, key in ipairs(KEYS) do
-  local life, rank, size = lives[index], stand(key, ticket, score)
-  ahead, length = math.max(ahead, rank), math.max(length, size)
-  if held ~= -1 then held = life == -1 and -1 or math.max(held, life) end
-  if life ~= -2 then
-    local isForeign, value = holderOf(key)
-    foreign, holder = math.max(foreign, isForeign), value or holder
-  end
-end
-return { held, ahead, length, score, now, foreign, holder, wait, first }
-`;
 
 /**
  * `KEYS` resources; `ARGV` value, TTL, the hint of a fencing token or an empty text; and, if its caller waits, ticket, stuck,

@@ -8,7 +8,8 @@
  * @module
  */
 import { FENCE } from "./fencing.ts";
-import { JOINING, NOTIFY, PASS, TAKE } from "./notify.ts";
+import { JOINING } from "./join.ts";
+import { NOTIFY, PASS, TAKE } from "./notify.ts";
 import { lua, type Script } from "./script.ts";
 
 /**

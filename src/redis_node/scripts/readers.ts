@@ -16,8 +16,8 @@
  *
  * @module
  */
-import { JOIN } from "./acquire.ts";
-import { JOINING, NOTIFY, PASS, TAKE } from "./notify.ts";
+import { JOIN, JOINING } from "./join.ts";
+import { NOTIFY, PASS, TAKE } from "./notify.ts";
 import { RELEASE_ALL } from "./release.ts";
 import { lua, type Script } from "./script.ts";
 
