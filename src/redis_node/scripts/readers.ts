@@ -180,5 +180,5 @@ end
 `,
     RELEASE_ALL,
   ),
-  sha1: "cde5c03347e242078c70824f89f08d78460cf11a",
+  sha1: "57885416ca2e34045d920d6c3dd76caa0fd091dc",
 };

@@ -35,11 +35,10 @@ return found and (notified and 2 or 1) or 0
  */
 export const RELEASE_ALL = `local value, ticket, score = unpack(ARGV)
 local pooled = ticket and ticket:sub(-1) == '.'
-local held, count, won, failure = {}, 0, nil, nil
+local ours, held, count, failure = {}, {}, 0, nil
 for index, key in ipairs(KEYS) do
-  local ours
-  ours, held[index] = drop(key, value)
-  if ours then count, won = count + 1, index end
+  ours[index], held[index] = drop(key, value)
+  if ours[index] then count = count + 1 end
   failure = failure or type(held[index]) == 'table' and held[index]
 end
 local waiting = false
@@ -48,10 +47,10 @@ for index, key in ipairs(KEYS) do
   if pooled then own = ticket .. index end
   if ticket and not score then
     left = redis.pcall('ZREM', queue, own) == 1
-  elseif score and count > 0 and type(redis.pcall('ZADD', queue, 'NX', score, own)) == 'number' then
+  elseif count > 0 and score and type(redis.pcall('ZADD', queue, 'NX', score, own)) == 'number' then
     redis.pcall('PEXPIRE', queue, 180000)
   end
-  if left or index == won or value ~= '' and not pooled then
+  if left or ours[index] or not (held[index] or pooled or value == '') then
     waiting = pass(key, score and own, held[index]) or waiting
   end
 end
@@ -61,8 +60,9 @@ return failure or count == (pooled and 1 or #KEYS) and (waiting and 2 or 1) or 0
 /**
  * `KEYS` resources; `ARGV` value, and, if the lock was waited for, the ticket; and, if its client waits on, its score:
  * deletes the keys that hold the value. Takes the ticket out of the queues, or puts it back if a key held the value.
- * Notifies the next waiter of each key that is free, but not the ticket that is put back: it has just asked. Returns 0
- * if a key did not hold the value, 1 if all did, 2 if all did and a waiter was notified.
+ * Notifies the next waiter of each key that is free, but not the ticket that is put back: it has just asked. If readers hold
+ * a key whose queue the ticket has left, notifies those that may enter. Returns 0 if a key did not hold the value, 1 if all
+ * did, 2 if all did and a waiter was notified.
  *
  * A ticket for a pool is in the queues of all its keys, and only one of them held the value: 1 or 2 then. Of the others,
  * those are notified whose queue the ticket has left: each key that is free has notified its first before.
@@ -82,5 +82,5 @@ end
 `,
     RELEASE_ALL,
   ),
-  sha1: "6e174b03ee6084378e34ddde8eeb6841f0e5b010",
+  sha1: "2d0d6cc00402e80372d5e37b8c97af1e4e7c2d05",
 };

@@ -93,7 +93,8 @@ export function releaseAll(
     const stays = score !== undefined;
     const left = own !== undefined && !stays && queueIfAny(keys, key) && remove(keys, key, own);
     if (stays && count > 0) putBack(keys, key, own, score);
-    if (left || ours || value !== "" && !pooled) {
+    const isFree = held.found === undefined && !held.error;
+    if (left || ours || isFree && !pooled && value !== "") {
       // mutation: release-notifies-nobody
       const notified = pass(context, key, held, stays ? own : undefined);
       waiting ||= notified;

@@ -6,6 +6,7 @@ import {
   RELEASE_SHARED,
   SHARED,
 } from "../../../src/redis_node/scripts/readers.ts";
+import { RELEASE_QUEUED } from "../../../src/redis_node/scripts/release.ts";
 import { MemoryBench as Bench, NOW_MS, SCORE } from "../../support/memory_bench.ts";
 
 /** Makes a value a reader of "k", or puts its ticket in the queue. */
@@ -106,6 +107,16 @@ Deno.test("a ticket that leaves a queue lets the readers behind it in, if it was
   assertEquals(bench.messages, []);
   bench.leave("k", "w:1:50");
   assertEquals(bench.messages, ["r:R1:50"]);
+});
+
+Deno.test("a release of what did not hold the key notifies nobody while readers do", () => {
+  const bench = new Bench("r", "w");
+  read(bench, "v", "");
+  bench.enqueue("k", "w:1:50", "r:R1:50");
+  for (const script of [RELEASE_QUEUED, RELEASE_SHARED]) {
+    assertEquals(bench.call(script, "k", "other", "w:1:50", SCORE), ":0");
+  }
+  assertEquals([bench.messages, bench.queue("k")], [[], ["w:1:50", "r:R1:50"]]);
 });
 
 Deno.test("EXTEND_SHARED prolongs only a reader whose deadline lies ahead, and shortens if it is to", () => {
