@@ -30,10 +30,19 @@ export interface NativeReleaseOwner {
   onReleaseFailed(request: QuorumRequest, nodeIndex: number, error: ConnectionError): void;
 }
 
-/** The commands of the last release: all nodes are sent the same. */
-let last:
-  | { name: string; key: string; value: string; deletes: LockCommand; asks: LockCommand }
-  | undefined;
+/** The two commands of a release, for all nodes that have the same one. */
+class NativeCommands {
+  readonly name: string;
+  readonly deletes: LockCommand;
+  readonly asks: LockCommand;
+
+  constructor(name: string, { keys, value }: QuorumRequest) {
+    const [key] = keys;
+    this.name = name;
+    this.deletes = { args: [name, key, ...CONDITIONS[name], value], keys };
+    this.asks = { args: ["EXISTS", queueOf(key)], keys: [] };
+  }
+}
 
 /** Releases by native commands on one connection. */
 export class NativeRelease implements ReplyReceiver<QuorumRequest> {
@@ -42,7 +51,7 @@ export class NativeRelease implements ReplyReceiver<QuorumRequest> {
   #asked = false;
   /** The command, if the server has it. */
   #name: string | undefined = undefined;
-  /** The reply to the command whose `EXISTS` is answered next. */
+  /** The reply to the command whose `EXISTS` is answered next: replies come in the order of the commands. */
   #deleted: RawReply = null;
 
   /**
@@ -78,13 +87,11 @@ export class NativeRelease implements ReplyReceiver<QuorumRequest> {
   release(request: QuorumRequest, nodeIndex: number): boolean {
     const name = this.#name;
     if (name === undefined) return false;
-    const { value, keys: [key] } = request;
-    if (last?.name !== name || last.value !== value || last.key !== key) {
-      const args = [name, key, ...CONDITIONS[name], value];
-      const deletes = { args, keys: request.keys };
-      last = { name, key, value, deletes, asks: { args: ["EXISTS", queueOf(key)], keys: [] } };
-    }
-    const { deletes, asks } = last;
+    const { shared } = request;
+    const isShared = shared instanceof NativeCommands && shared.name === name;
+    const commands = isShared ? shared : new NativeCommands(name, request);
+    request.shared = commands;
+    const { deletes, asks } = commands;
     this.#connection.submit(deletes, this, request, nodeIndex << TAG_BITS | DELETED);
     this.#connection.submit(asks, this, request, nodeIndex << TAG_BITS | QUEUED);
     return true;
