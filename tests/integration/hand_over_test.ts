@@ -35,7 +35,7 @@ for (const options of [{}, { fencing: true }] satisfies RedlockOptions[]) {
     const takers = Array.from({ length: TAKERS }, open);
     await using stack = new AsyncDisposableStack();
     for (const taker of takers) stack.use(taker);
-    await Promise.all([giver, ...takers].map((redlock) => warmUp(redlock, servers)));
+    for (const redlock of [giver, ...takers]) await warmUp(redlock, servers);
     const adopters: number[] = [];
     let next = 0;
     const handAll = async () => {

@@ -103,7 +103,8 @@ export function gone(servers: readonly RedisServer[], key: string): Promise<void
 
 /**
  * Has every node's connection made and its scripts loaded, and waits until nothing is on its way any more. What a
- * lock's calls settle without is else counted, or held back, with what a test does next.
+ * lock's calls settle without is else counted, or held back, with what a test does next. For one client at a time: others
+ * would hold the key on some of the nodes for a moment, and the client would not set it there again.
  */
 export async function warmUp(redlock: Redlock, servers: readonly RedisServer[]): Promise<void> {
   const lock = await redlock.acquire("warm-up", { ttlMs: 60_000 });
