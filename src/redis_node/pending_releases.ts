@@ -50,16 +50,14 @@ export class PendingReleases {
     this.#sendOne = send;
   }
 
-  /** Sends a release, which is kept if it does not arrive; makes no connection for it. */
+  /** Sends a release, which is kept if it does not arrive. */
   send(release: Repeatable, operation?: Operation<Release>): void {
-    const pending = this.#pending(release, operation);
-    if (this.#connection.open) this.#sendOne(pending);
-    else this.add(pending);
+    this.#sendOne(this.#pending(release, operation));
   }
 
   /** Keeps a release that was not sent, did not arrive, or was refused for the moment. */
-  add(release: Repeatable | PendingRelease): void {
-    const pending = "untilMs" in release ? release : this.#pending(release);
+  add(release: Repeatable | PendingRelease, operation?: Operation<Release>): void {
+    const pending = "untilMs" in release ? release : this.#pending(release, operation);
     if (this.#releases.length >= PENDING_RELEASES_MAX) this.#releases.shift();
     this.#releases.push(pending);
     if (this.#connection.open) this.#askLater(); // else it is sent on the next connection

@@ -145,7 +145,9 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
   }
 
   leaveQueue(keys: readonly string[], ticketId: string): void {
-    this.#pendingReleases.send({ keys, value: ticketId, ttlMs: QUEUE_TTL_MS }, LEAVE_QUEUES);
+    const leave = { keys, value: ticketId, ttlMs: QUEUE_TTL_MS };
+    if (this.#connection.open) this.#pendingReleases.send(leave, LEAVE_QUEUES);
+    else this.#pendingReleases.add(leave, LEAVE_QUEUES); // makes no connection
   }
 
   async diagnose(timeoutMs: number, key: string): Promise<NodeDiagnosis> {

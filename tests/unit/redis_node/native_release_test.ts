@@ -80,6 +80,15 @@ test.found("RedisNode.release() notifies by the script that the server may have 
   assertEquals(bench.transport.writes, [wire("EVAL", RELEASE.source, "1", "k", "v")]);
 });
 
+test.found("RedisNode.release() by DELEX notifies who waits, also if the replies come while the node closes", async (bench) => {
+  await bench.send("release");
+  const closing = bench.node.close();
+  await bench.answer(":1\r\n:1\r\n");
+  assertEquals(bench.transport.writes, [laterRelease()]);
+  await bench.answer(":1\r\n");
+  await closing;
+});
+
 test.found("RedisNode.release() by DELEX is sent again by the script if the connection breaks before both replies", async (bench) => {
   const request = bench.release();
   await bench.answer("");
