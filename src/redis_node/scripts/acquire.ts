@@ -57,5 +57,5 @@ end
 `,
     JOIN,
   ),
-  sha1: "7a2d158e6e39589e699c72fbe210e5887b4a54a6",
+  sha1: "f16d3ca9256f7bd45d1b29b040ae0dd887311e64",
 };

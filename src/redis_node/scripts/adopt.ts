@@ -36,5 +36,5 @@ end
 return reply
 `,
   ),
-  sha1: "fc05ec78b57b43f6a8b7d7838db44d7367d59da4",
+  sha1: "d48440e48c21aca9a629102ace7f87c472959083",
 };

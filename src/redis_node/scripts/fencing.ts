@@ -31,7 +31,7 @@ end
 local function fence(keys, token, hint, step)
   local time = redis.call('TIME')
   local now = time[1] * 1000000 + time[2]
-  local start = math.abs(hint - now) > 60000000 and now or hint
+  local start = math.abs(hint - now) > 60000000 and now or tonumber(hint)
   local highest = token
   for _, key in ipairs(keys) do
     local count = countOf(key)
@@ -92,5 +92,5 @@ end
 return fence(KEYS, token, token, 0)
 `,
   ),
-  sha1: "f709bcb0578add08e4a7b7fbaa1a22fa8cda4047",
+  sha1: "44067614cd3608b94cf0075579524d99080e02e3",
 };

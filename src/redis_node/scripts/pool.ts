@@ -59,7 +59,7 @@ local free, lives = 0, {}
 for index, name in ipairs(KEYS) do lives[index] = redis.call('PTTL', name) end
 if not ticket then
   for index, life in ipairs(lives) do
-    if life == -2 then free = free + 2 ^ (index - 1) end
+    if life == -2 then free = free + math.floor(2 ^ (index - 1)) end
   end
   return { free }
 end
@@ -72,7 +72,7 @@ for index, name in ipairs(KEYS) do
   if life ~= -2 then
     foreign = math.max(foreign, (holderOf(name)))
   elseif rank == 0 then
-    free = free + 2 ^ (index - 1)
+    free = free + math.floor(2 ^ (index - 1))
   elseif not kept then
     kept, behind, first = index, rank, redis.call('ZRANGE', 'hasp:queue:' .. name, 0, 0)[1]
     wait = patience(first)
@@ -83,5 +83,5 @@ end
 return { held, behind or ahead, length, score, now, foreign, '', wait, first, free, kept or 0 }
 `,
   ),
-  sha1: "395e66422dcf50606e8016bf0b34b15bca5fd6df",
+  sha1: "4dc008e3806236fad5887cad54e662a2f063daab",
 };

@@ -12,7 +12,10 @@ const EXPLANATION = "ERR the server is too old: fencing tokens, the restart guar
 
 /** A script, and the digest that `EVALSHA` calls it by. */
 export interface Script {
-  /** The Lua source. */
+  /**
+   * The Lua source. Servers have Lua 5.1 or newer. From 5.3 on, `2 ^ n` is a fraction, which not every server replies as an
+   * integer, and `math.max` compares no text with a number.
+   */
   readonly source: string;
   /** The SHA-1 of the source, in lower-case hexadecimal digits. */
   readonly sha1: string;

@@ -23,6 +23,13 @@ Deno.test("every script is one of its own", () => {
   assertEquals([SCRIPTS.length, new Set(SCRIPTS.map(([, { sha1 }]) => sha1)).size], [13, 13]);
 });
 
+Deno.test("no script replies a power, which is a fraction in newer versions of Lua", () => {
+  const powers = SCRIPTS.flatMap(([, { source }]) =>
+    source.replaceAll(/'[^']*'/gu, "''").match(/.*(?<!math\.floor\(2) \^.*/gu) ?? []
+  );
+  assertEquals(powers, []);
+});
+
 Deno.test("TRIAL and diagnose() try every command that a script calls", () => {
   const called = SCRIPTS.flatMap(([, { source }]) =>
     [...source.matchAll(/redis\.p?call\('([A-Z]+)'/gu)].map(([, name]) => name)
