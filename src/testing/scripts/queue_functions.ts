@@ -347,7 +347,7 @@ export function tryGet(keys: Keyspace, key: string): Held {
 }
 
 /** A ticket that won the key but not the lock goes back into the queue. */
-export function putBack(keys: Keyspace, key: string, ticket: string, score: string): void {
+function putBack(keys: Keyspace, key: string, ticket: string, score: string): void {
   const name = queueOf(key);
   const scoreUs = Number(score);
   if (Number.isNaN(scoreUs)) return; // `redis.pcall`
