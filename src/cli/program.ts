@@ -316,7 +316,7 @@ function checked(parse: (text: string) => number): (text: string) => number {
 function parseExitCode(text: string): number {
   const code = Number(text);
   if (/^\d+$/u.test(text) && code <= EXIT_CODE_MAX) return code;
-  throw new InvalidArgumentError(`it must be an integer from 0 to ${EXIT_CODE_MAX}`);
+  throw new InvalidArgumentError(`It must be an integer from 0 to ${EXIT_CODE_MAX}`);
 }
 
 function collect(value: string, previous: readonly string[] = []): readonly string[] {

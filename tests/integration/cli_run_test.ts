@@ -89,7 +89,7 @@ Deno.test("hasp run --held-exit-code chooses the code for a lock that somebody e
   assertEquals((await run("75")).code, 75);
   const wrong = await run("256");
   assertEquals(wrong.code, 125);
-  assertMatch(wrong.stderr, /it must be an integer from 0 to 255/);
+  assertMatch(wrong.stderr, /It must be an integer from 0 to 255/);
 });
 
 Deno.test("hasp run --verbose says what happens to the lock, and --on-held skip that it skipped", async () => {
