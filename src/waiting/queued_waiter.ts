@@ -48,6 +48,8 @@ const ROUND_TRIP_MS_MAX = 100;
 const POLL_FACTOR = 8;
 /** The longest round trip that counts for that, in milliseconds: a client that connects is busy, and the nodes are not. */
 const POLL_ROUND_TRIP_MS_MAX = 5;
+/** Within what time a notification is followed if too few nodes answered the last ask, in milliseconds. */
+const OUTAGE_MS = 100;
 /** Within what time all waiters ask once after a quorum of nodes can notify them again, in milliseconds; doubled each time. */
 const RECOVERY_MS = 50;
 
@@ -196,7 +198,7 @@ export class QueuedWaiter implements NotificationHandler {
     this.#askMs = Math.min(this.#askMs, this.#joinMs());
     const { hasQuorum, isReady } = this.#notifications;
     if (this.ticket.stands && !this.ticket.isQueued && !(hasQuorum && isReady)) {
-      const delayMs = this.#pollingDelayMs(0);
+      const delayMs = pollingDelayMs(this.#nodeSet.wheel, this.settings, 0);
       this.#askMs = Math.min(this.#askMs, this.#nowMs + delayMs);
     }
     this.#pause.end();
@@ -242,12 +244,13 @@ export class QueuedWaiter implements NotificationHandler {
   /**
    * Asks at the first notification: the other nodes were asked to release at the same time, and have done so before
    * this client's request reaches them. If that did not win the lock, several clients asked at once: then it waits for
-   * more of the other nodes, or for a time that differs from client to client. If too few nodes answered, it polls: what
-   * undoes an attempt notifies the next client, so all would notify each other until a quorum is back.
+   * more of the other nodes, or for a time that differs from client to client. If too few nodes answered, it takes its time:
+   * what undoes an attempt notifies the next client, so all would notify each other until a quorum is back.
    */
   #planNotified(): void {
     if (this.#unanswered) {
-      if (this.#notifiedMs === Infinity) this.#notifiedMs = this.#nowMs + this.#pollingDelayMs(0);
+      const delayMs = OUTAGE_MS * this.#random.fraction();
+      if (this.#notifiedMs === Infinity) this.#notifiedMs = this.#nowMs + delayMs;
       return;
     }
     const { quorum } = this.#nodeSet;
@@ -271,7 +274,7 @@ export class QueuedWaiter implements NotificationHandler {
     if (!isReady && !isQueued) {
       return this.#nowMs + this.#graceMs(POLL_ROUND_TRIP_MS_MAX) * POLL_FACTOR * 2 ** attempt;
     }
-    const pollMs = this.#nowMs + this.#pollingDelayMs(attempt);
+    const pollMs = this.#nowMs + pollingDelayMs(this.#nodeSet.wheel, this.settings, attempt);
     if (denied.tally.unanswered) return pollMs;
     if (hasQuorum && !isQueued && askedCount < quorum) return this.#nowMs;
     const livesMs = this.ticket.livesMs(denied);
@@ -343,10 +346,6 @@ export class QueuedWaiter implements NotificationHandler {
   #graceMs(maxMs = Infinity): number {
     const roundTripMs = Math.min(this.#roundTripMs, maxMs);
     return Math.max(GRACE_MS_MIN, roundTripMs) * (0.5 + this.#random.fraction());
-  }
-
-  #pollingDelayMs(attempt: number): number {
-    return pollingDelayMs(this.#nodeSet.wheel, this.settings, attempt);
   }
 
   get #nowMs(): number {
