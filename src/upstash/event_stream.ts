@@ -28,7 +28,7 @@ export function subscribeOver(url: URL, headers: Record<string, string>): Subscr
         signal: ended.signal,
       });
       await new Promise<void>((resolve, reject) => {
-        const read = readEvents(body, (event) => {
+        const read = readEvents(body, ended.signal, (event) => {
           if (event.startsWith(`subscribe,${channel},`)) resolve();
           if (event.startsWith(message)) listener.onMessage(event.slice(message.length));
         });
@@ -52,12 +52,15 @@ async function openStream(url: URL, init: RequestInit): Promise<ReadableStream<U
   throw new Error(text.startsWith("{") ? JSON.parse(text).error : `HTTP ${response.status}`);
 }
 
-/** Calls `onEvent` with the data of each event, until the stream ends. */
+/** Calls `onEvent` with the data of each event, until the stream ends or `signal` aborts. */
 async function readEvents(
   body: ReadableStream<Uint8Array>,
+  signal: AbortSignal,
   onEvent: (data: string) => void,
 ): Promise<void> {
   const reader = body.getReader();
+  // Deno does not end a body by the signal of its `fetch` once the response has been collected as garbage.
+  signal.addEventListener("abort", () => reader.cancel().catch(() => {}));
   const decoder = new TextDecoder();
   let unread = "";
   let event: string | undefined;
