@@ -13,11 +13,18 @@ const EVENT_LENGTH_MAX = 65_536;
 /** The end of a line; a carriage return at the end of what has come may be half of one. */
 const LINE_END = /\r\n|\n|\r(?!$)/u;
 
+/** Makes an error of what a database says, without the token. */
+export type ErrorOf = (error: unknown) => Error;
+
 /**
  * Makes the function that subscribes to a channel: `GET /subscribe/<channel>`. The events of the response are
  * `subscribe,<channel>,1` and `message,<channel>,<message>`; the subscription is lost when the response ends.
  */
-export function subscribeOver(url: URL, headers: Record<string, string>): SubscribeChannel {
+export function subscribeOver(
+  url: URL,
+  headers: Record<string, string>,
+  errorOf: ErrorOf,
+): SubscribeChannel {
   return async (channel, listener) => {
     const ended = new AbortController();
     const timer = systemClock.setTimer(() => ended.abort(), CONFIRM_MS_MAX);
@@ -26,7 +33,7 @@ export function subscribeOver(url: URL, headers: Record<string, string>): Subscr
       const body = await openStream(new URL(`subscribe/${encodeURIComponent(channel)}`, url), {
         headers: { ...headers, accept: "text/event-stream" },
         signal: ended.signal,
-      });
+      }, errorOf);
       await new Promise<void>((resolve, reject) => {
         const read = readEvents(body, ended.signal, (event) => {
           if (event.startsWith(`subscribe,${channel},`)) resolve();
@@ -44,12 +51,16 @@ export function subscribeOver(url: URL, headers: Record<string, string>): Subscr
 }
 
 /** The body of the response; rejects with the database's error, or with the status. */
-async function openStream(url: URL, init: RequestInit): Promise<ReadableStream<Uint8Array>> {
+async function openStream(
+  url: URL,
+  init: RequestInit,
+  errorOf: ErrorOf,
+): Promise<ReadableStream<Uint8Array>> {
   const response = await fetch(url, init);
   const isStream = response.headers.get("content-type")?.startsWith("text/event-stream");
   if (response.ok && isStream && response.body) return response.body;
   const text = await response.text();
-  throw new Error(text.startsWith("{") ? JSON.parse(text).error : `HTTP ${response.status}`);
+  throw errorOf(text.startsWith("{") ? JSON.parse(text).error : `HTTP ${response.status}`);
 }
 
 /** Calls `onEvent` with the data of each event, until the stream ends or `signal` aborts. */

@@ -23,7 +23,7 @@
  */
 import { commandNode, type LockNode } from "../nodes/mod.ts";
 import { checkOptions } from "../validate.ts";
-import { subscribeOver } from "./event_stream.ts";
+import { type ErrorOf, subscribeOver } from "./event_stream.ts";
 
 const ATTEMPT = "create node";
 const OPTION_NAMES: readonly string[] = ["url", "token", "timeoutMs"];
@@ -60,6 +60,9 @@ interface Result {
 export function upstashNode(options: UpstashNodeOptions): LockNode {
   const { url, token, timeoutMs } = checked(options);
   const headers = { authorization: `Bearer ${token}` };
+  // What refuses the token may repeat it.
+  const errorOf: ErrorOf = (error) => new Error(String(error).replaceAll(token, "***"));
+  const readReply = (returned: unknown) => replyOf(returned, errorOf);
   const post = async (path: string, body: unknown, signal: AbortSignal): Promise<unknown> => {
     const init = { method: "POST", headers, body: JSON.stringify(body), signal };
     return readJson(await fetch(new URL(path, url), init));
@@ -70,16 +73,16 @@ export function upstashNode(options: UpstashNodeOptions): LockNode {
     // A gateway or a browser may send a request again.
     resends: true,
     send: async (args, signal) => {
-      const reply = replyOf(await post("", args, signal));
+      const reply = readReply(await post("", args, signal));
       if (reply instanceof Error) throw reply;
       return reply;
     },
     pipeline: async (commands, signal) => {
       const replies = await post("pipeline", commands, signal);
-      if (!Array.isArray(replies)) throw replyOf(replies);
-      return replies.map(replyOf);
+      if (!Array.isArray(replies)) throw readReply(replies);
+      return replies.map(readReply);
     },
-    subscribe: subscribeOver(url, headers),
+    subscribe: subscribeOver(url, headers, errorOf),
   });
 }
 
@@ -105,12 +108,16 @@ function checked(options: UpstashNodeOptions): UpstashNodeOptions & { readonly u
  */
 async function readJson(response: Response): Promise<unknown> {
   const text = await response.text();
-  if (response.status >= 500 || !/^[[{]/u.test(text)) throw new Error(`HTTP ${response.status}`);
-  return JSON.parse(text);
+  try {
+    if (response.status < 500 && /^[[{]/u.test(text)) return JSON.parse(text);
+  } catch {
+    // Its message might show a part of a reply.
+  }
+  throw new Error(`HTTP ${response.status}${response.ok ? " without JSON" : ""}`);
 }
 
 /** The reply, or an error. A gateway's own JSON has neither a `result` nor an `error`, and is no reply. */
-function replyOf(returned: unknown): unknown {
+function replyOf(returned: unknown, errorOf: ErrorOf): unknown {
   const { result, error = "no result and no error" } = (returned ?? {}) as Result;
-  return result === undefined ? new Error(String(error)) : result;
+  return result === undefined ? errorOf(error) : result;
 }

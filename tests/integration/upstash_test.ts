@@ -37,23 +37,26 @@ const named = (name: string, run: () => Promise<void>) => {
 testLockNode(onBridge, { test: named });
 testQueue(onBridge, named);
 
-/** What gateways answer in place of the server. */
-const GIVEN_UP = [
-  () => new Response("Bad gateway", { status: 502 }),
-  () => Response.json({ message: "Endpoint request timed out" }, { status: 504 }),
-  () => Response.json({ message: "Too many requests" }),
-  () => Response.json([{ result: "OK" }], { status: 500 }),
+/** What gateways answer in place of the server, and what is said about it. */
+const GIVEN_UP: readonly [give: () => Response, why: string][] = [
+  [() => new Response("Bad gateway", { status: 502 }), "HTTP 502"],
+  [() => Response.json({ message: "Endpoint request timed out" }, { status: 504 }), "HTTP 504"],
+  [() => Response.json({ message: "Too many requests" }), "no result and no error"],
+  [() => Response.json([{ result: "OK" }], { status: 500 }), "HTTP 500"],
+  [() => new Response("<p>Welcome</p>"), "HTTP 200 without JSON"],
+  [() => new Response('[{"result":7c1f09be'), "HTTP 200 without JSON"],
 ];
 
 Deno.test("upstashNode() takes what a gateway answers in place of the server for no reply", async () => {
   await using server = await startServer();
-  for (const give of GIVEN_UP) {
+  for (const [give, why] of GIVEN_UP) {
     await using bridge = startBridge(server.url, { givesUp: give });
     await using redlock = new Redlock([at(bridge)]);
     const error = await assertRejects(() => redlock.tryAcquire("invoice:42"), QuorumError);
     assertEquals(error.votes.map(({ outcome }) => outcome), ["failed"]);
     assertInstanceOf(error.votes[0].error, ConnectionError);
     assertEquals((error.votes[0].error as ConnectionError).outcome, "unknown");
+    assertEquals(error.votes[0].error?.message.endsWith(`: ${why}`), true, error.message);
   }
 });
 
@@ -63,7 +66,8 @@ Deno.test("upstashNode() lets no two clients hold the lock at once while nodes d
     url,
     startBridge(url, {
       delayMs: () => Math.random() < 0.03 ? Math.random() * 100 : 0,
-      givesUp: () => Math.random() < 0.01 ? GIVEN_UP[Math.floor(Math.random() * 3)]() : undefined,
+      givesUp: () =>
+        Math.random() < 0.01 ? GIVEN_UP[Math.floor(Math.random() * 3)][0]() : undefined,
     }),
   ]));
   const recipe: Recipe = (url) => {
@@ -114,7 +118,7 @@ Deno.test("upstashNode() ends the stream of events with its client", async () =>
   await eventually(() => scene.bridge.subscriptions === 0);
 });
 
-Deno.test("upstashNode() shows the database's error for a wrong token, and ends the call at once", async () => {
+Deno.test("upstashNode() shows the database's error for a wrong token, without the token, and ends the call at once", async () => {
   await using server = await startServer();
   await using bridge = startBridge(server.url);
   await using redlock = new Redlock([upstashNode({ url: bridge.url, token: "wrong" })]);

@@ -89,8 +89,10 @@ export function startBridge(redisUrl: string, faults: BridgeFaults = {}): Bridge
   };
   const handle = async (request: Request): Promise<Response> => {
     requests++;
-    if (request.headers.get("authorization") !== `Bearer ${token}`) {
-      return Response.json({ error: "WRONGPASS invalid or missing auth token" }, { status: 401 });
+    const authorization = request.headers.get("authorization");
+    if (authorization !== `Bearer ${token}`) {
+      const error = `WRONGPASS invalid or missing auth token: ${authorization}`;
+      return Response.json({ error }, { status: 401 });
     }
     const { pathname } = new URL(request.url);
     if (pathname.startsWith("/subscribe/")) {
