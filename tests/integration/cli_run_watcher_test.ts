@@ -4,6 +4,7 @@ import { assert, assertEquals } from "@std/assert";
 import { LEFT, OVER, WATCHER } from "../../src/cli/run/shell_scripts.ts";
 import {
   childrenOf,
+  hasp,
   isRunning,
   makeFolder,
   processGone,
@@ -156,6 +157,15 @@ Deno.test("a watcher that cannot wait kills the command", async () => {
   await using program = startHasp(args, { urls: servers.urls, env });
   assertEquals((await program.end()).code, 122);
 });
+
+for (const PATH of ["", "/no/such/folder"]) {
+  Deno.test(`hasp run needs no programs from PATH, which may be '${PATH}'`, async () => {
+    await using servers = shared.lend();
+    const args = ["run", "-r", "job", "--", "/bin/sh", "-c", "/bin/sleep 0.5; exit 7"];
+    const result = await hasp(args, { urls: servers.urls, env: { PATH } });
+    assertEquals(result, { code: 7, stdout: "", stderr: "" });
+  });
+}
 
 Deno.test("hasp run passes on variables with any name", async () => {
   await using servers = shared.lend();

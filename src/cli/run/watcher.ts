@@ -108,9 +108,14 @@ export function startWatcher(): Watcher {
   return new Watcher(spawn(SHELL, ["-c", WATCHER, NAME], {
     cwd: "/",
     detached: true,
-    env: { PATH: process.env.PATH }, // no credentials
+    env: { PATH: watcherPath() }, // no credentials
     stdio: ["pipe", "pipe", "ignore"],
   }));
+}
+
+/** Where the shell finds `sleep` and others, even if the command is given a `PATH` without them, or none. */
+function watcherPath(): string {
+  return [process.env.PATH, "/usr/bin:/bin"].filter(Boolean).join(":");
 }
 
 function secondsLine(limitMs: number): string {
