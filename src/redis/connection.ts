@@ -39,6 +39,8 @@ import { Wire, type WireOwner } from "./wire.ts";
 
 /** Limit of the commands that wait for replies. Commands that undo others may exceed it, up to twice as many. */
 export const QUEUE_LENGTH_MAX = 16_384;
+/** For how long a connection that is given up takes what undoes its commands, in milliseconds: other nodes decide, too. */
+const ENDING_MS = 50;
 /** Longest wait of `close` for replies that are due, in milliseconds, so that no undo is cut off. */
 const CLOSE_GRACE_MS = 250;
 
@@ -57,8 +59,8 @@ export interface ConnectionOptions
   takesMessage?(reply: RawReply): boolean;
 }
 
-/** The state of a connection. */
-export type State = "new" | "connecting" | "open" | "down" | "closing" | "closed";
+/** The state of a connection; `ending` for a moment in which it is given up. */
+export type State = "new" | "connecting" | "open" | "ending" | "down" | "closing" | "closed";
 
 /** The receiver of a command whose reply is not needed. */
 const IGNORE: ReplyReceiver = { onReply() {}, onFailure() {} };
@@ -111,10 +113,12 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
   }
 
   /**
-   * The error of a command that undoes nothing, if too many others wait for it to be sent now. It is always the same one:
-   * while a server hangs, an error with a stack for each command would cost more than the locks themselves.
+   * The error of a command that undoes nothing, if too many others wait for it to be sent now, or if the connection is given
+   * up. It is always the same one: while a server hangs, an error with a stack for each command would cost more than the
+   * locks themselves.
    */
   get crowded(): ConnectionError | undefined {
+    if (this.#state === "ending") return this.#downError;
     if (this.#queue.length < QUEUE_LENGTH_MAX) return undefined;
     return this.#crowded ??= this.#error(
       `has at least ${QUEUE_LENGTH_MAX} commands waiting for replies`,
@@ -141,7 +145,8 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
       this.#dialer.dial();
     }
     // A reply that arrives during `close` may need one more command, for a script that the server does not know.
-    const open = this.#state === "open" || this.#state === "closing" && this.#delivering;
+    const open = this.#state === "open" || this.#state === "ending" ||
+      this.#state === "closing" && this.#delivering;
     if (!open && this.#state !== "connecting") {
       return receiver.onFailure(this.#downError ??= this.#error("was closed"), context, tag);
     }
@@ -157,11 +162,22 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
     return this.#queue.withdraw(slot, context);
   }
 
-  /** Part of {@linkcode DialerOwner}: drops a connection that was not ready within `connectTimeoutMs`. */
+  /**
+   * Part of {@linkcode DialerOwner}: drops a connection that was not ready within `connectTimeoutMs`. A server that hangs has
+   * got the commands and may execute them later. So those fail first, and what undoes them goes out behind them.
+   */
   timeOut(): void {
     if (!this.#dialer.dialing && !this.#wire) return; // it was dropped already
     const { connectTimeoutMs } = this.#options;
-    this.#lose("could not be made", new Error(`no answer within ${connectTimeoutMs} ms`));
+    const [what, cause] = [
+      "could not be made",
+      new Error(`no answer within ${connectTimeoutMs} ms`),
+    ];
+    if (this.#state !== "open") return this.#lose(what, cause);
+    this.#state = "ending";
+    this.#downError = this.#error(what, cause);
+    this.#queue.failAll(this.#error(what, cause, "unknown"), this.#downError);
+    this.#wheel.after(ENDING_MS, () => this.#lose(what, cause));
   }
 
   /** Closes for good: waits a moment for replies that are due, then fails the other commands. Idempotent. */
@@ -177,7 +193,7 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
 
   /** Part of {@linkcode WireOwner}. */
   readonly onReply = (reply: RawReply): void => {
-    if (this.#options.takesMessage?.(reply)) return;
+    if (this.#state === "ending" || this.#options.takesMessage?.(reply)) return;
     const { queue } = this.#wire!;
     if (queue.sent === 0) return this.#onUnaskedReply(reply);
     if (!this.#availability.served && this.#login.due === 0) this.#onFirstReply(reply);

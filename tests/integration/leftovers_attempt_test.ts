@@ -54,6 +54,26 @@ for (const connected of [true, false]) {
   });
 }
 
+Deno.test("tryAcquire() of a client that logs in and closes then leaves no key once hung nodes go on", async () => {
+  await using servers = shared.lend();
+  await Promise.all(servers.map((server) => server.resetCommandCounts()));
+  await Promise.all(servers.slice(0, 3).map((server) => server.pause()));
+  {
+    const options = { ttlMs: TTL_MS, connectTimeoutMs: 200, clientName: "fresh" };
+    await using redlock = createRedlock(servers.urls, options);
+    await assertRejects(() => redlock.tryAcquire("hung"), QuorumError);
+  }
+  for (const server of servers) server.resume();
+  await eventually(async () => {
+    for (const server of servers.slice(0, 3)) {
+      const { set = 0, del = 0 } = await server.commandCounts();
+      assert(set > 0, "nothing was executed late");
+      assertEquals(del, set);
+    }
+  });
+  await gone(servers, "hung");
+});
+
 Deno.test("acquire() that won without a hung node deletes its key there too on release()", async () => {
   await using servers = shared.lend();
   await using redlock = createRedlock(servers.urls, { ttlMs: TTL_MS });

@@ -55,12 +55,19 @@ test("Connection passes no reply behind a refused login: it is unknown what the 
   assertEquals(bench.transport.closed, true);
 });
 
-test("Connection counts the login towards connectTimeoutMs", async (bench) => {
+test("Connection counts the login towards connectTimeoutMs, and takes what undoes for a moment more", async (bench) => {
   bench.use({ connectTimeoutMs: 300 }, "redis://:pw@h");
   bench.queue(1);
   await bench.advance(301);
   const message = `Connection to ${NAME} could not be made: no answer within 300 ms`;
-  assertEquals([bench.replies, bench.transport.closed], [[[1, message, "unknown"]], true]);
+  assertEquals([bench.replies, bench.transport.closed], [[[1, message, "unknown"]], false]);
+  assertEquals([bench.connection.open, bench.connection.crowded?.message], [false, message]);
+  const { length } = bench.transport.writes;
+  await bench.submit(2);
+  assertEquals(bench.transport.writes.slice(length), [PING]);
+  await bench.feed("+OK\r\n+PONG\r\n"); // replies to commands that have failed
+  await bench.advance(50);
+  assertEquals([bench.replies.slice(1), bench.transport.closed], [[[2, message, "unknown"]], true]);
 });
 
 test("Connection with a subscription logs in, and takes a message in front of the first reply", async (bench) => {
