@@ -169,15 +169,15 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
   timeOut(): void {
     if (!this.#dialer.dialing && !this.#wire) return; // it was dropped already
     const { connectTimeoutMs } = this.#options;
-    const [what, cause] = [
-      "could not be made",
-      new Error(`no answer within ${connectTimeoutMs} ms`),
-    ];
+    const what = "could not be made";
+    const cause = new Error(`no answer within ${connectTimeoutMs} ms`);
     if (this.#state !== "open") return this.#lose(what, cause);
     this.#state = "ending";
     this.#downError = this.#error(what, cause);
     this.#queue.failAll(this.#error(what, cause, "unknown"), this.#downError);
-    this.#wheel.after(ENDING_MS, () => this.#lose(what, cause));
+    this.#wheel.after(ENDING_MS, () => {
+      if (this.#state === "ending") this.#lose(what, cause); // else it was lost before
+    });
   }
 
   /** Closes for good: waits a moment for replies that are due, then fails the other commands. Idempotent. */

@@ -70,6 +70,20 @@ test("Connection counts the login towards connectTimeoutMs, and takes what undoe
   assertEquals([bench.replies.slice(1), bench.transport.closed], [[[2, message, "unknown"]], true]);
 });
 
+test("Connection that is given up and is lost in that moment keeps the one that replaces it", async (bench) => {
+  bench.use({ connectTimeoutMs: 300 }, "redis://:pw@h");
+  bench.queue(1);
+  await bench.advance(301);
+  await bench.hangUp();
+  assertEquals([bench.connection.state, bench.network.transports.length], ["down", 1]);
+  bench.network.mode = "accept";
+  for (let ms = 0; ms < 100; ms++) await bench.advance(1); // it connects again after 25 to 50 ms
+  assertEquals([bench.connection.state, bench.network.transports.length], ["open", 2]);
+  await bench.submit(2);
+  await bench.feed("+OK\r\n+PONG\r\n");
+  assertEquals(bench.replies.slice(1), [[2, "PONG"]]);
+});
+
 test("Connection with a subscription logs in, and takes a message in front of the first reply", async (bench) => {
   const received: string[] = [];
   bench.use({
