@@ -17,6 +17,8 @@ const READ_BUFFER_BYTES = 16_384;
  */
 const ELEMENTS_PER_TURN = 16_384;
 
+/** So many queued commands are written before the tick ends: the servers begin while the other calls are still made. */
+const QUEUED_MAX = 256;
 const NO_BYTES: Uint8Array = new Uint8Array(0);
 
 /** What the wires have to do at the end of this tick: in one microtask for all of them. */
@@ -40,7 +42,7 @@ export interface WireOwner {
   nextTurn(callback: () => void): void;
 }
 
-/** An open stream: one write a tick, and always one read under way. */
+/** An open stream: mostly one write a tick, and always one read under way. */
 export class Wire {
   /** The commands to write. */
   queue: CommandQueue;
@@ -89,11 +91,14 @@ export class Wire {
     this.#read();
   }
 
-  /** Writes what is queued, and what is queued until the end of this tick, in one piece. */
+  /** Writes what is queued, and what is queued until the end of this tick, in one piece unless that is long. */
   flush(): void {
-    if (this.#flushing) return;
-    this.#flushing = true;
-    if (writes.push(this.#write) === 1) queueMicrotask(writeAll);
+    if (!this.#flushing) {
+      this.#flushing = true;
+      if (writes.push(this.#begin) === 1) queueMicrotask(writeAll);
+    } else if (this.queue.length - this.queue.sent >= QUEUED_MAX) {
+      this.#begin();
+    }
   }
 
   /** Closes the stream; resolves once its last read and write have settled. */
@@ -104,6 +109,11 @@ export class Wire {
   }
 
   // Callbacks in place of `await`, which allocates more for each command; without promises if the stream can do that.
+
+  /** Writes what is queued, unless a piece is being written: then that takes it along. */
+  readonly #begin = (): void => {
+    if (this.#bytes.length === 0) this.#write();
+  };
 
   /** Writes what is left of the last piece, of which `written` bytes are written; or what was queued since. */
   readonly #write = (written = 0): void => {

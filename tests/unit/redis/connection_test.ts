@@ -58,6 +58,13 @@ for (const writeBytesMax of [1, 3, 5]) {
   });
 }
 
+test.open("Connection writes early what a long tick queues, and the rest at its end", async (bench) => {
+  for (let index = 0; index < 700; index++) bench.queue(index);
+  assertEquals(bench.written, PING.repeat(256)); // one write at a time
+  await runMicrotasks();
+  assertEquals(bench.written, PING.repeat(700));
+});
+
 test.open("Connection has one write under way, reads meanwhile, and then writes all that was queued", async (bench) => {
   const { transport } = bench;
   const write = transport.write.bind(transport);
