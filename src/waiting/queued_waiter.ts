@@ -154,17 +154,20 @@ export class QueuedWaiter implements NotificationHandler {
     if (!this.notified) this.ticket.stuck = this.#firsts.overdue(this.#nowMs); // it overtakes these
   }
 
-  /** Sleeps until a time that may change each time that something happens. */
+  /**
+   * Sleeps until a time that may change each time that something happens. Nodes without a connection fail within one turn
+   * of the event loop, and no connection can be made before the next one: so that comes first, even if the time is over.
+   */
   async #sleepUntil(
     dueMs: () => number,
     limitMs: number,
     signal: AbortSignal | undefined,
   ): Promise<void> {
     const endMs = this.#nowMs + limitMs;
-    for (;;) {
+    for (let turned = !this.#unanswered;; turned = true) {
       const leftMs = Math.min(dueMs(), endMs) - this.#nowMs;
-      if (leftMs <= 0 || signal?.aborted || this.#nodeSet.closed) return;
-      this.#pause = new Pause(this.#nodeSet.wheel, leftMs, signal);
+      if (leftMs <= 0 && turned || signal?.aborted || this.#nodeSet.closed) return;
+      this.#pause = new Pause(this.#nodeSet.wheel, Math.max(0, leftMs), signal);
       await this.#pause.over;
       this.#pause = undefined;
     }

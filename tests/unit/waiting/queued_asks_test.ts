@@ -85,6 +85,21 @@ Deno.test("a call that too few nodes answered follows notifications within 100 m
   assert(count >= 10 && count <= 25, `${count} asks in a second, with delays of 50 ms`);
 });
 
+Deno.test("a call that too few nodes answered asks again in another turn of the event loop, even if its delay is over when it would wait", async () => {
+  const callers = new Callers({ retryDelayMaxMs: 200 }, 3, (nodes) => {
+    for (const node of nodes) node.refusal = new Error("NOPERM");
+  });
+  const { clock, nodes: [alive] } = callers;
+  callers.set("fail", 1, 2);
+  clock.monotonicMs = () => clock.nowMs += 1_000; // the process stands still at each look
+  const controller = new AbortController();
+  let asks = 0;
+  alive.before.acquire = () => void (++asks === 100 && controller.abort()); // or it asks for ever
+  callers.call("first", { signal: controller.signal });
+  await runMicrotasks();
+  assertEquals(asks, 1);
+});
+
 Deno.test("a call takes no notice of notifications for tickets that are not its own, or have left", async () => {
   const callers = await blocked(["first"]);
   const [id] = callers.ticket.split(":");
