@@ -15,8 +15,8 @@ import { sendSignal, within } from "../run/processes.ts";
 const PROGRAMS = ["redis-server", "valkey-server"];
 /** A server is ready when it logs this. */
 const READY = "Ready to accept connections";
-/** Longest wait for it, in milliseconds. */
-const READY_MS_MAX = 5_000;
+/** Longest wait for it, in milliseconds: a server takes long on a busy machine, and one that cannot start ends. */
+const READY_MS_MAX = 30_000;
 /** Ports are drawn from this range, which is below the local ends of outgoing connections. */
 const PORT_MIN = 12_000, PORT_MAX = 32_000;
 
