@@ -45,6 +45,8 @@ export class HeldLock extends TimerEntry {
   #extend: ((lock: HeldLock) => void) | undefined = undefined;
   #controller: AbortController | undefined = undefined;
   #released: Promise<boolean> | undefined = undefined;
+  /** Whether its caller has it. */
+  #handedOut = false;
 
   /**
    * @param round The round that won the lock.
@@ -182,11 +184,13 @@ export class HeldLock extends TimerEntry {
    */
   handOut(): this {
     const { client, settings: { signal }, resources, round } = this;
-    if (!client.closed && !signal?.aborted) return this;
+    this.#handedOut = !client.closed && !signal?.aborted;
+    if (this.#handedOut) return this;
     if (this.held && round.replaces !== undefined) this.#giveBack();
     else if (this.active) this.release(0).catch(() => {}); // an event reports the failure
     signal?.throwIfAborted();
-    throw closedError(`acquire ${lockName(resources)}`, resources, round.votes);
+    const verb = round.replaces === undefined ? "acquire" : "adopt";
+    throw closedError(`${verb} ${lockName(resources)}`, resources, round.votes);
   }
 
   /**
@@ -252,6 +256,8 @@ export class HeldLock extends TimerEntry {
   }
 
   override onClosed(): void {
+    const adopting = !this.#handedOut && this.round.replaces !== undefined;
+    if (adopting) return; // a listener has closed the client, and handOut() gives the lock back
     this.lose("closed", new Error("the lock client was closed"));
   }
 

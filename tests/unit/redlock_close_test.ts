@@ -6,6 +6,7 @@ import {
   assertStrictEquals,
 } from "@std/assert";
 import { LockLostError, RedlockError } from "../../src/errors.ts";
+import type { RedlockEvent } from "../../src/events.ts";
 import { handOverToken } from "../../src/lock/hand_over_token.ts";
 import type { RedlockOptions } from "../../src/options.ts";
 import type { Redlock } from "../../src/redlock.ts";
@@ -92,6 +93,24 @@ Deno.test("close() ends an adoption that asks who has the keys, without a pause 
   await ended;
   assertEquals(cluster.nowMs, nowMs);
 });
+
+for (const type of ["attempt", "acquired"]) {
+  Deno.test(`close() by a listener of ${type} leaves a lock that is being adopted to be adopted`, async () => {
+    const cluster = new Cluster();
+    const token = (await cluster.settle(cluster.peer().acquire("a"))).handOver();
+    const events: string[] = [];
+    const onEvent = (event: RedlockEvent) => {
+      events.push(event.type);
+      if (event.type === type) cluster.redlock.close();
+    };
+    const error = await cluster.rejection(cluster.redlock.adopt(token, { onEvent }));
+    assertInstanceOf(error, RedlockError);
+    assertEquals(error.message, 'Cannot adopt lock "a": the lock client is closed');
+    assertEquals(events.slice(1), type === "attempt" ? [] : ["acquired", "handed-over"]);
+    assert((await cluster.settle(cluster.peer().adopt(token))).held);
+    await cluster.close();
+  });
+}
 
 Deno.test("close() lets a routine end; no release after it sets a timer", async () => {
   const { cluster, lock } = await locked();
