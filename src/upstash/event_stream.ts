@@ -5,6 +5,7 @@
  */
 import type { SubscribeChannel } from "../nodes/mod.ts";
 import { systemClock } from "../time/clock.ts";
+import { readJson } from "./read_json.ts";
 
 /** Longest wait for the confirmation, in milliseconds. */
 const CONFIRM_MS_MAX = 10_000;
@@ -59,8 +60,8 @@ async function openStream(
   const response = await fetch(url, init);
   const isStream = response.headers.get("content-type")?.startsWith("text/event-stream");
   if (response.ok && isStream && response.body) return response.body;
-  const text = await response.text();
-  throw errorOf(text.startsWith("{") ? JSON.parse(text).error : `HTTP ${response.status}`);
+  const { error = "no stream of events" } = await readJson(response) as { error?: unknown };
+  throw errorOf(error);
 }
 
 /** Calls `onEvent` with the data of each event, until the stream ends or `signal` aborts. */

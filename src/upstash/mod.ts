@@ -24,6 +24,7 @@
 import { commandNode, type LockNode } from "../nodes/mod.ts";
 import { checkOptions } from "../validate.ts";
 import { type ErrorOf, subscribeOver } from "./event_stream.ts";
+import { readJson } from "./read_json.ts";
 
 const ATTEMPT = "create node";
 const OPTION_NAMES: readonly string[] = ["url", "token", "timeoutMs"];
@@ -100,20 +101,6 @@ function checked(options: UpstashNodeOptions): UpstashNodeOptions & { readonly u
   }
   if (!base.pathname.endsWith("/")) base.pathname += "/";
   return { url: base, token, timeoutMs };
-}
-
-/**
- * The JSON of a response. A database answers a command that fails with 4xx and JSON; everything else comes from a gateway
- * that gave up, so the command may have been executed.
- */
-async function readJson(response: Response): Promise<unknown> {
-  const text = await response.text();
-  try {
-    if (response.status < 500 && /^[[{]/u.test(text)) return JSON.parse(text);
-  } catch {
-    // Its message might show a part of a reply.
-  }
-  throw new Error(`HTTP ${response.status}${response.ok ? " without JSON" : ""}`);
 }
 
 /** The reply, or an error. A gateway's own JSON has neither a `result` nor an `error`, and is no reply. */

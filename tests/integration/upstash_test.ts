@@ -45,6 +45,7 @@ const GIVEN_UP: readonly [give: () => Response, why: string][] = [
   [() => Response.json([{ result: "OK" }], { status: 500 }), "HTTP 500"],
   [() => new Response("<p>Welcome</p>"), "HTTP 200 without JSON"],
   [() => new Response('[{"result":7c1f09be'), "HTTP 200 without JSON"],
+  [() => new Response(endless()), "HTTP 200 with more than 1048576 bytes"],
 ];
 
 Deno.test("upstashNode() takes what a gateway answers in place of the server for no reply", async () => {
@@ -145,6 +146,15 @@ Deno.test("upstashNode() reports bad options, and shows no secret", () => {
     assertEquals(error.message.includes("secret"), false);
   }
 });
+
+/** The body of a response that never ends. */
+function endless(): ReadableStream<Uint8Array> {
+  return new ReadableStream({
+    pull(controller) {
+      controller.enqueue(new Uint8Array(65_536).fill(0x20));
+    },
+  });
+}
 
 /** Collects what only this task still refers to, too. */
 async function collectGarbage(): Promise<void> {
