@@ -8,6 +8,10 @@
 export const PRINTABLE_LENGTH_MAX = 512;
 /** What stands in place of a secret. */
 const MASK = "***";
+/** The shortest secret that is replaced inside of words, too: most words have a shorter one's letters, and stay readable. */
+const MASKED_LENGTH_MIN = 6;
+/** A character of a word. */
+const WORD = /[\p{L}\p{N}_]/u;
 /** What could forge a line, an escape sequence or the direction of the text around it; and halves of characters. */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
@@ -16,7 +20,8 @@ const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
  * (`\u{1b}`), and what is longer than `lengthMax` is cut off.
  *
  * @param text What the server sent.
- * @param secrets Our own password and user name, the longer one first; replaced wherever they occur.
+ * @param secrets Our own password and user name, the longer one first; replaced wherever they occur, and where they stand
+ *   alone if they have fewer than six characters.
  * @param lengthMax How much of the text to keep at most, in UTF-16 code units.
  */
 export function printable(
@@ -25,7 +30,15 @@ export function printable(
   lengthMax: number = PRINTABLE_LENGTH_MAX,
 ): string {
   // They go first: escaping or cutting might leave a part of one that is not found any more.
-  const masked = secrets.reduce((shown, secret) => shown.replaceAll(secret, MASK), text);
+  const masked = secrets.reduce(mask, text);
   const cut = masked.length > lengthMax ? `${masked.slice(0, lengthMax)}…` : masked;
   return cut.replace(UNPRINTABLE, (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`);
+}
+
+function mask(text: string, secret: string): string {
+  const isWord = (character = "") => WORD.test(character);
+  return text.replaceAll(secret, (_, at: number) => {
+    const inWord = isWord(text[at - 1]) || isWord(text[at + secret.length]);
+    return inWord && secret.length < MASKED_LENGTH_MIN ? secret : MASK;
+  });
 }

@@ -38,8 +38,17 @@ Deno.test("printable() cuts text off where it is asked to", () => {
 
 Deno.test("printable() replaces the password wherever it occurs", () => {
   assertEquals(printable("ERR hunter2, xhunter2x", ["hunter2"]), "ERR ***, x***x");
-  assertEquals(printable("ERR a$&b", ["$&"]), "ERR a***b");
+  assertEquals(printable("ERR a$&$&$&b", ["$&$&$&"]), "ERR a***b");
   assertEquals(printable("ERR nothing here", []), "ERR nothing here");
+});
+
+Deno.test("printable() replaces a short secret where it stands alone, and leaves words that contain it", () => {
+  const text = "NOPERM User a has no permissions for 'a', aa, a_b, a1; a";
+  assertEquals(
+    printable(text, ["a"]),
+    "NOPERM User *** has no permissions for '***', aa, a_b, a1; ***",
+  );
+  assertEquals(printable("ERR 12345 123456 1234567", ["12345"]), "ERR *** 123456 1234567");
 });
 
 Deno.test("printable() replaces a password with control characters in it, or at the place of the cut", () => {
