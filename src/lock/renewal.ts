@@ -42,7 +42,6 @@ async function tryExtend(
   // mutation: extended-below-the-claim
   ttlMs = Math.max(ttlMs, Math.ceil(lock.keysLeftMs()));
   const round = won.follow(ttlMs); // step 7: it reads the clocks
-  round.counterFloor = lock.fencingToken;
   lock.extensionStarted(round);
   won.ttlMs = Math.max(won.ttlMs, ttlMs); // keys may live for longer from here on
   const timeoutMs = Math.min(settings.nodeTimeoutMs, lock.remainingMs());

@@ -15,7 +15,7 @@ export interface LockRequest {
   readonly ttlMs: number;
   /**
    * Only with fencing tokens. In an acquisition: what a missing counter starts from, in microseconds since 1970, if the
-   * node's clock is within a minute of it. Later: the token, to which the counters are raised.
+   * node's clock is within a minute of it. In `raiseCounters`: the token, to which they are raised.
    */
   readonly counterFloor?: number | undefined;
   /**
