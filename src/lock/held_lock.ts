@@ -45,8 +45,6 @@ export class HeldLock extends TimerEntry {
   #extend: ((lock: HeldLock) => void) | undefined = undefined;
   #controller: AbortController | undefined = undefined;
   #released: Promise<boolean> | undefined = undefined;
-  /** Whether its caller has it. */
-  #handedOut = false;
 
   /**
    * @param round The round that won the lock.
@@ -184,8 +182,10 @@ export class HeldLock extends TimerEntry {
    */
   handOut(): this {
     const { client, settings: { signal }, resources, round } = this;
-    this.#handedOut = !client.closed && !signal?.aborted;
-    if (this.#handedOut) return this;
+    if (!client.closed && !signal?.aborted) {
+      if (round.replaces !== undefined) round.replaces = undefined; // it is a lock like any other from here on
+      return this;
+    }
     if (this.held && round.replaces !== undefined) this.#giveBack();
     else if (this.active) this.release(0).catch(() => {}); // an event reports the failure
     signal?.throwIfAborted();
@@ -256,8 +256,7 @@ export class HeldLock extends TimerEntry {
   }
 
   override onClosed(): void {
-    const adopting = !this.#handedOut && this.round.replaces !== undefined;
-    if (adopting) return; // a listener has closed the client, and handOut() gives the lock back
+    if (this.round.replaces !== undefined) return; // a listener has closed the client, and handOut() gives the lock back
     this.lose("closed", new Error("the lock client was closed"));
   }
 
