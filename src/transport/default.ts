@@ -24,13 +24,14 @@ export const connect: Connect = async (target, options) => {
 };
 
 async function load(): Promise<Connect> {
-  const { navigator, process } = globalThis as Globals;
-  // A worker is recognized by its user agent, because it may emulate Node.
-  const module = navigator?.userAgent === "Cloudflare-Workers"
-    ? await import("./workers.ts")
-    : "Deno" in globalThis
+  const global = globalThis as Globals;
+  // Deno first, because it loads its emulation of Node if anybody reads `process`. A worker is recognized by its user agent,
+  // because it may emulate Node.
+  const module = "Deno" in global
     ? await import("./deno.ts")
-    : process?.versions?.node
+    : global.navigator?.userAgent === "Cloudflare-Workers"
+    ? await import("./workers.ts")
+    : global.process?.versions?.node
     ? await import("./node.ts")
     : await import("./none.ts");
   return module.connect;

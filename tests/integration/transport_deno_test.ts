@@ -1,6 +1,21 @@
-/** The transport of Deno, by itself. */
+/** The transport of Deno. */
 
+import { assertEquals } from "@std/assert";
 import { connect } from "../../src/transport/deno.ts";
+import { startServers } from "../support/servers.ts";
+
+Deno.test("a lock in Deno does not read `process`, which would load what emulates Node", async () => {
+  await using servers = await startServers(1);
+  const program = `
+    Object.defineProperty(globalThis, "process", { get: () => console.log("process is read") });
+    const { createRedlock } = await import("${import.meta.resolve("../../mod.ts")}");
+    await using redlock = createRedlock(${JSON.stringify(servers.urls)});
+    await redlock.using("a", ({ held }) => console.log(held));
+  `;
+  const args = ["eval", "--no-config", program];
+  const { stdout } = await new Deno.Command(Deno.execPath(), { args }).output();
+  assertEquals(new TextDecoder().decode(stdout), "true\n");
+});
 
 Deno.test("connect() in Deno leaves no stream open that opened in the tick of its abort", async () => {
   const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
