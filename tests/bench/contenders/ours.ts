@@ -47,10 +47,7 @@ export class Ours implements Contender {
 
   /** Makes the client. */
   protected async create(urls: readonly string[]): Promise<OurRedlock> {
-    // A variable names the package as it is published, where that is measured.
-    const { BENCH_ENTRY: entry = new URL("../../../mod.ts", import.meta.url).href } =
-      (globalThis as { process?: { env: Record<string, string> } }).process?.env ?? {};
-    const { createRedlock } = await import(entry) as {
+    const { createRedlock } = await import(entryPoint()) as {
       createRedlock(urls: readonly string[]): OurRedlock;
     };
     // No waiting here: the first lock waits for connections still being made.
@@ -120,4 +117,15 @@ export class OursWaiting extends Ours {
     const lock = await this.redlock.acquire(resource, options);
     await lock.release();
   }
+}
+
+/** The library: in Node and Bun the package as it is published, if a variable names it. Deno loads more if it reads `process`. */
+function entryPoint(): string {
+  const source = new URL("../../../mod.ts", import.meta.url).href;
+  if ("Deno" in globalThis) return source;
+  return (globalThis as unknown as { process: Process }).process.env.BENCH_ENTRY ?? source;
+}
+
+interface Process {
+  readonly env: Record<string, string | undefined>;
 }
