@@ -54,7 +54,8 @@ end
  * The common path makes two calls. The counter's own value shows when it is due for a longer life: when it is a day
  * behind the clock it is replaced by the clock, together with its TTL. The client's hint stands in for the clock in that
  * question, so that a counter that is not due costs no look at the clock; the node's clock has the last word. The TTL is
- * quoted, so that Redis does not have to write a number as text.
+ * quoted, and a hint that becomes the counter stays the text that the client sent: to write a number as text takes as
+ * long as another command.
  */
 export const ACQUIRE_COUNTED: Script = {
   source: `local key, value, ttl, hint = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
@@ -64,17 +65,17 @@ local count = redis.pcall('INCR', name)
 if type(count) == 'table' then return redis.error_reply(count.err .. ': ' .. name) end
 if count > 1 and count > hint - 86400000000 and count <= 9007199254740991 then return count end
 local time = redis.call('TIME')
-local start = time[1] * 1000000 + time[2]
-if math.abs(hint - start) <= 60000000 then start = hint end
+local start, text = time[1] * 1000000 + time[2], nil
+if math.abs(hint - start) <= 60000000 then start, text = hint, ARGV[3] end
 if count < 1 or math.max(count, start) > 9007199254740991 then
   redis.call('DECR', name)
   return redis.error_reply('WRONGTYPE this is no fencing counter: ' .. name)
 end
 if count > 1 and count > start - 86400000000 then return count end
-redis.call('SET', name, string.format('%.0f', start), 'PX', '691200000')
+redis.call('SET', name, text or string.format('%.0f', start), 'PX', '691200000')
 return start
 `,
-  sha1: "4471222555512de9dfe0e60fd6a01a8b1c4f0af9",
+  sha1: "3df67d757f3b5cf4c7f29c5ea58aeba2d379b181",
 };
 
 /**
