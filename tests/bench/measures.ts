@@ -72,17 +72,33 @@ async function sequential(contender: Contender, params: Figures): Promise<Figure
   };
 }
 
-/** `count` pairs with fencing tokens, one at a time, on resources called after `round`: latency. */
+/**
+ * `count` pairs with fencing tokens on fresh resources, called after `round`, and as many on used ones, each behind a pair
+ * without, so that whatever disturbs the machine disturbs all of them: latency.
+ */
 async function fenced(contender: Contender, params: Figures): Promise<Figures> {
-  const samplesUs: number[] = [];
-  let last = 0;
-  for (let index = 0; index < params.count!; index++) {
+  const plain: number[] = [];
+  const fresh: number[] = [];
+  const used: number[] = [];
+  const timed = async (samplesUs: number[], resource: string, isFenced: boolean) => {
     const startMs = performance.now();
-    const token = await contender.pairFenced!(`fenced:${params.round}:${index}`);
+    await (isFenced ? contender.pairFenced!(resource) : contender.pair(resource));
     samplesUs.push((performance.now() - startMs) * 1_000);
-    last = Math.max(last, token);
+  };
+  for (let index = 0; index < params.count!; index++) {
+    const freshOne = `fenced:${params.round}:${index}`;
+    const usedOne = `fenced:${params.round}:${index >> 1}`;
+    await timed(plain, usedOne, false);
+    await timed(fresh, freshOne, true);
+    await timed(plain, usedOne, false);
+    await timed(used, usedOne, true);
   }
-  return { p50Us: percentile(samplesUs, 0.5), last };
+  const plainUs = percentile(plain, 0.5);
+  return {
+    plainUs,
+    fresh: percentile(fresh, 0.5) / plainUs,
+    used: percentile(used, 0.5) / plainUs,
+  };
 }
 
 /**
