@@ -57,5 +57,5 @@ end
 `,
     JOIN,
   ),
-  sha1: "f16d3ca9256f7bd45d1b29b040ae0dd887311e64",
+  sha1: "83410bfc29dc0cb6bcc786bdb824c6e6b5a87cb6",
 };

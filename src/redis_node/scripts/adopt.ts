@@ -36,5 +36,5 @@ end
 return reply
 `,
   ),
-  sha1: "d48440e48c21aca9a629102ace7f87c472959083",
+  sha1: "7dccd4938ec1b25c73761d73b1357d191c61d7f4",
 };

@@ -39,9 +39,9 @@ local function fence(keys, token, hint, step)
   end
   if highest > 9007199254740991 then error('WRONGTYPE the clock is beyond all fencing counters') end
   local ttl = 691200000 + math.max(0, math.ceil((highest - now) / 1000))
+  local count, life = string.format('%.0f', highest), string.format('%.0f', ttl)
   for _, key in ipairs(keys) do
-    redis.call('SET', 'hasp:fence:' .. key, string.format('%.0f', highest),
-      'PX', string.format('%.0f', ttl))
+    redis.call('SET', 'hasp:fence:' .. key, count, 'PX', life)
   end
   return highest
 end
@@ -93,5 +93,5 @@ end
 return fence(KEYS, token, token, 0)
 `,
   ),
-  sha1: "44067614cd3608b94cf0075579524d99080e02e3",
+  sha1: "349f1cec9153fbeef6acfcc81543c80f7c6f6ff9",
 };

@@ -83,5 +83,5 @@ end
 return { held, behind or ahead, length, score, now, foreign, '', wait, first, free, kept or 0 }
 `,
   ),
-  sha1: "4dc008e3806236fad5887cad54e662a2f063daab",
+  sha1: "e72077a82c276a18c6f3b7f43dc7ba15ae8a0120",
 };
