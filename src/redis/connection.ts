@@ -153,8 +153,10 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
     if (this.#queue.length >= 2 * QUEUE_LENGTH_MAX) {
       return receiver.onFailure(this.crowded!, context, tag);
     }
-    if (open) this.#flush(); // at the end of this tick
-    return this.#queue.push(command.bytes ??= encodeCommand(command.args), receiver, context, tag);
+    const bytes = command.bytes ??= encodeCommand(command.args);
+    const slot = this.#queue.push(bytes, receiver, context, tag); // first, because a write may fail at once
+    if (open) this.#flush();
+    return slot;
   }
 
   /** Removes a command that is not written yet; returns whether it did. */

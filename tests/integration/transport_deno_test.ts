@@ -2,6 +2,7 @@
 
 import { assertEquals } from "@std/assert";
 import { connect } from "../../src/transport/deno.ts";
+import { plainCommand } from "../support/plain_command.ts";
 import { startServers } from "../support/servers.ts";
 
 Deno.test("a lock in Deno does not read `process`, which would load what emulates Node", async () => {
@@ -13,7 +14,7 @@ Deno.test("a lock in Deno does not read `process`, which would load what emulate
     await redlock.using("a", ({ held }) => console.log(held));
   `;
   const args = ["eval", "--no-config", program];
-  const { stdout } = await new Deno.Command(Deno.execPath(), { args }).output();
+  const { stdout } = await plainCommand(Deno.execPath(), { args }).output();
   assertEquals(new TextDecoder().decode(stdout), "true\n");
 });
 

@@ -65,6 +65,17 @@ test.open("Connection writes early what a long tick queues, and the rest at its 
   assertEquals(bench.written, PING.repeat(700));
 });
 
+test.open("Connection fails each command once if the stream refuses the early write of a long tick", async (bench) => {
+  const write = () => {
+    throw new Error("refused");
+  };
+  Object.assign(bench.transport, "send" in bench.transport ? { send: write } : { write });
+  const ids = Array.from({ length: 300 }, (_, index) => index);
+  for (const id of ids) bench.queue(id);
+  await runMicrotasks();
+  assertEquals(bench.replies.map(([id]) => id), ids);
+});
+
 test.open("Connection has one write under way, reads meanwhile, and then writes all that was queued", async (bench) => {
   const { transport } = bench;
   const write = transport.write.bind(transport);
