@@ -1,5 +1,4 @@
 import { assertEquals, assertThrows } from "@std/assert";
-import { fromByteString } from "./support/library.ts";
 import { RequestReader } from "./support/request_reader.ts";
 
 const REQUESTS: readonly (readonly string[])[] = [
@@ -7,14 +6,12 @@ const REQUESTS: readonly (readonly string[])[] = [
   ["SET", "a\r\n$1", "", "\xff\x00"],
   ["GET", "*2\r\n$1\r\n"],
 ];
-const BYTES = fromByteString(
-  REQUESTS.map((words) =>
-    `*${words.length}\r\n${words.map((word) => `$${word.length}\r\n${word}\r\n`).join("")}`
-  ).join(""),
-);
+const BYTES = REQUESTS.map((words) =>
+  `*${words.length}\r\n${words.map((word) => `$${word.length}\r\n${word}\r\n`).join("")}`
+).join("");
 
 /** Reads chunks; returns the requests. */
-function read(...chunks: readonly Uint8Array[]): string[][] {
+function read(...chunks: readonly string[]): string[][] {
   const requests: string[][] = [];
   const reader = new RequestReader((words) => requests.push(words));
   for (const chunk of chunks) reader.push(chunk);
@@ -24,18 +21,18 @@ function read(...chunks: readonly Uint8Array[]): string[][] {
 Deno.test("RequestReader reads requests whole, in two pieces and byte by byte", () => {
   assertEquals(read(BYTES), REQUESTS);
   for (let at = 1; at < BYTES.length; at++) {
-    assertEquals(read(BYTES.subarray(0, at), BYTES.subarray(at)), REQUESTS);
+    assertEquals(read(BYTES.slice(0, at), BYTES.slice(at)), REQUESTS);
   }
-  assertEquals(read(...Array.from(BYTES, (byte) => Uint8Array.of(byte))), REQUESTS);
+  assertEquals(read(...BYTES), REQUESTS);
 });
 
 Deno.test("RequestReader reads words of any length and of any bytes", () => {
   const word = String.fromCharCode(...Array.from({ length: 10_000 }, (_, index) => index % 256));
-  assertEquals(read(fromByteString(`*1\r\n$10000\r\n${word}\r\n`)), [[word]]);
+  assertEquals(read(`*1\r\n$10000\r\n${word}\r\n`), [[word]]);
 });
 
 Deno.test("RequestReader refuses what is no request", () => {
   for (const text of ["PING\r\n", "*x\r\n", "*-1\r\n", "*1\r\n:1\r\n", "*1\r\n$1\r\nab\r\n"]) {
-    assertThrows(() => read(fromByteString(text)), Error, "Cannot ");
+    assertThrows(() => read(text), Error, "Cannot ");
   }
 });

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { EXTEND, toByteString } from "./library.ts";
+import { EXTEND } from "./library.ts";
 import type { Fault } from "./plan.ts";
 import type { World } from "./world.ts";
 
@@ -73,9 +73,8 @@ function cause(world: World, fault: Fault): (() => void) | void {
 }
 
 /** Whether bytes on their way to a node hold the command that extends a lock. */
-function isExtension(bytes: Uint8Array): boolean {
-  const text = toByteString(bytes);
-  return text.includes(EXTEND.sha1) || text.includes(EXTEND.source);
+function isExtension(bytes: string): boolean {
+  return bytes.includes(EXTEND.sha1) || bytes.includes(EXTEND.source);
 }
 
 type FaultOf<Kind extends Fault["kind"]> = Extract<Fault, { kind: Kind }>;

@@ -4,7 +4,8 @@
  *
  * @module
  */
-import type { EventLoop } from "./event_loop.ts";
+import { Buffer } from "node:buffer";
+import type { EventLoop, Turn } from "./event_loop.ts";
 import type { Connect, Transport } from "./library.ts";
 import type { SeededRandom } from "./seeded_random.ts";
 import type { NodeSession, SimNode } from "./sim_node.ts";
@@ -39,7 +40,7 @@ class Link {
   /** What is added to every delay, in milliseconds. */
   extraMs = 0;
   /** Takes the replies of some requests, and of all that come after them; the client notices if the connection is reset. */
-  trap: { takes(bytes: Uint8Array): boolean; reset: boolean } | undefined = undefined;
+  trap: { takes(bytes: string): boolean; reset: boolean } | undefined = undefined;
   /** How many partitions are in the way. */
   #blocks = 0;
   readonly #held = new Set<Pipe>();
@@ -64,7 +65,7 @@ class Link {
   }
 }
 
-/** One direction of one connection: what goes in comes out in order, or not at all. */
+/** One direction of one connection: what goes in comes out in order, or not at all. Bytes are byte strings. */
 class Pipe {
   /** Nothing comes through any more, and neither end notices. */
   dead = false;
@@ -72,18 +73,19 @@ class Pipe {
   readonly #link: Link;
   readonly #random: SeededRandom;
   readonly #manners: NetworkManners;
-  readonly #deliver: (bytes: Uint8Array) => void;
+  readonly #deliver: (bytes: string) => Turn | void;
+  /** When the last of what is under way comes at the earliest. */
   #lastMs = 0;
-  #arrived: Uint8Array[] = [];
+  readonly #underWay: { readonly atMs: number; readonly bytes: string }[] = [];
   /** The last bytes that came out. */
-  last: Uint8Array | undefined;
+  last: string | undefined;
 
   constructor(
     loop: EventLoop,
     link: Link,
     random: SeededRandom,
     manners: NetworkManners,
-    deliver: (bytes: Uint8Array) => void,
+    deliver: (bytes: string) => Turn | void,
   ) {
     this.#loop = loop;
     this.#link = link;
@@ -92,14 +94,13 @@ class Pipe {
     this.#deliver = deliver;
   }
 
-  /** @param bytes What nobody changes any more. */
-  send(bytes: Uint8Array, atMs: number): void {
+  send(bytes: string, atMs: number): void {
     if (bytes.length === 0) return;
     const { splitChance } = this.#manners;
     if (bytes.length > 1 && splitChance > 0 && this.#random.chance(splitChance)) {
       const at = this.#random.integer(1, bytes.length - 1);
-      this.#post(bytes.subarray(0, at), atMs);
-      this.#post(bytes.subarray(at), atMs);
+      this.#post(bytes.slice(0, at), atMs);
+      this.#post(bytes.slice(at), atMs);
     } else {
       this.#post(bytes, atMs);
     }
@@ -107,26 +108,30 @@ class Pipe {
 
   /** What waited for the way to be free comes out. */
   flush(): void {
-    const arrived = this.#arrived;
-    this.#arrived = [];
-    for (const bytes of arrived) this.#arrive(bytes);
+    this.#loop.at(this.#loop.nowMs, this.#arrive);
   }
 
-  #post(bytes: Uint8Array, atMs: number): void {
-    this.#lastMs = Math.max(this.#lastMs, atMs + oneWayMs(this.#link, this.#random, this.#manners));
-    this.#loop.at(this.#lastMs, () => this.#arrive(bytes));
+  /** What would overtake the bytes before comes together with them, in one event. */
+  #post(bytes: string, sentAtMs: number): void {
+    const tookMs = oneWayMs(this.#link, this.#random, this.#manners);
+    const atMs = Math.max(this.#lastMs, sentAtMs + tookMs);
+    const together = atMs === this.#lastMs && this.#underWay.length > 0;
+    this.#lastMs = atMs;
+    this.#underWay.push({ atMs, bytes });
+    if (!together) this.#loop.at(atMs, this.#arrive);
   }
 
-  #arrive(bytes: Uint8Array): void {
+  readonly #arrive = (): Turn | void => {
     if (this.dead) return;
-    if (this.#link.blocked) {
-      this.#arrived.push(bytes);
-      this.#link.hold(this);
-      return;
+    if (this.#link.blocked) return this.#link.hold(this);
+    const underWay = this.#underWay;
+    let turn: Turn | void = undefined;
+    while (underWay.length > 0 && underWay[0].atMs <= this.#loop.nowMs) {
+      this.last = underWay.shift()!.bytes;
+      turn = this.#deliver(this.last) ?? turn;
     }
-    this.last = bytes;
-    this.#deliver(bytes);
-  }
+    return turn;
+  };
 }
 
 function oneWayMs(link: Link, random: SeededRandom, manners: NetworkManners): number {
@@ -146,10 +151,10 @@ class SimConnection implements Transport {
   readonly #random: SeededRandom;
   readonly #manners: NetworkManners;
   readonly #onClosed: () => void;
-  #unread: Uint8Array[] = [];
+  #unread: string[] = []; // a reader that was woken takes all of it
   #closed = false;
   #broken: Error | undefined;
-  #reader: { wake(): void } | undefined;
+  #reader: (() => void) | undefined;
   #writer: (() => void) | undefined;
 
   constructor(
@@ -170,32 +175,38 @@ class SimConnection implements Transport {
     this.requests = new Pipe(loop, way, random, manners, (bytes) => {
       const taken = way.trap?.takes(bytes);
       if (taken) this.replies.dead = true;
-      this.#onRequests(bytes);
+      if (node.up && !this.session.open) {
+        this.breakAt(0, "connection reset by a server that restarted");
+      } else node.receive(this.session, bytes);
       if (taken && way.trap!.reset) this.breakAt(loop.nowMs, "connection reset by peer");
     });
-    this.replies = new Pipe(
-      loop,
-      network.link(client.name, node.index, "replies"),
-      random,
-      manners,
-      (bytes) => this.#onReplies(bytes),
-    );
+    const back = network.link(client.name, node.index, "replies");
+    this.replies = new Pipe(loop, back, random, manners, (bytes) => {
+      if (this.open && this.#unread.push(bytes) === 1) return client.enter(this.#wake);
+    });
   }
 
   get open(): boolean {
     return !this.#closed && !this.#broken;
   }
 
-  async read(buffer: Uint8Array): Promise<number | null> {
-    while (this.#unread.length === 0) {
-      if (this.#closed) return null;
-      if (this.#broken) throw this.#broken;
-      await new Promise<void>((wake) => this.#reader = { wake });
-    }
-    const bytes = this.#unread[0];
+  read(buffer: Uint8Array): Promise<number | null> {
+    return new Promise((resolve, reject) => {
+      const read = () => {
+        if (this.#unread.length > 0) resolve(this.#take(buffer));
+        else if (this.#closed) resolve(null);
+        else if (this.#broken) reject(this.#broken);
+        else this.#reader = read;
+      };
+      read();
+    });
+  }
+
+  #take(buffer: Uint8Array): number {
+    const [bytes] = this.#unread;
     const count = Math.min(bytes.length, buffer.length);
-    buffer.set(bytes.subarray(0, count));
-    if (count < bytes.length) this.#unread[0] = bytes.subarray(count);
+    for (let index = 0; index < count; index++) buffer[index] = bytes.charCodeAt(index);
+    if (count < bytes.length) this.#unread[0] = bytes.slice(count);
     else this.#unread.shift();
     return count;
   }
@@ -205,7 +216,8 @@ class SimConnection implements Transport {
     const partial = bytes.length > 1 && this.#manners.partialWriteChance > 0 &&
       this.#random.chance(this.#manners.partialWriteChance);
     const count = partial ? this.#random.integer(1, bytes.length - 1) : bytes.length;
-    this.requests.send(bytes.slice(0, count), this.client.trueMs); // the client writes into the same buffer again
+    const sent = Buffer.from(bytes.buffer, bytes.byteOffset, count).toString("latin1");
+    this.requests.send(sent, this.client.trueMs);
     const { slowWriteChance } = this.#manners;
     if (slowWriteChance === 0 || !this.#random.chance(slowWriteChance)) {
       return Promise.resolve(count);
@@ -238,29 +250,17 @@ class SimConnection implements Transport {
     });
   }
 
-  #onRequests(bytes: Uint8Array): void {
-    const { node, session } = this;
-    if (node.up && !session.open) this.breakAt(0, "connection reset by a server that restarted");
-    else node.receive(session, bytes);
-  }
-
-  #onReplies(bytes: Uint8Array): void {
-    if (!this.open) return;
-    this.#unread.push(bytes);
-    this.client.post(0, () => this.#wake());
-  }
-
   #written(): void {
     const writer = this.#writer;
     this.#writer = undefined;
     writer?.();
   }
 
-  #wake(): void {
+  readonly #wake = (): void => {
     const reader = this.#reader;
     this.#reader = undefined;
-    reader?.wake();
-  }
+    reader?.();
+  };
 }
 
 /** All ways and connections. */

@@ -4,9 +4,8 @@
  *
  * @module
  */
-import { toByteString } from "./library.ts";
 
-/** Gathers bytes into requests: arrays of bulk strings. */
+/** Gathers byte strings into requests: arrays of bulk strings. */
 export class RequestReader {
   readonly #onRequest: (words: string[]) => void;
   #text = "";
@@ -22,8 +21,8 @@ export class RequestReader {
    *
    * @throws {Error} If they are no requests.
    */
-  push(bytes: Uint8Array): void {
-    this.#text += toByteString(bytes);
+  push(bytes: string): void {
+    this.#text += bytes;
     for (;;) {
       const words = this.#next();
       if (!words) return;

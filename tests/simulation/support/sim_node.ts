@@ -11,7 +11,6 @@ import {
   type ConnectionState,
   CREATED_KEY,
   failure,
-  fromByteString,
   queueOf,
   runCommand,
   type ServerState,
@@ -38,7 +37,7 @@ export interface NodeSession {
   readonly state: ConnectionState;
   readonly reader: RequestReader;
   /** Sends bytes back. */
-  reply(bytes: Uint8Array): void;
+  reply(bytes: string): void;
   /** Whether the node has not closed it. */
   open: boolean;
   /** Whether it repeats, unasked, what came over another one. */
@@ -82,7 +81,7 @@ export class SimNode {
   #hung = 0;
   /** Which keys there were when, as far as anybody looked; only if there is a trace. */
   readonly lives: KeyLife[] = [];
-  #inbox: { session: NodeSession; bytes: Uint8Array }[] = [];
+  #inbox: { session: NodeSession; bytes: string }[] = [];
   #connections = 0;
   damaged = false; // whether a fault has taken single keys from it, or brought some back
 
@@ -136,14 +135,14 @@ export class SimNode {
   }
 
   /** Takes a connection. */
-  accept(client: string, reply: (bytes: Uint8Array) => void, replayed = false): NodeSession {
+  accept(client: string, reply: (bytes: string) => void, replayed = false): NodeSession {
     const id = ++this.#connections;
     const state: ConnectionState = {
       id,
       database: 0,
       authenticated: this.#state.password === undefined,
       name: "",
-      deliver: (message) => this.#deliver(session, fromByteString(message)),
+      deliver: (message) => this.#deliver(session, message),
     };
     const session: NodeSession = {
       id,
@@ -159,7 +158,7 @@ export class SimNode {
   }
 
   /** Sends a message of a channel, which may get lost, come twice, or late. */
-  #deliver(session: NodeSession, message: Uint8Array): void {
+  #deliver(session: NodeSession, message: string): void {
     const { manners, random, untilMs } = this.#messages;
     if (!manners || this.#loop.nowMs >= untilMs) return session.reply(message);
     if (random.chance(manners.lostChance)) return;
@@ -172,7 +171,7 @@ export class SimNode {
   }
 
   /** Takes in bytes; a node that hangs has them wait. */
-  receive(session: NodeSession, bytes: Uint8Array): void {
+  receive(session: NodeSession, bytes: string): void {
     if (!session.open || !this.up) return;
     if (this.hung) this.#inbox.push({ session, bytes });
     else this.#decode(session, bytes);
@@ -291,7 +290,7 @@ export class SimNode {
   }
 
   /** What is repeated may begin or end in the middle of a command; it ends the connection, as with any server. */
-  #decode(session: NodeSession, bytes: Uint8Array): void {
+  #decode(session: NodeSession, bytes: string): void {
     try {
       session.reader.push(bytes);
     } catch (error) {
@@ -305,7 +304,7 @@ export class SimNode {
     const replies = this.#refused(words) ?? this.#run(session, words);
     if (replies === undefined) return;
     if (this.#trace.on) this.#traceCommand(session, words, replies);
-    if (this.#sessions.has(session)) session.reply(fromByteString(replies));
+    if (this.#sessions.has(session)) session.reply(replies);
   }
 
   #refused(words: readonly string[]): string | undefined {

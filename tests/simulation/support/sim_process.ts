@@ -165,10 +165,11 @@ export class SimProcess implements Clock, Turn {
 
   /** Runs `action` in this process at the true time `atMs`, or later if the process is stopped then. */
   post(atMs: number, action: () => void): void {
-    this.#loop.at(atMs, () => this.#enter(action));
+    this.#loop.at(atMs, () => this.enter(action));
   }
 
-  #enter(action: () => void, isTimer = false): Turn | void {
+  /** Runs `action` in this process now, in the turn that it returns, or later if the process is stopped. */
+  enter(action: () => void, isTimer = false): Turn | void {
     if (!this.alive) return;
     if (this.stopped || this.#backlog.length > 0) {
       this.#backlog.push({ action, isTimer });
@@ -227,7 +228,7 @@ export class SimProcess implements Clock, Turn {
     if (atMs === Infinity) return void (timer.event = this.#loop.at(Infinity, () => {}));
     timer.event = this.#loop.at(Math.max(atMs, this.trueMs + TURN_MS), () => {
       timer.event = undefined;
-      return this.#enter(() => {
+      return this.enter(() => {
         if (this.#timers.delete(timer)) timer.callback();
       }, true);
     });
@@ -242,7 +243,7 @@ export class SimProcess implements Clock, Turn {
       backlog.sort((one, other) => Number(other.isTimer) - Number(one.isTimer));
     }
     for (const { action, isTimer } of backlog) {
-      this.#loop.at(this.#loop.nowMs, () => this.#enter(action, isTimer));
+      this.#loop.at(this.#loop.nowMs, () => this.enter(action, isTimer));
     }
   }
 
