@@ -21,7 +21,7 @@ const TIMER_PRECISION_MS = 1;
 /** By how much the wall clock gains on the monotonic one before the library counts it, with the rounding of one look. */
 const CLOCK_LUMP_MS = 3;
 
-/** Looks at every lock in hand after every event. */
+/** Looks after every event at every lock in hand, and at those that are over if the event may have changed them. */
 export class Checkers {
   readonly #world: World;
   readonly #watched = new Set<Held>();
@@ -81,8 +81,12 @@ export class Checkers {
     if (this.#watched.size === 0) return;
     const holders: Held[] = [];
     for (const held of this.#watched) {
-      if (!held.client.process.alive) this.#watched.delete(held);
-      else if (this.#checkHeld(held)) holders.push(held);
+      const { process } = held.client;
+      if (!process.alive) this.#watched.delete(held);
+      else if (!isPast(held) || held.lookedAt !== process.changes) {
+        held.lookedAt = process.changes;
+        if (this.#checkHeld(held)) holders.push(held);
+      }
     }
     for (let one = 0; one < holders.length; one++) {
       for (let other = one + 1; other < holders.length; other++) {
@@ -312,6 +316,11 @@ export class Checkers {
     const text = `${nameOf(one)} and ${nameOf(other)} are both held`;
     this.#world.failAssuming(assumed, "mutual-exclusion", text);
   }
+}
+
+/** Whether a lock is over and its signal needs no look: only its own process can bring it back, not time. */
+function isPast({ endedAtMs, signal, released, lateSinceMs }: Held): boolean {
+  return endedAtMs !== undefined && (!signal || released || lateSinceMs === Infinity);
 }
 
 /** Whether two locks may be held together. */

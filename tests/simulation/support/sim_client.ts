@@ -49,6 +49,8 @@ export interface Held {
   readonly token: string | undefined;
   /** When it was first seen not to be held any more. */
   endedAtMs: number | undefined;
+  /** The process's {@linkcode SimProcess.changes} when it was last looked at. */
+  lookedAt: number;
   /** From when on its signal should have been aborted, in the process's own time; Infinity once it has been. */
   lateSinceMs: number | undefined;
   /** Whether its caller extends it beside its own timer. */
@@ -140,6 +142,7 @@ export class SimClient {
       handedOver: false,
       token,
       endedAtMs: undefined,
+      lookedAt: 0,
       lateSinceMs: undefined,
       extendsTwice: op.extendEveryMs !== undefined && (op.autoExtend ?? op.kind === "using"),
       extensions: lock.extensions,

@@ -45,6 +45,8 @@ export class SimProcess implements Clock, Turn {
   readonly name: string;
   /** Whether it has not died. */
   alive = true;
+  /** How often its code has run, or something has become of its clocks. */
+  changes = 0;
   readonly #loop: EventLoop;
   readonly #clock: MachineClock;
   readonly #random: SeededRandom;
@@ -176,6 +178,7 @@ export class SimProcess implements Clock, Turn {
       return;
     }
     this.#running = true;
+    this.changes++;
     enterProcess(this);
     action();
     return this;
@@ -202,6 +205,7 @@ export class SimProcess implements Clock, Turn {
 
   /** Changes its clocks. */
   changeClock(change: ClockChange): void {
+    this.changes++;
     this.#clock.change(change, this.#loop.nowMs);
     this.#suspended = change.suspended ?? this.#suspended;
     this.#sleptUnseen ||= this.#suspended;
