@@ -24,6 +24,7 @@ import { CREATED } from "./scripts/creation.ts";
 import { scriptError } from "./scripts/script.ts";
 
 const INFO_COMMAND: LockCommand = { args: ["INFO", "server"], keys: [] };
+const AGE_COMMAND: LockCommand = { args: ["EVAL", CREATED.source, "1", CREATED_KEY], keys: [] };
 /** By how much two readings of one cause of a quarantine may differ, in milliseconds. */
 const SAME_CAUSE_MS = 2_000;
 /** The commands, by their tags. */
@@ -112,8 +113,7 @@ export class RedisGuard implements ReplyReceiver<GuardedCommand | undefined> {
 
   /** Asks for the age of the creation marker, and has it set if it is missing. */
   #askAge(command: GuardedCommand | undefined): void {
-    const args = ["EVAL", CREATED.source, "1", CREATED_KEY];
-    this.#connection.submit({ args, keys: [] }, this, command, AGE);
+    this.#connection.submit(AGE_COMMAND, this, command, AGE);
   }
 
   /** A server that does not show now that it is the one of before, or for how long it has run, counts as just restarted. */
