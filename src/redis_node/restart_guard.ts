@@ -24,7 +24,7 @@ import { CREATED } from "./scripts/creation.ts";
 import { scriptError } from "./scripts/script.ts";
 
 const INFO_COMMAND: LockCommand = { args: ["INFO", "server"], keys: [] };
-const AGE_COMMAND: LockCommand = { args: ["EVAL", CREATED.source, "1", CREATED_KEY], keys: [] };
+const AGE_COMMAND: LockCommand = /* @__PURE__ */ ageCommand();
 /** By how much two readings of one cause of a quarantine may differ, in milliseconds. */
 const SAME_CAUSE_MS = 2_000;
 /** The commands, by their tags. */
@@ -161,4 +161,8 @@ export class RedisGuard implements ReplyReceiver<GuardedCommand | undefined> {
     this.#reportedMs = quarantine.sinceMs;
     this.#onQuarantined(quarantine);
   }
+}
+
+function ageCommand(): LockCommand {
+  return { args: ["EVAL", CREATED.source, "1", CREATED_KEY], keys: [] };
 }
