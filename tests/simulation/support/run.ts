@@ -5,6 +5,7 @@
  */
 import process from "node:process";
 import { planFaults } from "./faults.ts";
+import { QUEUE_LEAD_MS } from "./library.ts";
 import { type Op, PLAIN_OP, type Plan } from "./plan.ts";
 import type { SimClient } from "./sim_client.ts";
 import { runOp } from "./workload.ts";
@@ -216,15 +217,22 @@ function clientsOf(world: World): SimClient[] {
   return world.clients.filter(({ closed, process }) => !closed && process.alive);
 }
 
-/** How many turns others may have while a client waits, if all wait to be notified, whatever their clocks. */
+/**
+ * How many turns others may have while a client waits, if all wait to be notified. One that has not asked for a while knows
+ * the nodes' clocks as well as the rates of all clocks agree: for so long it may let others pass.
+ */
 function fairTurnsMax(world: World): (client: string) => number {
   if (!world.assumptions.waitersAreNotified) return () => Infinity;
+  const { clients, nodes } = world.plan;
+  const rates = [...clients.map((it) => it.monotonicRate), ...nodes.map(({ rate }) => rate)];
+  const apartMs = (Math.max(...rates) - Math.min(...rates)) * RECOVERY_MS;
+  const lateMs = Math.min(apartMs, QUEUE_LEAD_MS);
   const pooled = world.plan.clients.some(({ ops }) => ops.some(({ any }) => any));
   const callers = clientsOf(world).length * (pooled ? 2 : 1); // one for a key, and one for a pool with it
   return (name) => {
     const { distanceMs = 0 } = world.clients.find((client) => client.name === name)!.plan;
     const farMs = FAR_ROUND_TRIPS * 2 * distanceMs;
-    return 2 * callers + FAIR_TURNS + Math.ceil(farMs / PROGRESS_HOLD_MS);
+    return 2 * callers + FAIR_TURNS + Math.ceil((farMs + lateMs) / PROGRESS_HOLD_MS);
   };
 }
 
