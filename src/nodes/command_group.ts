@@ -36,12 +36,15 @@ export class CommandGroup {
   }
 }
 
-/** The last group about each key. */
+/** The groups that are not finished, and the last one about each key. */
 export class KeyOrder {
+  /** In the order in which they came. */
+  readonly groups: Set<CommandGroup> = new Set();
   readonly #last: Map<string, CommandGroup> = new Map();
 
   /** Puts a new group behind the earlier ones about its keys. */
   append(group: CommandGroup): void {
+    this.groups.add(group);
     for (const key of new Set(group.keys)) {
       const before = this.#last.get(key);
       if (before) {
@@ -59,6 +62,7 @@ export class KeyOrder {
    * @returns The groups that waited for it alone.
    */
   finish(group: CommandGroup): CommandGroup[] {
+    this.groups.delete(group);
     for (const key of group.keys) if (this.#last.get(key) === group) this.#last.delete(key);
     return group.followers.filter((follower) => --follower.waits === 0);
   }

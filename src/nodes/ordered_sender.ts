@@ -32,7 +32,7 @@ const FAILURES_MAX = 2;
 const PROBE_DELAY_MS = 50;
 /** Longest such delay, in milliseconds. */
 const PROBE_DELAY_MS_MAX = 2_000;
-/** Longest wait of `close` for replies that are due, in milliseconds, so that no undo is cut off. */
+/** Longest wait of `close` for replies that are due, in milliseconds; and once more for what they have held back. */
 const CLOSE_GRACE_MS = 250;
 
 /** The receiver of a reply that nobody waits for. */
@@ -59,6 +59,8 @@ export class OrderedSender implements CommandSender {
   #failures = 0;
   #probes = 0;
   #probe: TimerEntry | undefined = undefined;
+  /** Whether `close` was called: nobody asks it any more, but what undoes others is still sent. */
+  #closing = false;
   #closed = false;
   #onDrained: (() => void) | undefined = undefined;
 
@@ -79,7 +81,7 @@ export class OrderedSender implements CommandSender {
   }
 
   get open(): boolean {
-    return !this.#closed && !this.#down;
+    return !this.#closing && !this.#down;
   }
 
   get #down(): boolean {
@@ -98,7 +100,8 @@ export class OrderedSender implements CommandSender {
     tag: number,
   ): void {
     this.#noteRelease(command);
-    if (!this.open || command.args[0] === "SUBSCRIBE") { // it would end all other commands of the same connection
+    const refused = command.args[0] === "SUBSCRIBE"; // it would end all other commands of the same connection
+    if (refused || this.#closed || this.#down) {
       return receiver.onFailure(this.#error("it is down or closed"), context, tag);
     }
     this.#waiting++;
@@ -112,13 +115,24 @@ export class OrderedSender implements CommandSender {
   }
 
   async close(): Promise<void> {
-    this.#closed = true;
+    this.#closing = true;
     if (this.#probe) this.#wheel.cancel(this.#probe);
-    if (this.#waiting > 0) {
-      const drained = new Promise<void>((resolve) => this.#onDrained = resolve);
-      await settledWithin(this.#wheel, drained, CLOSE_GRACE_MS);
+    await this.#drain();
+    const heldBack = [...this.#order.groups].filter(({ commands }) => commands.length > 0);
+    if (heldBack.length > 0) {
+      this.#ready.push(...heldBack); // out of turn: most clients keep the order, and else it would never be sent
+      this.#flush();
+      await this.#drain();
     }
+    this.#closed = true;
     this.#exchanges.endAll(this.#error("the node was closed", "unknown"));
+  }
+
+  /** Waits a moment for the replies that are due. */
+  async #drain(): Promise<void> {
+    if (this.#waiting === 0) return;
+    const drained = new Promise<void>((resolve) => this.#onDrained = resolve);
+    await settledWithin(this.#wheel, drained, CLOSE_GRACE_MS);
   }
 
   #noteRelease({ releases }: LockCommand): void {
@@ -174,9 +188,9 @@ export class OrderedSender implements CommandSender {
 
   #deliver(command: SubmittedCommand, reply: RawReply, atMs: number): void {
     const { receiver, context, tag } = command;
-    this.#settle(command);
     this.receivedAtMs = atMs;
     receiver.onReply(reply, context, tag);
+    this.#settle(command); // last, because it may need one more command, for a script that the server does not know
   }
 
   /** A command got no reply, and may have been executed, or may still be. */
@@ -209,7 +223,7 @@ export class OrderedSender implements CommandSender {
   #onAnswered(): void {
     const wasDown = this.#down;
     this.#failures = this.#probes = 0;
-    if (!wasDown || this.#closed) return;
+    if (!wasDown || this.#closing) return;
     if (this.#probe) this.#wheel.cancel(this.#probe);
     this.#probe = undefined;
     this.#events.onConnected?.();
@@ -230,7 +244,7 @@ export class OrderedSender implements CommandSender {
     const delayMs = longestMs * (1 + this.#wheel.random.fraction()) / 2;
     this.#probe = this.#wheel.after(delayMs, async () => {
       const exchange = await this.#exchanges.run([["PING"]]);
-      if (this.open || this.#closed) return;
+      if (this.open || this.#closing) return;
       if (isAnswered(exchange)) this.#onAnswered();
       else this.#probeLater();
     });

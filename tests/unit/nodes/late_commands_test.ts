@@ -258,6 +258,63 @@ Deno.test("commandNode() closes in bounded time, and answers what is under way",
   });
 });
 
+/** How a client sends whose server executes commands at once, while the answers take this long, in milliseconds. */
+function slowSend(answerMs: number, client: () => FakeClient) {
+  return async (args: string[]) => {
+    const reply = client().send(args).catch((error) => error);
+    await pause(answerMs);
+    const answer = await reply;
+    if (answer instanceof Error) throw answer;
+    return answer;
+  };
+}
+
+for (const way of ["send", "pipeline"]) {
+  Deno.test(`commandNode() sends by ${way} what undoes others before it is closed, also if they are not answered yet`, async () => {
+    let client: FakeClient | undefined;
+    const send = slowSend(400, () => client!);
+    const pipeline = (commands: string[][]) =>
+      Promise.all(commands.map((args) => send(args).catch((error) => error)));
+    const options = way === "send" ? { send } : { send, pipeline };
+    await withCommandNode({ ...options, timeoutMs: 60_000 }, async (opened, node) => {
+      client = opened;
+      const acquisitions = ["k", "l", "m"].map((key) => ask(node, "acquire", key));
+      const undos = [ask(node, "release", "k")]; // in the same tick, and in the next one
+      await Promise.resolve().then(() => {});
+      undos.push(ask(node, "release", "l"), ask(node, "release", ["l", "m"]));
+      for (const acquisition of acquisitions) acquisition.wanted = false;
+      await eventually(async () => await client!.value("m") === "v");
+      const startMs = systemClock.monotonicMs();
+      await node.close!();
+      assertLess(systemClock.monotonicMs() - startMs, 1_000);
+      for (const key of ["k", "l", "m"]) assertEquals([key, await client.value(key)], [key, null]);
+      assertEquals(undos.map(({ answers }) => answers.length), [1, 1, 1]);
+      await pause(1_000); // until no answer is due
+    });
+  });
+
+  Deno.test(`commandNode() sends by ${way} a release again before it is closed whose script the server has forgotten`, async () => {
+    let client: FakeClient | undefined;
+    const send = (args: string[]) => client!.send(args);
+    const pipeline = (commands: string[][]) =>
+      Promise.all(commands.map((args) => send(args).catch((error) => error)));
+    await withCommandNode(way === "send" ? { send } : { send, pipeline }, async (opened, node) => {
+      client = opened;
+      for (const key of ["k", "l"]) {
+        assertEquals(await outcomeOf(ask(node, "acquire", key)), "granted");
+      }
+      assertEquals(await outcomeOf(ask(node, "release", "k")), "granted");
+      await client.send(["SCRIPT", "FLUSH"]);
+      const release = ask(node, "release", "l");
+      await node.close!();
+      assertEquals([release.answers.map(([outcome]) => outcome), await client.value("l")], [
+        ["granted"],
+        null,
+      ]);
+    });
+  });
+}
+
 Deno.test("commandNode() leaves no key behind, whatever the client does to commands", async () => {
   for (let seed = 1; seed <= 40; seed++) {
     const random = new SeededRandom(seed);
