@@ -17,12 +17,12 @@ export function denoKvNode(kv: Deno.Kv, skewMs = 1_000): LockNode {
   const commit = (keys: readonly string[], next: (held: Held) => Held | "no", all = false) => {
     const run = async (): Promise<Grant> => {
       const entries = await Promise.all(keys.map((key) => kv.get<Held>(["lock", key])));
-      const changes = entries.map((entry) => next(alive(entry.value)));
-      const granted = !changes.includes("no");
+      const changes = entries.map(({ key, value }) => ({ key, held: next(alive(value)) }))
+        .filter(({ held }) => held !== "no");
+      const granted = changes.length === keys.length;
+      if (!granted && (all || changes.length === 0)) return "denied"; // a write would disturb others
       const atomic = kv.atomic().check(...entries);
-      for (const [index, held] of changes.entries()) {
-        if (held !== "no" && (granted || !all)) atomic.set(entries[index].key, held);
-      }
+      for (const { key, held } of changes) held ? atomic.set(key, held) : atomic.delete(key);
       return !(await atomic.commit()).ok ? await run() : granted ? "granted" : "denied";
     };
     const committed = last.then(run); // in the order of the calls

@@ -1,6 +1,8 @@
 /** The node of the manual on Deno KV: two processes share its database. */
 
+import { assertEquals } from "@std/assert";
 import { testLockNode } from "../../src/testing/mod.ts";
+import { denoKvNode } from "../examples/deno_kv_node.ts";
 import { startRemoteNode } from "../support/remote_program.ts";
 
 testLockNode(async () => {
@@ -18,4 +20,46 @@ testLockNode(async () => {
 }, {
   test: (name, run) => Deno.test(`denoKvNode: ${name}`, run),
   without: ["fencing", "adopting", "sharing", "hang"],
+});
+
+/** A database of one process that counts its writes. */
+class CountedKv {
+  readonly entries = new Map<string, unknown>();
+  writes = 0;
+
+  get([, key]: [string, string]) {
+    return Promise.resolve({ key: ["lock", key], value: this.entries.get(key) ?? null });
+  }
+
+  atomic() {
+    const changes: (() => void)[] = [];
+    const atomic = {
+      check: () => atomic,
+      set: ([, key]: [string, string], value: unknown) => {
+        changes.push(() => this.entries.set(key, value));
+      },
+      delete: ([, key]: [string, string]) => changes.push(() => this.entries.delete(key)),
+      commit: () => {
+        this.writes++;
+        for (const change of changes) change();
+        return Promise.resolve({ ok: true });
+      },
+    };
+    return atomic;
+  }
+}
+
+Deno.test("denoKvNode() writes nothing when it denies, and leaves nothing when it releases", async () => {
+  const kv = new CountedKv();
+  const node = denoKvNode(kv as unknown as Deno.Kv);
+  const held = { keys: ["a", "b"], value: "1", ttlMs: 60_000 };
+  const other = { keys: ["b", "c"], value: "2", ttlMs: 60_000 };
+  assertEquals(await node.acquire(held), "granted");
+  assertEquals(await node.extend(held), "granted");
+  assertEquals([await node.acquire(other), await node.extend(other)], ["denied", "denied"]);
+  assertEquals(await node.release(other), "denied");
+  assertEquals([...kv.entries.keys()], ["a", "b"]);
+  assertEquals(await node.release({ ...held, keys: ["a", "b", "c"] }), "denied");
+  assertEquals([...kv.entries.keys()], []);
+  assertEquals(kv.writes, 3);
 });
