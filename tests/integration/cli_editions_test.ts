@@ -200,7 +200,7 @@ async function testExitPaths(edition: Edition): Promise<void> {
   assertEquals(await run(["-w", "0"], ["true"]), [120, 'hasp: Cannot acquire lock "job"']);
   assertEquals(await run(["-w", "0", "--on-held", "skip"], ["false"]), [0, ""]);
   await testInterruption(edition, servers);
-  await onAll(servers, "DEL", "job");
+  await testNoFileLeft(edition, servers);
   await testLoss(edition, servers);
 
   assertEquals((await hasp(["check"], { edition, urls })).code, 0);
@@ -219,6 +219,19 @@ async function testInterruption(edition: Edition, servers: ServerGroup): Promise
   waiting.signal("SIGTERM");
   assertEquals((await waiting.end(END_WITHIN_MS)).code, 143);
   await eventually(async () => assertEquals(await queueLengths(servers), [0, 0, 0]));
+}
+
+/** If no process can be started, `hasp` ends with a code of its own, and releases the lock. Another client has it before. */
+async function testNoFileLeft(edition: Edition, servers: ServerGroup): Promise<void> {
+  const args = ["run", "-r", "job", "-w", "forever", "--", "true"];
+  await using waiting = startHasp(args, { edition, urls: servers.urls });
+  await eventually(async () => assertEquals(await queueLengths(servers), [1, 1, 1]));
+  await succeed("prlimit", ["--pid", `${waiting.pid}`, "--nofile=3"]); // it may open no further file
+  await onAll(servers, "DEL", "job");
+  const { code, stderr } = await waiting.end(END_WITHIN_MS);
+  assertEquals(code, 125);
+  assertMatch(stderr, /^hasp: .*\n$/);
+  await gone(servers, "job");
 }
 
 /** A lock that is lost ends the command. */

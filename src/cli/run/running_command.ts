@@ -117,10 +117,10 @@ async function startWatched(
   command: readonly string[],
   { env, foreground, limitMs, beforeBegin }: StartOptions,
 ): Promise<RunningCommand> {
-  const watcher = startWatcher();
+  const watcher = await startWatcher();
   let child: ChildProcess | undefined;
   try {
-    const freeFd = await watcher.start(limitMs());
+    const freeFd = await watcher.freeFd(limitMs());
     child = spawn(SHELL, ["-c", gate(freeFd), "hasp", ...throughShell(command, env)], {
       detached: !foreground,
       env,

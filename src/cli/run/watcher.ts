@@ -29,7 +29,7 @@ export class Watcher {
   readonly #lines: AsyncIterator<string>;
 
   /**
-   * @param child The shell, which leads a process group.
+   * @param child The shell, which has started, and leads a process group.
    */
   constructor(child: ChildProcess) {
     this.#child = child;
@@ -39,13 +39,12 @@ export class Watcher {
   }
 
   /**
-   * Resolves when the shell has started, to a file descriptor that the children of `hasp` do not inherit.
+   * Resolves when the shell has answered, to a file descriptor that the children of `hasp` do not inherit.
    *
    * @param limitMs How long its answer is awaited, in milliseconds.
-   * @throws {Error} If it cannot be started, or ends, or does not answer.
+   * @throws {Error} If it ends, or does not answer.
    */
-  async start(limitMs: number): Promise<number> {
-    await started(this.#child);
+  async freeFd(limitMs: number): Promise<number> {
     return Number(await this.#nextLine(limitMs));
   }
 
@@ -90,8 +89,7 @@ export class Watcher {
 
   /** Kills it, with all its parts. */
   async kill(): Promise<void> {
-    if (this.#child.pid === undefined) return;
-    sendSignal(-this.#child.pid, "SIGKILL");
+    sendSignal(-this.#child.pid!, "SIGKILL");
     await this.#closed;
   }
 
@@ -103,14 +101,20 @@ export class Watcher {
   }
 }
 
-/** Begins to start a watcher, which has nothing to watch yet. */
-export function startWatcher(): Watcher {
-  return new Watcher(spawn(SHELL, ["-c", WATCHER, NAME], {
+/**
+ * Starts a watcher, which has nothing to watch yet.
+ *
+ * @throws {Error} If it cannot be started.
+ */
+export async function startWatcher(): Promise<Watcher> {
+  const child = spawn(SHELL, ["-c", WATCHER, NAME], {
     cwd: "/",
     detached: true,
     env: { PATH: watcherPath() }, // no credentials
     stdio: ["pipe", "pipe", "ignore"],
-  }));
+  });
+  await started(child); // else Node gives it no streams
+  return new Watcher(child);
 }
 
 /** Where the shell finds `sleep` and others, even if the command is given a `PATH` without them, or none. */
