@@ -12,6 +12,7 @@ import { CommanderError } from "commander";
 import process from "node:process";
 import { exitCodeOf, messageOf, SUCCESS, USAGE } from "./exit_codes.ts";
 import { createProgram } from "./program.ts";
+import { signalExitCode } from "./run/signals.ts";
 import { printError } from "./terminal.ts";
 
 /**
@@ -38,7 +39,9 @@ if (import.meta.main) {
   process.exitCode = await main(process.argv.slice(2));
 }
 
-/** Ends the process if nobody reads its output any more, as after `hasp watch … | head`. */
-function onOutputError({ code }: NodeJS.ErrnoException): void {
-  if (code === "EPIPE") process.exit(SUCCESS);
+/** Ends the process if its output cannot be written: never with success, which only a whole report may have. */
+function onOutputError(error: NodeJS.ErrnoException): void {
+  if (error.code === "EPIPE") process.exit(signalExitCode("SIGPIPE")); // as after `hasp watch … | head`
+  printError(`hasp: Cannot write the output: ${error.message}`);
+  process.exit(USAGE);
 }

@@ -209,6 +209,25 @@ async function testExitPaths(edition: Edition): Promise<void> {
   assertEquals((await hasp(["inspect", "job"], { edition, urls: unreachable })).code, 121);
   assertEquals((await hasp(["--help"], { edition })).code, 0);
   assertEquals((await hasp(["check"], { edition })).code, 125);
+  await testOutput(edition, urls);
+}
+
+/** Two outputs that cannot be written, as scripts for a shell that runs `"$@"` and prints its code. */
+const TO_FULL_DISK = '"$@" >/dev/full; echo $?';
+const TO_NOBODY = '{ { yes; "$@"; echo $? >&3; } | true; } 3>&1'; // `yes` ends when the reader has
+
+/** What could not be written is no success. */
+async function testOutput(edition: Edition, urls: readonly string[]): Promise<void> {
+  const ends = async (script: string, args: string[]) => {
+    const through = ["/bin/sh", "-c", script, "sh", ...edition] as const;
+    const { stdout, stderr } = await hasp(args, { edition: through, urls });
+    return [stdout.trim(), stderr];
+  };
+  for (const args of [["inspect", "job"], ["check", "--json"], ["--help"]]) {
+    const [code, message] = await ends(TO_FULL_DISK, args);
+    assertMatch(message, /^hasp: .*no space left on device/i);
+    assertEquals([code, (await ends(TO_NOBODY, args))[0]], ["125", "141"]);
+  }
 }
 
 /** A signal ends the waiting for a lock that another client holds. */
