@@ -92,10 +92,10 @@ export class LockGuard {
     if (this.leftMs <= 0) return this.#kill(); // the watcher has killed it, and says if it had ended before
     this.#isEnding = true;
     const isAllowed = this.#command.signal("SIGTERM");
-    const then = isAllowed ? "is stopped" : "cannot be stopped, because it runs as another user";
-    this.#options.report(`${why}; the command ${then}`);
     this.#killAfter(Math.min(this.#options.graceMs, this.leftMs));
     this.#wait(this.leftMs, () => this.#kill());
+    const then = isAllowed ? "is stopped" : "cannot be stopped, because it runs as another user";
+    this.#options.report(`${why}; the command ${then}`); // last, because a pipe that nobody reads may block it
   }
 
   #kill(): void {

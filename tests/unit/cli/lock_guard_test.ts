@@ -12,6 +12,7 @@ function startGuard(options: { limitMs: number; graceMs: number; isAllowed?: boo
   const signals: string[] = [];
   const limitsMs: number[] = [];
   const reports: string[] = [];
+  const limitsAtReport: number[] = [];
   let onWatcherEnd: (word?: string) => void = () => {};
   const command = {
     signal(name: string) {
@@ -26,7 +27,10 @@ function startGuard(options: { limitMs: number; graceMs: number; isAllowed?: boo
     new LockGuard(lock as unknown as Lock, command as unknown as RunningCommand, {
       graceMs,
       limitMs: () => limitMs,
-      report: (message) => reports.push(message),
+      report(message) {
+        reports.push(message);
+        limitsAtReport.push(limitsMs.at(-1)!);
+      },
     });
   const lose = () => controller.abort(new Error("Cannot keep the lock"));
   return {
@@ -36,6 +40,7 @@ function startGuard(options: { limitMs: number; graceMs: number; isAllowed?: boo
     signals,
     limitsMs,
     reports,
+    limitsAtReport,
   };
 }
 
@@ -65,6 +70,14 @@ Deno.test("LockGuard kills when the grace period is over, though the time of the
   await eventually(() => assertEquals(signals, ["SIGTERM", "SIGKILL"]));
   assertEquals(limitsMs, [600_000, 100]);
   guard.stop();
+});
+
+Deno.test("LockGuard has the watcher kill after the grace period before it reports, as a full pipe may block that", () => {
+  const { make, lose, limitsAtReport } = startGuard({ limitMs: 600_000, graceMs: 100 });
+  const guard = make();
+  lose();
+  guard.stop();
+  assertEquals(limitsAtReport, [100]);
 });
 
 Deno.test("LockGuard asks the command to end when only the grace period is left", async () => {
