@@ -143,8 +143,8 @@ export interface RedlockOptions {
   restartGuardMs?: number;
   /**
    * Cooldown of a resource, in milliseconds; at least 0 and finite, 0 turns it off. After this client has lost a lock, or
-   * let it expire, it does not acquire that resource again for this long. A confirmed release starts no cooldown. Calls
-   * during a cooldown wait, as for a lock that somebody else holds; `adopt()` does not.
+   * let it expire, it does not acquire that resource again for this long. A confirmed release starts no cooldown, and ends
+   * none. Calls during a cooldown wait, as for a lock that somebody else holds; `adopt()` does not.
    *
    * @default {0}
    */

@@ -1,5 +1,5 @@
 /**
- * Resources in cooldown: a lock of this client on them ended without a confirmed release.
+ * Resources in cooldown: a lock of this client on them was lost, or ended without a confirmed release.
  *
  * @module
  */
@@ -8,19 +8,11 @@ import type { Clock } from "../time/clock.ts";
 /** Most keys in cooldown; one more ends the cooldown of the oldest. */
 export const COOLDOWNS_MAX = 10_000;
 
-/** The cooldown of one key. */
-interface Cooldown {
-  /** The value of the lock that ended. */
-  readonly value: string;
-  /** When the cooldown is over, by the monotonic clock. */
-  readonly untilMs: number;
-}
-
 /** The cooldowns of one client. Empty while every lock is released. */
 export class Cooldowns {
   readonly #clock: Clock;
-  /** The oldest first. */
-  readonly #cooldowns: Map<string, Cooldown> = new Map();
+  /** When the cooldown of each key is over, by the monotonic clock; the oldest first. */
+  readonly #cooldowns: Map<string, number> = new Map();
 
   /** @param clock By which time passes. */
   constructor(clock: Clock) {
@@ -36,26 +28,17 @@ export class Cooldowns {
    * Begins the cooldown of keys.
    *
    * @param keys The keys of a lock that ended.
-   * @param value Its value.
    * @param forMs How long it takes, in milliseconds; a key whose cooldown takes longer already keeps it.
    */
-  begin(keys: readonly string[], value: string, forMs: number): void {
+  begin(keys: readonly string[], forMs: number): void {
     if (forMs <= 0) return;
     const nowMs = this.#clock.monotonicMs();
     const untilMs = nowMs + forMs;
     for (const key of keys) {
-      if ((this.#cooldowns.get(key)?.untilMs ?? 0) > untilMs) continue;
+      if ((this.#cooldowns.get(key) ?? 0) > untilMs) continue;
       this.#cooldowns.delete(key); // so that it goes to the end
       this.#makeRoom(nowMs);
-      this.#cooldowns.set(key, { value, untilMs });
-    }
-  }
-
-  /** Ends the cooldown that a lock began, because a late release of it was confirmed. */
-  end(keys: readonly string[], value: string): void {
-    if (this.#cooldowns.size === 0) return;
-    for (const key of keys) {
-      if (this.#cooldowns.get(key)?.value === value) this.#cooldowns.delete(key);
+      this.#cooldowns.set(key, untilMs);
     }
   }
 
@@ -65,9 +48,8 @@ export class Cooldowns {
     const nowMs = this.#clock.monotonicMs();
     let leftMs = 0;
     for (const key of keys) {
-      const cooldown = this.#cooldowns.get(key);
-      if (!cooldown) continue;
-      if (cooldown.untilMs > nowMs) leftMs = Math.max(leftMs, cooldown.untilMs - nowMs);
+      const untilMs = this.#cooldowns.get(key) ?? 0;
+      if (untilMs > nowMs) leftMs = Math.max(leftMs, untilMs - nowMs);
       else this.#cooldowns.delete(key);
     }
     return leftMs;
@@ -75,7 +57,7 @@ export class Cooldowns {
 
   /** Deletes cooldowns that are over, from the oldest on, and one more if there is no room otherwise. */
   #makeRoom(nowMs: number): void {
-    for (const [key, { untilMs }] of this.#cooldowns) {
+    for (const [key, untilMs] of this.#cooldowns) {
       if (untilMs > nowMs && this.#cooldowns.size < COOLDOWNS_MAX) return;
       this.#cooldowns.delete(key);
     }

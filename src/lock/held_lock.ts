@@ -323,8 +323,9 @@ export class HeldLock extends TimerEntry {
     client.localQueues.noteReleased(name, round.tally.hasWaiters);
     this.leaveLocalQueue();
     const confirmed = isConfirmed(round, ranOut);
-    if (confirmed) client.cooldowns.end(round.keys, round.value);
-    else if (this.#end === "released") this.#coolDown(confirmed === undefined ? leftMs : 0);
+    if (!confirmed && this.#end === "released") {
+      this.#coolDown(confirmed === undefined ? leftMs : 0);
+    }
     if (confirmed === undefined) {
       const error = quorumError("release", resources, round.votes, client.nodes.length);
       if (onEvent) emit(onEvent, { type: "release-failed", ...this.#fieldsOf(round), error });
@@ -342,12 +343,11 @@ export class HeldLock extends TimerEntry {
     return { resources: this.resources, votes, elapsedMs, heldMs: this.round.elapsedMs };
   }
 
-  /** Starts the cooldown at the lock's end, because no release was confirmed. */
+  /** Starts the cooldown, because the lock was lost or no release of it was confirmed; no later release ends it. */
   #coolDown(leftMs = 0): void {
     const { cooldownMs } = this.settings;
     if (cooldownMs === 0) return;
-    const { client, round: { keys, value } } = this;
-    client.cooldowns.begin(keys, value, leftMs + cooldownMs);
+    this.client.cooldowns.begin(this.round.keys, leftMs + cooldownMs);
   }
 
   #emitLost(reason: LockLostReason, cause: Error): void {

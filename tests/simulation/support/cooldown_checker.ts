@@ -11,8 +11,7 @@ const ROUNDING_MS = 0.01;
 /** The cooldowns that must have begun by now, by the clients' monotonic clocks. */
 export class CooldownChecker {
   /** By client and resource. */
-  readonly #cooldowns: Map<string, { readonly value: string; readonly untilMs: number }> =
-    new Map();
+  readonly #untilMs: Map<string, number> = new Map();
 
   /** Locks whose cooldowns have begun. */
   readonly #begun: WeakSet<Held> = new WeakSet();
@@ -21,25 +20,16 @@ export class CooldownChecker {
   begin(held: Held, endMs = held.client.process.uptimeMs): void {
     if (this.#begun.has(held)) return;
     this.#begun.add(held);
-    const { client, lock } = held;
-    const untilMs = endMs + (client.plan.cooldownMs ?? 0);
+    const untilMs = endMs + (held.client.plan.cooldownMs ?? 0);
     for (const name of namesOf(held)) {
-      const known = this.#cooldowns.get(name)?.untilMs ?? 0;
-      if (untilMs > known) this.#cooldowns.set(name, { value: lock.value, untilMs });
-    }
-  }
-
-  /** A release of a lock was confirmed, or may have been. */
-  end(held: Held): void {
-    for (const name of namesOf(held)) {
-      if (this.#cooldowns.get(name)?.value === held.lock.value) this.#cooldowns.delete(name);
+      this.#untilMs.set(name, Math.max(untilMs, this.#untilMs.get(name) ?? 0));
     }
   }
 
   /** How much of its cooldown was left when a client got a lock, in milliseconds. */
   leftMs(held: Held): number {
     const leftMs = namesOf(held).map((name) =>
-      (this.#cooldowns.get(name)?.untilMs ?? 0) - held.client.process.uptimeMs
+      (this.#untilMs.get(name) ?? 0) - held.client.process.uptimeMs
     );
     return Math.max(0, ...leftMs.filter((eachMs) => eachMs > ROUNDING_MS));
   }

@@ -149,7 +149,7 @@ async function takeAndWork(
         if (op.handsTo) handOver(world, held, op);
         held.released = true;
       }),
-    ).finally(() => listener.held && world.checkers.cooldowns.end(listener.held));
+    );
     return true;
   }
   const lock = token !== undefined
@@ -276,8 +276,7 @@ async function release(world: World, held: Held, { releaseMs }: Bounds): Promise
   try {
     confirmed = await client.call("release", releaseMs, lock.release());
   } finally {
-    if (confirmed) cooldowns.end(held);
-    else if (wasHeld) cooldowns.begin(held, uptimeMs);
+    if (!confirmed && wasHeld) cooldowns.begin(held, uptimeMs);
   }
 }
 

@@ -9,9 +9,9 @@ function setUp(): { clock: FakeClock; cooldowns: Cooldowns } {
 
 Deno.test("Cooldowns.leftMs() is the longest of the keys', and 0 if none is in cooldown", async () => {
   const { clock, cooldowns } = setUp();
-  cooldowns.begin(["a", "b"], "one", 100);
-  cooldowns.begin(["c"], "two", 300);
-  cooldowns.begin(["d"], "three", 0);
+  cooldowns.begin(["a", "b"], 100);
+  cooldowns.begin(["c"], 300);
+  cooldowns.begin(["d"], 0);
   await clock.advance(40);
   const sets = [["a"], ["a", "c"], ["b", "d"], ["d"]];
   assertEquals(sets.map((keys) => cooldowns.leftMs(keys)), [60, 260, 60, 0]);
@@ -19,23 +19,21 @@ Deno.test("Cooldowns.leftMs() is the longest of the keys', and 0 if none is in c
   assertEquals(sets.map((keys) => cooldowns.leftMs(keys)), [0, 200, 0, 0]);
 });
 
-Deno.test("Cooldowns.begin() lengthens and never shortens, and end() ends what the same lock began", () => {
+Deno.test("Cooldowns.begin() lengthens and never shortens", () => {
   const { cooldowns } = setUp();
-  cooldowns.begin(["a", "b"], "one", 100);
-  cooldowns.begin(["a"], "two", 50);
-  cooldowns.begin(["b"], "three", 200);
+  cooldowns.begin(["a", "b"], 100);
+  cooldowns.begin(["a"], 50);
+  cooldowns.begin(["b"], 200);
   assertEquals([cooldowns.leftMs(["a"]), cooldowns.leftMs(["b"])], [100, 200]);
-  cooldowns.end(["a", "b"], "one");
-  assertEquals([cooldowns.leftMs(["a"]), cooldowns.leftMs(["b"])], [0, 200]);
 });
 
 Deno.test("Cooldowns forget what is over, and the oldest if there are too many", async () => {
   const { clock, cooldowns } = setUp();
-  for (let index = 0; index < 50; index++) cooldowns.begin([`old ${index}`], "one", 100);
+  for (let index = 0; index < 50; index++) cooldowns.begin([`old ${index}`], 100);
   await clock.advance(100);
-  for (let index = 0; index < COOLDOWNS_MAX; index++) cooldowns.begin([`${index}`], "two", 100);
+  for (let index = 0; index < COOLDOWNS_MAX; index++) cooldowns.begin([`${index}`], 100);
   assertEquals(cooldowns.size, COOLDOWNS_MAX);
-  cooldowns.begin(["new"], "two", 100);
+  cooldowns.begin(["new"], 100);
   assertEquals(cooldowns.size, COOLDOWNS_MAX);
   assertEquals(["0", "1", "new"].map((key) => cooldowns.leftMs([key])), [0, 100, 100]);
 });
