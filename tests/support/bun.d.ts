@@ -11,6 +11,8 @@ export declare class RedisClient {
     autoReconnect?: boolean;
     enableOfflineQueue?: boolean;
   });
+  /** Called when the connection is made. */
+  onconnect: (() => void) | null;
   /** Called when the connection is lost, and when an attempt to connect fails. */
   onclose: ((error: Error) => void) | null;
   /** Connects. */
