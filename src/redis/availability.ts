@@ -31,11 +31,6 @@ export class Availability {
     this.#events = events;
   }
 
-  /** Whether somebody waits for the server to answer again. */
-  get missed(): boolean {
-    return this.#available === false && this.#events.onAvailable !== undefined;
-  }
-
   /** The server answers. */
   begin(): void {
     if (this.#available) return;

@@ -10,17 +10,17 @@
  * that was written keeps its place in the queue even if its caller gives up, so a reply is never passed to another
  * command.
  *
- * Commands go out in one write with the login. If that is refused, the connection is lost, and it is unknown whether
- * the server has executed them. If the address names a database, they wait for the login's replies.
+ * The first commands go out in one write with the login. If that is refused, the connection is lost, and it is unknown
+ * whether the server has executed them. If the address names a database, they wait for the login's replies.
  *
- * The connection is open as soon as commands can be sent. That does not show that the server is there: a proxy accepts
- * connections for a server that is down, and a server may refuse by an error in place of the first reply. Therefore only
- * a reply to a command that is not an error resets the delay between attempts.
+ * A connection that was lost is open again when the server has answered a PING behind the login, which also resets the
+ * delay between attempts. That a stream could be opened does not show that the server is there: the system accepts it for
+ * one that hangs, a proxy for one that is down, and a server may refuse by an error in place of the first reply.
  *
  * @module
  */
 import { settledWithin } from "../time/settled_within.ts";
-import type { TimerWheel } from "../time/timer_wheel.ts";
+import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import type { TlsOptions, Transport } from "../transport/transport.ts";
 import type { RedisAddress } from "./address.ts";
 import { Availability, type AvailabilityEvents } from "./availability.ts";
@@ -84,6 +84,7 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
   #delivering = false;
   #downError: ConnectionError | undefined = undefined;
   #crowded: ConnectionError | undefined = undefined;
+  #ending: TimerEntry | undefined = undefined;
   #onDrained: (() => void) | undefined = undefined;
   #closing: Promise<void> | undefined = undefined;
 
@@ -164,22 +165,11 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
     return this.#queue.withdraw(slot, context);
   }
 
-  /**
-   * Part of {@linkcode DialerOwner}: drops a connection that was not ready within `connectTimeoutMs`. A server that hangs has
-   * got the commands and may execute them later. So those fail first, and what undoes them goes out behind them.
-   */
+  /** Part of {@linkcode DialerOwner}: drops a connection that was not ready within `connectTimeoutMs`. */
   timeOut(): void {
     if (!this.#dialer.dialing && !this.#wire) return; // it was dropped already
     const { connectTimeoutMs } = this.#options;
-    const what = "could not be made";
-    const cause = new Error(`no answer within ${connectTimeoutMs} ms`);
-    if (this.#state !== "open") return this.#lose(what, cause);
-    this.#state = "ending";
-    this.#downError = this.#error(what, cause);
-    this.#queue.failAll(this.#error(what, cause, "unknown"), this.#downError);
-    this.#wheel.after(ENDING_MS, () => {
-      if (this.#state === "ending") this.#lose(what, cause); // else it was lost before
-    });
+    this.#giveUp("could not be made", new Error(`no answer within ${connectTimeoutMs} ms`));
   }
 
   /** Closes for good: waits a moment for replies that are due, then fails the other commands. Idempotent. */
@@ -229,10 +219,12 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
   onStream(transport: Transport): void {
     const { secrets, database } = this.#address;
     const { clientName, replyBytesMax, replyElementsMax } = this.#options;
+    // mutation: server-that-hangs-counts-as-connected
+    const again = this.#state === "down";
     // mutation: database-not-awaited
-    const awaited = database !== 0;
+    const awaited = again || database !== 0;
     const queue = awaited ? new CommandQueue() : this.#queue;
-    this.#login.begin(this.#address, clientName, queue);
+    this.#login.begin(this.#address, clientName, again, queue);
     const limits = { replyBytesMax, replyElementsMax, secrets };
     const wire = this.#wire = new Wire(transport, this, queue, limits);
     wire.begin();
@@ -243,8 +235,12 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
   }
 
   #onLoginEnd(refusal: ReplyError | undefined): void {
-    if (refusal) return this.#lose("was refused", refusal);
+    if (refusal) {
+      this.#availability.refusal = refusal;
+      return this.#giveUp("was refused", refusal);
+    }
     this.#dialer.stop();
+    this.#dialer.failures = 0;
     this.#availability.begin();
     if (this.#wire!.queue !== this.#queue) this.#opened();
   }
@@ -257,7 +253,6 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
     if (this.#wire!.outlivesCalls) this.#idle.begin();
     this.#options.onConnected?.();
     if (this.#queue.length > 0) this.#flush();
-    if (this.#availability.missed) this.#idle.askSoon();
   }
 
   /** Sends a PING unless commands are sent anyway: its reply shows that the server is there. */
@@ -280,14 +275,24 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
     }
     availability.served = true;
     availability.refusal = undefined;
-    this.#idle.answered();
-    this.#dialer.failures = 0;
     availability.begin();
   }
 
   #onUnaskedReply(reply: RawReply): void {
     if (reply instanceof ReplyError) this.#lose("was refused", reply);
     else this.#lose("sent a reply that nobody asked for");
+  }
+
+  /**
+   * Drops a connection whose login was refused, or not answered in time. The server has got the commands that were sent
+   * with it, and may execute them, even later. So those fail first, and what undoes them goes out behind them.
+   */
+  #giveUp(what: string, cause: Error): void {
+    if (this.#state !== "open") return this.#lose(what, cause);
+    this.#state = "ending";
+    this.#downError = this.#error(what, cause);
+    this.#queue.failAll(this.#error(what, cause, "unknown"), this.#downError);
+    this.#ending = this.#wheel.after(ENDING_MS, () => this.#lose(what, cause));
   }
 
   /** Drops the connection, fails all commands, and schedules the next attempt. */
@@ -309,6 +314,7 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
   }
 
   #teardown(): void {
+    if (this.#ending) this.#wheel.cancel(this.#ending);
     this.#dialer.stop();
     this.#idle.end();
     this.#watch.end();

@@ -35,7 +35,7 @@ export class Dialer {
   readyAtMs = Infinity;
   /** Settles when the last attempt is over, and a stream that was opened too late is closed. */
   attempt: Promise<void> | undefined = undefined;
-  /** Attempts since the server last replied to a command. */
+  /** Attempts since the server last accepted a login. */
   failures = 0;
   readonly #target: ConnectTarget;
   readonly #options: DialOptions;

@@ -4,15 +4,13 @@
  * @module
  */
 import type { TimerHandle } from "../time/clock.ts";
-import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
+import type { TimerWheel } from "../time/timer_wheel.ts";
 
 /**
  * Idle time of a connection, in milliseconds, before a PING: NATs and load balancers forget connections that are idle
  * for minutes, and neither end learns of it.
  */
 const IDLE_MS = 30_000;
-/** Idle time of a reopened connection, in milliseconds, before a PING asks whether the server is back. */
-const PROBE_DELAY_MS = 1_000;
 
 /** A connection, as far as its idleness matters. */
 export interface IdleConnection {
@@ -30,7 +28,6 @@ export class IdleWatch {
   readonly #wheel: TimerWheel;
   readonly #connection: IdleConnection;
   #timer: TimerHandle = undefined;
-  #probe: TimerEntry | undefined = undefined;
 
   /**
    * @param wheel The wheel of the client.
@@ -46,19 +43,8 @@ export class IdleWatch {
     this.#wait(IDLE_MS);
   }
 
-  /** Asks within a second, unless {@linkcode answered} is called before. */
-  askSoon(): void {
-    this.#probe = this.#wheel.after(PROBE_DELAY_MS, () => this.#connection.ask());
-  }
-
-  /** Called when the server has answered. */
-  answered(): void {
-    if (this.#probe) this.#wheel.cancel(this.#probe);
-  }
-
   /** Called when the connection is lost. */
   end(): void {
-    this.answered();
     if (this.#timer !== undefined) this.#wheel.clock.clearTimer(this.#timer);
     this.#timer = undefined;
   }

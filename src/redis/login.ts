@@ -10,8 +10,8 @@ import { encodeCommand } from "./encoder.ts";
 import { ReplyError } from "./errors.ts";
 import type { RawReply } from "./reply.ts";
 
-/** The tag of the command that names the connection: a name is no reason to do without the server. */
-const NAMING = 1;
+/** The tag of a command that a user may lack the right to: a name is no reason to do without the server. */
+const OPTIONAL = 1;
 
 /** Where the stream to a server leads. */
 export function connectTarget(
@@ -33,10 +33,24 @@ export class Login implements ReplyReceiver {
     this.#onEnd = onEnd;
   }
 
-  /** Puts the commands that log in, if there are any, in front of all others in a queue. */
-  begin(address: RedisAddress, clientName: string | undefined, queue: CommandQueue): void {
-    for (const command of loginCommands(address, clientName).reverse()) {
-      const tag = command[0] === "CLIENT" ? NAMING : 0;
+  /**
+   * Puts the commands that log in, if there are any, in front of all others in a queue.
+   *
+   * @param address The server.
+   * @param clientName The name of the connection.
+   * @param again Whether a connection was lost before: then the server must show that it answers.
+   * @param queue The queue.
+   */
+  begin(
+    address: RedisAddress,
+    clientName: string | undefined,
+    again: boolean,
+    queue: CommandQueue,
+  ): void {
+    const commands = loginCommands(address, clientName);
+    if (again) commands.push(["PING"]);
+    for (const command of commands.reverse()) {
+      const tag = /^[CP]/u.test(command[0]) ? OPTIONAL : 0;
       queue.pushFirst(encodeCommand(command), this, undefined, tag);
       this.due++;
     }
@@ -46,7 +60,7 @@ export class Login implements ReplyReceiver {
   onReply(reply: RawReply, _context: unknown, tag: number): void {
     this.due--;
     // mutation: refused-login-accepted
-    if (reply instanceof ReplyError && !(tag === NAMING && reply.commandRefused)) {
+    if (reply instanceof ReplyError && !(tag === OPTIONAL && reply.commandRefused)) {
       this.#onEnd(reply);
     } else if (this.due === 0) {
       this.#onEnd();

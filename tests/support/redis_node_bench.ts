@@ -12,7 +12,7 @@ import { RELEASE, RELEASE_QUEUED } from "../../src/redis_node/scripts/release.ts
 import { runMicrotasks } from "./fake_clock.ts";
 import { FakeRequest, TICKET_ID, ticketOf } from "./fake_request.ts";
 import { FakeNetwork, wire } from "./fake_transport.ts";
-import { StreamBench, testOn } from "./stream_bench.ts";
+import { PONG, RECONNECT_MS, StreamBench, testOn } from "./stream_bench.ts";
 
 /** The reply of a server that does not know a script. */
 export const NOSCRIPT = "-NOSCRIPT No matching script. Please use EVAL.\r\n";
@@ -168,6 +168,12 @@ export class NodeBench extends StreamBench implements ReleaseListener {
   async receive(bytes: string): Promise<void> {
     this.subscriptions.last.feed(bytes);
     await runMicrotasks();
+  }
+
+  /** Waits until the node connects for its subscription again, and lets the server answer there. */
+  async reconnectSubscription(): Promise<void> {
+    await this.advance(RECONNECT_MS);
+    await this.subscriptions.last.answer(PONG);
   }
 
   /** Lets the server end the subscription. */

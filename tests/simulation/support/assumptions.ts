@@ -146,9 +146,8 @@ export class Assumptions {
 
   /** All waiting clients are notified of releases, and no process or write is held up. */
   get waitersAreNotified(): boolean {
-    const { process, network, left, leftHow, clients, faults } = this.#plan;
-    const heldUp = process.stallChance > 0 || network.slowWriteChance > 0 ||
-      left.length > 0 && leftHow !== "crashed"; // the vote is split over the nodes that are left
+    const { process, network, clients, faults } = this.#plan;
+    const heldUp = process.stallChance > 0 || network.slowWriteChance > 0;
     return !heldUp && clients.every(({ notify }) => notify !== false) &&
       !faults.some((fault) => fault.kind === "errors" && /^(?:NOPERM|ERR)/u.test(fault.text));
   }

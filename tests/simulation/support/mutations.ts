@@ -167,7 +167,11 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
     inPart(0, becomes("this.#downError")),
     "commands on a connection that breaks count as not sent",
   ],
-  "database-not-awaited": [becomes("false"), "selecting the database is not waited for"],
+  "server-that-hangs-counts-as-connected": [
+    becomes("false"),
+    "a connection that is made again is used before the server has answered",
+  ],
+  "database-not-awaited": [part(0), "selecting the database is not waited for"],
   "silent-connection-kept": [never, "a silent connection is kept"],
   "no-reconnect": [never, "a lost connection is not made again"],
   "reply-goes-to-the-wrong-command": [sometimes(drop), "a reply goes to the command before"],

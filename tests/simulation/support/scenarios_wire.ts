@@ -22,6 +22,7 @@ export const WIRE_SCENARIOS: readonly Scenario[] = [
     clients: [[{ ...LONG_TTL, kind: "tryAcquire" }]],
     faults: ALL.map((node) => ({ kind: "cut", client: 0, node, requests: "delivered", atMs: 1.6 })),
     missing: expectLocks(0, 0),
+    catches: ["sent-commands-count-as-unsent"],
   }),
   scenario(
     "W1",
@@ -38,7 +39,7 @@ export const WIRE_SCENARIOS: readonly Scenario[] = [
         forMs: 3_000,
       })),
       missing: expectLocks(0, 0),
-      catches: ["refused-login-accepted", "sent-commands-count-as-unsent"],
+      catches: ["refused-login-accepted"],
     },
   ),
   scenario("W1", "a lock behind a login that takes long is a lock like any other", {
@@ -127,6 +128,16 @@ export const WIRE_SCENARIOS: readonly Scenario[] = [
       return sinceMs < 4_500 ? undefined : `the second lock was acquired at ${sinceMs} ms`;
     },
     catches: ["silent-connection-kept"],
+  }),
+  scenario("W6", "a split vote does not wait for a node that has hung for long", {
+    nodeTimeoutMs: 2_000,
+    clients: [[{ kind: "inspect", atMs: 2_000 }, { atMs: 8_000, ttlMs: 10_000, waitMs: 20_000 }]],
+    faults: [
+      { kind: "hang", node: 0, atMs: 1_000, forMs: 30_000 },
+      { kind: "foreign", nodes: [1], resource: "a", ttlMs: 200, atMs: 7_990 },
+    ],
+    missing: expectSoon(0, 8_000, 500),
+    catches: ["server-that-hangs-counts-as-connected"],
   }),
   scenario("W2", "a SET that waits in a hung node is done before the release that follows it", {
     clients: [[{ ...LONG_TTL }]],

@@ -1,9 +1,9 @@
-import { assertEquals, assertInstanceOf } from "@std/assert";
+import { assertEquals, assertGreater, assertInstanceOf } from "@std/assert";
 import { ReplyError } from "../../../src/redis/errors.ts";
 import { isMessage } from "../../../src/redis/reply.ts";
 import { test } from "../../support/connection_bench.ts";
 import { PING, wire } from "../../support/fake_transport.ts";
-import { NAME } from "../../support/stream_bench.ts";
+import { LOST, NAME } from "../../support/stream_bench.ts";
 
 const LOGIN = wire("AUTH", "locker", "hunter2") + wire("CLIENT", "SETNAME", "hasp");
 
@@ -42,7 +42,7 @@ test("Connection waits longer each time that a login is refused, though AUTH or 
     while (bench.network.transports.length === count) await bench.advance(5);
     delaysMs.push(bench.clock.monotonicMs() - lostMs);
   }
-  assertEquals(delaysMs, [50, 100, 200, 400]);
+  assertEquals(delaysMs, [100, 100, 200, 400]); // the first connection takes what undoes its commands for 50 ms
 });
 
 test("Connection passes no reply behind a refused login: it is unknown what the server did", async (bench) => {
@@ -52,7 +52,19 @@ test("Connection passes no reply behind a refused login: it is unknown what the 
   await bench.feed("-WRONGPASS no\r\n+OK\r\n+PONG\r\n");
   const message = `Connection to ${NAME} was refused: WRONGPASS no`;
   assertEquals(bench.replies, [[1, message, "unknown"], [2, message, "unknown"]]);
-  assertEquals(bench.transport.closed, true);
+});
+
+test("Connection takes what undoes its commands for a moment after a refused login", async (bench) => {
+  bench.use({}, "redis://:hunter2@h");
+  await bench.submit(1, "SET", "k", "v");
+  await bench.answer("-ERR no password is configured\r\n");
+  const message = `Connection to ${NAME} was refused: ERR no password is configured`;
+  assertEquals([bench.connection.open, bench.connection.crowded?.message], [false, message]);
+  await bench.submit(2, "DEL", "k");
+  assertEquals([bench.written, bench.transport.closed], [wire("DEL", "k"), false]);
+  await bench.feed("+OK\r\n:1\r\n"); // replies to commands that have failed
+  await bench.advance(50);
+  assertEquals([bench.replies.slice(1), bench.transport.closed], [[[2, message, "unknown"]], true]);
 });
 
 test("Connection counts the login towards connectTimeoutMs, and takes what undoes for a moment more", async (bench) => {
@@ -78,9 +90,10 @@ test("Connection that is given up and is lost in that moment keeps the one that 
   assertEquals([bench.connection.state, bench.network.transports.length], ["down", 1]);
   bench.network.mode = "accept";
   for (let ms = 0; ms < 100; ms++) await bench.advance(1); // it connects again after 25 to 50 ms
+  await bench.answer("+OK\r\n+PONG\r\n");
   assertEquals([bench.connection.state, bench.network.transports.length], ["open", 2]);
   await bench.submit(2);
-  await bench.feed("+OK\r\n+PONG\r\n");
+  await bench.feed("+PONG\r\n");
   assertEquals(bench.replies.slice(1), [[2, "PONG"]]);
 });
 
@@ -137,13 +150,67 @@ for (
   });
 }
 
+test("Connection that was lost is open again when the server has answered a PING behind the login, and not before", async (bench) => {
+  const available: boolean[] = [];
+  bench.use({
+    clientName: "hasp",
+    onAvailable: () => available.push(true),
+    onUnavailable: () => available.push(false),
+  }, "redis://locker:hunter2@h");
+  await bench.submit(1);
+  await bench.answer("+OK\r\n+OK\r\n+PONG\r\n");
+  await bench.hangUp();
+  assertEquals(await bench.nextStream(), LOGIN + PING);
+  await bench.feed("+OK\r\n+OK\r\n");
+  await bench.submit(2);
+  assertEquals(bench.replies.slice(1), [[2, LOST, "not-sent"]]);
+  assertEquals([bench.connection.open, available], [false, [true, false]]);
+  await bench.answer("+PONG\r\n");
+  assertEquals([bench.connection.open, available], [true, [true, false, true]]);
+  await bench.submit(3);
+  await bench.feed("+three\r\n");
+  assertEquals(bench.replies.slice(2), [[3, "three"]]);
+});
+
+test.open("Connection to a server that hangs fails commands at once until the server answers", async (bench) => {
+  await bench.submit(1);
+  await bench.advance(3_000);
+  const silent = `Connection to ${NAME} was silent for 2000 ms`;
+  assertEquals(bench.replies, [[1, silent, "unknown"]]);
+  const { length } = bench.network.transports;
+  const messages = new Set<unknown>();
+  for (let ms = 0; ms < 10_000; ms += 50) {
+    bench.queue(2);
+    messages.add(bench.replies.at(-1)![1]);
+    await bench.advance(50);
+  }
+  assertEquals([...messages].slice(-1), [
+    `Connection to ${NAME} could not be made: no answer within 1000 ms`,
+  ]);
+  assertEquals([bench.replies.length, messages.size], [201, 2]); // the other one is `silent`
+  assertGreater(bench.network.transports.length, length + 2);
+  await bench.reconnect();
+  await bench.submit(3);
+  await bench.feed("+three\r\n");
+  assertEquals(bench.replies.at(-1), [3, "three"]);
+});
+
+for (const refusal of ["NOPERM no permissions to run 'ping'", "ERR unknown command 'PING'"]) {
+  test.open(`Connection is open again though the server answers a PING by ${refusal}`, async (bench) => {
+    await bench.hangUp();
+    await bench.nextStream();
+    await bench.feed(`-${refusal}\r\n`);
+    assertEquals(bench.connection.state, "open");
+  });
+}
+
 test("Connection shows no password and no arguments in any error", async (bench) => {
   bench.use({}, "redis://user:hunter2@h");
   const set = ["SET", "k", "secret"];
   await bench.submit(1, ...set);
   await bench.feed("-ERR unknown command 'AUTH', with args beginning with: 'user' 'hunter2' \r\n");
   await bench.reconnect();
-  await bench.feed("+OK\r\n");
+  await bench.feed("+OK\r\n+PONG\r\n");
   await bench.submit(2, ...set);
   await bench.feed("secret\r\n");
   bench.queue(3, ...set);

@@ -3,7 +3,7 @@ import { QUEUE_LENGTH_MAX } from "../../../src/redis/connection.ts";
 import { ADOPT } from "../../../src/redis_node/scripts/adopt.ts";
 import { advanceUntil, runMicrotasks } from "../../support/fake_clock.ts";
 import { FakeRequest, ticketOf } from "../../support/fake_request.ts";
-import { FakeTransport, wire } from "../../support/fake_transport.ts";
+import { PING, wire } from "../../support/fake_transport.ts";
 import {
   laterRelease,
   type NodeBench,
@@ -12,7 +12,7 @@ import {
   test,
   wholeRelease,
 } from "../../support/redis_node_bench.ts";
-import { LOST, RECONNECT_MS } from "../../support/stream_bench.ts";
+import { LOST, PONG } from "../../support/stream_bench.ts";
 
 /** How many releases are kept. */
 const PENDING_MAX = 4_096;
@@ -87,15 +87,15 @@ test.opened("RedisNode sends pending releases in order, before anything else on 
   await bench.hangUp();
   bench.release(release("v1", "k"));
   bench.release(release("v2", "l"));
-  bench.network.mode = "wait";
-  await bench.advance(RECONNECT_MS);
-  const opened = Object.assign(new FakeTransport(), {
-    unref: () => queueMicrotask(() => bench.ask("acquire")), // in the tick in which the connection is opened
-  });
-  bench.network.pending[0].accept(opened);
-  await runMicrotasks();
+  await bench.nextStream();
+  bench.events.push = () => { // in the tick in which the connection is opened
+    queueMicrotask(() => bench.ask("acquire"));
+    return 0;
+  };
+  const { writes } = bench.transport;
+  await bench.feed(PONG);
   const set = wire("SET", "k", "v", "NX", "PX", "1000");
-  assertEquals(opened.writes, [wholeRelease("v1", "k") + laterRelease("v2", "l") + set]);
+  assertEquals(writes, [PING, wholeRelease("v1", "k") + laterRelease("v2", "l") + set]);
 });
 
 for (
@@ -123,6 +123,7 @@ for (const [passedMs, sent] of [[999, wholeRelease()], [1_000, ""]] as const) {
     await bench.clock.advance(passedMs);
     bench.network.pending[0].accept();
     await runMicrotasks();
+    await bench.answer(PONG);
     assertEquals(bench.written, sent);
   });
 }

@@ -89,14 +89,14 @@ test.listening("RedisNode.subscribe() asks whether its server is still there whe
   await bench.hangUp();
   assertEquals([await bench.reconnect(), writes], ["", [wire("PING")]]);
   await bench.cutSubscription();
-  await bench.advance(RECONNECT_MS);
+  await bench.reconnectSubscription();
   assertEquals(bench.subscriptions.last.writes, [SUBSCRIBE]);
 });
 
 test.listening("RedisNode.subscribe() reports a cut, and begins again on the next subscription", async (bench) => {
   await bench.cutSubscription();
   assertEquals(bench.notices, [IS_UNSUBSCRIBED]);
-  await bench.advance(RECONNECT_MS);
+  await bench.reconnectSubscription();
   assertEquals(bench.subscriptions.last.writes, [SUBSCRIBE]);
   await bench.receive(SUBSCRIBED);
   assertEquals([bench.written, bench.notices.length], [PROBE, 1]);
@@ -109,7 +109,7 @@ test.subscribed("RedisNode.subscribe() does not count a message that was receive
   await bench.cutSubscription();
   await bench.answerProbe();
   assertEquals(bench.notices, [IS_UNSUBSCRIBED]);
-  await bench.advance(RECONNECT_MS);
+  await bench.reconnectSubscription();
   await bench.receive(SUBSCRIBED);
   assertEquals([bench.written, bench.notices], [PROBE, [IS_UNSUBSCRIBED]]);
 });
@@ -186,7 +186,7 @@ for (const [what, unheard] of [["two", 2], ["three", 3]] as const) {
       await bench.answerProbe();
       assertEquals(bench.notices.at(-1), IS_SUBSCRIBED);
       await bench.cutSubscription();
-      await bench.advance(RECONNECT_MS);
+      await bench.reconnectSubscription();
       await bench.receive(SUBSCRIBED);
       assertEquals(bench.written, PROBE);
     }
