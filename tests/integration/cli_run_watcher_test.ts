@@ -236,6 +236,19 @@ Deno.test("a watcher sees that a command has ended where there is no /proc", asy
   assertEquals((await leader.status).signal, null);
 });
 
+Deno.test("a watcher finds a command behind a process that cannot be read, because it has just ended", async () => {
+  await using leader = startLeader("2");
+  await using folder = await makeFolder();
+  await Deno.mkdir(`${folder.path}/1/stat`, { recursive: true }); // no file
+  await Deno.mkdir(`${folder.path}/2`);
+  await Deno.symlink(`/proc/${leader.pid}/stat`, `${folder.path}/2/stat`);
+  const script = WATCHER.replace("/proc/[0-9]*", `${folder.path}/*`);
+  await using watcher = await watchOver(leader.pid, { script });
+  await watcher.write("drain");
+  await watcher.line(OVER);
+  assertEquals((await leader.status).signal, null);
+});
+
 Deno.test("a watcher ends as soon as it is not needed and kills nothing, even if it has just received a limit", async () => {
   await using leader = startLeader("600");
   for (let round = 0; round < 30; round++) {

@@ -39,8 +39,9 @@ export const LEFT = "left";
  * each `sleep`, once all of them have begun, and the shells wait for their children: a container may have no process
  * that does so for orphans.
  *
- * It ignores the signals that can be sent to all processes and be ignored. Sessions are looked up in `/proc`; without
- * that, as on macOS, the process group of the command stands for its session.
+ * It ignores the signals that can be sent to all processes and be ignored. Sessions are looked up in `/proc`, by `cat`,
+ * because `sed` ends at the first process that ends while it is read; without `/proc`, as on macOS, the process group of the
+ * command stands for its session.
  */
 export const WATCHER = `
 trap '' HUP INT QUIT ALRM TERM USR1 USR2 PIPE PROF XCPU XFSZ TSTP TTIN TTOU
@@ -55,7 +56,7 @@ files=/proc/$command/stat alive="s/.*) [^XZ] .*/$command/p" id=pid leader=$comma
   id=pgid leader=-$command
 }
 targets() {
-  if [ -e /proc/self/stat ]; then sed -n "$alive" $files
+  if [ -e /proc/self/stat ]; then cat $files 2>/dev/null | sed -n "$alive"
   else ps -A -o $id= -o stat= | sed -n "s/^ *$command  *[^XZ].*/$leader/p"
   fi | sort -u
 }
