@@ -14,11 +14,7 @@ export async function bunRedisNode(url: string): Promise<{ node: LockNode; close
   const redis = new RedisClient(url, options);
   const connect = () => redis.connect().catch(() => {}); // the node's votes report it
   let timer: ReturnType<typeof setTimeout> | undefined;
-  let failures = 0;
-  redis.onconnect = () => failures = 0;
-  redis.onclose = () => { // also if connecting failed
-    timer = setTimeout(connect, Math.min(50 * 2 ** failures++, 500));
-  };
+  redis.onclose = () => timer = setTimeout(connect, 100); // also if connecting failed
   await connect();
   const send = ([name, ...args]: string[], signal: AbortSignal) => {
     signal.onabort = () => redis.close(); // a server that hangs gets a new connection
