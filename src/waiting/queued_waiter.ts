@@ -259,8 +259,10 @@ export class QueuedWaiter implements NotificationHandler {
     const { quorum } = this.#nodeSet;
     // If the last ask followed a notification, too, that was not enough.
     const enough = this.notified ? Math.min(quorum, this.ticket.queuedCount) : 1;
-    const delayMs = bitCount(this.#notifiedOn) >= enough ? 0 : this.#graceMs();
-    this.#notifiedMs = Math.min(this.#notifiedMs, this.#nowMs + delayMs);
+    // If the vote is split again and again, what undoes each attempt notifies the next client, which splits it again.
+    const splitAgain = this.notified && this.#splits > 1;
+    const graces = splitAgain ? SPLIT_FACTOR ** 2 : Number(bitCount(this.#notifiedOn) < enough);
+    this.#notifiedMs = Math.min(this.#notifiedMs, this.#nowMs + graces * this.#graceMs());
   }
 
   #plan(attempt: number, denied: Round): void {

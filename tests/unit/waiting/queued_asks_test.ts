@@ -100,6 +100,27 @@ Deno.test("a call that too few nodes answered asks again in another turn of the 
   assertEquals(asks, 1);
 });
 
+Deno.test("a call whose vote was split twice follows notifications rarely, so that another can win", async () => {
+  const callers = await blocked(["first"], {}, 3, (nodes) => {
+    nodes[0].refusal = new Error("NOPERM"); // it grants beside its queue
+    for (const node of nodes) node.replyMs = 10;
+  });
+  const [granting, ...others] = callers.nodes;
+  granting.delete("a");
+  granting.before.release = () => callers.notify(others); // as the next one's undo does
+  const startMs = callers.nowMs;
+  const asked = callers.asksMs().length;
+  callers.notify(others);
+  await callers.advance(1_000);
+  const [first, second, ...later] = callers.asksMs(startMs).slice(asked);
+  assertEquals([first, second], [0, 10]);
+  assert(later.length >= 3 && later.length <= 25, `${later.length} asks in a second`);
+  granting.before.release = undefined;
+  for (const node of others) node.delete("a");
+  await callers.advance(400);
+  assertEquals(callers.won, ["first"]);
+});
+
 Deno.test("a call takes no notice of notifications for tickets that are not its own, or have left", async () => {
   const callers = await blocked(["first"]);
   const [id] = callers.ticket.split(":");
