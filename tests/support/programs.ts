@@ -124,7 +124,11 @@ export class Program implements AsyncDisposable {
 
   /** Writes one line to the program's standard input. */
   async write(line: string): Promise<void> {
-    await this.#stdin.write(new TextEncoder().encode(`${line}\n`));
+    try {
+      await this.#stdin.write(new TextEncoder().encode(`${line}\n`));
+    } catch (cause) {
+      throw new Error(`${this.#name} takes no "${line}": ${this.#said()}`, { cause });
+    }
   }
 
   /** Ends the program's standard input. */
