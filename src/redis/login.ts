@@ -10,7 +10,9 @@ import { encodeCommand } from "./encoder.ts";
 import { ReplyError } from "./errors.ts";
 import type { RawReply } from "./reply.ts";
 
-/** The tag of a command that a user may lack the right to: a name is no reason to do without the server. */
+/** Commands that a user may lack the right to: a name is no reason to do without the server, and a refusal answers a PING. */
+const OPTIONAL_COMMANDS: readonly string[] = ["CLIENT", "PING"];
+/** The tag of these. */
 const OPTIONAL = 1;
 
 /** Where the stream to a server leads. */
@@ -50,7 +52,7 @@ export class Login implements ReplyReceiver {
     const commands = loginCommands(address, clientName);
     if (again) commands.push(["PING"]);
     for (const command of commands.reverse()) {
-      const tag = /^[CP]/u.test(command[0]) ? OPTIONAL : 0;
+      const tag = OPTIONAL_COMMANDS.includes(command[0]) ? OPTIONAL : 0;
       queue.pushFirst(encodeCommand(command), this, undefined, tag);
       this.due++;
     }
