@@ -72,9 +72,10 @@ async function measured(bench: Bench, worker: WorkerProcess, params: Figures): P
   return { rate: pairsPerS!, cpuUs: cpuUs!, hasChoice: hasChoice!, ...usage };
 }
 
-/** Writes the plot of all contenders that were measured. */
+/** Writes the plot of all contenders that were measured, with one line for this library. */
 async function plot(file: string, samples: Samples): Promise<void> {
-  const series = samples.contenders().map((name) => ({
+  const names = samples.contenders().filter((name) => name !== "ours-waiting");
+  const series = names.map((name) => ({
     name,
     title: contenderTitle(name),
     points: PLOTTED.map((inFlight) => ({
