@@ -78,7 +78,7 @@ export interface CreateRedlockOptions
  */
 export function createRedlock<Fencing extends boolean = boolean>(
   addresses: readonly (string | URL)[],
-  options: CreateRedlockOptions & { fencing?: Fencing } = {},
+  options: CreateRedlockOptions & { fencing?: Fencing | undefined } = {},
 ): Redlock<Fencing> {
   checkOptions("create lock client", options, [...LOCK_OPTION_NAMES, ...CONNECT_OPTION_NAMES]);
   const lockOptions = new LockOptions("create lock client", pickLockOptions(options));

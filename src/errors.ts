@@ -23,7 +23,7 @@ export interface RedlockErrorDetails {
   /** The resources of the call that failed. */
   resources: readonly string[];
   /** What the nodes answered in the last attempt; empty by default. */
-  votes?: readonly Vote[];
+  votes?: readonly Vote[] | undefined;
   /** The reason, such as an `AggregateError` of the nodes' errors. */
   cause?: unknown;
 }
@@ -60,11 +60,11 @@ export class RedlockError extends Error {
 /** Details of a {@linkcode LockHeldError}, for its constructor. */
 export interface LockHeldErrorDetails extends RedlockErrorDetails {
   /** How many clients wait for the lock. */
-  waiters?: number;
+  waiters?: number | undefined;
   /** How long the key in the way lives, in milliseconds. */
-  remainingMs?: number;
+  remainingMs?: number | undefined;
   /** Who holds the lock. */
-  holder?: string;
+  holder?: string | undefined;
 }
 
 /**

@@ -42,7 +42,7 @@ export interface RedlockOptions {
    *
    * @default {30000}
    */
-  ttlMs?: number;
+  ttlMs?: number | undefined;
   /**
    * Longest time that `acquire` and `using` wait for the lock, in milliseconds, counted from the call. The call may
    * settle one `nodeTimeoutMs` later, because the last attempt may take that long. 0 makes one attempt; `Infinity` waits
@@ -50,28 +50,28 @@ export interface RedlockOptions {
    *
    * @default {10000}
    */
-  waitMs?: number;
+  waitMs?: number | undefined;
   /**
    * Signal that aborts the call. The call then rejects with the signal's reason, and the client releases what it has
    * set. In `using`, the signal also aborts `lock.signal` while the routine runs.
    *
    * @default {no signal}
    */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
   /**
    * Timeout for one node's answer to one command, in milliseconds; greater than 0 and finite. It starts when the command
    * is sent, or when the first connection to the node is ready.
    *
    * @default {ttlMs / 20, but at least 50 and at most 1000}
    */
-  nodeTimeoutMs?: number;
+  nodeTimeoutMs?: number | undefined;
   /**
    * Largest difference in speed between the clocks of nodes and clients, as a fraction; at least 0 and less than 1. The
    * validity of a lock is shorter than its TTL by this fraction of it, and by 2 ms.
    *
    * @default {0.01}
    */
-  driftFactor?: number;
+  driftFactor?: number | undefined;
   /**
    * First delay between two attempts of a call that polls, in milliseconds; at least 0 and finite. The delay doubles
    * with each attempt, and the actual delay is random between 0 and it ("full jitter"). It is also the longest delay of
@@ -79,7 +79,7 @@ export interface RedlockOptions {
    *
    * @default {100}
    */
-  retryDelayMs?: number;
+  retryDelayMs?: number | undefined;
   /**
    * Longest delay between two attempts of a call that polls, in milliseconds, before the jitter; at least 0 and finite.
    * If nothing notifies the first client in a queue, it first asks after half of this to all of it (of 500 ms if this
@@ -87,27 +87,27 @@ export interface RedlockOptions {
    *
    * @default {2000}
    */
-  retryDelayMaxMs?: number;
+  retryDelayMaxMs?: number | undefined;
   /**
    * Whether a waiting call queues up on the nodes and is notified when the lock is released, first come, first served.
    * If `false`, or if the servers refuse `SUBSCRIBE` or `PUBLISH`, it polls.
    *
    * @default {true}
    */
-  notify?: boolean;
+  notify?: boolean | undefined;
   /**
    * Whether each lock has a fencing token: a number greater than that of every earlier lock on any of its resources. The
    * store that the lock protects must reject writes whose token is smaller than one that it has seen.
    *
    * @default {false}
    */
-  fencing?: boolean;
+  fencing?: boolean | undefined;
   /**
    * Whether the lock is extended automatically while it is held, for the first time after a third of its TTL.
    *
    * @default {false in acquire and tryAcquire, true in using}
    */
-  autoExtend?: boolean;
+  autoExtend?: boolean | undefined;
   /**
    * Most extensions of one lock; after these, the lock is lost when its validity ends. An integer of at least 0, or
    * `Infinity`. With a limit, a holder that hangs cannot block the resource forever. A limit in time is often easier to
@@ -115,7 +115,7 @@ export interface RedlockOptions {
    *
    * @default {Infinity}
    */
-  extensionsMax?: number;
+  extensionsMax?: number | undefined;
   /**
    * Prefix of the lock's keys. The key of a resource is the prefix followed by the resource, and nothing else, so other
    * Redlock clients that use the same key are excluded too. No key may begin with `hasp:`, because the names of the
@@ -123,7 +123,7 @@ export interface RedlockOptions {
    *
    * @default {""}
    */
-  keyPrefix?: string;
+  keyPrefix?: string | undefined;
   /**
    * Who holds the locks, for people: at most 64 printable ASCII characters, such as `web-3:1234`. It is part of the value
    * of the lock's keys, so everybody who may inspect the lock can read it: {@linkcode Inspection.holder},
@@ -131,7 +131,7 @@ export interface RedlockOptions {
    *
    * @default {""}
    */
-  label?: string;
+  label?: string | undefined;
   /**
    * How long a node's grants do not count after the node restarted or lost its keys, in milliseconds, because it may
    * have lost locks that are still held. Must be at least the longest `ttlMs` that any client uses; a value that is
@@ -140,7 +140,7 @@ export interface RedlockOptions {
    *
    * @default {0}
    */
-  restartGuardMs?: number;
+  restartGuardMs?: number | undefined;
   /**
    * Cooldown of a resource, in milliseconds; at least 0 and finite, 0 turns it off. After this client has lost a lock, or
    * let it expire, it does not acquire that resource again for this long. A confirmed release starts no cooldown, and ends
@@ -148,7 +148,7 @@ export interface RedlockOptions {
    *
    * @default {0}
    */
-  cooldownMs?: number;
+  cooldownMs?: number | undefined;
   /**
    * Whether the call locks any one of several resources, whichever is free first, in place of all of them:
    * {@linkcode Lock.resources} says which. `resource` must be an array of 1 to 52 names then, such as that of
@@ -156,28 +156,28 @@ export interface RedlockOptions {
    *
    * @default {false}
    */
-  any?: boolean;
+  any?: boolean | undefined;
   /**
    * Who else may hold the resource. `shared`: any number of locks in this mode are held together, such as by callers that
    * only read. `exclusive`: the lock is held alone. Both wait in one queue. `shared` goes with neither `fencing` nor `any`.
    *
    * @default {"exclusive"}
    */
-  mode?: LockMode;
+  mode?: LockMode | undefined;
   /**
    * For how long the resource stays locked at least, in milliseconds from the winning attempt on: 0 to 86 400 000. An
    * earlier release ends the lock, but its keys live on, and nobody is notified at their end. A lost lock ends earlier.
    *
    * @default {0}
    */
-  atLeastMs?: number;
+  atLeastMs?: number | undefined;
   /**
    * Called for every event. An exception that it throws is ignored. Without it, a client warns by `console.warn` when a
    * node has been unreachable for a minute, and when a lock was lost: once each.
    *
    * @default {no listener}
    */
-  onEvent?: EventListener;
+  onEvent?: EventListener | undefined;
 }
 
 /** The options that have no default; every other one has a value once that is filled in. */

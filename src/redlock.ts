@@ -73,7 +73,10 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    *   name, or one that was given to another client; or if an option is unknown or of the wrong type.
    * @throws {RangeError} If `nodes` has more than 31 elements, or an option is out of range.
    */
-  constructor(nodes: readonly LockNode[], options?: RedlockOptions & { fencing?: Fencing });
+  constructor(
+    nodes: readonly LockNode[],
+    options?: RedlockOptions & { fencing?: Fencing | undefined },
+  );
   constructor(
     nodes: readonly LockNode[],
     options: RedlockOptions | LockOptions = {},
@@ -106,7 +109,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    */
   acquire<F extends boolean = Fencing>(
     resource: string | readonly string[],
-    options?: RedlockOptions & { fencing?: F },
+    options?: RedlockOptions & { fencing?: F | undefined },
   ): Promise<LockOf<F>> {
     return this.#acquire(resource, options, "acquire") as Promise<LockOf<F>>;
   }
@@ -121,7 +124,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    */
   tryAcquire<F extends boolean = Fencing>(
     resource: string | readonly string[],
-    options?: RedlockOptions & { fencing?: F },
+    options?: RedlockOptions & { fencing?: F | undefined },
   ): Promise<LockOf<F> | undefined> {
     return this.#acquire(resource, options, "try") as Promise<LockOf<F> | undefined>;
   }
@@ -143,7 +146,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    */
   async using<T, F extends boolean = Fencing>(
     resource: string | readonly string[],
-    options: (RedlockOptions & { fencing?: F }) | undefined,
+    options: (RedlockOptions & { fencing?: F | undefined }) | undefined,
     routine: Routine<T, LockOf<F>>,
   ): Promise<T>;
   /** Acquires a lock, runs a routine, and releases the lock: the same, if the type of `fencing` is `boolean`. */
@@ -206,7 +209,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    */
   async adopt<F extends boolean = Fencing>(
     token: string,
-    options?: RedlockOptions & { fencing?: F },
+    options?: RedlockOptions & { fencing?: F | undefined },
   ): Promise<LockOf<F>> {
     const settings = this.#options.resolve("adopt lock", options);
     const { value, resources } = readToken(token, settings.keyPrefix);
@@ -230,7 +233,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    */
   async lead<F extends boolean = Fencing>(
     resource: string | readonly string[],
-    options: (RedlockOptions & { fencing?: F }) | undefined,
+    options: (RedlockOptions & { fencing?: F | undefined }) | undefined,
     routine: Routine<unknown, LockOf<F>>,
   ): Promise<void>;
   /** Leads in terms: the same, with the options of the client. */

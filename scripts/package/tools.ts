@@ -52,6 +52,7 @@ const SETS = {
   check: [
     "publint@0.3.25",
     "@arethetypeswrong/cli@0.18.5",
+    "typescript_first@npm:typescript@5.0.4",
     "typescript_oldest@npm:typescript@5.4.5",
     "typescript_newest@npm:typescript@7.0.2",
     "@types/node@20.19.43",

@@ -39,9 +39,41 @@ export async function main(addresses: readonly (string | URL)[], signal: AbortSi
 }
 `;
 
-/** The compilers: the oldest that is supported, and the newest. */
-const NEWEST = "typescript_newest";
-const COMPILERS = ["typescript_oldest", NEWEST];
+/**
+ * Passes `undefined` for what is optional, and finds each optional member of what users pass in that does not accept it:
+ * it names those in the error. Compiled by every compiler from the first on that reads the declarations of an ES module.
+ */
+const OPTIONAL = `
+import { createRedlock, type CreateRedlockOptions, type ExtendOptions, LockHeldError, type LockHeldErrorDetails,
+  type ListOptions, type RedlockErrorDetails, type RedlockOptions, type TlsOptions, type Transport } from "@hasp/redlock";
+import type { CommandNodeOptions, KeyState, LockNode, NodeDiagnosis } from "@hasp/redlock/nodes";
+import type { OtelOptions } from "@hasp/redlock/otel";
+import { type ClientOptions, connect, type SendOptions } from "@hasp/redlock/redis";
+import type { MemoryRedisOptions, MemoryRestartOptions, MemorySessionOptions, NodeToTest, TestLockNodeOptions,
+  TimerHandle } from "@hasp/redlock/testing";
+import type { UpstashNodeOptions } from "@hasp/redlock/upstash";
+
+type Refusing<T> = { [K in keyof T]-?: {} extends Pick<T, K> ? undefined extends Required<T>[K] ? never : K : never }[keyof T];
+type Inputs = [CreateRedlockOptions, RedlockOptions, ExtendOptions, ListOptions, LockHeldErrorDetails, RedlockErrorDetails,
+  TlsOptions, Transport, CommandNodeOptions, KeyState, LockNode, NodeDiagnosis, OtelOptions, ClientOptions, SendOptions,
+  TimerHandle, MemoryRedisOptions, MemoryRestartOptions, MemorySessionOptions, NodeToTest,
+  TestLockNodeOptions, UpstashNodeOptions];
+type AllRefusing = { [I in keyof Inputs]: Refusing<Inputs[I]> }[number];
+export const none: [AllRefusing] extends [never] ? true : { refusing: AllRefusing } = true;
+
+export async function main(): Promise<void> {
+  const redlock = createRedlock([], { signal: undefined, fencing: undefined, tls: undefined });
+  const lock = await redlock.acquire("a", { signal: undefined, fencing: undefined });
+  await redlock.using("a", { signal: undefined, fencing: undefined }, () => {});
+  await lock.extend({ signal: undefined });
+  const client = await connect("redis://localhost", { tls: { cert: undefined } });
+  await client.send(["PING"], { signal: undefined });
+  throw new LockHeldError("", { resources: [], holder: undefined });
+}
+`;
+
+/** The compilers: the first that reads the declarations of an ES module, the oldest for all of them, and the newest. */
+const [FIRST, OLDEST, NEWEST] = ["typescript_first", "typescript_oldest", "typescript_newest"];
 
 /** How a project finds modules, and what its own are. TypeScript 7 has left out `node10`. */
 const RESOLUTIONS = [
@@ -57,8 +89,9 @@ const SURROUNDINGS = {
   "no @types/node": { lib: ["es2022", "esnext.disposable", "dom"], types: [] },
 };
 
-/** A compiler, and the options of a project. */
+/** A program, a compiler, and the options of a project. */
 interface Combination {
+  readonly program: string;
   readonly compiler: string;
   /** The project's own modules. */
   readonly type: string;
@@ -66,18 +99,23 @@ interface Combination {
 }
 
 function combinations(): Combination[] {
-  return COMPILERS.flatMap((compiler) =>
+  const optional = [FIRST, NEWEST].map((compiler) => {
+    const options = { module: "node16", ...SURROUNDINGS["@types/node"] };
+    return { program: OPTIONAL, compiler, type: "module", options };
+  });
+  const all = [OLDEST, NEWEST].flatMap((compiler) =>
     RESOLUTIONS.flatMap(({ type, newest, ...resolution }) => {
       if (compiler === NEWEST && newest) resolution.moduleResolution = newest;
       return Object.values(SURROUNDINGS).map((surroundings) => {
-        return { compiler, type, options: { ...resolution, ...surroundings } };
+        return { program: PROGRAM, compiler, type, options: { ...resolution, ...surroundings } };
       });
     })
   );
+  return [...optional, ...all];
 }
 
 /**
- * Compiles a program against the installed package, with every compiler, resolution and surroundings: a few at once,
+ * Compiles the programs against the installed package, with every compiler, resolution and surroundings: a few at once,
  * because the oldest compiler uses one core.
  *
  * @returns What was compiled.
@@ -99,7 +137,7 @@ export async function checkTypes(consumer: Consumer): Promise<string> {
 
 /** Makes a project in `folder`, and compiles it. */
 async function compile(
-  { compiler, type, options }: Combination,
+  { program, compiler, type, options }: Combination,
   folder: string,
   tools: string,
 ): Promise<void> {
@@ -113,7 +151,7 @@ async function compile(
     typeRoots: [join(tools, "@types")],
   };
   await Deno.mkdir(folder);
-  await Deno.writeTextFile(join(folder, "program.ts"), PROGRAM);
+  await Deno.writeTextFile(join(folder, "program.ts"), program);
   await Deno.writeTextFile(join(folder, "package.json"), JSON.stringify({ type }));
   const tsconfig = { compilerOptions, files: ["program.ts"] };
   await Deno.writeTextFile(join(folder, "tsconfig.json"), JSON.stringify(tsconfig));

@@ -26,7 +26,7 @@ export interface ListOptions
    *
    * @default {""}
    */
-  prefix?: string;
+  prefix?: string | undefined;
 }
 
 /**

@@ -20,13 +20,13 @@ export interface ExtendOptions {
    *
    * @default {the ttlMs that the lock was acquired with}
    */
-  ttlMs?: number;
+  ttlMs?: number | undefined;
   /**
    * Signal that ends the call, which rejects with the signal's reason; the lock keeps its old validity.
    *
    * @default {no signal}
    */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
 /** What a handle is for; set by the class, because it needs a private member. */

@@ -18,13 +18,13 @@ export interface OtelOptions {
    *
    * @default {the global tracer provider}
    */
-  tracerProvider?: { getTracer(name: string): unknown };
+  tracerProvider?: { getTracer(name: string): unknown } | undefined;
   /**
    * Where the metrics go: a `MeterProvider` of `@opentelemetry/api`.
    *
    * @default {the global meter provider, as it is when the first event is emitted}
    */
-  meterProvider?: { getMeter(name: string): unknown };
+  meterProvider?: { getMeter(name: string): unknown } | undefined;
   /**
    * Function that returns the kind of a lock from its resources, such as `invoice` for `["invoice:42"]`. It becomes the
    * attribute `redlock.label` of spans and metrics about locks. It must have few different results, because each is a
@@ -33,7 +33,7 @@ export interface OtelOptions {
    *
    * @default {no label}
    */
-  label?: (resources: readonly string[]) => string;
+  label?: ((resources: readonly string[]) => string) | undefined;
 }
 
 /**

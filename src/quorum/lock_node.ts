@@ -47,11 +47,11 @@ export interface KeyState {
   /** How long the key lives, in milliseconds; `Infinity` if it has no TTL. */
   readonly remainingMs: number;
   /** How many clients wait for the key; missing if the node does not report it. */
-  readonly waiters?: number;
+  readonly waiters?: number | undefined;
   /** The values of those that hold the key in shared mode; missing if nobody does. */
-  readonly sharers?: readonly string[];
+  readonly sharers?: readonly string[] | undefined;
   /** The type of the key's value, such as `list`, if it is not a string, so that no lock library set it. */
-  readonly type?: string;
+  readonly type?: string | undefined;
 }
 
 /**
@@ -78,7 +78,7 @@ export interface LockNode {
    * value that the request {@linkcode LockRequest.replaces}. Else sets nothing: denies if a key has another value, and
    * answers `missing` otherwise. Missing: the node does not support `adopt()`.
    */
-  adopt?(request: LockRequest): Promise<Grant>;
+  adopt?: ((request: LockRequest) => Promise<Grant>) | undefined;
   /**
    * Deletes every key that has the value, or gives it back the value that the request replaces. Grants if all of the
    * keys had the value, else denies.
@@ -88,7 +88,7 @@ export interface LockNode {
    * Raises the keys' counters to the request's token, and answers with the highest counter, if every key has the value;
    * else denies. Missing: the node does not support fencing tokens.
    */
-  raiseCounters?(request: LockRequest): Promise<Grant>;
+  raiseCounters?: ((request: LockRequest) => Promise<Grant>) | undefined;
   /**
    * Reports what the node has under a key, without changing anything.
    *
@@ -103,7 +103,7 @@ export interface LockNode {
    * @param prefix What the keys begin with.
    * @returns The keys of each step, of which a step may have none. Rejects if the node cannot answer.
    */
-  keys?(prefix: string): AsyncIterable<readonly string[]>;
+  keys?: ((prefix: string) => AsyncIterable<readonly string[]>) | undefined;
   /**
    * Reports how the node is configured, for {@linkcode Redlock.check}. Leaves no key behind. Missing: nothing is known
    * about it.
@@ -113,7 +113,7 @@ export interface LockNode {
    * @param key A key that no client locks, to try commands on; it begins as the keys of locks do.
    * @returns The report. Rejects if the node cannot be reached.
    */
-  diagnose?(timeoutMs: number, key: string): Promise<NodeDiagnosis>;
+  diagnose?: ((timeoutMs: number, key: string) => Promise<NodeDiagnosis>) | undefined;
   /** Closes what the node keeps open, such as connections. Must settle in bounded time. */
-  close?(): Promise<void>;
+  close?: (() => Promise<void>) | undefined;
 }

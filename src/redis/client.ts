@@ -72,7 +72,7 @@ export interface SendOptions {
    *
    * @default {no signal}
    */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
 /** Waits for the first reply; set by the class, because it needs private members. */

@@ -20,14 +20,14 @@ export interface ClientOptions {
    *
    * @default {1000}
    */
-  connectTimeoutMs?: number;
+  connectTimeoutMs?: number | undefined;
   /**
    * Timeout for silence: if replies are due and nothing arrives for this long, in milliseconds, the connection is closed
    * and replaced. Greater than 0; `Infinity` turns it off, for commands that block, such as `BLPOP`.
    *
    * @default {2000}
    */
-  stallTimeoutMs?: number;
+  stallTimeoutMs?: number | undefined;
   /**
    * Timeout for one whole reply, also while bytes arrive, in milliseconds: if a command has no reply after this time,
    * and at the latest after twice this time, the connection is closed and replaced. Greater than 0; `Infinity` turns it
@@ -35,40 +35,40 @@ export interface ClientOptions {
    *
    * @default {5 * stallTimeoutMs}
    */
-  replyTimeoutMs?: number;
+  replyTimeoutMs?: number | undefined;
   /**
    * Most bytes of one reply; a positive integer or `Infinity`. A longer reply closes the connection, and its commands
    * reject.
    *
    * @default {536870912}
    */
-  replyBytesMax?: number;
+  replyBytesMax?: number | undefined;
   /**
    * Most elements of one reply, those of nested arrays included; a positive integer or `Infinity`. A longer reply closes
    * the connection, and its commands reject.
    *
    * @default {1048576}
    */
-  replyElementsMax?: number;
+  replyElementsMax?: number | undefined;
   /**
    * TLS settings for `rediss://` addresses; throws a `TypeError` if no address begins with `rediss://` or `valkeys://`.
    *
    * @default {the runtime's own certificate authorities, no client certificate}
    */
-  tls?: TlsOptions;
+  tls?: TlsOptions | undefined;
   /**
    * Name of this client in the server's `CLIENT LIST`: printable ASCII without spaces. If the server does not allow the
    * client to set one, the connection has no name.
    *
    * @default {no name}
    */
-  clientName?: string;
+  clientName?: string | undefined;
   /**
    * Function that opens a stream to a server, instead of the runtime's sockets.
    *
    * @default {the sockets of the runtime}
    */
-  connect?: Connect;
+  connect?: Connect | undefined;
 }
 
 /** The options for reaching a server; the others of {@linkcode ClientOptions} limit its replies. */

@@ -34,13 +34,13 @@ export interface TestLockNodeOptions {
    *
    * @default {the cases are only returned}
    */
-  test?: (name: string, run: () => Promise<void>) => unknown;
+  test?: ((name: string, run: () => Promise<void>) => unknown) | undefined;
   /**
    * The parts to leave out, because the node does not support them.
    *
    * @default {[]}
    */
-  without?: readonly LockNodePart[];
+  without?: readonly LockNodePart[] | undefined;
 }
 
 /** One case of the suite. */

@@ -23,8 +23,8 @@ export interface Clock {
 
 /** The part of a timer object that Deno, Node and Bun share; timers of workers are numbers. */
 interface Referable {
-  ref?(): void;
-  unref?(): void;
+  ref?: (() => void) | undefined;
+  unref?: (() => void) | undefined;
 }
 
 /** The clocks and timers of the runtime. */

@@ -16,7 +16,7 @@ export interface Transport {
    * Lets the process end while this stream is open. Missing if the runtime has nothing like it, as workers, where a stream
    * ends with its request: the client sends no `PING` on such a stream when it is idle.
    */
-  unref?(): void;
+  unref?: (() => void) | undefined;
   /**
    * Reads without a promise for each chunk, in place of `read`. Missing, as `send` then is: the client calls `read` and
    * `write`.
@@ -25,14 +25,14 @@ export interface Transport {
    *   returns `false`, it is not called until the next call of `receive`.
    * @param onEnd Called at the end of the stream, with an error if it broke; also after `close`.
    */
-  receive?(onChunk: OnChunk, onEnd: (error?: unknown) => void): void;
+  receive?: ((onChunk: OnChunk, onEnd: (error?: unknown) => void) => void) | undefined;
   /**
    * Writes all of `bytes` without a promise, in place of `write`.
    *
    * @param bytes The bytes, which do not change meanwhile.
    * @param onSent Called once they are written, with an error if that failed.
    */
-  send?(bytes: Uint8Array, onSent: (error?: unknown) => void): void;
+  send?: ((bytes: Uint8Array, onSent: (error?: unknown) => void) => void) | undefined;
 }
 
 /** Takes the first `count` of some bytes; returns whether the stream may continue to read. */
@@ -46,25 +46,25 @@ export interface TlsOptions {
    *
    * @default {none}
    */
-  caCerts?: string[];
+  caCerts?: string[] | undefined;
   /**
    * Certificate chain of the client, if the server requires one.
    *
    * @default {none}
    */
-  cert?: string;
+  cert?: string | undefined;
   /**
    * Private key for `cert`.
    *
    * @default {none}
    */
-  key?: string;
+  key?: string | undefined;
   /**
    * Name that the server's certificate must contain.
    *
    * @default {the host name of the address}
    */
-  serverName?: string;
+  serverName?: string | undefined;
 }
 
 /** The server that a {@linkcode Connect} function connects to. */

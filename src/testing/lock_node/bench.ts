@@ -20,13 +20,13 @@ export interface NodeToTest {
   /** The node. It is closed at the end of a case. */
   readonly node: LockNode;
   /** Makes the store stop answering; it may execute later what it receives meanwhile. */
-  hang?(): unknown;
+  hang?: (() => unknown) | undefined;
   /** Ends {@linkcode hang}. */
-  resume?(): unknown;
+  resume?: (() => unknown) | undefined;
   /** Makes another node on the same store, such as another process would have. */
-  peer?(): NodeToTest | Promise<NodeToTest>;
+  peer?: (() => NodeToTest | Promise<NodeToTest>) | undefined;
   /** Closes what was opened for the node; called after the node is closed. */
-  close?(): unknown;
+  close?: (() => unknown) | undefined;
 }
 
 /** What one request asks for; the rest is made up. */

@@ -28,19 +28,19 @@ export interface MemoryRedisOptions {
    *
    * @default {the clock of the runtime}
    */
-  clock?: Clock;
+  clock?: Clock | undefined;
   /**
    * Password that clients must log in with, as the user `default` or without a user name.
    *
    * @default {no login is required}
    */
-  password?: string;
+  password?: string | undefined;
   /**
    * Commands of newer servers that this one has, by which a client releases a lock without a script.
    *
    * @default {none of them}
    */
-  newer?: readonly ("DELEX" | "DELIFEQ")[];
+  newer?: readonly ("DELEX" | "DELIFEQ")[] | undefined;
 }
 
 /** Options of {@linkcode MemoryRedis.restart}. */
@@ -50,7 +50,7 @@ export interface MemoryRestartOptions {
    *
    * @default {false}
    */
-  keepData?: boolean;
+  keepData?: boolean | undefined;
 }
 
 /**

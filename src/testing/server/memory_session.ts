@@ -31,9 +31,9 @@ export interface MemorySessionOptions {
    * Called with messages of the channels that the client is subscribed to. Without this callback, the next `push`
    * returns them before its replies.
    */
-  onMessage?(bytes: Uint8Array): void;
+  onMessage?: ((bytes: Uint8Array) => void) | undefined;
   /** Called once when the connection has ended, for whatever reason. */
-  onEnd?(): void;
+  onEnd?: (() => void) | undefined;
 }
 
 /** A session on a server's state. */
