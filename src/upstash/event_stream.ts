@@ -5,7 +5,7 @@
  */
 import type { SubscribeChannel } from "../nodes/mod.ts";
 import { systemClock } from "../time/clock.ts";
-import { readJson } from "./read_json.ts";
+import { readJson, request } from "./read_json.ts";
 
 /** Longest wait for the confirmation, in milliseconds. */
 const CONFIRM_MS_MAX = 10_000;
@@ -57,7 +57,7 @@ async function openStream(
   init: RequestInit,
   errorOf: ErrorOf,
 ): Promise<ReadableStream<Uint8Array>> {
-  const response = await fetch(url, init);
+  const response = await request(url, init);
   const isStream = response.headers.get("content-type")?.startsWith("text/event-stream");
   if (response.ok && isStream && response.body) return response.body;
   const { error = "no stream of events" } = await readJson(response) as { error?: unknown };

@@ -24,14 +24,14 @@
 import { commandNode, type LockNode } from "../nodes/mod.ts";
 import { checkOptions } from "../validate.ts";
 import { type ErrorOf, subscribeOver } from "./event_stream.ts";
-import { readJson } from "./read_json.ts";
+import { readJson, request } from "./read_json.ts";
 
 const ATTEMPT = "create node";
 const OPTION_NAMES: readonly string[] = ["url", "token", "timeoutMs"];
 
 /** Options of {@linkcode upstashNode}. */
 export interface UpstashNodeOptions {
-  /** The REST URL of the database: `https:`, or `http:` for a server of your own. */
+  /** The REST URL of the database: `https:`, or `http:` for a server of your own. A redirect is an error. */
   readonly url: string | URL;
   /** The token of the database that allows to write. */
   readonly token: string;
@@ -66,7 +66,7 @@ export function upstashNode(options: UpstashNodeOptions): LockNode {
   const readReply = (returned: unknown) => replyOf(returned, errorOf);
   const post = async (path: string, body: unknown, signal: AbortSignal): Promise<unknown> => {
     const init = { method: "POST", headers, body: JSON.stringify(body), signal };
-    return readJson(await fetch(new URL(path, url), init));
+    return readJson(await request(new URL(path, url), init));
   };
   return commandNode({
     name: url.host,

@@ -1,5 +1,5 @@
 /**
- * The JSON of a response.
+ * Requests to a database, and the JSON of the responses.
  *
  * @module
  */
@@ -9,6 +9,21 @@
  * than a kilobyte, and a pipeline has some hundreds of them.
  */
 const RESPONSE_BYTES_MAX = 1_048_576;
+
+/**
+ * Sends a request. It is sent nowhere else: a redirect could lead the values of locks to another server, and in some
+ * runtimes the token, too.
+ *
+ * @throws {Error} If the response is a redirect.
+ */
+export async function request(url: URL, init: RequestInit): Promise<Response> {
+  const response = await fetch(url, { ...init, redirect: "manual" });
+  const { status, type, body } = response;
+  // A browser hides the status.
+  if (type !== "opaqueredirect" && (status < 300 || status > 399)) return response;
+  await body?.cancel();
+  throw new Error(`HTTP ${status || "3xx"}: a redirect, which is not followed`);
+}
 
 /**
  * The JSON of a response. A database answers a command that fails with 4xx and JSON; everything else comes from a gateway

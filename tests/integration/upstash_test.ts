@@ -61,6 +61,41 @@ Deno.test("upstashNode() takes what a gateway answers in place of the server for
   }
 });
 
+Deno.test("upstashNode() follows no redirect with a command, and its vote says so", async () => {
+  await using server = await startServer();
+  await using elsewhere = startElsewhere();
+  for (const status of [301, 302, 303, 307, 308]) {
+    await using bridge = startBridge(server.url, { givesUp: () => elsewhere.redirect(status) });
+    await using redlock = new Redlock([at(bridge)]);
+    const error = await assertRejects(() => redlock.tryAcquire("invoice:42"), QuorumError);
+    assertEquals(elsewhere.requests, 0);
+    assertEquals(
+      error.votes[0].error?.message,
+      `Cannot get reply from ${
+        error.votes[0].node
+      }: HTTP ${status}: a redirect, which is not followed`,
+    );
+  }
+});
+
+Deno.test("upstashNode() follows no redirect with a subscription, and waiting calls poll", async () => {
+  await using elsewhere = startElsewhere();
+  let redirects = 0;
+  await using scene = await Scene.of({
+    givesUp({ pathname }) {
+      if (!pathname.startsWith("/subscribe/")) return undefined;
+      redirects++;
+      return elsewhere.redirect(307);
+    },
+  });
+  const lock = await scene.holder.acquire("invoice:42", { ttlMs: 60_000 });
+  const waiting = scene.waiter.acquire("invoice:42", { waitMs: 60_000 });
+  await eventually(() => redirects >= 2);
+  await lock.release();
+  await using _next = await waiting;
+  assertEquals(elsewhere.requests, 0);
+});
+
 Deno.test("upstashNode() lets no two clients hold the lock at once while nodes die and hang, and requests are late or lost", async () => {
   await using servers = await startServers(5);
   const bridges = new Map(servers.map(({ url }) => [
@@ -146,6 +181,23 @@ Deno.test("upstashNode() reports bad options, and shows no secret", () => {
     assertEquals(error.message.includes("secret"), false);
   }
 });
+
+/** A server to which a gateway redirects. */
+function startElsewhere() {
+  let requests = 0;
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, () => {
+    requests++;
+    return Response.json({ result: "OK" });
+  });
+  const url = `http://127.0.0.1:${server.addr.port}/`;
+  return {
+    get requests() {
+      return requests;
+    },
+    redirect: (status: number) => Response.redirect(url, status),
+    [Symbol.asyncDispose]: () => server.shutdown(),
+  };
+}
 
 /** The body of a response that never ends. */
 function endless(): ReadableStream<Uint8Array> {

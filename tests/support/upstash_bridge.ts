@@ -19,7 +19,7 @@ export interface BridgeFaults {
   /** How long a request waits before it is executed, in milliseconds. */
   delayMs?: () => number;
   /** What a gateway that gave up answers in place of the reply to a request, if it does. */
-  givesUp?: () => Response | undefined;
+  givesUp?: (url: URL) => Response | undefined;
   /** How the lines of events end. */
   lineEnd?: "\n" | "\r\n";
 }
@@ -112,7 +112,7 @@ export function startBridge(redisUrl: string, faults: BridgeFaults = {}): Bridge
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
     try {
       const response = await handle(request);
-      const replaced = faults.givesUp?.();
+      const replaced = faults.givesUp?.(new URL(request.url));
       if (!replaced) return response;
       await response.body?.cancel();
       return replaced;
