@@ -29,6 +29,17 @@ const EXAMPLE_LINES_MAX = 40;
 /** How long one example may run, in milliseconds. */
 const RUN_WITHIN_MS = 60_000;
 
+/** The time that the work of an example takes: a sleep, and no timer that does something. */
+const WORK = /(?<=\bsetTimeout\((?:\w+, )?)\d[\d_]*/gu;
+/** How long an example waits for its lock. */
+const WAIT = /\bwaitMs: (\d[\d_]*)/u;
+/** Work that is shorter than any wait, and longer than a wait of none, in milliseconds. */
+const SHORT_WORK_MS = 20;
+/** How much longer than the wait the longer work takes, in milliseconds. */
+const LONGER_MS = 400;
+/** A wait that is longer is not outlasted, in milliseconds. */
+const WAIT_OUTLASTED_MS_MAX = 2_000;
+
 /** How a fence is tested, by its language and its marks; whatever is not in here is not tested. */
 const WAYS: Record<string, readonly string[]> = {
   ts: ["", "node", "bun", "workerd", "file"],
@@ -56,10 +67,22 @@ Deno.test("docs: every fence says how it is tested", () => {
 });
 
 for (const fence of FENCES.filter(({ language, marks }) => language === "ts" && !fileOf(marks))) {
-  Deno.test(`docs: ${titleOf(fence)} prints what it says in Deno`, async () => {
-    const args = ["run", "--quiet", "--no-prompt", "--allow-net=127.0.0.1", "example.ts"];
-    assertEquals(await outputInDeno(fence.code, args), promisedOutput(fence.code));
-  });
+  for (const [work, code] of atDurations(fence.code)) {
+    Deno.test(`docs: ${titleOf(fence)} prints what it says in Deno${work}`, async () => {
+      const args = ["run", "--quiet", "--no-prompt", "--allow-net=127.0.0.1", "example.ts"];
+      assertEquals(await outputInDeno(code, args), promisedOutput(code));
+    });
+  }
+}
+
+/** An example as it is; or, if work of some length is in it, with work shorter and work longer than its wait. */
+function atDurations(code: string): [work: string, code: string][] {
+  if (code.search(WORK) < 0) return [["", code]];
+  const waitMs = Number(WAIT.exec(code)?.[1].replaceAll("_", "") ?? 0);
+  const longMs = LONGER_MS + (waitMs > WAIT_OUTLASTED_MS_MAX ? 0 : waitMs);
+  return [SHORT_WORK_MS, longMs].map((
+    ms,
+  ) => [` with ${ms} ms of work`, code.replace(WORK, `${ms}`)]);
 }
 
 Deno.test("docs: the statements of a job's record are those of the README's recipe, which is run", () => {

@@ -16,7 +16,7 @@ export interface Guarded {
 /** `app.post("/pay/:id", exclusive(redlock), (c) => pay(c.get("signal")))` */
 export function exclusive(redlock: Redlock): MiddlewareHandler<Guarded> {
   return async (c, next): Promise<Response | void> => {
-    const options = { waitMs: 500, signal: c.req.raw.signal };
+    const options = { waitMs: 0, signal: c.req.raw.signal };
     try {
       await redlock.using(c.req.path, options, async ({ signal }) => {
         c.set("signal", signal);

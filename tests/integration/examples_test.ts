@@ -1,10 +1,52 @@
 /** The examples that are made of other libraries, on real servers. */
 
 import { assert, assertEquals } from "@std/assert";
-import { createRedlock } from "@hasp/redlock";
+import { delay } from "@std/async";
+import { createRedlock, type Redlock } from "@hasp/redlock";
 import { Hono } from "hono";
 import { exclusive, type Guarded } from "../examples/hono_guard.ts";
+import { exclusive as exclusiveHandler } from "../examples/http_statuses.ts";
 import { startServers } from "../support/servers.ts";
+
+/** Handlers that do work of some length for a path. */
+const GUARDS: Record<
+  string,
+  (redlock: Redlock, work: () => Promise<void>) => (path: string) => Response | Promise<Response>
+> = {
+  "Hono example": (redlock, work) => {
+    const app = new Hono<Guarded>();
+    app.post("/pay/:id", exclusive(redlock), async (c) => {
+      await work();
+      return c.text("paid");
+    });
+    return (path) => app.request(path, { method: "POST" });
+  },
+  "Handler example": (redlock, work) => {
+    const handle = exclusiveHandler(redlock, async () => {
+      await work();
+      return new Response("paid");
+    });
+    return (path) => handle(new Request(`http://shop${path}`, { method: "POST" }));
+  },
+};
+
+for (const [name, guard] of Object.entries(GUARDS)) {
+  for (const workMs of [30, 700]) {
+    Deno.test(`${name} works once for a double click that takes ${workMs} ms`, async () => {
+      await using servers = await startServers(3);
+      await using redlock = createRedlock(servers.urls);
+      let works = 0;
+      const post = guard(redlock, () => {
+        works++;
+        return delay(workMs);
+      });
+      const responses = await Promise.all([post("/pay/1"), post("/pay/1")]);
+      await Promise.all(responses.map((response) => response.text()));
+      assertEquals(responses.map(({ status }) => status).sort(), [200, 409]);
+      assertEquals(works, 1);
+    });
+  }
+}
 
 Deno.test("Hono example answers 200, 409 and 503, and 500 if the handler throws", async () => {
   await using servers = await startServers(3);

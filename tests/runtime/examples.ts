@@ -53,7 +53,11 @@ export async function runExamples(consumer: Consumer, world: World): Promise<Out
     test("node_leader.mjs leads once, and hands over when it is stopped", () => {
       return runNodeLeader(consumer, env);
     });
-    test("node_guard.cjs answers 200 and 409", () => runNodeGuard(consumer, env));
+    for (const workMs of [20, 500]) {
+      test(`node_guard.cjs answers 200 and 409 if the work takes ${workMs} ms`, () => {
+        return runNodeGuard(consumer, env, workMs);
+      });
+    }
     test("bullmq_processor.ts runs one job per account", () => runBullMq(consumer, env));
     test("bullmq_hand_over.ts has a worker finish what one request began", () => {
       return runBullMqHandOver(consumer, env);
@@ -182,8 +186,14 @@ async function runNodeLeader(consumer: Consumer, env: Record<string, string>): P
   expectSame(await next, "leading", "what the second one says");
 }
 
-async function runNodeGuard(consumer: Consumer, env: Record<string, string>): Promise<void> {
+async function runNodeGuard(
+  consumer: Consumer,
+  env: Record<string, string>,
+  workMs: number,
+): Promise<void> {
   const [node, script] = [await nodePath("node22"), await copyExample(consumer, "node_guard.cjs")];
+  const code = await Deno.readTextFile(script);
+  await Deno.writeTextFile(script, code.replace(/(?<=await setTimeout\()\d+/u, `${workMs}`));
   await using server = startProgram(node, [script], { env: { ...env, PORT: "0" } });
   const url = `${await addressIn(server.nextLine())}/${crypto.randomUUID()}`;
   const statuses = await Promise.all([1, 2].map(async () => {
