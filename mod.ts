@@ -2,9 +2,10 @@
  * Distributed locks for Deno, Node, Bun and edge workers: the Redlock algorithm over independent Redis or Valkey
  * servers. If a minority of the servers is down, slow or hangs, a lock is delayed by at most one `nodeTimeoutMs`.
  *
- * {@linkcode createRedlock} is where to begin. The other entry points are `./nodes` (nodes on any client or store),
- * `./upstash` (nodes over HTTP), `./redis` (the client and its errors), `./otel` (traces and metrics), `./testing`
- * (servers in memory) and `./cli` (the command). `docs/architecture.md` is the map of the source.
+ * {@linkcode createRedlock} is where to begin. The other entry points are `./operate` (check the nodes, list and break
+ * locks), `./nodes` (nodes on any client or store), `./upstash` (nodes over HTTP), `./redis` (the client and its errors),
+ * `./otel` (traces and metrics), `./testing` (servers in memory) and `./cli` (the command).
+ * `docs/architecture.md` is the map of the source.
  *
  * @example Lock, work, release
  * ```ts
@@ -35,17 +36,7 @@ export {
   type RedlockErrorDetails,
 } from "./src/errors.ts";
 export type { EventListener, LockEvent, RedlockEvent, VoteEvent } from "./src/events.ts";
-export {
-  type Finding,
-  type FindingCode,
-  formatHealthReport,
-  type HealthReport,
-  type NodeHealth,
-  type Severity,
-} from "./src/health/report.ts";
-export type { ForceReleaseOptions } from "./src/lock/force_release.ts";
-export type { Inspection, ListedLock } from "./src/lock/inspection.ts";
-export type { ListOptions } from "./src/lock/list.ts";
+export type { Inspection } from "./src/lock/inspection.ts";
 export type { ExtendOptions, FencedLock, Lock, LockOf } from "./src/lock/lock.ts";
 export type { LockMode, RedlockOptions } from "./src/options.ts";
 export type { Routine } from "./src/lock/using.ts";

@@ -22,7 +22,7 @@ import { formatReport, type TestResult } from "./suite/report.ts";
 const ALLOWED_FILES = [
   /^(package\.json|README\.md|LICENSE)$/,
   /^esm\/(mod|src\/shared-\w+)\.js$/,
-  /^esm\/src\/(nodes|otel|redis|testing|upstash)\/mod\.js$/,
+  /^esm\/src\/(nodes|operate|otel|redis|testing|upstash)\/mod\.js$/,
   /^esm\/src\/transport\/(default_npm|node|node_listener|none|workers)\.js$/,
   /^esm\/([a-z_]+\/)*[a-z_]+\.d\.ts$/,
   /^esm\/(src\/[a-z]+\/)?mod\.(cjs|d\.cts)$/,

@@ -69,6 +69,7 @@ export function takeNodes(nodes: readonly LockNode[]): readonly QuorumNode[] {
 
 /** What a node may be unable to do, by the method that is missing then, in the words of messages. */
 const ABILITIES = { raiseCounters: "fencing tokens", adopt: "'adopt'", keys: "lists of keys" };
+type Ability = keyof typeof ABILITIES;
 
 /**
  * Checks that every node is able to do something.
@@ -80,8 +81,8 @@ const ABILITIES = { raiseCounters: "fencing tokens", adopt: "'adopt'", keys: "li
  */
 export function checkAbility(
   attempt: string,
-  nodes: readonly QuorumNode[],
-  method: keyof typeof ABILITIES,
+  nodes: readonly Pick<QuorumNode, "name" | Ability>[],
+  method: Ability,
 ): void {
   const unable = nodes.find((node) => !node[method]);
   if (!unable) return;

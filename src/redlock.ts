@@ -7,26 +7,30 @@ import { acquire } from "./lock/acquire.ts";
 import { LockCall, type Purpose } from "./lock/lock_call.ts";
 import { defineConsoleView } from "./console_view.ts";
 import { closedError, lockName } from "./errors.ts";
-import { check } from "./health/check.ts";
-import type { HealthReport } from "./health/report.ts";
 import { readToken } from "./lock/hand_over_token.ts";
-import { checkHolder, forceRelease, type ForceReleaseOptions } from "./lock/force_release.ts";
-import { inspect, type Inspection, type ListedLock } from "./lock/inspection.ts";
-import { list, type ListOptions } from "./lock/list.ts";
+import { inspect, type Inspection } from "./lock/inspection.ts";
 import type { FencedLock, Lock, LockOf } from "./lock/lock.ts";
 import { lead } from "./lock/lead.ts";
 import { type Routine, runUsing, withRoutine } from "./lock/using.ts";
 import type { LockNode } from "./quorum/lock_node.ts";
 import type { QuorumNode } from "./quorum/quorum_node.ts";
-import { LOCK_OPTION_NAMES, LockOptions, type RedlockOptions } from "./options.ts";
+import { LockOptions, type RedlockOptions } from "./options.ts";
 import { checkResources } from "./resources.ts";
 import { checkAbility, checkNodes, takeNodes } from "./client_nodes.ts";
 import { ClientState } from "./client_state.ts";
 import { TimerWheel } from "./time/timer_wheel.ts";
-import { checkKeyText, checkOptions } from "./validate.ts";
 
 /** Nodes of this library, which need no adapter, and their timer wheel. */
 type OwnNodes = Pick<ClientState, "wheel" | "nodes">;
+
+/** The inside of a client, for the functions of `./operate`. */
+export interface Inside {
+  readonly client: ClientState;
+  readonly options: LockOptions;
+}
+
+/** Set by the class, because it needs private members. */
+let openClient: (redlock: Redlock) => Inside | undefined;
 
 /**
  * A client for distributed locks by the Redlock algorithm. {@linkcode createRedlock} creates one for Redis servers;
@@ -54,15 +58,15 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
   readonly #options: LockOptions;
 
   // A field and not a static block: bundlers leave out the class where nobody uses it.
-  static readonly #view = /* @__PURE__ */ defineConsoleView(
-    this,
-    "Redlock",
-    (redlock) => {
+  static readonly #shared = /* @__PURE__ */ ((): void => {
+    openClient = (redlock) =>
+      #client in redlock ? { client: redlock.#client, options: redlock.#options } : undefined;
+    defineConsoleView(this, "Redlock", (redlock) => {
       const { closed, nodes, quorum } = redlock.#client;
       const state = closed ? "closed" : "open";
       return { state, nodes: nodes.map(({ name }) => name), quorum };
-    },
-  );
+    });
+  })();
 
   /**
    * Creates a client for existing nodes.
@@ -264,77 +268,9 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    * @throws {RangeError} If an option is out of range, or the key would begin with `hasp:`.
    */
   async inspect(resource: string, options?: RedlockOptions): Promise<Inspection> {
-    const { key, nodeTimeoutMs } = this.#find("inspect", resource, options);
+    const inside = { client: this.#client, options: this.#options };
+    const { key, nodeTimeoutMs } = findKey(inside, "inspect", resource, options);
     return await inspect(this.#client, resource, key, nodeTimeoutMs);
-  }
-
-  /**
-   * Takes a lock away from its holder, such as a process that hangs. Deletes the key only where it has that holder's
-   * value, so the next holder keeps the lock, whatever happens meanwhile; waiting calls are notified.
-   *
-   * The old holder is not stopped: until its next extension, or the end of its validity, two clients may believe that they
-   * hold the lock. Only fencing tokens keep its late writes out. If it holds several resources, release each of them.
-   *
-   * @param resource The resource, a non-empty string.
-   * @param options Whose lock it is, and options that replace the client's own.
-   * @returns `true` if a node has deleted the key of that holder, `false` if no node that answered had one.
-   * @throws {QuorumError} If too few nodes answered. The key may be deleted on some nodes then; call again.
-   * @throws {RedlockError} If the client is closed (`CLOSED`).
-   * @throws {TypeError} If `resource` is not a non-empty string, `holder` is missing or not of the form that `inspect`
-   *   shows, or an option is unknown or of the wrong type.
-   * @throws {RangeError} If an option is out of range, or the key would begin with `hasp:`.
-   */
-  async forceRelease(resource: string, options: ForceReleaseOptions): Promise<boolean> {
-    checkOptions("release lock", options, ["holder", ...LOCK_OPTION_NAMES]);
-    const { holder, ...others } = options;
-    checkHolder(holder);
-    const { key, nodeTimeoutMs } = this.#find("release", resource, others);
-    return await forceRelease(this.#client, resource, key, holder, nodeTimeoutMs);
-  }
-
-  /**
-   * Lists the resources that are locked, and what is left of locks on fewer than a quorum of nodes, in no order. Each node
-   * goes through all of its keys, about a thousand at a time, and serves others in between. What is locked all the time is
-   * listed exactly once. The client holds the names that it has listed.
-   *
-   * Every key that begins with `keyPrefix` and holds a string counts as a lock. The event `list-failed` reports a node that
-   * fails; the list goes on with a quorum of the others.
-   *
-   * @param options What the resources begin with, and options that replace the client's own.
-   * @returns The resources, each with what the nodes have. Throws as follows with the first one.
-   * @throws {QuorumError} If fewer than a quorum of nodes could list their keys.
-   * @throws {RedlockError} If the client is closed (`CLOSED`).
-   * @throws {TypeError} If an option is unknown or of the wrong type, or a node cannot list its keys.
-   * @throws {RangeError} If an option is out of range.
-   * @throws The reason of `signal`, if it aborts.
-   */
-  async *list(options: ListOptions = {}): AsyncGenerator<ListedLock, void> {
-    checkOptions("list locks", options, ["prefix", ...LOCK_OPTION_NAMES]);
-    const { prefix = "", ...others } = options;
-    checkKeyText("list locks", "prefix", prefix);
-    const settings = this.#options.resolve("list locks", others);
-    checkAbility("list locks", this.#client.nodes, "keys");
-    yield* list(this.#client, settings, prefix);
-  }
-
-  /**
-   * Checks how every node is configured and whether locks work there, and reports problems: a server that is listed
-   * twice, a replica, a full memory, a missing right, an eviction policy that may delete locks, clocks that differ, and
-   * more. Changes nothing: the commands that it tries are about keys that are missing. A node that does not answer is a
-   * finding, not an error; each node has `nodeTimeoutMs` to answer, counted from when its first connection is ready.
-   *
-   * A report without findings is no proof: for example, two servers on one disk look independent.
-   *
-   * @param options Options that replace the client's own for this call; only `ttlMs`, `driftFactor`, `nodeTimeoutMs`,
-   *   `keyPrefix`, `fencing` and `restartGuardMs` have an effect.
-   * @returns What each node reports about itself, and the findings, each with advice.
-   * @throws {RedlockError} If the client is closed (`CLOSED`).
-   * @throws {TypeError} If an option is unknown or of the wrong type.
-   * @throws {RangeError} If an option is out of range.
-   */
-  async check(options?: RedlockOptions): Promise<HealthReport> {
-    const settings = this.#options.resolve("check nodes", options);
-    return await check(this.#client, settings);
   }
 
   /**
@@ -350,17 +286,6 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
   /** Closes the client at the end of `await using`, as {@linkcode close} does. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
-  }
-
-  /** The key of a resource, and how long each node has to answer. */
-  #find(verb: string, resource: string, options: RedlockOptions | undefined) {
-    const { keyPrefix, nodeTimeoutMs } = this.#options.resolve(`${verb} lock`, options);
-    if (typeof resource !== "string" || resource === "") {
-      throw new TypeError(`Cannot ${verb} lock as 'resource' must be a non-empty string`);
-    }
-    checkResources(`${verb} lock`, resource, keyPrefix);
-    if (this.#client.closed) throw closedError(`${verb} ${lockName([resource])}`, [resource]);
-    return { key: keyPrefix + resource, nodeTimeoutMs };
   }
 
   /** Not `async`, because every lock would pay for one more layer of promises. */
@@ -397,4 +322,33 @@ export function redlockOn(
 ): Redlock {
   type Own = new (nodes: [], options: RedlockOptions | LockOptions, own: OwnNodes) => Redlock;
   return new (Redlock as Own)([], options, { wheel, nodes });
+}
+
+/**
+ * The inside of a client.
+ *
+ * @param redlock What the caller passed.
+ * @param attempt The call that fails otherwise, for messages: `check nodes`.
+ * @throws {TypeError} If it is no client, or one of another copy of this library.
+ */
+export function insideOf(redlock: Redlock, attempt: string): Inside {
+  const inside = redlock instanceof Redlock ? openClient(redlock) : undefined;
+  if (inside) return inside;
+  throw new TypeError(`Cannot ${attempt} as 'redlock' must be a Redlock of the same package`);
+}
+
+/** The key of a resource, and how long each node has to answer about it. */
+export function findKey(
+  { client, options: defaults }: Inside,
+  verb: string,
+  resource: string,
+  options: RedlockOptions | undefined,
+): { readonly key: string; readonly nodeTimeoutMs: number } {
+  const { keyPrefix, nodeTimeoutMs } = defaults.resolve(`${verb} lock`, options);
+  if (typeof resource !== "string" || resource === "") {
+    throw new TypeError(`Cannot ${verb} lock as 'resource' must be a non-empty string`);
+  }
+  checkResources(`${verb} lock`, resource, keyPrefix);
+  if (client.closed) throw closedError(`${verb} ${lockName([resource])}`, [resource]);
+  return { key: keyPrefix + resource, nodeTimeoutMs };
 }

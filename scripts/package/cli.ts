@@ -15,7 +15,7 @@ const SOURCE = "src/cli/mod.ts";
 const LICENSES = `${CODE_FOLDER}/src/cli/LICENSES.txt`;
 
 /** Entry points of the library, which the package has as files. */
-const LIBRARY = ["mod", "src/redis/mod", "src/testing/mod"];
+const LIBRARY = ["mod", "src/operate/mod", "src/redis/mod", "src/testing/mod"];
 
 /** Node runs it as a program; the packages in it that are CommonJS load Node's own modules by `require`. */
 const BANNER = `#!/usr/bin/env node

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { formatHealthReport, type Severity } from "../../mod.ts";
+import { check as checkNodes, formatHealthReport, type Severity } from "../operate/mod.ts";
 import { PROBLEM_FOUND, SUCCESS } from "./exit_codes.ts";
 import { type NodeOptions, openClient } from "./node_options.ts";
 import { type Paint, paintOutput, print, printJson, type Style } from "./terminal.ts";
@@ -33,7 +33,7 @@ export const FAILURES: Readonly<Record<Severity, readonly Severity[]>> = {
 export async function check(options: CheckOptions): Promise<number> {
   await using redlock = await openClient(options);
   const { ttl: ttlMs, fencing, restartGuard: restartGuardMs, failOn } = options;
-  const report = await redlock.check({ ttlMs, fencing, restartGuardMs });
+  const report = await checkNodes(redlock, { ttlMs, fencing, restartGuardMs });
   if (options.json) printJson(report, 2);
   else for (const line of colourReport(formatHealthReport(report), paintOutput())) print(line);
   const failed = report.findings.some(({ severity }) => FAILURES[failOn].includes(severity));

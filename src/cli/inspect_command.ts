@@ -3,13 +3,8 @@
  *
  * @module
  */
-import {
-  type Inspection,
-  type ListedLock,
-  type Redlock,
-  RedlockError,
-  type Vote,
-} from "../../mod.ts";
+import { type Inspection, type Redlock, RedlockError, type Vote } from "../../mod.ts";
+import type { ListedLock } from "../operate/mod.ts";
 import { printable } from "../printable.ts";
 import { formatDuration } from "./duration.ts";
 import { exitCodeOf, messageOf, SUCCESS } from "./exit_codes.ts";

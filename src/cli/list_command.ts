@@ -3,7 +3,8 @@
  *
  * @module
  */
-import type { ListedLock, RedlockEvent } from "../../mod.ts";
+import type { RedlockEvent } from "../../mod.ts";
+import { list as listLocks, type ListedLock } from "../operate/mod.ts";
 import { printable } from "../printable.ts";
 import { SUCCESS } from "./exit_codes.ts";
 import { answersOf, cellsOf, HEADINGS, toJson, UNKNOWN } from "./inspect_command.ts";
@@ -25,7 +26,7 @@ export async function list(prefix: string, options: ListCommandOptions): Promise
   await using redlock = await openClient(options, { onEvent });
   const paint = paintOutput();
   let rows: Cell[][] = [[...HEADINGS]];
-  for await (const listed of redlock.list({ prefix })) {
+  for await (const listed of listLocks(redlock, { prefix })) {
     if (options.json) {
       printJson(toJson({ resource: listed.resource, state: listed }));
     } else if (rows.push(rowOf(listed)) > ROWS) {

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { forceRelease } from "../operate/mod.ts";
 import { printable } from "../printable.ts";
 import { LOCK_HELD, SUCCESS } from "./exit_codes.ts";
 import { type NodeOptions, openClient } from "./node_options.ts";
@@ -19,7 +20,7 @@ export async function release(resource: string, options: ReleaseOptions): Promis
   await using redlock = await openClient(options);
   const { holder } = options;
   const name = printable(resource);
-  if (await redlock.forceRelease(resource, { holder })) {
+  if (await forceRelease(redlock, resource, { holder })) {
     print(`${name}: released, ${holder} no longer holds it`);
     return SUCCESS;
   }

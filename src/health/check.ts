@@ -15,6 +15,9 @@ import { printable } from "../printable.ts";
 /** What the key of a check begins with, after the prefix of all keys; random digits follow, so that no client locks it. */
 const CHECKED = "hasp:check:";
 
+/** What is asked of a node. */
+type AskedNode = Pick<QuorumNode, "name" | "readyAtMs" | "inspect" | "diagnose">;
+
 /** The types of the fields of a report. */
 const TYPES: Readonly<Record<keyof NodeDiagnosis, "boolean" | "number" | "object" | "string">> = {
   roundTripMs: "number",
@@ -37,17 +40,23 @@ const TYPES: Readonly<Record<keyof NodeDiagnosis, "boolean" | "number" | "object
 /**
  * Asks every node, and derives the findings.
  *
- * @param client The nodes to ask.
+ * @param client The client.
+ * @param nodes Its nodes, as operators ask them.
  * @param settings The settings that the nodes must suit: TTL, node timeout, drift factor and key prefix.
  * @throws {RedlockError} If the client is closed, or is closed while the nodes are asked.
  */
-export async function check(client: NodeSet, settings: Settings): Promise<HealthReport> {
+export async function check(
+  client: NodeSet,
+  nodes: readonly AskedNode[],
+  settings: Settings,
+): Promise<HealthReport> {
   checkOpen(client);
-  const nodes = await Promise.all(client.nodes.map((node) => ask(client, node, settings)));
+  const reports = await Promise.all(nodes.map((node) => ask(client, node, settings)));
   checkOpen(client);
   const { quorum } = client;
-  const findings = findingsOf(nodes, quorum, settings);
-  return { ok: findings.every(({ severity }) => severity !== "error"), quorum, nodes, findings };
+  const findings = findingsOf(reports, quorum, settings);
+  const ok = findings.every(({ severity }) => severity !== "error");
+  return { ok, quorum, nodes: reports, findings };
 }
 
 function checkOpen({ closed }: NodeSet): void {
@@ -57,7 +66,7 @@ function checkOpen({ closed }: NodeSet): void {
 /** Asks one node; never rejects. */
 async function ask(
   { wheel }: NodeSet,
-  node: QuorumNode,
+  node: AskedNode,
   { nodeTimeoutMs, keyPrefix }: Settings,
 ): Promise<NodeHealth> {
   const key = keyPrefix + CHECKED + wheel.random.value();

@@ -91,12 +91,13 @@ const UNITS = [["d", 86_400_000], ["h", 3_600_000], ["min", 60_000], ["s", 1_000
  * @example Print a report
  * ```ts
  * import { assert } from "@std/assert";
- * import { createRedlock, formatHealthReport } from "@hasp/redlock";
+ * import { createRedlock } from "@hasp/redlock";
+ * import { check, formatHealthReport } from "@hasp/redlock/operate";
  * import { startNodes } from "@hasp/redlock/testing";
  *
  * await using nodes = await startNodes(2);
  * await using redlock = createRedlock(nodes.addresses);
- * const text = formatHealthReport(await redlock.check());
+ * const text = formatHealthReport(await check(redlock));
  * assert(text.includes("warning NODES_FEW: There are 2 nodes, and none may fail"));
  * ```
  *

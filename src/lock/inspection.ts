@@ -54,7 +54,7 @@ export interface Answer {
   readonly state: KeyState | undefined;
 }
 
-/** One resource in the list of {@linkcode Redlock.list}: as an {@linkcode Inspection}, except for what is said here. */
+/** One resource in a list of `list()`: as an {@linkcode Inspection}, except for what is said here. */
 export interface ListedLock extends Omit<Inspection, "held"> {
   /** The resource. */
   readonly resource: string;

@@ -5,6 +5,7 @@
  */
 import type { Grant, LockNode, LockRequest } from "../quorum/lock_node.ts";
 import { type QuorumNode, quorumNodes } from "../quorum/quorum_node.ts";
+import { operated } from "../redis_node/operated_node.ts";
 
 /**
  * Turns the callbacks of a node into promises. A `Redlock` does not use these, but asks the node behind them.
@@ -27,6 +28,7 @@ export function publishedNode(node: QuorumNode): Required<LockNode> {
         }, 0);
       });
   };
+  const { keys, diagnose } = operated(node);
   const published: Required<LockNode> = {
     name: node.name,
     acquire: ask("acquire"),
@@ -35,8 +37,8 @@ export function publishedNode(node: QuorumNode): Required<LockNode> {
     release: ask("release"),
     raiseCounters: ask("raiseCounters"),
     inspect: (key) => node.inspect(key),
-    keys: (prefix) => node.keys!(prefix),
-    diagnose: (timeoutMs, key) => node.diagnose!(timeoutMs, key),
+    keys: keys!,
+    diagnose: diagnose!,
     close: () => node.close!(),
   };
   quorumNodes.set(published, node);

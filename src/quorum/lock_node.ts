@@ -97,7 +97,7 @@ export interface LockNode {
    */
   inspect(key: string): Promise<KeyState | undefined>;
   /**
-   * Lists keys, in steps that each take a moment only, for {@linkcode Redlock.list}. A key that is there all the time is
+   * Lists keys, in steps that each take a moment only, for `list()`. A key that is there all the time is
    * listed at least once. Missing: the node cannot list keys.
    *
    * @param prefix What the keys begin with.
@@ -105,7 +105,7 @@ export interface LockNode {
    */
   keys?: ((prefix: string) => AsyncIterable<readonly string[]>) | undefined;
   /**
-   * Reports how the node is configured, for {@linkcode Redlock.check}. Leaves no key behind. Missing: nothing is known
+   * Reports how the node is configured, for `check()`. Leaves no key behind. Missing: nothing is known
    * about it.
    *
    * @param timeoutMs How long the caller waits for the result, in milliseconds, from now or from when the first

@@ -8,14 +8,13 @@
  */
 import { emit, type EventListener, type RedlockEvent } from "../events.ts";
 import type { KeyState } from "../quorum/lock_node.ts";
-import type { NodeDiagnosis } from "../quorum/node_diagnosis.ts";
 import type { ReleaseListener } from "../quorum/queue_ticket.ts";
 import type { QuorumNode, QuorumRequest } from "../quorum/quorum_node.ts";
 import type { ReplyReceiver } from "../redis/command_queue.ts";
 import { type ConnectionError, ProtocolError, ReplyError } from "../redis/errors.ts";
 import type { RawReply } from "../redis/reply.ts";
 import type { CommandSender, LockCommand, ServerAccess } from "./command_sender.ts";
-import { RedisDiagnostics } from "./diagnostics.ts";
+import type { RedisDiagnostics } from "./diagnostics.ts";
 import { inspectKey } from "./inspect_key.ts";
 import { NativeRelease, type NativeReleaseOwner } from "./native_release.ts";
 import { PendingReleases } from "./pending_releases.ts";
@@ -34,7 +33,6 @@ import {
 } from "./operations.ts";
 import { ReleaseSubscription } from "./release_subscription.ts";
 import { type GuardedCommand, RedisGuard } from "./restart_guard.ts";
-import { scanKeys } from "./scan_keys.ts";
 import { QUEUE_TTL_MS } from "./scripts/queue.ts";
 import { type Script, scriptError } from "./scripts/script.ts";
 
@@ -60,7 +58,8 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
   readonly #native: NativeRelease | undefined;
   #guard: RedisGuard | undefined = undefined;
   #subscription: ReleaseSubscription | undefined = undefined;
-  #diagnostics: RedisDiagnostics | undefined = undefined;
+  /** What has diagnosed it, which is closed with it; set from outside. */
+  diagnostics: RedisDiagnostics | undefined = undefined;
 
   constructor(server: ServerAccess, onEvent?: EventListener) {
     this.name = server.name;
@@ -136,10 +135,6 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
     return inspectKey(this.#connection, this.name, key);
   }
 
-  keys(prefix: string): AsyncIterable<readonly string[]> {
-    return scanKeys(this.#connection, this.name, prefix);
-  }
-
   unsubscribe(): void {
     this.#subscription?.close();
   }
@@ -150,20 +145,16 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
     else this.#pendingReleases.add(leave, LEAVE_QUEUES); // makes no connection
   }
 
-  async diagnose(timeoutMs: number, key: string): Promise<NodeDiagnosis> {
-    this.#diagnostics ??= new RedisDiagnostics(this.#connection, this.#server);
-    const asked = this.#diagnostics.diagnose(timeoutMs, key);
-    this.#native?.find();
-    const diagnosis = await asked;
-    const releasedBy = this.#native?.command;
-    return releasedBy === undefined ? diagnosis : { ...diagnosis, releasedBy };
+  /** What it is made of, for `operated_node.ts`. */
+  get parts() {
+    return { connection: this.#connection, server: this.#server, native: this.#native };
   }
 
   async close(): Promise<void> {
     this.#pendingReleases.sendAll(); // for the last time
     await Promise.all([
       this.#subscription?.close(),
-      this.#diagnostics?.close(),
+      this.diagnostics?.close(),
       this.#connection.close(),
     ]);
     this.#server.close?.();

@@ -15,6 +15,7 @@ const config = JSON.parse(await Deno.readTextFile(new URL("deno.json", ROOT)));
 const IMPORTS = {
   "@hasp/redlock": new URL("mod.ts", ROOT).href,
   "@hasp/redlock/nodes": new URL("src/nodes/mod.ts", ROOT).href,
+  "@hasp/redlock/operate": new URL("src/operate/mod.ts", ROOT).href,
   "@hasp/redlock/otel": new URL("src/otel/mod.ts", ROOT).href,
   "@hasp/redlock/redis": new URL("src/redis/mod.ts", ROOT).href,
   "@hasp/redlock/testing": new URL("src/testing/mod.ts", ROOT).href,

@@ -2,6 +2,7 @@
 
 import { assert, assertEquals } from "@std/assert";
 import { createRedlock, type Redlock, type RedlockEvent, type RedlockOptions } from "../../mod.ts";
+import { check, list } from "../../src/operate/mod.ts";
 import { eventually } from "../support/eventually.ts";
 import { type ServerGroup, startServer, startServers } from "../support/servers.ts";
 import { plainCommand } from "../support/plain_command.ts";
@@ -125,13 +126,13 @@ const OPERATIONS: Record<string, Operation> = {
   },
   async list({ client, resource }) {
     await using _ = await client().acquire(resource);
-    for await (const listed of client().list({ prefix: resource })) {
+    for await (const listed of list(client(), { prefix: resource })) {
       if (listed.resource === resource) return true;
     }
     return false;
   },
   async check({ client }) {
-    const { findings, nodes } = await client().check();
+    const { findings, nodes } = await check(client());
     return nodes.every(({ appendfsync }) => appendfsync === "everysec") &&
       !findings.some(({ code }) => code.endsWith("_REFUSED"));
   },

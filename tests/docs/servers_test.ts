@@ -4,6 +4,7 @@ import { assert, assertEquals } from "@std/assert";
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { createRedlock, type RedlockEvent } from "../../mod.ts";
+import { check } from "../../src/operate/mod.ts";
 import { parseAddress } from "../../src/redis/address.ts";
 import { findRedisServer } from "../../scripts/find_redis.ts";
 import { eventually } from "../support/eventually.ts";
@@ -84,7 +85,7 @@ async function testRights(keyPrefix: string, change: (word: string) => string[])
 
   const guarded = await one.acquire("c", { ttlMs: 1_000, restartGuardMs: 1_000 });
   assert(await guarded.release());
-  const { findings } = await one.check();
+  const { findings } = await check(one);
   const refused = findings.filter(({ code }) => code.endsWith("_REFUSED"));
   assertEquals(refused.map(({ code }) => code), []);
   assertEquals(events.filter(({ type }) => type === "notify-refused"), []);
@@ -204,7 +205,7 @@ Deno.test({
       try {
         const addresses = ports.map((port) => `redis://127.0.0.1:${port}`);
         await using redlock = createRedlock(addresses, { nodeTimeoutMs: 1_000 });
-        await eventually(async () => assert((await redlock.check()).ok), WAIT_MS);
+        await eventually(async () => assert((await check(redlock)).ok), WAIT_MS);
         assertEquals(await redlock.using("report", () => "done"), "done");
       } finally {
         await shell(stop);

@@ -2,6 +2,7 @@
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { createRedlock, QuorumError, type TlsOptions } from "../../mod.ts";
+import { check } from "../../src/operate/mod.ts";
 import { connect } from "../../src/redis/mod.ts";
 import { findRedisServer } from "../../scripts/find_redis.ts";
 import { SOURCE_EDITION } from "../support/command_line.ts";
@@ -95,7 +96,7 @@ Deno.test("docs: nodes with the certificates and configuration for TLS let in cl
   const options = { keyPrefix: "lock:", nodeTimeoutMs: 1_000 };
   const { caCerts, ...pair } = await place.tls();
   await using redlock = createRedlock(addresses, { ...options, tls: { caCerts, ...pair } });
-  await eventually(async () => assertEquals((await redlock.check()).findings, []), RUN_WITHIN_MS);
+  await eventually(async () => assertEquals((await check(redlock)).findings, []), RUN_WITHIN_MS);
 
   for (const tls of [{ caCerts }, pair]) {
     await using stranger = createRedlock(addresses, { ...options, tls });
@@ -130,7 +131,7 @@ Deno.test("docs: a node reads a new certificate without a restart, and no lock i
     nodeTimeoutMs: 1_000,
     tls,
   });
-  await eventually(async () => assert((await redlock.check()).ok), RUN_WITHIN_MS);
+  await eventually(async () => assert((await check(redlock)).ok), RUN_WITHIN_MS);
   await using lock = await redlock.acquire("report");
   const [, shown] = /`(CONFIG SET tls-cert-file [^`]*)`/u.exec(page.text.replaceAll("\n", " "))!;
   const admin = `rediss://admin:change-me@127.0.0.1:${port}`;

@@ -8,12 +8,13 @@ import {
   assertStringIncludes,
 } from "@std/assert";
 import { deadline } from "@std/async/deadline";
+import { createRedlock } from "../../mod.ts";
 import {
-  createRedlock,
+  check,
   type FindingCode,
   formatHealthReport,
   type HealthReport,
-} from "../../mod.ts";
+} from "../../src/operate/mod.ts";
 import { TRIED } from "../../src/redis_node/scripts/trial.ts";
 import { startNodes } from "../../src/testing/mod.ts";
 import { eventually } from "../support/eventually.ts";
@@ -46,7 +47,7 @@ function places({ findings, nodes }: HealthReport, wanted: FindingCode): number[
 Deno.test("check() finds nothing amiss with five masters, and leaves nothing behind", async () => {
   await using servers = shared.lend();
   await using redlock = createRedlock(servers.urls);
-  const report = await redlock.check();
+  const report = await check(redlock);
   assertEquals([codes(report), report.ok, report.quorum], [[], true, 3]);
   assertEquals(report.nodes.map(({ name }) => name), servers.urls);
   for (const [index, node] of report.nodes.entries()) {
@@ -75,7 +76,7 @@ Deno.test("check() goes over the connections that locks use, and disturbs none o
   await using lock = await redlock.acquire("invoice:42");
   const calls = Array.from({ length: 50 }, async (_, index) => {
     const [, own] = await Promise.all([
-      index % 10 === 0 ? redlock.check() : undefined,
+      index % 10 === 0 ? check(redlock) : undefined,
       redlock.acquire(`job:${index}`, { waitMs: 0 }),
     ]);
     return await own.release();
@@ -89,7 +90,7 @@ Deno.test("check() finds a server that is listed under two names", async () => {
   await using servers = shared.lend(2);
   const [one, other] = servers.urls;
   await using redlock = createRedlock([one, other, one.replace("127.0.0.1", "localhost")]);
-  const report = await redlock.check();
+  const report = await check(redlock);
   assertEquals([codes(report), places(report, "SAME_SERVER")], [["SAME_SERVER"], [0, 2]]);
   assertFalse(report.ok);
 });
@@ -134,7 +135,7 @@ for (const waits of [false, true]) {
       await using _held = await direct.acquire("invoice:42");
       await redlock.acquire("invoice:42", { waitMs: 50 }).catch(() => {});
     }
-    const report = await redlock.check();
+    const report = await check(redlock);
     assertEquals(places(report, "SEVERAL_SERVERS"), [0]);
     assertEquals(report.nodes.map(({ otherRunIds = [] }) => otherRunIds.length), [1, 0]);
     assertFalse(report.ok);
@@ -145,7 +146,7 @@ Deno.test("check() finds a replica", async () => {
   await using servers = shared.lend(3);
   await servers[1].command("REPLICAOF", "127.0.0.1", servers[0].port);
   await using redlock = createRedlock(servers.urls);
-  const report = await redlock.check();
+  const report = await check(redlock);
   assertEquals([codes(report), places(report, "REPLICA")], [["REPLICA"], [1]]);
 });
 
@@ -156,7 +157,7 @@ Deno.test("check() finds a node of a cluster and servers that may evict", async 
     config: ["maxmemory-policy volatile-ttl", "maxmemory 100mb"],
   });
   await using redlock = createRedlock([cluster.url, evicting.url, full.url]);
-  const report = await redlock.check();
+  const report = await check(redlock);
   assertEquals(codes(report), ["CLUSTER_NODE", "MAY_EVICT", "MAY_EVICT"]);
   assertEquals(places(report, "CLUSTER_NODE"), [0]);
   assertEquals(places(report, "MAY_EVICT"), [2, 1]); // an error comes before a warning
@@ -193,7 +194,7 @@ for (
     const users = [`locker on >${PASSWORD} ~* &* +@all -${command}`];
     await using server = await startServer({ users });
     await using redlock = createRedlock([`redis://locker:${PASSWORD}@127.0.0.1:${server.port}`]);
-    const report = await redlock.check({ fencing: true });
+    const report = await check(redlock, { fencing: true });
     assertEquals<string[]>(codes(report).filter((it) => it !== "NODES_FEW"), expected);
     const [{ refused, version, clockOffsetMs }] = report.nodes;
     const inScripts = TRIED.includes(command.toUpperCase());
@@ -210,7 +211,7 @@ Deno.test("check() finds that the channels of an ACL user are others than those 
   const users = [`locker on >${PASSWORD} ~* resetchannels &mine:* +@all`];
   await using server = await startServer({ users });
   await using redlock = createRedlock([`redis://locker:${PASSWORD}@127.0.0.1:${server.port}`]);
-  const report = await redlock.check();
+  const report = await check(redlock);
   assertEquals(codes(report), ["NOTIFY_REFUSED", "NODES_FEW"]);
   assertEquals(report.nodes[0].refused, { PUBLISH: "NOPERM", SUBSCRIBE: "NOPERM" });
 });
@@ -229,7 +230,7 @@ for (
     const users = [`locker on >${PASSWORD} ${rules} &* +@all`];
     await using server = await startServer({ users });
     await using redlock = createRedlock([`redis://locker:${PASSWORD}@127.0.0.1:${server.port}`]);
-    const report = await redlock.check({ fencing: true, ...options });
+    const report = await check(redlock, { fencing: true, ...options });
     assertEquals<string[]>(codes(report).filter((it) => it !== "NODES_FEW"), [...expected]);
   });
 }
@@ -254,7 +255,7 @@ for (const [reply, make] of UNWRITABLE) {
     await using servers = await startServers(3);
     await using redlock = createRedlock(servers.urls);
     await Promise.all([make(servers[0]), make(servers[1])]);
-    const report = await redlock.check();
+    const report = await check(redlock);
     assertEquals(codes(report), ["NO_QUORUM", "ACQUIRE_REFUSED", "ACQUIRE_REFUSED"]);
     assertEquals([places(report, "ACQUIRE_REFUSED"), report.ok], [[0, 1], false]);
     assertEquals(report.nodes.map(({ refused }) => refused?.SET), [reply, reply, undefined]);
@@ -268,7 +269,7 @@ Deno.test("check() of a server that wants a password says so, with and without o
   const host = `127.0.0.1:${server.port}`;
   for (const address of [`redis://${host}`, `redis://:wrong-one@${host}`]) {
     await using redlock = createRedlock([address]);
-    const report = await redlock.check();
+    const report = await check(redlock);
     assertEquals(codes(report), ["NO_QUORUM", "NODE_UNREACHABLE", "NODES_FEW"]);
     assert(/NOAUTH|WRONGPASS/u.test(report.nodes[0].error!), report.nodes[0].error);
     assertFalse(JSON.stringify(report).includes("wrong-one"));
@@ -280,12 +281,12 @@ Deno.test("check() finds a restart for as long as a lock may live, unless every 
   await using safe = await startServer({ config: ["appendonly yes", "appendfsync always"] });
   await using redlock = createRedlock([...plain.urls, safe.url], { ttlMs: 10 });
   await eventually(async () => {
-    assertEquals(places(await redlock.check(), "RESTARTED"), []);
+    assertEquals(places(await check(redlock), "RESTARTED"), []);
   }, 15_000);
   await plain[1].restart();
   await safe.restart({ keepData: true });
   await eventually(async () => {
-    const report = await redlock.check();
+    const report = await check(redlock);
     assertEquals(report.nodes.map(({ reachable }) => reachable), [true, true, true]);
     assertEquals(places(report, "RESTARTED"), [1]);
     const { aofEnabled, appendfsync } = report.nodes[2];
@@ -297,14 +298,14 @@ for (const [count, expected] of [[1, ["NODES_FEW"]], [2, ["NODES_FEW", "NODES_EV
   Deno.test(`check() of ${count} nodes finds ${expected}`, async () => {
     await using servers = shared.lend(count);
     await using redlock = createRedlock(servers.urls);
-    assertEquals(codes(await redlock.check()), [...expected]);
+    assertEquals(codes(await check(redlock)), [...expected]);
   });
 }
 
 Deno.test("check() of four nodes finds that their number is even", async () => {
   await using servers = shared.lend(4);
   await using redlock = createRedlock(servers.urls);
-  assertEquals(codes(await redlock.check()), ["NODES_EVEN"]);
+  assertEquals(codes(await check(redlock)), ["NODES_EVEN"]);
 });
 
 for (const warm of [false, true]) {
@@ -312,13 +313,13 @@ for (const warm of [false, true]) {
   Deno.test(`check() finds a server that hangs ${when}, in bounded time`, async () => {
     await using servers = shared.lend(3);
     await using redlock = createRedlock(servers.urls, { nodeTimeoutMs: 1_000 });
-    if (warm) await redlock.check();
+    if (warm) await check(redlock);
     await servers[1].pause();
-    const report = await deadline(redlock.check(), 1_000 + SLACK_MS);
+    const report = await deadline(check(redlock), 1_000 + SLACK_MS);
     assertEquals([codes(report), places(report, "NODE_UNREACHABLE")], [["NODE_UNREACHABLE"], [1]]);
     assertEquals(report.nodes[1].error, "no answer within 1000 ms");
     servers[1].resume();
-    await eventually(async () => assertEquals(codes(await redlock.check()), []));
+    await eventually(async () => assertEquals(codes(await check(redlock)), []));
   });
 }
 
@@ -326,24 +327,24 @@ Deno.test("check() resolves where a majority is down, and where all are", async 
   await using servers = await startServers(3);
   await using redlock = createRedlock(servers.urls);
   await Promise.all([servers[0].kill(), servers[2].kill()]);
-  const some = await redlock.check();
+  const some = await check(redlock);
   assertEquals(codes(some), ["NO_QUORUM", "NODE_UNREACHABLE", "NODE_UNREACHABLE"]);
   assertEquals(places(some, "NODE_UNREACHABLE"), [0, 2]);
   await servers[1].kill();
   await eventually(async () => {
-    assertEquals(places(await redlock.check(), "NODE_UNREACHABLE"), [0, 1, 2]);
+    assertEquals(places(await check(redlock), "NODE_UNREACHABLE"), [0, 1, 2]);
   });
 });
 
 Deno.test("check() of nodes in memory finds the one whose clock is ahead", async () => {
   await using nodes = await startNodes(3);
   await using redlock = createRedlock(nodes.addresses);
-  assertEquals(codes(await redlock.check()), []);
+  assertEquals(codes(await check(redlock)), []);
   nodes.node(1).skewClock(5_000);
-  const report = await redlock.check();
+  const report = await check(redlock);
   assertEquals([codes(report), places(report, "NODE_CLOCK_APART")], [["NODE_CLOCK_APART"], [1]]);
   for (const node of nodes) node.skewClock(-5_000);
-  const behind = await redlock.check();
+  const behind = await check(redlock);
   assertEquals(codes(behind), ["CLIENT_CLOCK_APART"]);
   assertLess(Math.abs(behind.nodes[0].clockOffsetMs! + 5_000), behind.nodes[0].roundTripMs! + 2);
 });
@@ -352,7 +353,7 @@ Deno.test("check() measures a round trip on its first connection too, which logs
   await using nodes = await startNodes(3);
   for (const node of nodes) node.slow(DELAY_MS);
   await using redlock = createRedlock(nodes.addresses, { clientName: "doctor" });
-  const report = await redlock.check();
+  const report = await check(redlock);
   for (const { roundTripMs, clockOffsetMs } of report.nodes) {
     assertGreaterOrEqual(roundTripMs!, DELAY_MS);
     assertLess(Math.abs(clockOffsetMs!), roundTripMs! / 2 + PAUSE_MS);

@@ -1,7 +1,8 @@
-/** `redlock.forceRelease()` and `hasp release` on real servers. */
+/** `forceRelease(redlock)` and `hasp release` on real servers. */
 
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { createRedlock, LockLostError, type RedlockEvent } from "../../mod.ts";
+import { forceRelease } from "../../src/operate/mod.ts";
 import { hasp } from "../support/command_line.ts";
 import { eventually } from "../support/eventually.ts";
 import { startServers } from "../support/servers.ts";
@@ -19,13 +20,13 @@ Deno.test("forceRelease() hands the lock to the next waiter, and the old holder 
   const lock = await stuck.acquire("job");
   const waiting = next.acquire("job", { waitMs: WAIT_MS });
   await eventually(async () => assertEquals((await operator.inspect("job")).waiters, 1));
-  assertEquals(await operator.forceRelease("job", { holder: lock.holder }), true);
+  assertEquals(await forceRelease(operator, "job", { holder: lock.holder }), true);
   const held = await waiting; // long before the TTL
   assert(events.some(({ type }) => type === "woken"));
   assertEquals(lock.held, true); // it cannot know yet
   const error = await assertRejects(() => lock.extend(), LockLostError);
   assertEquals([error.reason, lock.held, lock.signal.aborted], ["gone", false, true]);
-  assertEquals(await operator.forceRelease("job", { holder: lock.holder.slice(0, 8) }), false);
+  assertEquals(await forceRelease(operator, "job", { holder: lock.holder.slice(0, 8) }), false);
   await eventually(async () => {
     assertEquals(await onAll(servers, "GET", "job"), [held.value, held.value, held.value]);
   });
@@ -38,7 +39,7 @@ Deno.test("forceRelease() with a dead node frees the lock, and deletes the key t
   await holdByAnother(servers, "job", WAIT_MS);
   const { holder } = await redlock.inspect("job");
   await servers[2].kill();
-  assertEquals(await redlock.forceRelease("job", { holder: holder! }), true);
+  assertEquals(await forceRelease(redlock, "job", { holder: holder! }), true);
   await servers[2].start();
   await gone(servers, "job");
 });

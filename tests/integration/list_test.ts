@@ -1,7 +1,8 @@
-/** `redlock.list()` and `hasp list` on real servers. */
+/** `list(redlock)` and `hasp list` on real servers. */
 
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
-import { createRedlock, type ListedLock, QuorumError, type RedlockEvent } from "../../mod.ts";
+import { createRedlock, QuorumError, type RedlockEvent } from "../../mod.ts";
+import { list, type ListedLock } from "../../src/operate/mod.ts";
 import { hasp } from "../support/command_line.ts";
 import { eventually } from "../support/eventually.ts";
 import { manualUser } from "../support/manual_user.ts";
@@ -31,13 +32,13 @@ Deno.test("list() shows each lock that begins with a prefix once, who holds it a
   const waiting = other.acquire("job:[1]*", { waitMs: 60_000 });
   await onAll(servers, "SET", "elsewhere", ANOTHER, "PX", 60_000);
   await eventually(async () => {
-    const found = await listed(redlock.list({ prefix: "job:[" }));
+    const found = await listed(list(redlock, { prefix: "job:[" }));
     assertEquals([...found.keys()], ["job:[1]*"]);
     const { held, holder, waiters, votes, foreign } = found.get("job:[1]*")!;
     assertEquals([held, holder, waiters, foreign], [true, lock.holder, 1, undefined]);
     assertEquals(votes.map(({ outcome }) => outcome), ["held", "held", "held"]);
   });
-  assertEquals([...(await listed(redlock.list())).keys()].sort(), ["job:[1]*", "mail"]);
+  assertEquals([...(await listed(list(redlock))).keys()].sort(), ["job:[1]*", "mail"]);
   await lock.release();
   await (await waiting).release();
 });
@@ -47,10 +48,10 @@ Deno.test("list() goes through more keys than fit into a step, and all that stay
   await using redlock = createRedlock(servers.urls);
   const script = `for i = 1, ${MANY} do redis.call('SET', 'job:' .. i, ARGV[1], 'PX', 60000) end`;
   await onAll(servers, "EVAL", script, 0, ANOTHER);
-  const found = await listed(redlock.list({ prefix: "job:" }));
+  const found = await listed(list(redlock, { prefix: "job:" }));
   assertEquals(found.size, MANY);
   assert([...found.values()].every(({ held }) => held));
-  for await (const _ of redlock.list()) break; // ends the list early
+  for await (const _ of list(redlock)) break; // ends the list early
   assertEquals((await redlock.inspect("job:1")).held, true);
 });
 
@@ -60,7 +61,7 @@ Deno.test("list() shows what fewer than a quorum of nodes have as not held, with
   await holdByAnother(servers.slice(2), "left");
   await onAll(servers.slice(0, 1), "SET", "by hand", "x");
   await onAll(servers, "RPUSH", "list", "x");
-  const found = await listed(redlock.list());
+  const found = await listed(list(redlock));
   assertEquals([...found.keys()].sort(), ["by hand", "left"]);
   const { held, holder, remainingMs, votes } = found.get("left")!;
   assertEquals([held, remainingMs], [false, 0]);
@@ -80,7 +81,7 @@ Deno.test("list() goes on without a node that lacks the right, and names the rig
   const events: RedlockEvent[] = [];
   await using redlock = createRedlock(urls, { onEvent: (event) => void events.push(event) });
   await holdByAnother(servers, "job");
-  assertEquals([...(await listed(redlock.list())).keys()], ["job"]);
+  assertEquals([...(await listed(list(redlock))).keys()], ["job"]);
   const failures = events.filter((event) => event.type === "list-failed");
   assertEquals(failures.length, 1);
   assertMatch(failures[0].error.message, /NOPERM .*'scan'/);
@@ -89,7 +90,7 @@ Deno.test("list() goes on without a node that lacks the right, and names the rig
   assertMatch(stdout, /^job +held /m);
   assertMatch(stderr, /^hasp: redis:\S+ could not list its keys: NOPERM .*'scan'/);
   await onAll(servers, "ACL", "SETUSER", "locker", "-scan");
-  const error = await assertRejects(() => listed(redlock.list()), QuorumError);
+  const error = await assertRejects(() => listed(list(redlock)), QuorumError);
   assertMatch(
     error.message,
     /^Cannot list locks: 0 of 3 nodes answered, 3 failed, .*NOPERM .*'scan'/,
@@ -102,11 +103,11 @@ Deno.test("list() with a dead node lists every lock, and what that node decides 
   await holdByAnother(servers, "job");
   await holdByAnother(servers.slice(0, 1), "left");
   await servers[2].kill();
-  const found = await listed(redlock.list());
+  const found = await listed(list(redlock));
   assertEquals([found.get("job")!.held, found.get("left")!.held], [true, undefined]);
   await servers[1].kill();
   await assertRejects(
-    () => listed(redlock.list()),
+    () => listed(list(redlock)),
     QuorumError,
     "Cannot list locks: 1 of 3 nodes answered, 2 failed, 2 are needed",
   );

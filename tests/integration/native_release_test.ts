@@ -3,6 +3,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { delay } from "@std/async/delay";
 import { createRedlock } from "../../mod.ts";
+import { check } from "../../src/operate/mod.ts";
 import { connect, type RedisClient } from "../../src/redis/mod.ts";
 import { startNodes } from "../../src/testing/mod.ts";
 import { eventually } from "../support/eventually.ts";
@@ -44,7 +45,7 @@ for (const command of ["DELEX", "DELIFEQ"] as const) {
     await assertReleases(nodes.addresses);
     await assertEmpty(nodes.addresses);
     await using redlock = createRedlock(nodes.addresses);
-    const { nodes: checked } = await redlock.check();
+    const { nodes: checked } = await check(redlock);
     assertEquals(checked.map(({ releasedBy }) => releasedBy), [command, command, command]);
   });
 }
@@ -78,7 +79,7 @@ for (const executable of named?.split(":") ?? ["newer servers"]) {
         assertEquals(await onAll(servers, "EXISTS", "job", "task", "last"), [0, 0, 0]);
       });
       await using redlock = createRedlock(servers.urls);
-      const { nodes } = await redlock.check();
+      const { nodes } = await check(redlock);
       const command = valkey ? "DELIFEQ" : "DELEX";
       assertEquals(nodes.map(({ releasedBy }) => releasedBy), [command, command, command]);
       await (await redlock.acquire("first")).release();

@@ -7,6 +7,7 @@
 /** The library, however it came into the runtime: as source, or as the npm package. */
 export interface Library {
   readonly main: typeof import("../../mod.ts");
+  readonly operate: typeof import("../../src/operate/mod.ts");
   readonly redis: typeof import("../../src/redis/mod.ts");
   readonly testing: typeof import("../../src/testing/mod.ts");
 }

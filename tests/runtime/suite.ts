@@ -277,7 +277,7 @@ function registerClosing(
 
 function registerFaults(
   test: Register,
-  { main }: Library,
+  { main, operate }: Library,
   { urls, hungUrls, deadUrls }: Context,
   resource: Name,
 ): void {
@@ -305,7 +305,7 @@ function registerFaults(
   test("check() tells which nodes answer, and how they are set up", async () => {
     const nodes = [...urls.slice(0, 3), hungUrls[0]!, deadUrls[0]!];
     await using redlock = main.createRedlock(nodes, { nodeTimeoutMs: 1_000 });
-    const report = await redlock.check();
+    const report = await operate.check(redlock);
     expectSame(
       report.nodes.map((node) => node.reachable).join(),
       "true,true,true,false,false",
@@ -322,7 +322,7 @@ function registerFaults(
       "the nodes that are unavailable",
     );
     expectSame(report.nodes[0]?.refused, undefined, "what is refused");
-    const [first] = main.formatHealthReport(report).split("\n");
+    const [first] = operate.formatHealthReport(report).split("\n");
     expectSame(first, "3 of 5 nodes answered, 3 are a quorum", "the first line");
   });
 

@@ -2,6 +2,7 @@ import { assert, assertEquals, assertInstanceOf, assertRejects, assertThrows } f
 import { LockHeldError } from "../../src/errors.ts";
 import type { RedlockOptions } from "../../src/options.ts";
 import { SHARED } from "../../src/redis_node/scripts/readers.ts";
+import { forceRelease } from "../../src/operate/mod.ts";
 import { Cluster, OTHER_VALUE, TTL_MS, VALIDITY_MS } from "../support/cluster.ts";
 
 const READ = { mode: "shared", waitMs: 0 } as const;
@@ -236,10 +237,10 @@ Deno.test("inspect() and list() say how many share a resource; forceRelease() ta
     foreign: undefined,
   });
   const { redlock } = cluster;
-  assertEquals(await cluster.settle(redlock.forceRelease("a", { holder: one.holder })), true);
+  assertEquals(await cluster.settle(forceRelease(redlock, "a", { holder: one.holder })), true);
   assertEquals(readers(cluster), Array(3).fill([other.value]));
   assertEquals((await cluster.settle(redlock.inspect("a"))).sharers, 1);
-  assertEquals(await cluster.settle(redlock.forceRelease("a", { holder: one.holder })), false);
+  assertEquals(await cluster.settle(forceRelease(redlock, "a", { holder: one.holder })), false);
   await cluster.settle(other.release());
   assertEquals((await cluster.settle(redlock.inspect("a"))).sharers, undefined);
   await cluster.lock();

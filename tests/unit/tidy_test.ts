@@ -45,7 +45,12 @@ const AREAS: readonly (readonly [name: string, path: RegExp, mayImport: readonly
   [
     "redlock",
     /^src\/(client_nodes|redlock)\.ts$/u,
-    ["time", "base", "seam", "quorum", "fencing", "waiting", "health", "lock"],
+    ["time", "base", "seam", "quorum", "fencing", "waiting", "lock"],
+  ],
+  [
+    "operate",
+    /^src\/operate\//u,
+    ["time", "base", "seam", "quorum", "redis_node", "health", "lock", "redlock"],
   ],
   [
     "preset",
@@ -62,7 +67,7 @@ const AREAS: readonly (readonly [name: string, path: RegExp, mayImport: readonly
   ],
   ["entry point", /^mod\.ts$/u, []],
   // A program on top of the library: it uses the entry points, as every other program does, and small helpers.
-  ["cli", /^src\/cli\//u, ["time", "base", "redis", "testing", "entry point"]],
+  ["cli", /^src\/cli\//u, ["time", "base", "operate", "redis", "testing", "entry point"]],
 ];
 
 const PATHS = ["mod.ts", ...listFiles("src", /\.ts$/u)];
@@ -181,7 +186,9 @@ Deno.test("tidy: imports are files of the source, but for what runtimes bring", 
 Deno.test("tidy: the command line uses the entry points of the library", () => {
   const inside = FILES.filter(({ path }) => areaOf(path)![0] === "cli").flatMap((file) =>
     importsOf(file)
-      .filter((target) => /^src\/(redis|testing)\//u.test(target) && !target.endsWith("/mod.ts"))
+      .filter((target) =>
+        /^src\/(operate|redis|testing)\//u.test(target) && !target.endsWith("/mod.ts")
+      )
       .map((target) => `${file.path} imports ${target}`)
   );
   assertEquals(inside, []);

@@ -5,6 +5,7 @@
  */
 
 import * as main from "../../../mod.ts";
+import * as operate from "../../../src/operate/mod.ts";
 import * as redis from "../../../src/redis/mod.ts";
 import * as testing from "../../../src/testing/mod.ts";
 import { type Context, runCases } from "../context.ts";
@@ -12,7 +13,7 @@ import { suite } from "../suite.ts";
 
 const context: Context = JSON.parse(Deno.args[0]!);
 await runCases(
-  (register) => suite(register, { main, redis, testing }, context),
+  (register) => suite(register, { main, operate, redis, testing }, context),
   (outcome) => console.log(JSON.stringify(outcome)),
 );
 // Left open: it must not keep the process from ending.

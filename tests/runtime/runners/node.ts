@@ -5,6 +5,7 @@
  */
 
 import * as main from "@hasp/redlock";
+import * as operate from "@hasp/redlock/operate";
 import * as redis from "@hasp/redlock/redis";
 import * as testing from "@hasp/redlock/testing";
 import process from "node:process";
@@ -13,7 +14,7 @@ import { suite } from "../suite.ts";
 
 const context: Context = JSON.parse(process.argv[2]!);
 await runCases(
-  (register) => suite(register, { main, redis, testing }, context),
+  (register) => suite(register, { main, operate, redis, testing }, context),
   (outcome) => console.log(JSON.stringify(outcome)),
 );
 // Left open: it must not keep the process from ending.

@@ -6,6 +6,7 @@
  */
 
 import * as main from "@hasp/redlock";
+import * as operate from "@hasp/redlock/operate";
 import * as redis from "@hasp/redlock/redis";
 import * as testing from "@hasp/redlock/testing";
 import { type Context, type Outcome, runCases } from "../context.ts";
@@ -16,7 +17,7 @@ export default {
     const context: Context = await request.json();
     const outcomes: Outcome[] = [];
     await runCases(
-      (register) => suite(register, { main, redis, testing }, context),
+      (register) => suite(register, { main, operate, redis, testing }, context),
       (outcome) => outcomes.push(outcome),
     );
     // Left open: it must not keep the request from ending.

@@ -1,7 +1,7 @@
 import { assertEquals } from "@std/assert";
 import { colourReport } from "../../../src/cli/check_command.ts";
 import { paintColours, paintNothing } from "../../../src/cli/terminal.ts";
-import { formatHealthReport, type HealthReport } from "../../../mod.ts";
+import { formatHealthReport, type HealthReport } from "../../../src/operate/mod.ts";
 
 const REPORT: HealthReport = {
   ok: false,

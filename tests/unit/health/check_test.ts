@@ -5,7 +5,8 @@ import {
   assertMatch,
   assertRejects,
 } from "@std/assert";
-import { check } from "../../../src/health/check.ts";
+import { check as checkNodes } from "../../../src/health/check.ts";
+import { check } from "../../../src/operate/mod.ts";
 import { RedlockError } from "../../../src/errors.ts";
 import type { HealthReport } from "../../../src/health/report.ts";
 import type { NodeDiagnosis } from "../../../src/quorum/node_diagnosis.ts";
@@ -32,7 +33,9 @@ function clusterOf(...diagnoses: (Diagnose | undefined)[]): Cluster {
 function checkAll(cluster: Cluster, options: RedlockOptions = OPTIONS): Promise<HealthReport> {
   const { nodes, wheel } = cluster;
   const client = new ClientState(wheel, nodes);
-  return cluster.settle(check(client, new LockOptions("check nodes", options).defaults));
+  return cluster.settle(
+    checkNodes(client, nodes, new LockOptions("check nodes", options).defaults),
+  );
 }
 
 function codes({ findings }: HealthReport): string[] {
@@ -169,18 +172,18 @@ Deno.test("check() returns plain data", async () => {
   assertEquals(JSON.parse(JSON.stringify(report)), report);
 });
 
-Deno.test("Redlock.check() goes by the client's options, and by those of the call", async () => {
+Deno.test("check() of ./operate goes by the client's options, and by those of the call", async () => {
   const cluster = clusterOf(answer, () => Promise.resolve({ ...DIAGNOSIS, uptimeMs: 5_000 }));
-  const report = await cluster.settle(cluster.redlock.check());
+  const report = await cluster.settle(check(cluster.redlock));
   assertEquals(codes(report), ["RESTARTED", "NODES_FEW", "NODES_EVEN"]);
-  const call = await cluster.settle(cluster.redlock.check({ ttlMs: 3_000 }));
+  const call = await cluster.settle(check(cluster.redlock, { ttlMs: 3_000 }));
   assertEquals(codes(call), ["NODES_FEW", "NODES_EVEN"]);
 });
 
-Deno.test("Redlock.check() of a client that is closed rejects", async () => {
+Deno.test("check() of ./operate of a client that is closed rejects", async () => {
   const cluster = clusterOf(answer);
   await cluster.close();
-  const error = await assertRejects(() => cluster.redlock.check(), RedlockError);
+  const error = await assertRejects(() => check(cluster.redlock), RedlockError);
   assertEquals([error.code, error.message], [
     "CLOSED",
     "Cannot check nodes: the lock client is closed",
@@ -191,7 +194,7 @@ Deno.test("check() rejects where the client is closed meanwhile", async () => {
   const cluster = clusterOf(answer, hang, hang);
   const client = new ClientState(cluster.wheel, cluster.nodes);
   const rejected = cluster.rejection(
-    check(client, new LockOptions("check nodes", OPTIONS).defaults),
+    checkNodes(client, cluster.nodes, new LockOptions("check nodes", OPTIONS).defaults),
   );
   client.closed = true;
   cluster.wheel.announceClose();
@@ -201,10 +204,10 @@ Deno.test("check() rejects where the client is closed meanwhile", async () => {
   assertEquals(cluster.timers, [0, 0]);
 });
 
-Deno.test("Redlock.check() names an option that there is not", async () => {
+Deno.test("check() of ./operate names an option that there is not", async () => {
   const cluster = clusterOf(answer);
   const unknown = { timeoutMs: 5 } as RedlockOptions;
-  const error = await assertRejects(() => cluster.redlock.check(unknown), TypeError);
+  const error = await assertRejects(() => check(cluster.redlock, unknown), TypeError);
   assertEquals(
     error.message.split(":")[0],
     "Cannot check nodes as option 'timeoutMs' is unknown",

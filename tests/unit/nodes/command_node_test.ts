@@ -1,5 +1,6 @@
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { Redlock } from "../../../mod.ts";
+import { check } from "../../../src/operate/mod.ts";
 import { commandNode, type CommandNodeOptions } from "../../../src/nodes/mod.ts";
 import { publishedNode } from "../../../src/nodes/published_node.ts";
 import { outcomeOf, pause, withCommandNode } from "../../support/command_node_bench.ts";
@@ -19,7 +20,7 @@ Deno.test("commandNode() locks, extends, inspects, releases and counts through o
     const next = await redlock.acquire(["invoice:42", "invoice:43"]);
     assert(next.fencingToken > lock.fencingToken);
     await next.release();
-    const [report] = (await redlock.check()).nodes;
+    const [report] = (await check(redlock)).nodes;
     assertEquals([report.reachable, report.role], [true, "master"]);
     await redlock.close();
   });

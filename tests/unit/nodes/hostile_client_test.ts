@@ -1,5 +1,6 @@
 import { assertEquals, assertInstanceOf } from "@std/assert";
 import { Redlock, type RedlockEvent } from "../../../mod.ts";
+import { check } from "../../../src/operate/mod.ts";
 import { commandNode, type CommandNodeOptions } from "../../../src/nodes/mod.ts";
 import { startFakeClock } from "../../../src/testing/mod.ts";
 import { FakeClient } from "../../support/fake_client.ts";
@@ -62,7 +63,7 @@ async function useBesideTwo(hostile: Partial<CommandNodeOptions>): Promise<void>
   const waiting = redlock.acquire("invoice:42", { ttlMs: 2_000, waitMs: 1_000 });
   await lock.extend();
   assertEquals((await redlock.inspect("invoice:42")).held, true);
-  await redlock.check();
+  await check(redlock);
   assertEquals(await lock.release(), true);
   await (await waiting).release();
   await redlock.close();

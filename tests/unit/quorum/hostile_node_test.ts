@@ -1,5 +1,6 @@
 import { assertEquals, assertInstanceOf } from "@std/assert";
 import { Redlock } from "../../../mod.ts";
+import { check } from "../../../src/operate/mod.ts";
 import type { LockNode } from "../../../src/nodes/mod.ts";
 import { publishedNode } from "../../../src/nodes/published_node.ts";
 import { startFakeClock } from "../../../src/testing/mod.ts";
@@ -47,7 +48,7 @@ async function useBesideTwo(hostile: LockNode): Promise<void> {
   const waiting = redlock.acquire("invoice:42", { ttlMs: 2_000, waitMs: 1_000 });
   await lock.extend();
   assertEquals((await redlock.inspect("invoice:42")).held, true);
-  const { nodes } = await redlock.check();
+  const { nodes } = await check(redlock);
   Deno.inspect(nodes);
   assertEquals(await lock.release(), true);
   await (await waiting).release();

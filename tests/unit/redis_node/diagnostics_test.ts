@@ -1,5 +1,6 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import type { NodeDiagnosis } from "../../../src/quorum/node_diagnosis.ts";
+import { operated } from "../../../src/redis_node/operated_node.ts";
 import { TRIAL } from "../../../src/redis_node/scripts/trial.ts";
 import { ConnectionError, ReplyError } from "../../../src/redis/errors.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -65,7 +66,7 @@ class Bench extends NodeBench {
   async asked(): Promise<this> {
     await this.opened();
     const { writes } = this.transport;
-    this.diagnosis = this.node.diagnose(TIMEOUT_MS, KEY);
+    this.diagnosis = operated(this.node).diagnose!(TIMEOUT_MS, KEY);
     this.diagnosis.catch(() => {});
     await eventually(() => writes.length > 0); // once its module is loaded
     return this;
@@ -93,7 +94,7 @@ class Bench extends NodeBench {
 
 const test = Object.assign(testOn(() => new Bench().asked()), { raw: testOn(() => new Bench()) });
 
-test("RedisNode.diagnose() sends everything in one piece but SUBSCRIBE, and opens two further connections", async (bench) => {
+test("diagnose() sends everything in one piece but SUBSCRIBE, and opens two further connections", async (bench) => {
   const own = bench.transport;
   const commands = [
     ["TIME"],
@@ -118,7 +119,7 @@ test("RedisNode.diagnose() sends everything in one piece but SUBSCRIBE, and open
 });
 
 for (const command of Object.keys(REPLIES) as (keyof typeof REPLIES)[]) {
-  test(`RedisNode.diagnose() reports the rest if ${command} is refused`, async (bench) => {
+  test(`diagnose() reports the rest if ${command} is refused`, async (bench) => {
     const expected: Record<string, unknown> = { ...(command === "INFO" ? BASIC : WHOLE) };
     if (command === "TIME") delete expected.clockOffsetMs;
     if (command === "CONFIG") delete expected.appendfsync;
@@ -127,7 +128,7 @@ for (const command of Object.keys(REPLIES) as (keyof typeof REPLIES)[]) {
   });
 }
 
-test("RedisNode.diagnose() reports what is refused in scripts, and no command that it did not try", async (bench) => {
+test("diagnose() reports what is refused in scripts, and no command that it did not try", async (bench) => {
   const EVAL = "*5\r\n:1\r\n:7\r\n:14\r\n:15\r\n$4\r\nSAVE\r\n";
   assertEquals((await bench.answerAll({ EVAL })).refused, {
     GET: "in scripts",
@@ -159,7 +160,7 @@ for (
     ["nothing", "", {}],
   ] as const
 ) {
-  test(`RedisNode.diagnose() reads the INFO of ${what}`, async (bench) => {
+  test(`diagnose() reads the INFO of ${what}`, async (bench) => {
     const diagnosis = await bench.answerAll({ INFO: bulk(`${info}\r\n`) });
     assertEquals<unknown>(diagnosis, { ...BASIC, ...expected });
   });
@@ -174,7 +175,7 @@ for (
     ["*2\r\n$1\r\nx\r\n$1\r\ny\r\n", undefined],
   ] as const
 ) {
-  test(`RedisNode.diagnose() reads ${JSON.stringify(reply)} as an offset of ${clockOffsetMs} ms`, async (bench) => {
+  test(`diagnose() reads ${JSON.stringify(reply)} as an offset of ${clockOffsetMs} ms`, async (bench) => {
     assertEquals((await bench.answerAll({ TIME: reply })).clockOffsetMs, clockOffsetMs);
   });
 }
@@ -190,7 +191,7 @@ for (
     ["a server that refuses INFO", [NOPERM, NOPERM], undefined],
   ] as const
 ) {
-  test(`RedisNode.diagnose() finds ${what} behind the same address`, async (bench) => {
+  test(`diagnose() finds ${what} behind the same address`, async (bench) => {
     const [one, other] = infos.map((info) => info === NOPERM ? info : bulk(info));
     assertEquals((await bench.answerAll({}, [one, other])).otherRunIds, expected);
   });
@@ -198,15 +199,15 @@ for (
 
 // Times
 
-test("RedisNode.diagnose() takes the clock as read in the middle of the round trip", async (bench) => {
+test("diagnose() takes the clock as read in the middle of the round trip", async (bench) => {
   await bench.clock.advance(40);
   const diagnosis = await bench.answerAll({ TIME: time(WALL_S, 25_000) });
   assertEquals([diagnosis.roundTripMs, diagnosis.clockOffsetMs], [40, 5]);
 });
 
-test.raw("RedisNode.diagnose() counts neither connecting nor what came after the clock", async (bench) => {
+test.raw("diagnose() counts neither connecting nor what came after the clock", async (bench) => {
   bench.network.mode = "wait";
-  bench.diagnosis = bench.node.diagnose(TIMEOUT_MS, KEY);
+  bench.diagnosis = operated(bench.node).diagnose!(TIMEOUT_MS, KEY);
   await eventually(() => bench.network.pending.length > 0);
   await bench.clock.advance(300);
   bench.network.pending[0].accept();
@@ -221,7 +222,7 @@ test.raw("RedisNode.diagnose() counts neither connecting nor what came after the
   assertEquals([roundTripMs, clockOffsetMs], [20, 0]);
 });
 
-test("RedisNode.diagnose() reports the rest in good time if a further connection is silent", async (bench) => {
+test("diagnose() reports the rest in good time if a further connection is silent", async (bench) => {
   await bench.clock.advance(100);
   const further = await bench.further({ TIME: time(WALL_S, 50_000) });
   const closed = () => further.map(({ closed }) => closed);
@@ -234,7 +235,7 @@ test("RedisNode.diagnose() reports the rest in good time if a further connection
   assertEquals(closed(), [true, true]);
 });
 
-test("RedisNode.diagnose() opens no further connection once its time is over", async (bench) => {
+test("diagnose() opens no further connection once its time is over", async (bench) => {
   await bench.clock.advance(750);
   assertEquals(await bench.further({ TIME: time(WALL_S, 375_000) }), []);
   assertEquals(await bench.diagnosis, { ...WHOLE, roundTripMs: 750 });
@@ -243,25 +244,25 @@ test("RedisNode.diagnose() opens no further connection once its time is over", a
 // Failures
 
 for (const prefix of ["NOAUTH", "LOADING", "BUSY"]) {
-  test(`RedisNode.diagnose() rejects if the server says ${prefix}`, async (bench) => {
+  test(`diagnose() rejects if the server says ${prefix}`, async (bench) => {
     assertEquals(await bench.further({ EVALSHA: `-${prefix} not now\r\n` }), []);
     const error = await assertRejects(() => bench.diagnosis!, ReplyError);
     assertEquals(error.message, `${prefix} not now`);
   });
 }
 
-test("RedisNode.diagnose() rejects if the connection breaks", async (bench) => {
+test("diagnose() rejects if the connection breaks", async (bench) => {
   await bench.answer(REPLIES.TIME);
   await bench.hangUp();
   assertEquals((await assertRejects(() => bench.diagnosis!, ConnectionError)).message, LOST);
 });
 
-test("RedisNode.diagnose() reports that SUBSCRIBE is refused", async (bench) => {
+test("diagnose() reports that SUBSCRIBE is refused", async (bench) => {
   const diagnosis = await bench.answerAll({}, [SAME_RUN, SAME_RUN], NOPERM);
   assertEquals(diagnosis.refused, { SUBSCRIBE: "NOPERM" });
 });
 
-test.raw("RedisNode.diagnose() reports that the server has no room for further connections", async (bench) => {
+test.raw("diagnose() reports that the server has no room for further connections", async (bench) => {
   bench.use({ clientName: "name" });
   await bench.asked();
   await bench.answer("+OK\r\n"); // the first one was for the name
@@ -271,13 +272,13 @@ test.raw("RedisNode.diagnose() reports that the server has no room for further c
   assertEquals(await bench.diagnosis, { ...WHOLE, refused: { SUBSCRIBE: "ERR" } });
 });
 
-test("RedisNode.diagnose() reports the rest if no further connection can be made", async (bench) => {
+test("diagnose() reports the rest if no further connection can be made", async (bench) => {
   bench.network.mode = "refuse";
   await bench.further();
   assertEquals(await bench.diagnosis, WHOLE);
 });
 
-test.raw("RedisNode.diagnose() shows no password that the server has put into its texts", async (bench) => {
+test.raw("diagnose() shows no password that the server has put into its texts", async (bench) => {
   bench.use({}, "redis://locker:s3cret@h");
   await bench.asked();
   await bench.answer("+OK\r\n"); // the first one was for AUTH

@@ -1,7 +1,6 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { type QuorumError, RedlockError } from "../../../src/errors.ts";
-import type { ListedLock } from "../../../src/lock/inspection.ts";
-import type { ListOptions } from "../../../src/lock/list.ts";
+import { list, type ListedLock, type ListOptions } from "../../../src/operate/mod.ts";
 import { Cluster, OTHER_VALUE, REASON } from "../../support/cluster.ts";
 import type { KeyspaceNode } from "../../support/keyspace_node.ts";
 
@@ -12,9 +11,9 @@ type Steps = (prefix: string) => AsyncIterable<readonly string[]>;
 /** Three nodes that list these keys, a step each, and hold "a", "b" and "c". */
 function clusterOf(...lists: (Steps | string)[]): Cluster {
   const cluster = new Cluster(lists.length, { nodeTimeoutMs: TIMEOUT_MS });
-  lists.forEach((list, index) => {
+  lists.forEach((listed, index) => {
     const node = cluster.nodes[index] as KeyspaceNode & { keys?: Steps };
-    node.keys = typeof list === "string" ? stepsOf(...list.split("|")) : list;
+    node.keys = typeof listed === "string" ? stepsOf(...listed.split("|")) : listed;
   });
   for (const key of ["a", "b", "c"]) cluster.occupy(key);
   return cluster;
@@ -33,7 +32,7 @@ async function names(locks: AsyncIterable<ListedLock>): Promise<string[]> {
 }
 
 function listed(cluster: Cluster, options?: ListOptions): Promise<string[]> {
-  return cluster.settle(names(cluster.redlock.list(options)));
+  return cluster.settle(names(list(cluster.redlock, options)));
 }
 
 Deno.test("list() names what any node has once, in whichever steps the nodes list it", async () => {
@@ -71,7 +70,7 @@ Deno.test("list() goes on without nodes that fail, hang, throw or list no texts,
     const failed = cluster.events.filter((event) => event.type === "list-failed");
     assertEquals(failed.map(({ node, error }) => [node, error.message]), [["node1", message]]);
     const without = clusterOf("a", steps, steps);
-    const error = await without.rejection(names(without.redlock.list()));
+    const error = await without.rejection(names(list(without.redlock)));
     assertEquals((error as QuorumError).code, "NO_QUORUM");
     assertEquals(cluster.timers, [0, 0]);
   }
@@ -88,24 +87,24 @@ Deno.test("list() ends by its signal, with the client, and where the caller brea
   };
   const cluster = clusterOf(endless, endless, endless);
   const stop = new AbortController();
-  const aborted = names(cluster.redlock.list({ signal: stop.signal }));
+  const aborted = names(list(cluster.redlock, { signal: stop.signal }));
   stop.abort(REASON);
   assertEquals(await aborted.catch((error) => error), REASON);
   ended = 0;
-  for await (const { resource } of cluster.redlock.list()) {
+  for await (const { resource } of list(cluster.redlock)) {
     assertEquals(resource, "a");
     break;
   }
   await cluster.advance(0);
   assertEquals(ended, 3);
-  const closed = names(cluster.redlock.list()).catch((error) => error);
+  const closed = names(list(cluster.redlock)).catch((error) => error);
   await cluster.settle(cluster.redlock.close());
   const error = await closed;
   assertEquals([error.code, error.message], [
     "CLOSED",
     "Cannot list locks: the lock client is closed",
   ]);
-  await assertRejects(() => names(cluster.redlock.list()), RedlockError, "is closed");
+  await assertRejects(() => names(list(cluster.redlock)), RedlockError, "is closed");
 });
 
 Deno.test("list() refuses wrong arguments, and nodes that cannot list their keys", async () => {
@@ -118,7 +117,7 @@ Deno.test("list() refuses wrong arguments, and nodes that cannot list their keys
   ];
   for (const [options, message] of wrong) {
     await assertRejects(
-      () => names(cluster.redlock.list(options as ListOptions)),
+      () => names(list(cluster.redlock, options as ListOptions)),
       TypeError,
       message,
     );

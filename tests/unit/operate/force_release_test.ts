@@ -1,6 +1,6 @@
 import { assertEquals, assertRejects } from "@std/assert";
-import type { ForceReleaseOptions } from "../../../src/lock/force_release.ts";
 import { holderOf } from "../../../src/lock/holder.ts";
+import { forceRelease, type ForceReleaseOptions } from "../../../src/operate/mod.ts";
 import { Cluster, OTHER_VALUE } from "../../support/cluster.ts";
 import type { Mode } from "../../support/keyspace_node.ts";
 
@@ -8,7 +8,7 @@ const HOLDER = holderOf(OTHER_VALUE);
 const NEXT = "the next holder";
 
 function released(cluster: Cluster, holder = HOLDER): Promise<boolean> {
-  return cluster.settle(cluster.redlock.forceRelease("a", { holder, nodeTimeoutMs: 50 }));
+  return cluster.settle(forceRelease(cluster.redlock, "a", { holder, nodeTimeoutMs: 50 }));
 }
 
 Deno.test("forceRelease() deletes the keys of that holder alone, on all nodes or on some", async () => {
@@ -83,7 +83,7 @@ Deno.test("forceRelease() refuses wrong arguments, and never goes without a hold
   ];
   for (const [resource, options, message] of wrong) {
     const error = await assertRejects(
-      () => cluster.redlock.forceRelease(resource as string, options as ForceReleaseOptions),
+      () => forceRelease(cluster.redlock, resource as string, options as ForceReleaseOptions),
       TypeError,
     );
     assertEquals(message.test(error.message), true, error.message);

@@ -3,22 +3,25 @@
  *
  * @module
  */
+import { checkAbility } from "../client_nodes.ts";
 import type { ClientState } from "../client_state.ts";
 import { closedError } from "../errors.ts";
 import { emit } from "../events.ts";
 import { quorumError } from "../messages.ts";
-import type { RedlockOptions, Settings } from "../options.ts";
+import { LOCK_OPTION_NAMES, type RedlockOptions, type Settings } from "../options.ts";
 import { askNode } from "../quorum/ask_node.ts";
-import type { QuorumNode } from "../quorum/quorum_node.ts";
+import { operated, type OperatedNode } from "../redis_node/operated_node.ts";
+import { insideOf, type Redlock } from "../redlock.ts";
 import { isReserved } from "../resources.ts";
 import { onRejection } from "../to_error.ts";
 import type { Vote } from "../vote.ts";
-import { type ListedLock, reportKey } from "./inspection.ts";
+import { checkKeyText, checkOptions } from "../validate.ts";
+import { type ListedLock, reportKey } from "../lock/inspection.ts";
 
 /** How many keys the nodes are asked about at a time. */
 const BATCH_SIZE = 100;
 
-/** Options of {@linkcode Redlock.list}. The others are those of the client. */
+/** Options of {@linkcode list}. The others are those of the client. */
 export interface ListOptions
   extends Pick<RedlockOptions, "keyPrefix" | "nodeTimeoutMs" | "onEvent" | "signal"> {
   /**
@@ -30,23 +33,37 @@ export interface ListOptions
 }
 
 /**
- * Lists what the nodes have under keys with a prefix. It holds the names that it has listed, because most names are on
- * every node; it asks for the rest in batches, as the caller goes on.
+ * Lists the resources that are locked, and what is left of locks on fewer than a quorum of nodes, in no order. Each node
+ * goes through all of its keys, about a thousand at a time, and serves others in between. What is locked all the time is
+ * listed exactly once. The client holds the names that it has listed.
  *
- * @param client The client, whose nodes all have `keys`.
- * @param settings The settings of the call.
- * @param prefix What the resources begin with.
+ * Every key that begins with `keyPrefix` and holds a string counts as a lock. The event `list-failed` reports a node that
+ * fails; the list goes on with a quorum of the others.
+ *
+ * @param redlock A client of the nodes.
+ * @param options What the resources begin with, and options that replace the client's own.
+ * @returns The resources, each with what the nodes have. Throws as follows with the first one.
  * @throws {QuorumError} If fewer than a quorum of nodes could list their keys.
- * @throws The reason of `signal`, or a {@linkcode RedlockError} if the client is closed.
+ * @throws {RedlockError} If the client is closed (`CLOSED`).
+ * @throws {TypeError} If `redlock` is no client, an option is unknown or of the wrong type, or a node cannot list its
+ *   keys.
+ * @throws {RangeError} If an option is out of range.
+ * @throws The reason of `signal`, if it aborts.
  */
 export async function* list(
-  client: ClientState,
-  settings: Settings,
-  prefix: string,
+  redlock: Redlock,
+  options: ListOptions = {},
 ): AsyncGenerator<ListedLock, void> {
+  const { client, options: defaults } = insideOf(redlock, "list locks");
+  checkOptions("list locks", options, ["prefix", ...LOCK_OPTION_NAMES]);
+  const { prefix = "", ...others } = options;
+  checkKeyText("list locks", "prefix", prefix);
+  const settings = defaults.resolve("list locks", others);
+  const nodes = client.nodes.map(operated);
+  checkAbility("list locks", nodes, "keys");
   const { keyPrefix, nodeTimeoutMs } = settings;
   const listed = new Set<string>();
-  for await (const keys of stepsOf(client, settings, keyPrefix + prefix)) {
+  for await (const keys of stepsOf(client, nodes, settings, keyPrefix + prefix)) {
     const resources: string[] = [];
     for (const key of keys) {
       const resource = key.slice(keyPrefix.length);
@@ -69,10 +86,11 @@ export async function* list(
 /** The keys that begin with `start`, on any node: those of the next step on each node at a time. */
 async function* stepsOf(
   client: ClientState,
+  nodes: readonly OperatedNode[],
   settings: Settings,
   start: string,
 ): AsyncGenerator<string[], void> {
-  const { nodes, quorum, wheel } = client;
+  const { quorum, wheel } = client;
   const { nodeTimeoutMs, onEvent } = settings;
   const votes: Vote[] = nodes.map(({ name }) => ({ node: name, outcome: "granted", elapsedMs: 0 }));
   const scans = nodes.map((node) => keysOf(node, start));
@@ -109,7 +127,7 @@ async function* stepsOf(
 }
 
 /** Calls the node with the first step only: it may be anybody's, and throw. */
-async function* keysOf(node: QuorumNode, start: string): AsyncGenerator<readonly string[], void> {
+async function* keysOf(node: OperatedNode, start: string): AsyncGenerator<readonly string[], void> {
   yield* node.keys!(start);
 }
 

@@ -1,0 +1,108 @@
+/**
+ * Taking a lock away from its holder.
+ *
+ * @module
+ */
+import type { ClientState } from "../client_state.ts";
+import { quorumError } from "../messages.ts";
+import { LOCK_OPTION_NAMES, type RedlockOptions, TTL_MS_MAX } from "../options.ts";
+import { askToRelease, Round } from "../quorum/round.ts";
+import { holderOf } from "../lock/holder.ts";
+import { askAll } from "../lock/inspection.ts";
+import { findKey, insideOf, type Redlock } from "../redlock.ts";
+import { checkOptions } from "../validate.ts";
+
+/** A holder: the digits, and perhaps the label. */
+const HOLDER = /^[\da-f]{8}(?: [ -~]{1,64})?$/u;
+
+/** Options of {@linkcode forceRelease}. */
+export interface ForceReleaseOptions extends Pick<RedlockOptions, "keyPrefix" | "nodeTimeoutMs"> {
+  /**
+   * Whose lock it is, as {@linkcode Inspection.holder} shows it: 8 hexadecimal digits, such as `7c1f09be`, alone or with
+   * the label behind them.
+   */
+  holder: string;
+}
+
+/** A release that waits for every node: the last to answer may be the only one that has the key. */
+class ForcedRound extends Round<ClientState> {
+  override get settled(): boolean {
+    return this.tally.pending === 0;
+  }
+}
+
+/**
+ * Takes a lock away from its holder, such as a process that hangs. Deletes the key only where it has that holder's
+ * value, so the next holder keeps the lock, whatever happens meanwhile; waiting calls are notified.
+ *
+ * The old holder is not stopped: until its next extension, or the end of its validity, two clients may believe that they
+ * hold the lock. Only fencing tokens keep its late writes out. If it holds several resources, release each of them.
+ *
+ * @param redlock A client of the same nodes.
+ * @param resource The resource, a non-empty string.
+ * @param options Whose lock it is, and options that replace the client's own.
+ * @returns `true` if a node has deleted the key of that holder, `false` if no node that answered had one.
+ * @throws {QuorumError} If too few nodes answered. The key may be deleted on some nodes then; call again.
+ * @throws {RedlockError} If the client is closed (`CLOSED`).
+ * @throws {TypeError} If `redlock` is no client, `resource` is not a non-empty string, `holder` is missing or not of the
+ *   form that `inspect` shows, or an option is unknown or of the wrong type.
+ * @throws {RangeError} If an option is out of range, or the key would begin with `hasp:`.
+ */
+export async function forceRelease(
+  redlock: Redlock,
+  resource: string,
+  options: ForceReleaseOptions,
+): Promise<boolean> {
+  const inside = insideOf(redlock, "release lock");
+  checkOptions("release lock", options, ["holder", ...LOCK_OPTION_NAMES]);
+  const { holder, ...others } = options;
+  checkHolder(holder);
+  const { key, nodeTimeoutMs } = findKey(inside, "release", resource, others);
+  return await releaseKey(inside.client, resource, key, holder, nodeTimeoutMs);
+}
+
+/**
+ * Checks whose lock is to be released.
+ *
+ * @throws {TypeError} If it is not in the form of {@linkcode Inspection.holder}.
+ */
+function checkHolder(holder: unknown): void {
+  if (typeof holder === "string" && HOLDER.test(holder)) return;
+  throw new TypeError(
+    "Cannot release lock as 'holder' must be 8 hexadecimal digits, and may have a label behind them, as 'inspect' shows it",
+  );
+}
+
+/** Reads the value on each node, and has every node delete the key where it has the value of that holder. */
+async function releaseKey(
+  client: ClientState,
+  resource: string,
+  key: string,
+  holder: string,
+  timeoutMs: number,
+): Promise<boolean> {
+  const { nodes, quorum } = client;
+  const answers = await askAll(client, key, timeoutMs);
+  const states = answers.flatMap(({ state }) => state ?? []);
+  const values = states.flatMap(({ value, type, sharers }) => {
+    return sharers ?? (type === undefined ? [value] : []);
+  });
+  const found = values.find((value) => isHolder(holder, value));
+  if (found === undefined) {
+    const votes = answers.map(({ vote }) => vote);
+    const answered = votes.filter(({ outcome }) => outcome === "held" || outcome === "free");
+    if (answered.length < quorum) throw quorumError("inspect", [resource], votes, nodes.length);
+    return false;
+  }
+  const round = new ForcedRound(client, [key], found, TTL_MS_MAX);
+  if (states.some(({ sharers }) => sharers?.includes(found))) round.mode = "shared";
+  await round.ask(askToRelease, timeoutMs);
+  const { granted, denied, votes } = round.tally;
+  if (granted + denied < quorum) throw quorumError("release", [resource], votes, nodes.length);
+  return granted > 0;
+}
+
+function isHolder(holder: string, value: string): boolean {
+  const found = holderOf(value);
+  return found === holder || found.split(" ", 1)[0] === holder;
+}
