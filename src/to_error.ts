@@ -13,6 +13,8 @@ const PROPERTIES_MAX = 128;
 /** The errors that were found to be safe, because an unreachable node fails with the same one again and again. */
 const known = new WeakSet<object>();
 
+/** What stands in place of a secret. */
+const MASK = "***";
 /** What stands in place of a text that cannot be read. */
 const UNREADABLE = "an error that cannot be read";
 
@@ -25,9 +27,30 @@ const UNREADABLE = "an error that cannot be read";
  */
 export function toError(thrown: unknown): Error {
   if (isObject(thrown) && known.has(thrown)) return thrown as Error;
-  const error = attempt(() => isSafe(thrown)) ? thrown as Error : copyOf(thrown);
+  const error = attempt(() => partsOf(thrown)) ? thrown as Error : copyOf(thrown);
   known.add(error);
   return error;
+}
+
+/**
+ * The same error if printing it shows none of some texts; else a copy with its name, its message without them, and its code.
+ *
+ * @param error An error of {@linkcode toError}.
+ * @param secrets The texts.
+ */
+export function withoutSecrets(error: Error, secrets: readonly string[]): Error {
+  const shows = (part: unknown) =>
+    typeof part === "string"
+      ? secrets.some((secret) => part.includes(secret))
+      : ArrayBuffer.isView(part) || part instanceof Map || part instanceof Set;
+  return partsOf(error)?.some(shows) === false
+    ? error
+    : copyOf(error, masked(error.message, secrets));
+}
+
+/** A text with `***` in place of each secret. */
+export function masked(text: string, secrets: readonly string[]): string {
+  return secrets.reduce((left, secret) => left.replaceAll(secret, MASK), text);
 }
 
 /**
@@ -55,8 +78,8 @@ export function onRejection(
   new Promise((resolve) => resolve(returned)).catch((error) => onError(toError(error)));
 }
 
-function copyOf(thrown: unknown): Error {
-  const error = new Error(cut(messageOf(thrown)));
+function copyOf(thrown: unknown, message = messageOf(thrown)): Error {
+  const error = new Error(cut(message));
   if (!isObject(thrown)) return error;
   const [name, code] = [textOf(thrown, "name"), textOf(thrown, "code")];
   if (name) error.name = cut(name);
@@ -85,15 +108,18 @@ function attempt<T>(read: () => T): T | undefined {
   }
 }
 
-/** Whether nothing but the runtime runs if the error is printed, and whether that comes to an end. */
-function isSafe(error: unknown): error is Error {
-  if (!(error instanceof Error)) return false;
+/**
+ * What an error consists of, if nothing but the runtime runs when it is printed, and that comes to an end; else
+ * `undefined`.
+ */
+function partsOf(error: unknown): unknown[] | undefined {
+  if (!(error instanceof Error)) return undefined;
   const { name, message, permanent } = error as Error & { permanent?: unknown };
-  if (typeof name !== "string" || typeof message !== "string") return false;
+  if (typeof name !== "string" || typeof message !== "string") return undefined;
   const parts: unknown[] = [name, message, permanent, error];
   for (const part of parts) { // which grows
     if (typeof part === "function" || typeof part === "string" && part.length > TEXT_LENGTH_MAX) {
-      return false;
+      return undefined;
     }
     if (!isObject(part)) continue;
     const own = Object.getOwnPropertyDescriptors(part);
@@ -101,9 +127,9 @@ function isSafe(error: unknown): error is Error {
       const { get, value } = own[key as keyof typeof own] as PropertyDescriptor;
       parts.push(key === "stack" ? Reflect.get(part, key) : get ?? value); // an accessor of some runtimes
     }
-    if (parts.length > PROPERTIES_MAX) return false;
+    if (parts.length > PROPERTIES_MAX) return undefined;
   }
-  return true;
+  return parts;
 }
 
 function isObject(value: unknown): value is object {

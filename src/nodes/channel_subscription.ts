@@ -117,7 +117,7 @@ export class ChannelSubscription implements Subscription {
       this.#pingLater(listener);
       this.#owner.onSubscribed();
     }, (error) => {
-      const refusal = replyErrorOf([], error);
+      const refusal = replyErrorOf(error);
       if (!isLive() || !refusal?.commandRefused) return listener.onLost();
       this.#end().catch(() => {});
       this.#owner.onRefused(refusal);

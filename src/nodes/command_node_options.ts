@@ -24,7 +24,7 @@ export interface CommandNodeOptions {
   readonly name: string;
   /**
    * Sends one command, and resolves to the reply. Rejects if the server replies with an error, whose message must begin
-   * with the server's own (`NOSCRIPT …`), or if there is no reply.
+   * with the server's own (`NOSCRIPT …`), or if there is no reply; such an error is the `cause` of the vote's.
    *
    * The reply may have the form of RESP2 or RESP3, or come from JSON: text or bytes, numbers, digits or `bigint`, arrays
    * or maps, and `null`. Everything else, such as `undefined` or a gateway's own JSON, is no reply: the command may have
@@ -64,7 +64,7 @@ export interface CommandNodeOptions {
   readonly resends?: boolean | undefined;
   /**
    * How long a reply is waited for, in milliseconds: more than 0, and finite. Then the command counts as lost, and the
-   * node as down until it answers a `PING`. Should be longer than `nodeTimeoutMs`, after which a lock does without the
+   * node as down until the server answers. Should be longer than `nodeTimeoutMs`, after which a lock does without the
    * node's vote.
    *
    * @default {2_000}

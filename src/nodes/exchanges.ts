@@ -7,9 +7,9 @@ import { type CommandOutcome, ConnectionError } from "../redis/errors.ts";
 import { printable } from "../printable.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";
 import type { RawReply } from "../redis/reply.ts";
-import { toError } from "../to_error.ts";
+import { toError, withoutSecrets } from "../to_error.ts";
 import type { CommandClient } from "./command_node_options.ts";
-import { clientMessage, readReply, replyErrorOf } from "./read_reply.ts";
+import { type Commands, readReply, replyErrorOf, secretsIn } from "./read_reply.ts";
 
 /** The reply to a command, which may be an error of the server; or why no reply came. */
 export type CommandAnswer = RawReply | ConnectionError;
@@ -45,7 +45,7 @@ export class Exchanges {
    *
    * @param commands At least one.
    */
-  run(commands: readonly (readonly string[])[]): Promise<Exchange> {
+  run(commands: Commands): Promise<Exchange> {
     const { timeoutMs, name } = this.#client;
     const controller = new AbortController();
     return new Promise((resolve) => {
@@ -74,7 +74,7 @@ export class Exchanges {
 
   /** Never rejects. From here on there is nothing of the client's, which may return and throw anything. */
   async #call(
-    commands: readonly (readonly string[])[],
+    commands: Commands,
     signal: AbortSignal,
   ): Promise<readonly CommandAnswer[]> {
     const { send, pipeline, name } = this.#client;
@@ -86,11 +86,13 @@ export class Exchanges {
       if (!Array.isArray(replies) || replies.length !== commands.length) {
         throw new TypeError("'pipeline' must resolve to one reply for each command");
       }
-      return commands.map((args, index) => answerOf(name, args, replies[index]));
-    } catch (thrown) {
-      return commands.map((args) => {
-        return single && replyErrorOf(args, thrown) || clientError(name, args, thrown);
+      return commands.map((args, index) => {
+        const reply = readReply(args, replies[index], commands);
+        return reply === undefined ? noReply(name, commands, replies[index]) : reply;
       });
+    } catch (thrown) {
+      const error = single && replyErrorOf(thrown, commands) || clientError(name, commands, thrown);
+      return commands.map(() => error);
     }
   }
 }
@@ -100,21 +102,22 @@ export function connectionError(
   name: string,
   why: string,
   outcome: CommandOutcome,
+  cause?: Error,
 ): ConnectionError {
-  return new ConnectionError(`Cannot get reply from ${name}: ${why}`, { address: name, outcome });
+  const message = `Cannot get reply from ${name}: ${why}`;
+  return new ConnectionError(message, { address: name, outcome, cause });
 }
 
-/** The answer to one command by what the client returned. */
-function answerOf(name: string, args: readonly string[], returned: unknown): CommandAnswer {
-  const reply = readReply(args, returned);
-  if (reply !== undefined) return reply;
-  if (returned !== undefined) return clientError(name, args, returned);
+/** The error of a command for which the client returned what is no reply. */
+function noReply(name: string, commands: Commands, returned: unknown): ConnectionError {
+  if (returned !== undefined) return clientError(name, commands, returned);
   return connectionError(name, "the client returned undefined", "unknown");
 }
 
-/** The error of a command that the client failed to send; shows nothing of the command itself. */
-function clientError(name: string, args: readonly string[], thrown: unknown): ConnectionError {
-  const error = toError(thrown);
+/** The error of a command that the client failed to send; shows no argument. */
+function clientError(name: string, commands: Commands, thrown: unknown): ConnectionError {
+  const error = withoutSecrets(toError(thrown), secretsIn(commands));
   if (error instanceof ConnectionError) return error;
-  return connectionError(name, printable(clientMessage(args, error)), "unknown");
+  const cause = replyErrorOf(error) ?? error; // which knows whether it is permanent
+  return connectionError(name, printable(error.message), "unknown", cause);
 }

@@ -5,9 +5,10 @@
  * another, each when the one before has been answered. An acquisition that got no answer is undone again and again
  * ({@linkcode LateAcquires}).
  *
- * There is no connection here, so the node counts as down after two failures in a row or one time-out. Then commands
- * fail at once, and `PING` finds out when the server is back.
- *
+ * There is no connection here, so the node counts as down after two failures in a row or one time-out, and `PING` finds
+ * out when the server is back. If the client refuses at once, each piece of commands has such a `PING` ahead of it, so the
+ * node is back with the client. If the client is silent, commands fail at once, because a `PING` would hold them up.
+ * *
  * @module
  */
 import { type CommandOutcome, ConnectionError } from "../redis/errors.ts";
@@ -17,7 +18,7 @@ import type { CommandSender, LockCommand, SenderEvents } from "../redis_node/com
 import { releaseOperation } from "../redis_node/operations.ts";
 import { settledWithin } from "../time/settled_within.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
-import { connectionError, type Exchange, Exchanges } from "./exchanges.ts";
+import { type CommandAnswer, connectionError, type Exchange, Exchanges } from "./exchanges.ts";
 import { CommandGroup, KeyOrder, type SubmittedCommand } from "./command_group.ts";
 import type { CommandClient } from "./command_node_options.ts";
 import { LateAcquires } from "./late_acquires.ts";
@@ -28,7 +29,7 @@ const COMMANDS_MAX = 4_096;
 const PIPELINE_LENGTH_MAX = 256;
 /** After this many failures in a row the node counts as down. */
 const FAILURES_MAX = 2;
-/** First delay before a node that is down is tried, in milliseconds; doubled each time, with jitter down to one half. */
+/** First delay before a node that is down is tried, in milliseconds; doubled for each refusal, with jitter down to half. */
 const PROBE_DELAY_MS = 50;
 /** Longest such delay, in milliseconds. */
 const PROBE_DELAY_MS_MAX = 2_000;
@@ -57,6 +58,9 @@ export class OrderedSender implements CommandSender {
   #flushing = false;
   #waiting = 0;
   #failures = 0;
+  /** Whether the last failure was a time-out. */
+  #silent = false;
+  #lastError: ConnectionError | undefined = undefined;
   #probes = 0;
   #probe: TimerEntry | undefined = undefined;
   /** Whether `close` was called: nobody asks it any more, but what undoes others is still sent. */
@@ -101,8 +105,8 @@ export class OrderedSender implements CommandSender {
   ): void {
     this.#noteRelease(command);
     const refused = command.args[0] === "SUBSCRIBE"; // it would end all other commands of the same connection
-    if (refused || this.#closed || this.#down) {
-      return receiver.onFailure(this.#error("it is down or closed"), context, tag);
+    if (refused || this.#closed || this.#down && this.#silent) {
+      return receiver.onFailure(this.#downError(), context, tag);
     }
     this.#waiting++;
     if (!this.#last?.takes(command)) {
@@ -120,7 +124,7 @@ export class OrderedSender implements CommandSender {
     await this.#drain();
     const heldBack = [...this.#order.groups].filter(({ commands }) => commands.length > 0);
     if (heldBack.length > 0) {
-      this.#ready.push(...heldBack); // out of turn: most clients keep the order, and else it would never be sent
+      this.#ready = heldBack; // out of turn: most clients keep the order, and else it would never be sent
       this.#flush();
       await this.#drain();
     }
@@ -143,7 +147,8 @@ export class OrderedSender implements CommandSender {
   #flushLater(): void {
     if (this.#flushing) return;
     this.#flushing = true;
-    Promise.resolve().then(() => this.#flush());
+    const asked = this.#down && !this.#silent ? this.#ping() : Promise.resolve();
+    asked.then(() => this.#flush());
   }
 
   #flush(): void {
@@ -162,8 +167,7 @@ export class OrderedSender implements CommandSender {
     if (commands.length === 0) return this.#finish(groups);
     const exchange = await this.#exchanges.run(commands.map(({ command }) => command.args));
     const { answers, atMs, late } = exchange;
-    if (isAnswered(exchange)) this.#onAnswered();
-    else this.#onUnanswered(exchange);
+    this.#onExchange(exchange);
     commands.forEach((command, index) => {
       const answer = answers[index];
       if (!(answer instanceof ConnectionError)) return this.#deliver(command, answer, atMs);
@@ -181,7 +185,7 @@ export class OrderedSender implements CommandSender {
     return commands.splice(0, this.#client.pipeline ? commands.length : 1).filter((command) => {
       const isOver = command.command.sets?.wanted === false;
       if (!isOver && !this.#down) return true;
-      this.#fail(command, this.#error(isOver ? "its attempt is over" : "it is down or closed"));
+      this.#fail(command, isOver ? this.#error("its attempt is over") : this.#downError());
       return false;
     });
   }
@@ -220,6 +224,19 @@ export class OrderedSender implements CommandSender {
     if (this.#ready.length > 0) this.#flushLater();
   }
 
+  #onExchange({ answers, late }: Exchange): void {
+    if (isAnswered(answers)) return this.#onAnswered();
+    const wasOpen = this.open;
+    this.#failures += late ? FAILURES_MAX : 1;
+    this.#silent = late !== undefined;
+    this.#lastError = answers[0] as ConnectionError;
+    late?.then((answers) => isAnswered(answers) && this.#onAnswered());
+    if (!wasOpen || !this.#down) return;
+    this.#events.onDisconnected?.();
+    this.#events.onUnavailable?.(this.#lastError);
+    this.#probeLater();
+  }
+
   #onAnswered(): void {
     const wasDown = this.#down;
     this.#failures = this.#probes = 0;
@@ -230,24 +247,25 @@ export class OrderedSender implements CommandSender {
     this.#events.onAvailable?.();
   }
 
-  #onUnanswered({ answers, late }: Exchange): void {
-    const wasOpen = this.open;
-    this.#failures += late ? FAILURES_MAX : 1;
-    if (!wasOpen || !this.#down) return;
-    this.#events.onDisconnected?.();
-    this.#events.onUnavailable?.(answers[0] as ConnectionError);
-    this.#probeLater();
-  }
-
   #probeLater(): void {
     const longestMs = Math.min(PROBE_DELAY_MS * 2 ** this.#probes++, PROBE_DELAY_MS_MAX);
     const delayMs = longestMs * (1 + this.#wheel.random.fraction()) / 2;
-    this.#probe = this.#wheel.after(delayMs, async () => {
-      const exchange = await this.#exchanges.run([["PING"]]);
-      if (this.open || this.#closing) return;
-      if (isAnswered(exchange)) this.#onAnswered();
-      else this.#probeLater();
+    const probe = this.#probe = this.#wheel.after(delayMs, async () => {
+      await this.#ping();
+      if (this.#silent) this.#probes = 0; // the time-out was a delay
+      if (this.#probe === probe && !this.#closing) this.#probeLater();
     });
+  }
+
+  /** Asks whether the server is back. */
+  async #ping(): Promise<void> {
+    this.#onExchange(await this.#exchanges.run([["PING"]]));
+  }
+
+  #downError(): ConnectionError {
+    const last = this.#down ? this.#lastError : undefined;
+    const cause = last?.cause ?? last;
+    return connectionError(this.#client.name, "it is down or closed", "not-sent", cause as Error);
   }
 
   #error(why: string, outcome: CommandOutcome = "not-sent"): ConnectionError {
@@ -266,6 +284,6 @@ function pieceOf(ready: CommandGroup[]): CommandGroup[] {
 }
 
 /** Whether the server answered at all. */
-function isAnswered({ answers }: Exchange): boolean {
+function isAnswered(answers: readonly CommandAnswer[]): boolean {
   return answers.some((answer) => !(answer instanceof ConnectionError));
 }

@@ -9,7 +9,7 @@
 import { ReplyError } from "../redis/errors.ts";
 import type { RawReply } from "../redis/reply.ts";
 import { POSITION_LENGTHS, TEXTS_AT } from "../redis_node/operations.ts";
-import { messageOf } from "../to_error.ts";
+import { masked, messageOf } from "../to_error.ts";
 
 /**
  * The first words of errors that a Redis server replies with. Any other error is taken for one of the client, so the
@@ -19,11 +19,12 @@ const ERROR_PREFIX =
   /^-?(?=(?:ASK|BUSY|CLUSTERDOWN|CROSSSLOT|DENIED|ERR|EXECABORT|LOADING|MASTERDOWN|MISCONF|MOVED|NOAUTH|NOPERM|NOREPLICAS|NOSCRIPT|NOTBUSY|OOM|READONLY|TRYAGAIN|UNKILLABLE|WRONGPASS|WRONGTYPE)(?: |$))/u;
 /** The shortest argument that is removed from a client's error; a shorter one may be a part of its words. */
 const ARGUMENT_LENGTH_MIN = 6;
-/** What stands in place of an argument. */
-const MASK = "***";
 /** How deep the arrays of a reply may be nested: no command of ours is answered by an array of arrays. */
 const DEPTH_MAX = 2;
 const INTEGER = /^-?\d+$/u;
+
+/** The commands of one exchange. */
+export type Commands = readonly (readonly string[])[];
 
 /** A reply of which bytes are read as text. */
 type PlainReply = string | number | bigint | null | PlainReply[];
@@ -36,12 +37,17 @@ const encoder = new TextEncoder();
  *
  * @param args The command.
  * @param returned What the client returned, which may be anything.
+ * @param commands All commands of the exchange, whose arguments an error must not show.
  * @returns The reply; `undefined` for what is no reply: an error of the client, `undefined`, and a form that the command
  *   is never answered with, such as a gateway's own words. Then the command may have been executed.
  */
-export function readReply(args: readonly string[], returned: unknown): RawReply | undefined {
+export function readReply(
+  args: readonly string[],
+  returned: unknown,
+  commands: Commands = [args],
+): RawReply | undefined {
   try {
-    if (returned instanceof Error) return replyErrorOf(args, returned);
+    if (returned instanceof Error) return replyErrorOf(returned, commands);
     return replyTo(args[0], plainReply(returned, DEPTH_MAX));
   } catch {
     return undefined; // it is nested too deep, or throws when it is read
@@ -51,21 +57,19 @@ export function readReply(args: readonly string[], returned: unknown): RawReply 
 /**
  * The error that the server replied with, if `error` is one.
  *
- * @param args The command.
  * @param error What the client threw, which may be anything.
+ * @param commands The commands, whose arguments the message must not show.
  */
-export function replyErrorOf(args: readonly string[], error: unknown): ReplyError | undefined {
-  const message = clientMessage(args, error);
+export function replyErrorOf(error: unknown, commands: Commands = []): ReplyError | undefined {
+  const message = masked(messageOf(error), secretsIn(commands));
   return ERROR_PREFIX.test(message) ? new ReplyError(message.replace(/^-/u, "")) : undefined;
 }
 
-/** The message of what a client threw, without the arguments of the command, which may be secrets. */
-export function clientMessage(args: readonly string[], error: unknown): string {
-  let message = messageOf(error);
-  for (const argument of args.slice(1)) {
-    if (argument.length >= ARGUMENT_LENGTH_MIN) message = message.replaceAll(argument, MASK);
-  }
-  return message;
+/** The arguments of commands, which may be secrets. */
+export function secretsIn(commands: Commands): string[] {
+  return commands.flatMap(([, ...args]) =>
+    args.filter(({ length }) => length >= ARGUMENT_LENGTH_MIN)
+  );
 }
 
 /** The reply in the form that a command expects; `undefined` if the command is never answered like this. */

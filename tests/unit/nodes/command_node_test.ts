@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStrictEquals, assertThrows } from "@std/assert";
 import { Redlock } from "../../../mod.ts";
 import { check } from "../../../src/operate/mod.ts";
 import { commandNode, type CommandNodeOptions } from "../../../src/nodes/mod.ts";
@@ -6,6 +6,8 @@ import { publishedNode } from "../../../src/nodes/published_node.ts";
 import { outcomeOf, pause, withCommandNode } from "../../support/command_node_bench.ts";
 import { FakeClient } from "../../support/fake_client.ts";
 import { FakeRequest } from "../../support/fake_request.ts";
+
+const encoder = new TextEncoder();
 
 Deno.test("commandNode() locks, extends, inspects, releases and counts through one function", async () => {
   await withCommandNode({ timeoutMs: undefined }, async (_client, node) => {
@@ -198,8 +200,61 @@ Deno.test("commandNode() shows no argument in the error of a vote", async () => 
         "Cannot get reply from a: socket died sending SET *** *** NX PX 1000",
       ][0],
     );
-    assertEquals(request.errors[0].cause, undefined);
+    const { name, message } = request.errors[0].cause as Error;
+    assertEquals([name, message], ["Error", "socket died sending SET *** *** NX PX 1000"]);
   });
+});
+
+for (const way of ["send", "pipeline"]) {
+  Deno.test(`commandNode() keeps the error of ${way} as the cause of its vote`, async () => {
+    class SocketError extends Error {
+      override readonly name = "SocketError";
+      readonly code = "ECONNREFUSED";
+    }
+    const error = new SocketError("connect ECONNREFUSED", { cause: new Error("no route") });
+    const fail = () => Promise.reject(error);
+    await withCommandNode({ send: fail, pipeline: fail }, async (_client, node) => {
+      const keys = way === "send" ? ["k"] : ["k", "l"];
+      for (let times = 0; times < 3; times++) { // in the last the node is down
+        const requests = keys.map((key) => new FakeRequest(key));
+        for (const request of requests) node.acquire(request, 0);
+        for (const request of requests) {
+          await outcomeOf(request);
+          assertStrictEquals(request.errors[0].cause, error);
+        }
+      }
+    });
+  });
+}
+
+Deno.test("commandNode() shows no argument of any command in the cause of a vote", async () => {
+  const secrets = ["secret-key", "other-key", "0123456789abcdef"];
+  type Commands = readonly (readonly string[])[];
+  const died = (more: object) => Object.assign(new Error("died"), { code: "DIED" }, more);
+  const errors: ((commands: Commands) => Error)[] = [
+    (commands) => died({ message: `died sending ${commands}` }),
+    ([first]) => died({ command: { args: first } }),
+    (commands) => died({ bytes: encoder.encode(commands.join()) }),
+    (commands) => died({ commands: new Map(commands.entries()) }),
+    (commands) => died({ cause: new Error(commands.join()) }),
+    (commands) => died({ errors: [new Error(commands.join())] }),
+  ];
+  for (const errorOf of errors) {
+    const pipeline = (commands: string[][]) => Promise.reject(errorOf(commands));
+    await withCommandNode({ pipeline }, async (_client, node) => {
+      const requests = secrets.slice(0, 2).map((key) =>
+        new FakeRequest(key, { value: secrets[2] })
+      );
+      for (const request of requests) node.acquire(request, 0);
+      for (const request of requests) {
+        await outcomeOf(request);
+        const [error] = request.errors;
+        const text = Deno.inspect(error, { depth: 10 });
+        for (const secret of secrets) assert(!text.includes(secret), text);
+        assertEquals((error.cause as { code?: string }).code, "DIED");
+      }
+    });
+  }
 });
 
 Deno.test("commandNode() reports a client that returns nothing as a failed vote", async () => {

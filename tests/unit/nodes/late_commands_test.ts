@@ -100,7 +100,7 @@ Deno.test("commandNode() is down after two calls in a row that resolve to errors
   const pipeline = (commands: string[][]) => Promise.all(commands.map(broken));
   const rounds: [object, string[][]][] = [
     [{ send: broken }, [["k"], ["l"]]],
-    [{ pipeline }, [["k", "l"], ["m", "n"]]],
+    [{ send: broken, pipeline }, [["k", "l"], ["m", "n"]]],
   ];
   for (const [options, keys] of rounds) {
     await withCommandNode(options, async (_client, node) => {
@@ -110,6 +110,7 @@ Deno.test("commandNode() is down after two calls in a row that resolve to errors
         assertEquals(requests[0].errors[0].message, "Cannot get reply from a: broken");
       }
       const last = ask(node, "acquire", "o");
+      assertEquals([await outcomeOf(last), last.unsent], ["failed", true]);
       assertEquals(last.errors[0].message, "Cannot get reply from a: it is down or closed");
     });
   }
@@ -223,7 +224,52 @@ Deno.test("commandNode() is down after two failures in a row, not after one", as
     await outcomeOf(second);
     assertEquals(second.errors[0].message, "Cannot get reply from a: broken");
     const third = ask(node, "acquire", "m");
+    await outcomeOf(third);
+    assertEquals((third.errors[0].cause as Error).message, "broken");
     assertEquals(third.errors[0].message, "Cannot get reply from a: it is down or closed");
+  });
+});
+
+Deno.test("commandNode() is back with its client, for the next command and not for the next probe", async () => {
+  await withCommandNode({}, async (client, node) => {
+    for (const outageMs of [100, 1_000, 10_000]) {
+      client.fate = () => ({ times: 0, error: new Error("broken") });
+      for (const key of ["k", "l", "m"]) {
+        assertEquals(await outcomeOf(ask(node, "acquire", key)), "failed");
+      }
+      await pause(outageMs);
+      client.fate = () => ({});
+      const next = ask(node, "acquire", `after ${outageMs}`);
+      assertEquals(await outcomeOf(next), "granted", String(next.errors[0]));
+    }
+  });
+});
+
+Deno.test("commandNode() sends nothing but PING while its client refuses", async () => {
+  await withCommandNode({}, async (client, node) => {
+    client.fate = () => ({ times: 0, error: new Error("broken") });
+    for (const key of ["k", "l"]) await outcomeOf(ask(node, "acquire", key));
+    const sent = client.sent.length;
+    for (let times = 0; times < 20; times++) {
+      const requests = ["m", "n"].map((key) => ask(node, "acquire", key));
+      for (const request of requests) {
+        assertEquals([await outcomeOf(request), request.unsent], ["failed", true]);
+      }
+    }
+    assertEquals(client.sent.slice(sent).filter(([name]) => name !== "PING"), []);
+  });
+});
+
+Deno.test("commandNode() is back when a late answer comes", async () => {
+  await withCommandNode({}, async (client, node) => {
+    const gate = Promise.withResolvers<void>();
+    client.fate = ([name]) => name === "PING" ? { loses: true } : { after: gate.promise };
+    assertEquals(await outcomeOf(ask(node, "acquire")), "failed");
+    await pause(1_000);
+    assertEquals(await outcomeOf(ask(node, "acquire", "l")), "failed");
+    gate.resolve();
+    await pause(10);
+    assertEquals(await outcomeOf(ask(node, "acquire", "l")), "granted");
   });
 });
 
