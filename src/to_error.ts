@@ -54,13 +54,15 @@ export function masked(text: string, secrets: readonly string[]): string {
 }
 
 /**
- * The message of what was thrown, or the value itself as text; not made printable.
+ * The message of what was thrown, or the value itself as text, of an object only what it is; not made printable.
  *
  * @param thrown Anything.
  */
 export function messageOf(thrown: unknown): string {
-  const message = isObject(thrown) ? textOf(thrown, "message") : undefined;
-  return message ?? attempt(() => String(thrown)) ?? UNREADABLE;
+  const read = isObject(thrown)
+    ? () => textOf(thrown, "message") ?? Object.prototype.toString.call(thrown)
+    : () => String(thrown);
+  return attempt(read) ?? UNREADABLE;
 }
 
 /**

@@ -11,6 +11,9 @@ import { toError, withoutSecrets } from "../to_error.ts";
 import type { CommandClient } from "./command_node_options.ts";
 import { type Commands, readReply, replyErrorOf, secretsIn } from "./read_reply.ts";
 
+/** How the error of an object ends that has no message. */
+const FORM = /: \[object \w+\]$/u;
+
 /** The reply to a command, which may be an error of the server; or why no reply came. */
 export type CommandAnswer = RawReply | ConnectionError;
 
@@ -88,7 +91,7 @@ export class Exchanges {
       }
       return commands.map((args, index) => {
         const reply = readReply(args, replies[index], commands);
-        return reply === undefined ? noReply(name, commands, replies[index]) : reply;
+        return reply === undefined ? noReply(name, commands, index, replies[index]) : reply;
       });
     } catch (thrown) {
       const error = single && replyErrorOf(thrown, commands) || clientError(name, commands, thrown);
@@ -109,9 +112,19 @@ export function connectionError(
 }
 
 /** The error of a command for which the client returned what is no reply. */
-function noReply(name: string, commands: Commands, returned: unknown): ConnectionError {
-  if (returned !== undefined) return clientError(name, commands, returned);
-  return connectionError(name, "the client returned undefined", "unknown");
+function noReply(
+  name: string,
+  commands: Commands,
+  index: number,
+  returned: unknown,
+): ConnectionError {
+  if (returned === undefined) {
+    return connectionError(name, "the client returned undefined", "unknown");
+  }
+  const error = clientError(name, commands, returned);
+  if (!FORM.test(error.message)) return error;
+  const why = `the client returned no reply to ${commands[index][0]} in a known form`;
+  return connectionError(name, why, "unknown");
 }
 
 /** The error of a command that the client failed to send; shows no argument. */

@@ -16,6 +16,7 @@ import type { ReplyReceiver } from "../redis/command_queue.ts";
 import type { RawReply } from "../redis/reply.ts";
 import type { CommandSender, LockCommand, SenderEvents } from "../redis_node/command_sender.ts";
 import { releaseOperation } from "../redis_node/operations.ts";
+import { repliesTo } from "../redis_node/replies_to.ts";
 import { settledWithin } from "../time/settled_within.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import { type CommandAnswer, connectionError, type Exchange, Exchanges } from "./exchanges.ts";
@@ -35,6 +36,10 @@ const PROBE_DELAY_MS = 50;
 const PROBE_DELAY_MS_MAX = 2_000;
 /** Longest wait of `close` for replies that are due, in milliseconds; and once more for what they have held back. */
 const CLOSE_GRACE_MS = 250;
+
+/** A command that is answered by the length of the key that the server gets, and the key. */
+const KEY = "hasp:";
+const KEY_LENGTH: readonly string[] = ["EVAL", "return #KEYS[1]", "1", KEY];
 
 /** The receiver of a reply that nobody waits for. */
 const NOBODY: ReplyReceiver = { onReply() {}, onFailure() {} };
@@ -63,6 +68,8 @@ export class OrderedSender implements CommandSender {
   #lastError: ConnectionError | undefined = undefined;
   #probes = 0;
   #probe: TimerEntry | undefined = undefined;
+  /** Whether keys get to the server as they are. */
+  #plainKeys = false;
   /** Whether `close` was called: nobody asks it any more, but what undoes others is still sent. */
   #closing = false;
   #closed = false;
@@ -116,6 +123,17 @@ export class OrderedSender implements CommandSender {
     }
     this.#last.commands.push({ command, receiver, context, tag });
     this.#flushLater();
+  }
+
+  async expectPlainKeys(): Promise<void> {
+    if (this.#plainKeys) return;
+    const [length] = await repliesTo(this, [KEY_LENGTH]);
+    if (typeof length !== "number") return; // the server does not allow it
+    this.#plainKeys = length === KEY.length;
+    if (this.#plainKeys) return;
+    const instead = "give the node a client that adds none, and 'keyPrefix' to Redlock";
+    const { name } = this.#client;
+    throw new TypeError(`Cannot read keys of ${name} as its client adds a prefix: ${instead}`);
   }
 
   async close(): Promise<void> {

@@ -7,7 +7,7 @@
  * @module
  */
 import { ReplyError } from "../redis/errors.ts";
-import type { RawReply } from "../redis/reply.ts";
+import { type RawReply, timeReplyMs } from "../redis/reply.ts";
 import { POSITION_LENGTHS, TEXTS_AT } from "../redis_node/operations.ts";
 import { masked, messageOf } from "../to_error.ts";
 
@@ -19,7 +19,7 @@ const ERROR_PREFIX =
   /^-?(?=(?:ASK|BUSY|CLUSTERDOWN|CROSSSLOT|DENIED|ERR|EXECABORT|LOADING|MASTERDOWN|MISCONF|MOVED|NOAUTH|NOPERM|NOREPLICAS|NOSCRIPT|NOTBUSY|OOM|READONLY|TRYAGAIN|UNKILLABLE|WRONGPASS|WRONGTYPE)(?: |$))/u;
 /** The shortest argument that is removed from a client's error; a shorter one may be a part of its words. */
 const ARGUMENT_LENGTH_MIN = 6;
-/** How deep the arrays of a reply may be nested: no command of ours is answered by an array of arrays. */
+/** How deep the arrays of a reply may be nested. */
 const DEPTH_MAX = 2;
 const INTEGER = /^-?\d+$/u;
 
@@ -85,7 +85,18 @@ function replyTo(name: string, reply: PlainReply): RawReply | undefined {
     case "PTTL":
     case "PUBLISH":
     case "ZCARD":
-      return integersOf(reply);
+      return integerOf(reply);
+    case "INFO":
+    case "TYPE":
+      return typeof reply === "string" ? reply : undefined;
+    case "TIME":
+      return timeReplyMs(reply as RawReply) === undefined ? undefined : reply;
+    case "CONFIG":
+      return isFlat(reply) ? reply : undefined;
+    case "SCAN":
+      return Array.isArray(reply) && isNumeric(reply[0]) && isFlat(reply[1]) ? reply : undefined;
+    case "ZRANGE":
+      return scoresOf(reply);
     case "GET":
       if (reply === null) return null;
       return Array.isArray(reply) ? undefined : encoder.encode(String(reply));
@@ -121,6 +132,22 @@ function queueReplyOf(reply: PlainReply): RawReply | undefined {
     return typeof part === "string" ? encoder.encode(part) : undefined;
   });
   return parts.every((part) => part !== undefined) ? parts : undefined;
+}
+
+/** Members of a sorted set, each before its score; some clients, and RESP3, have each two in an array. */
+function scoresOf(reply: PlainReply): PlainReply | undefined {
+  if (!Array.isArray(reply)) return undefined;
+  const parts = reply.flat();
+  const paired = parts.length === 2 * reply.length || reply.length % 2 === 0 && isFlat(reply);
+  return paired && parts.every((part, at) => at % 2 === 0 || isNumeric(part)) ? parts : undefined;
+}
+
+function isFlat(reply: PlainReply | undefined): boolean {
+  return Array.isArray(reply) && !reply.some(Array.isArray);
+}
+
+function isNumeric(part: PlainReply): boolean {
+  return part !== null && part !== "" && Number.isFinite(Number(part));
 }
 
 function integerOf(reply: PlainReply): number | undefined {

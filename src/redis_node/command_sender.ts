@@ -57,6 +57,11 @@ export interface CommandSender {
     context: Context,
     tag: number,
   ): void;
+  /**
+   * Must be awaited before keys are read by commands. Rejects if the client behind it changes keys: it cannot change those
+   * that scripts derive from them, and patterns, so what is read would be wrong. Missing: it does not.
+   */
+  expectPlainKeys?(): Promise<void>;
   /** Closes for good, after a moment for replies that are due. Must settle in bounded time. */
   close(): Promise<void>;
 }

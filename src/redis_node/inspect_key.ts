@@ -34,6 +34,7 @@ export async function inspectKey(
   name: string,
   key: string,
 ): Promise<KeyState | undefined> {
+  await connection.expectPlainKeys?.();
   const commands = [["GET", key], ["PTTL", key], ["ZCARD", queueOf(key)], ["TYPE", key]];
   const [value, pttl, waiters, type] = await repliesTo(connection, commands, [key]);
   const foreign = value instanceof ReplyError && value.prefix === WRONG_TYPE;
@@ -49,11 +50,13 @@ export async function inspectKey(
     ...(typeof waiters === "number" ? { waiters } : {}), // the server may refuse ZCARD
     ...(foreign ? { type: typeof type === "string" ? type : ANOTHER_TYPE } : {}),
   };
-  return state.value === SHARED ? { ...state, sharers: await readersOf(connection, key) } : state;
+  return state.value === SHARED
+    ? { ...state, sharers: await readersOf(connection, name, key) }
+    : state;
 }
 
 /** The values of a key's readers. Of very many, one may be missed while others leave. */
-async function readersOf(connection: CommandSender, key: string): Promise<string[]> {
+async function readersOf(connection: CommandSender, name: string, key: string): Promise<string[]> {
   const values: string[] = [];
   for (let from = 0; from < READERS_MAX; from += STEP_READERS) {
     const range = [String(from), String(from + STEP_READERS - 1)];
@@ -61,11 +64,14 @@ async function readersOf(connection: CommandSender, key: string): Promise<string
     const replies = await repliesTo(connection, commands, [key]);
     for (const reply of replies) if (reply instanceof ReplyError) throw reply;
     const [members, time] = replies.map(textReply);
-    // Each deadline is behind its value; in RESP3 the two are in an array.
-    const parts = Array.isArray(members) ? (members as unknown[]).flat().map(String) : [];
-    const nowMs = timeReplyMs(time) ?? NaN;
-    values.push(...parts.filter((_, at) => at % 2 === 0 && Number(parts[at + 1]) > nowMs));
-    if (parts.length < 2 * STEP_READERS) break;
+    const nowMs = timeReplyMs(time);
+    if (!Array.isArray(members) || nowMs === undefined) {
+      throw new ProtocolError(`Cannot inspect as ${name} sent an unexpected reply`);
+    }
+    for (let at = 0; at < members.length; at += 2) { // each deadline is behind its value
+      if (Number(members[at + 1]) > nowMs) values.push(String(members[at]));
+    }
+    if (members.length < 2 * STEP_READERS) break;
   }
   return values;
 }

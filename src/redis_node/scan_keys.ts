@@ -27,6 +27,7 @@ export async function* scanKeys(
   name: string,
   prefix: string,
 ): AsyncGenerator<readonly string[], void> {
+  await connection.expectPlainKeys?.();
   const pattern = `${prefix.replaceAll(SPECIAL, "\\$&")}*`;
   let cursor: unknown = "0";
   do {

@@ -274,6 +274,27 @@ Deno.test("commandNode() reports a client that returns nothing as a failed vote"
   });
 });
 
+Deno.test("commandNode() rejects readers that it cannot read, and shows none of the reply", async () => {
+  let client: FakeClient | undefined;
+  const send = async (args: string[]) => {
+    const reply = await client!.send(args);
+    if (args[0] !== "ZRANGE") return reply;
+    const [key, value] = reply as string[];
+    return [{ key, value }];
+  };
+  await withCommandNode({ send }, async (opened, node) => {
+    client = opened;
+    const request = new FakeRequest("k", { mode: "shared" });
+    node.acquire(request, 0);
+    assertEquals(await outcomeOf(request), "granted");
+    await assertRejects(
+      () => node.inspect("k"),
+      Error,
+      "Cannot get reply from a: the client returned no reply to ZRANGE in a known form",
+    );
+  });
+});
+
 Deno.test("commandNode() has no notifications without subscribe", async () => {
   await withCommandNode({}, (_client, { subscribe }) => {
     assertEquals(subscribe, undefined);

@@ -48,6 +48,44 @@ Deno.test("readReply() reads maps as RESP2 has them, and TIME in any form", () =
   assertEquals(readReply(["TIME"], [1, 2]), [1, 2]);
 });
 
+Deno.test("readReply() reads scores in any form", () => {
+  const expected = ["a", 1, "b", "2"];
+  const object = { a: 1, b: "2" };
+  for (const reply of [expected, [["a", 1], ["b", "2"]], object, new Map(Object.entries(object))]) {
+    assertEquals(readReply(["ZRANGE"], reply), expected);
+  }
+  assertEquals(readReply(["ZRANGE"], []), []);
+});
+
+/** Forms that a command is never answered in. */
+const UNKNOWN_FORMS: Readonly<Record<string, readonly unknown[]>> = {
+  CONFIG: ["no", null, 1, [{ key: "appendfsync", value: "no" }], [["appendfsync", "no"]]],
+  INFO: [null, 1, ["role:master"], { "127.0.0.1:6379": "role:master" }],
+  PTTL: [[1], null, "soon"],
+  SCAN: ["0", null, ["0"], ["0", "a"], ["0", [["a"]]], ["0", [{ key: "a" }]], [null, []]],
+  TIME: ["1", null, ["1"], ["1", "soon"], { seconds: 1, microseconds: 2 }],
+  TYPE: [null, 1, ["string"]],
+  ZCARD: [[1], null],
+  ZRANGE: [
+    "a",
+    null,
+    ["a"],
+    ["a", "b"],
+    ["a", null],
+    ["a", ["1"]],
+    [["a", "1", "2"]],
+    [{ key: "a", value: 1 }],
+    [{ key: "a", value: 1 }, { key: "b", value: 2 }],
+    [{ element: "a", score: 1 }],
+  ],
+};
+
+for (const [name, forms] of Object.entries(UNKNOWN_FORMS)) {
+  Deno.test(`readReply() takes an unknown form of a reply to ${name} for no reply`, () => {
+    for (const form of forms) assertEquals(readReply([name], form), undefined);
+  });
+}
+
 Deno.test("readReply() does not take for a reply what a client returns without one", () => {
   for (const reply of [undefined, false, () => {}, Symbol(), new Error("HTTP 502")]) {
     for (const name of ["SET", "GET", "EVAL", "TIME", "PING"]) {
