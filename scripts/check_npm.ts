@@ -11,7 +11,8 @@ import { parseArgs } from "node:util";
 import { findRuntime } from "./find_runtimes.ts";
 import { type Consumer, startConsumer } from "./package/consumer.ts";
 import { checkEdge } from "./package/edge.ts";
-import { CODE_FOLDER, PROGRAM, readConfig } from "./package/manifest.ts";
+import { CODE_FOLDER, DENO_TRANSPORT, PROGRAM, readConfig } from "./package/manifest.ts";
+import { measureMemory } from "./package/memory.ts";
 import { checkBundles, weighModules } from "./package/sizes.ts";
 import { measureStart } from "./package/start.ts";
 import { filesIn, findTool, findTools, nodePath, run, succeed } from "./package/tools.ts";
@@ -23,7 +24,7 @@ const ALLOWED_FILES = [
   /^(package\.json|README\.md|LICENSE)$/,
   /^esm\/(mod|src\/shared-\w+)\.js$/,
   /^esm\/src\/(nodes|operate|otel|redis|testing|upstash)\/mod\.js$/,
-  /^esm\/src\/transport\/(default_npm|node|node_listener|none|workers)\.js$/,
+  /^esm\/src\/transport\/(default_npm|deno|node|node_listener|none|workers)\.js$/,
   /^esm\/([a-z_]+\/)*[a-z_]+\.d\.ts$/,
   /^esm\/(src\/[a-z]+\/)?mod\.(cjs|d\.cts)$/,
   /^esm\/src\/cli\/(mod\.js|LICENSES\.txt)$/,
@@ -117,6 +118,7 @@ const CHECKS: readonly [name: string, check: Check][] = [
   ["types compile", checkTypes],
   ["bundles", checkBundles],
   ["runs without TCP sockets", checkEdge],
+  ["memory of a client in Node", measureMemory],
   ["cold start in Node", measureStart],
 ];
 
@@ -187,7 +189,8 @@ async function checkNames({ built }: Consumer): Promise<string> {
   for (const path of modules) {
     const text = await Deno.readTextFile(join(code, path));
     const [name] = text.match(RUNTIME_NAMES) ?? [];
-    if (name !== undefined && !(TRANSPORTS.test(path) && !name.includes("Deno"))) {
+    const isDenos = path === `${DENO_TRANSPORT}.js`;
+    if (name !== undefined && !(TRANSPORTS.test(path) && isDenos === name.includes("Deno"))) {
       throw new Error(`${path} names ${name}`);
     }
   }

@@ -7,7 +7,15 @@
 import { join, posix } from "node:path";
 import { bundleCli } from "./cli.ts";
 import { addCommonJs } from "./commonjs.ts";
-import { CODE_FOLDER, type Config, NAMED_MODULES, packageJson, PEERS, TARGET } from "./manifest.ts";
+import {
+  CODE_FOLDER,
+  type Config,
+  DENO_TRANSPORT,
+  NAMED_MODULES,
+  packageJson,
+  PEERS,
+  TARGET,
+} from "./manifest.ts";
 import { filesIn, findTool, ROOT, succeed } from "./tools.ts";
 
 /** What dnt leaves. A package.json beside the code would hide `sideEffects` and `imports` of the real one. */
@@ -36,6 +44,7 @@ export async function finish(config: Config, folder: string): Promise<void> {
   await pruneDeclarations(code, Object.values(config.exports));
   for (const path of await filesIn(code)) await mapImports(code, path);
   await joinModules(code, Object.values(config.exports).map(emittedPath));
+  await addDenoTransport(code);
   await addCommonJs(config, folder);
   await bundleCli(folder);
   const manifest = JSON.stringify(packageJson(config), undefined, 2) + "\n";
@@ -77,6 +86,17 @@ async function joinModules(code: string, entryPoints: readonly string[]): Promis
   for (const path of modules) if (!entries.includes(path)) await Deno.remove(join(code, path));
 }
 
+/** Emits Deno's transport beside the others. */
+async function addDenoTransport(code: string): Promise<void> {
+  const path = join(code, `${DENO_TRANSPORT}.js`);
+  const source = join(ROOT, `${DENO_TRANSPORT}.ts`);
+  await succeed(await findTool("locked", "esbuild"), [
+    source,
+    ...["--format=esm", `--target=${TARGET}`, "--log-level=warning", `--outfile=${path}`],
+  ]);
+  await mapImports(code, `${DENO_TRANSPORT}.js`);
+}
+
 /** Removes the declarations that no entry point leads to. */
 async function pruneDeclarations(code: string, entryPoints: readonly string[]): Promise<void> {
   const reached = new Set<string>();
@@ -110,7 +130,7 @@ async function mapImports(code: string, path: string): Promise<void> {
     const module = posix.join(posix.dirname(path), specifier);
     const name = NAMED_MODULES[module];
     if (name !== undefined && path.endsWith(".js")) return `${before}"${name}"`;
-    return `${before}"${path.endsWith(".d.ts") ? specifier.replace(/\.ts$/, ".js") : specifier}"`;
+    return `${before}"${specifier.replace(/\.ts$/, ".js")}"`;
   });
   if (mapped !== text) await Deno.writeTextFile(join(code, path), mapped);
 }

@@ -11,8 +11,8 @@ import { ROOT } from "./tools.ts";
 export const REPOSITORY = "https://github.com/hasp-lock/redlock";
 
 /**
- * Modules that stand in for others in the package: the transports of Node and of workers are there, Deno's own is
- * not. Paths from the project's folder.
+ * Modules that stand in for others in the package, where Deno's own transport is chosen by the package's `imports` alone.
+ * Paths from the project's folder.
  */
 export const MAPPINGS: Readonly<Record<string, string>> = {
   "./src/transport/default.ts": "./src/transport/default_npm.ts",
@@ -20,6 +20,9 @@ export const MAPPINGS: Readonly<Record<string, string>> = {
 
 /** What chooses a transport at run time. */
 export const TRANSPORT_MODULE = "src/transport/default_npm.js";
+
+/** Deno's transport. It is emitted apart, because it needs Deno's types, and the declarations need none of it. */
+export const DENO_TRANSPORT = "src/transport/deno";
 
 /**
  * Modules that the package itself imports by a name, which Node and bundlers look up in its `imports`. So a bundle for
@@ -127,8 +130,10 @@ export function packageJson({ name, version, license, exports }: Config): Record
       ),
     },
     // The first condition that a bundler sets decides. Vercel sets `edge-light`, Fastly and bundlers for pages `browser`.
+    // Deno's `node:net` cannot be used before 2.8, and costs more than its own sockets.
     imports: {
       "#transport": {
+        deno: code(`${DENO_TRANSPORT}.js`),
         workerd: code("src/transport/workers.js"),
         "edge-light": code("src/transport/none.js"),
         node: code("src/transport/node.js"),

@@ -65,6 +65,7 @@ const SETS = {
   node22: ["node@22.23.3"],
   node26: ["node@26.10.0"],
   bun: ["bun@1.4.5"],
+  deno25: ["deno@2.5.0"],
   tsx: ["tsx@4.23.15"],
   bullmq: ["bullmq@6.7.0", "ioredis@5.11.1"],
   vitest: ["vitest@5.1.1"],
@@ -178,6 +179,12 @@ export async function nodePath(set: ToolSet): Promise<string> {
   const { output } = await run("node", ["--version"]).catch(() => ({ output: "" }));
   if (output.startsWith(`v${set.replace("node", "")}.`)) return "node";
   return join(await findTools(set), "node", "bin", "node");
+}
+
+/** The Deno of a set, whose package puts it in its place when it is first run. */
+export async function denoPath(set: "deno25"): Promise<string> {
+  await succeed(await findTool(set, "deno"), ["--version"]);
+  return join(await findTools(set), "deno", Deno.build.os === "windows" ? "deno.exe" : "deno");
 }
 
 /** What a program printed, and whether it ended well. */

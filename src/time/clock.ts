@@ -21,10 +21,22 @@ export interface Clock {
   keepAlive(timer: TimerHandle, alive: boolean): void;
 }
 
-/** The part of a timer object that Deno, Node and Bun share; timers of workers are numbers. */
+/** The part of a timer object that Deno, Node and Bun share. */
 interface Referable {
   ref?: (() => void) | undefined;
   unref?: (() => void) | undefined;
+}
+
+/** What older versions of Deno have in its place: there timers are numbers, as in workers. */
+type TimerFunctions = Partial<Record<"refTimer" | "unrefTimer", (timer: number) => void>>;
+
+function setAlive(timer: TimerHandle, alive: boolean): void {
+  if (typeof timer === "number") {
+    const { Deno } = globalThis as { Deno?: TimerFunctions };
+    Deno?.[alive ? "refTimer" : "unrefTimer"]?.(timer);
+  } else {
+    (timer as Referable)[alive ? "ref" : "unref"]?.();
+  }
 }
 
 /** The clocks and timers of the runtime. */
@@ -32,13 +44,10 @@ export const systemClock: Clock = {
   monotonicMs: () => performance.now(),
   wallMs: () => Date.now(),
   setTimer(callback, delayMs) {
-    const timer = setTimeout(callback, Math.max(delayMs, 0)) as Referable;
-    timer.unref?.();
+    const timer = setTimeout(callback, Math.max(delayMs, 0));
+    setAlive(timer, false);
     return timer;
   },
   clearTimer: (timer) => clearTimeout(timer as number),
-  keepAlive(timer, alive) {
-    if (alive) (timer as Referable).ref?.();
-    else (timer as Referable).unref?.();
-  },
+  keepAlive: setAlive,
 };

@@ -1,8 +1,8 @@
 /**
- * Replaces `default.ts` in the npm package: the same choice without Deno, which runs npm packages with its Node API.
+ * Replaces `default.ts` in the npm package: the same choice without Deno, which runs a bundle with its Node API.
  *
- * If Node or a bundler knows the runtime beforehand, the `imports` of the package resolve to the one transport that is
- * needed, and this module is not loaded.
+ * If Deno, Node or a bundler knows the runtime beforehand, the `imports` of the package resolve to the one transport that
+ * is needed, and this module is not loaded.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * Streams over `Deno.connect`: the only module that names `Deno`.
+ * Streams over `Deno.connect`: the only module that names `Deno`. The npm package has it too.
  *
  * @module
  */

@@ -1,7 +1,8 @@
 /**
  * Streams over `node:net` and `node:tls`, for Node and Bun: with `node_listener.ts` the only modules that name `node:`.
  *
- * A plain socket reads into one buffer (`onread`), which saves an allocation a chunk, and passes it on without a promise.
+ * All plain sockets of the process read into one buffer (`onread`), which saves an allocation a chunk and memory per
+ * connection, and pass it on without a promise.
  *
  * @module
  */
@@ -11,8 +12,14 @@ import type { Connect, ConnectTarget, OnChunk, TlsOptions, Transport } from "./t
 
 type TlsTarget = Extract<ConnectTarget, { kind: "tls" }>;
 
-/** Size of the buffer that a socket reads into. */
-const READ_BUFFER_BYTES = 16 * 1024;
+/** Size of the buffer that sockets read into. */
+const READ_BUFFER_BYTES = 64 * 1024;
+
+/**
+ * What all plain sockets read into. Node fills it and calls back in one go, and Bun fills it just before it calls back; the
+ * callback decodes or copies the bytes before it returns, so no other read comes between.
+ */
+let readBuffer: Uint8Array | undefined;
 
 /** How long a connection is idle before the system asks whether the other end is there, in milliseconds. */
 const KEEP_ALIVE_DELAY_MS = 30_000;
@@ -53,11 +60,6 @@ class NodeTransport implements Transport {
 
   constructor(target: ConnectTarget, open: Opener) {
     this.#socket = open((count, buffer) => this.#onData(buffer, count));
-    if (target.kind === "tls") {
-      this.#socket.on("data", (chunk: Uint8Array) => {
-        if (!this.#onData(chunk, chunk.length)) this.#socket.pause();
-      });
-    }
     this.opened = new Promise((resolve, reject) => {
       this.#socket.once(target.kind === "tls" ? "secureConnect" : "connect", () => resolve());
       this.#socket.on("error", (error: unknown) => {
@@ -132,8 +134,11 @@ class NodeTransport implements Transport {
   }
 }
 
+/** Takes the first bytes of a buffer, which is used again; returns whether the socket may continue to read. */
+type OnRead = (count: number, buffer: Uint8Array) => boolean;
+
 /** Opens a socket that passes each chunk to `callback`, and pauses if that returns `false`. */
-type Opener = (callback: (count: number, buffer: Uint8Array) => boolean) => Socket;
+type Opener = (callback: OnRead) => Socket;
 
 /**
  * Returns a function that opens a socket to `target`. The modules are imported here, not above, because a process without
@@ -143,11 +148,27 @@ async function opener(target: ConnectTarget): Promise<Opener> {
   if (target.kind === "tls") return await tlsOpener(target);
   const [{ connect }, lookup] = await Promise.all([import("node:net"), sharedLookup()]);
   return (callback) => {
-    const onread = { buffer: new Uint8Array(READ_BUFFER_BYTES), callback };
-    return target.kind === "unix"
+    const buffer = readBuffer ??= new Uint8Array(READ_BUFFER_BYTES);
+    // Deno before 2.8 has no `onread`, and no version of it promises to call back before another socket reads.
+    const onread = inDeno() ? undefined : { buffer, callback };
+    const socket = target.kind === "unix"
       ? connect({ path: target.path, onread })
       : tuned(connect({ host: target.hostname, port: target.port, lookup, onread }));
+    return onread ? socket : flowing(socket, callback);
   };
+}
+
+/** Whether this is Node's API in Deno, which runs bundles for Node, and npm packages. */
+function inDeno(): boolean {
+  const { process } = globalThis as { process?: { versions?: { deno?: string } } };
+  return process?.versions?.deno !== undefined;
+}
+
+/** Has a socket without `onread` pass on what it reads. */
+function flowing(socket: Socket, callback: OnRead): Socket {
+  return socket.on("data", (chunk: Uint8Array) => {
+    if (!callback(chunk.length, chunk)) socket.pause();
+  });
 }
 
 async function tlsOpener({ hostname, port, tls }: TlsTarget): Promise<Opener> {
@@ -168,7 +189,7 @@ async function tlsOpener({ hostname, port, tls }: TlsTarget): Promise<Opener> {
     servername: isIP(name) ? "" : name,
     checkServerIdentity: (_, certificate) => checkServerIdentity(name, certificate),
   };
-  return () => tuned(connect(options));
+  return (callback) => flowing(tuned(connect(options)), callback);
 }
 
 /** The function that looks up host names, for all clients. */
@@ -239,11 +260,11 @@ async function rootsOf(nodeTls: Authorities): Promise<readonly string[]> {
 
 /** The file that `NODE_EXTRA_CA_CERTS` names. Node trusts it, and ignores one that it cannot read. */
 async function extraAuthorities(): Promise<readonly string[]> {
-  const [{ env, versions }, { readFile }] = await Promise.all([
+  if (inDeno()) return []; // it would have to ask for permissions
+  const [{ env }, { readFile }] = await Promise.all([
     import("node:process"),
     import("node:fs/promises"),
   ]);
-  if (versions.deno !== undefined) return []; // it would have to ask for permissions
   const path = env.NODE_EXTRA_CA_CERTS;
   return path ? await readFile(path, "utf8").then((text) => [text], () => []) : [];
 }

@@ -13,7 +13,7 @@ export interface Library {
 }
 
 /** What not every runtime has. */
-export type Feature = "unix sockets" | "authorities";
+export type Feature = "unix sockets" | "authorities" | "an end of stuck writes";
 
 /** Servers and what is to be expected of the runtime; sent as JSON. */
 export interface Context {

@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { findRuntime } from "../../scripts/find_runtimes.ts";
 import { bundle } from "../../scripts/package/bundle.ts";
 import type { Consumer } from "../../scripts/package/consumer.ts";
-import { nodePath, type ToolSet } from "../../scripts/package/tools.ts";
+import { denoPath, nodePath, type ToolSet } from "../../scripts/package/tools.ts";
 import { plainCommand } from "../support/plain_command.ts";
 import type { Context, Feature, Outcome } from "./context.ts";
 import { startWorker } from "./processes.ts";
@@ -41,7 +41,13 @@ export interface Candidate {
 
 /** All runtimes that the library supports. */
 export const CANDIDATES: readonly Candidate[] = [
-  { name: "Deno", find: findDeno },
+  { name: "Deno", find: () => findDeno("Deno") },
+  { name: "Deno 2.5", find: async () => findDeno("Deno 2.5", await denoPath("deno25")) },
+  { name: "Deno npm", find: (consumer) => findDenoNpm("Deno npm", consumer) },
+  {
+    name: "Deno 2.5 npm",
+    find: async (consumer) => findDenoNpm("Deno 2.5 npm", consumer, await denoPath("deno25")),
+  },
   { name: "Node 20", find: (consumer) => findNode("Node 20", "node20", consumer) },
   { name: "Node 22", find: (consumer) => findNode("Node 22", "node22", consumer) },
   { name: "Node 26", find: (consumer) => findNode("Node 26", "node26", consumer) },
@@ -49,14 +55,35 @@ export const CANDIDATES: readonly Candidate[] = [
   { name: "workerd", find: findWorkerd },
 ];
 
-function findDeno(): Promise<Runtime> {
-  const runner = join(RUNNERS, "deno.ts");
-  const args = ["run", "--no-prompt", "--no-check", "--allow-net=127.0.0.1,localhost", runner];
-  return Promise.resolve({
-    name: "Deno",
-    lacks: { "unix sockets": "in Deno they need leave to read and write files" },
-    run: (context) => runProcess(Deno.execPath(), args, context),
-  });
+/** How a program is run in Deno, with the network as its only permission. */
+const DENO_ARGS = ["run", "--no-prompt", "--no-check", "--allow-net=127.0.0.1,localhost"];
+
+/** Deno, on the source. */
+function findDeno(name: string, path = Deno.execPath()): Promise<Runtime> {
+  return Promise.resolve(denoRuntime(name, path, [...DENO_ARGS, join(RUNNERS, "deno.ts")]));
+}
+
+/** Deno, on the npm package in `node_modules`. */
+async function findDenoNpm(
+  name: string,
+  consumer: Consumer,
+  path = Deno.execPath(),
+): Promise<Runtime> {
+  const args = [...DENO_ARGS, await bundleRunner(consumer)];
+  return denoRuntime(name, path, args);
+}
+
+function denoRuntime(name: string, path: string, args: string[]): Runtime {
+  return {
+    name,
+    lacks: {
+      "unix sockets": "in Deno they need leave to read and write files",
+      ...(path === Deno.execPath()
+        ? {}
+        : { "an end of stuck writes": "in Deno 2.5 they outlive the stream's end" }),
+    },
+    run: (context) => runProcess(path, args, context),
+  };
 }
 
 async function findNode(name: string, set: ToolSet, consumer: Consumer): Promise<Runtime> {
@@ -90,7 +117,7 @@ async function findWorkerd(consumer: Consumer, { authorityFile }: World): Promis
   };
 }
 
-/** Bundles the runner of Node and Bun beside the installed package, which it imports by its name. */
+/** Bundles the runner of Node, Bun and npm packages in Deno beside the installed package, which it imports by its name. */
 async function bundleRunner(consumer: Consumer): Promise<string> {
   const script = join(consumer.folder, `runner-${crypto.randomUUID()}.js`);
   await bundle(join(RUNNERS, "node.ts"), script, { platform: "node" });

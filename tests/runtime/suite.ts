@@ -218,7 +218,7 @@ function abortOf({ signal }: Lock): Promise<unknown> {
 function registerClosing(
   test: Register,
   { main, redis }: Library,
-  { urls, hungUrls }: Context,
+  { urls, hungUrls, lacks }: Context,
   resource: Name,
 ): void {
   test("close() ends the calls that wait and the locks that are held", async () => {
@@ -258,6 +258,7 @@ function registerClosing(
   });
 
   test("close() settles although a write is stuck", async () => {
+    if (lacks.includes("an end of stuck writes")) return; // it would keep the process from ending
     const bytes = new Uint8Array(30_000_000);
     // Nothing says that a write is stuck. Where it had not begun the outcome says so, and the wait was too short.
     for (let waitMs = 50;; waitMs *= 4) {

@@ -1,5 +1,6 @@
 /**
- * What a busy event loop does to a lock: the part of the suite in which JavaScript holds up everything else.
+ * What a busy event loop does to locks and replies: the part of the suite in which JavaScript holds up everything else, or
+ * many sockets read at once.
  *
  * @module
  */
@@ -10,7 +11,7 @@ import { expect, expectSame, rejectionOf } from "./expect.ts";
 /** Registers these cases. */
 export function registerBusy(
   test: Register,
-  { main }: Library,
+  { main, redis }: Library,
   { urls }: Context,
   resource: (name: string) => string,
 ): void {
@@ -25,6 +26,19 @@ export function registerBusy(
       expectSame(lock.extensions, 1, "extensions");
       expectSame(await whileBusy(lock.release()), true, `release ${round}`);
     }
+  });
+
+  test("replies that come to many connections in many pieces do not mix", async () => {
+    const texts = ["a", "b", "c", "d"].map((letter) => letter.repeat(300_000));
+    await Promise.all(texts.map(async (text, index) => {
+      await using client = await redis.connect(urls[index % urls.length]!);
+      const key = resource(`pieces-${index}`);
+      await client.send(["SET", key, text, "PX", 60_000]);
+      const replies = await Promise.all(
+        Array.from({ length: 8 }, () => client.send(["GET", key])),
+      );
+      for (const reply of replies) expect(reply === text, `connection ${index} got other bytes`);
+    }));
   });
 
   test("lock.signal is aborted after a stall before any timer ran", async () => {

@@ -240,10 +240,10 @@ type Part = "text" | "uncommented" | "code" | "prose";
 const NOWHERE_ELSE: readonly (readonly [rule: string, Part, pattern: RegExp, allowed?: RegExp])[] =
   [
     [
-      "Deno is named in its own transport alone",
+      "Deno is named in its own transport and in the clock alone",
       "code",
       /\bDeno\b/u,
-      /^src\/transport\/deno\w*\.ts$/u,
+      /^src\/(transport\/deno\w*|time\/clock)\.ts$/u,
     ],
     ["no text names Deno", "uncommented", /["'`]Deno["'`]/u, /^src\/transport\/default\.ts$/u],
     [

@@ -1,5 +1,5 @@
 /**
- * The suite in Node and Bun, on the npm package.
+ * The suite in Node, Bun and Deno, on the npm package.
  *
  * @module
  */
