@@ -23,7 +23,12 @@
  *
  * @module
  */
-export { createRedlock, type CreateRedlockOptions } from "./src/create_redlock.ts";
+export {
+  type Address,
+  type AddressParts,
+  createRedlock,
+  type CreateRedlockOptions,
+} from "./src/create_redlock.ts";
 export {
   LockHeldError,
   type LockHeldErrorDetails,

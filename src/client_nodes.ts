@@ -44,7 +44,9 @@ export function checkNodes(nodes: readonly LockNode[]): void {
   const names = new Set<string>();
   for (const node of nodes) {
     if (typeof node?.acquire !== "function" || typeof node.name !== "string") {
-      throw new TypeError(`${ATTEMPT} 'nodes' must contain only objects that implement LockNode`);
+      throw new TypeError(
+        `${ATTEMPT} 'nodes' must contain only objects that implement LockNode: createRedlock() takes addresses, and commandNode() a client`,
+      );
     }
     if (names.has(node.name)) {
       throw new TypeError(`${ATTEMPT} two nodes have the name ${node.name}`);

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { CLIENTS_OPEN_MAX, warnOfManyClients } from "./console_warnings.ts";
 import type { EventListener } from "./events.ts";
 import { Cooldowns } from "./lock/cooldowns.ts";
 import { quorumSize } from "./vote.ts";
@@ -13,6 +14,9 @@ import { LocalQueues } from "./waiting/local_queues.ts";
 
 /** Longest wait for calls to end, and for a node's own `close`, in milliseconds; those of ours take half a second. */
 const CLOSE_TIMEOUT_MS = 2_000;
+
+/** How many clients of this process are not closed. */
+let clientsOpen = 0;
 
 /** What all calls of one client share. */
 export class ClientState implements NodeSet {
@@ -34,7 +38,7 @@ export class ClientState implements NodeSet {
   /**
    * @param wheel The timer wheel of its deadlines.
    * @param nodes The nodes.
-   * @param onEvent Called for nodes that send no notifications of releases.
+   * @param onEvent Called for nodes that send no notifications of releases; without it, the console gets warnings.
    */
   constructor(wheel: TimerWheel, nodes: readonly QuorumNode[], onEvent?: EventListener) {
     this.nodes = nodes;
@@ -42,6 +46,7 @@ export class ClientState implements NodeSet {
     this.wheel = wheel;
     this.localQueues = new LocalQueues(this, onEvent);
     this.cooldowns = new Cooldowns(wheel.clock);
+    if (++clientsOpen === CLIENTS_OPEN_MAX && !onEvent) warnOfManyClients();
   }
 
   /** A call begins: before its first byte. */
@@ -66,6 +71,7 @@ export class ClientState implements NodeSet {
   async #close(): Promise<void> {
     const { nodes, wheel } = this;
     this.closed = true;
+    clientsOpen--;
     wheel.ref();
     wheel.announceClose();
     // Every call ends now, and sends what undoes its requests before the nodes close.

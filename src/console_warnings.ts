@@ -13,6 +13,9 @@ import type { TimerWheel } from "./time/timer_wheel.ts";
 /** How long a node is unreachable before the warning, in milliseconds. */
 const UNREACHABLE_MS = 60_000;
 
+/** How many clients may be open before the warning: a process needs one, a test that plays many processes some. */
+export const CLIENTS_OPEN_MAX = 100;
+
 /** How each warning ends. */
 const ADVICE =
   "Shown once; 'onEvent' receives every event, and a listener that does nothing hides this.";
@@ -27,6 +30,8 @@ interface Owner {
 
 /** Those that have warned: each client of a lost lock, and its timer wheel of a node. */
 const warned = new WeakSet<Owner>();
+/** The owner of what concerns all clients of the process. */
+const allClients: Owner = { closed: false };
 
 /** A listener for events of nodes; it warns of the first node that is unreachable for a minute. */
 export function watchNodes(wheel: TimerWheel, nodeCount: number): EventListener {
@@ -51,6 +56,19 @@ export function warnOfFailedTerm(event: Extract<RedlockEvent, { type: "lead-fail
   const next = `The next term begins in ${(delayMs / 1_000).toFixed(1)} s`;
   const text = `@hasp/redlock: A term with ${lockName(resources)} failed. ${next}.`;
   callIsolated((line) => globalThis.console?.warn(line, error), text);
+}
+
+/** Warns that this process has as many clients as a program has that creates one for each call and closes none. */
+export function warnOfManyClients(): void {
+  writeOnce(allClients, manyClientsText());
+}
+
+/** The text about clients that nobody closes. */
+export function manyClientsText(): string {
+  return text(
+    `${CLIENTS_OPEN_MAX} lock clients are open, each with connections of its own`,
+    "Create one client and use it for all calls, or close each client after its use",
+  );
 }
 
 /** Warns of a lost lock, if it is the client's first. */

@@ -4,7 +4,7 @@
  * @module
  */
 import { LOCK_OPTION_NAMES, LockOptions, pickLockOptions, type RedlockOptions } from "./options.ts";
-import { parseAddress, type RedisAddress } from "./redis/address.ts";
+import { type Address, parseAddress, type RedisAddress, splitAddresses } from "./redis/address.ts";
 import {
   type ClientOptions,
   CONNECT_OPTION_NAMES,
@@ -17,6 +17,8 @@ import { type Redlock, redlockOn } from "./redlock.ts";
 import { TimerWheel } from "./time/timer_wheel.ts";
 import { checkOptions } from "./validate.ts";
 import { watchNodes } from "./console_warnings.ts";
+
+export type { Address, AddressParts } from "./redis/address.ts";
 
 /** Shortest silence after which a connection is replaced, in milliseconds. */
 const STALL_TIMEOUT_MS_MIN = 2_000;
@@ -38,14 +40,16 @@ export interface CreateRedlockOptions
  * Creates a lock client for independent Redis or Valkey servers. Each connection is opened when it is first needed; a
  * server that cannot be reached is not an error here, because a quorum of servers is enough.
  *
- * @param addresses The servers, 1 to 31 URLs or strings: `redis://[user[:password]@]host[:port][/db]`, `rediss://…` for
- *   TLS (`valkey://` and `valkeys://` mean the same), or `redis+unix:///path/to.sock[?db=n]`. Credentials are
- *   percent-encoded, and IPv6 addresses are in brackets. Use one, three or five independent masters; never replicas,
- *   nor the shards of a cluster.
+ * @param addresses One server or an array of 1 to 31: each a URL or its text (`redis://[user[:password]@]host[:port][/db]`,
+ *   `rediss://…` for TLS, `valkey://` and `valkeys://` for the same, `redis+unix:///path/to.sock[?db=n]`), or an object
+ *   with the names that ioredis uses. A text may have several addresses, separated by commas or white space. In a URL,
+ *   credentials are percent-encoded, and IPv6 addresses are in brackets. Use one, three or five independent masters;
+ *   never replicas, nor the shards of a cluster.
  * @param options Options of the locks, which each call can replace, and of the connections.
  * @returns The client. Close it, or declare it with `await using`.
- * @throws {TypeError} If `addresses` is empty, an address is malformed, a server is listed twice (also under another
- *   database number), or an option is unknown or of the wrong type. No message contains credentials.
+ * @throws {TypeError} If `addresses` is empty or `undefined`, such as a variable of the environment that is not set, an
+ *   address is malformed or a client, a server is listed twice (also under another database number), or an option is
+ *   unknown or of the wrong type. No message contains credentials.
  * @throws {RangeError} If there are more than 31 addresses, or an option is out of range.
  *
  * @example Three nodes
@@ -77,7 +81,7 @@ export interface CreateRedlockOptions
  * ```
  */
 export function createRedlock<Fencing extends boolean = boolean>(
-  addresses: readonly (string | URL)[],
+  addresses: Address | readonly Address[] | undefined,
   options: CreateRedlockOptions & { fencing?: Fencing | undefined } = {},
 ): Redlock<Fencing> {
   checkOptions("create lock client", options, [...LOCK_OPTION_NAMES, ...CONNECT_OPTION_NAMES]);
@@ -100,9 +104,21 @@ export function createRedlock<Fencing extends boolean = boolean>(
   return redlockOn(wheel, nodes, lockOptions) as Redlock<Fencing>;
 }
 
-function parseAddresses(addresses: readonly (string | URL)[]): RedisAddress[] {
-  checkNodeCount("addresses", addresses);
-  const parsed = addresses.map((address, index) => parseAddress(address, `addresses[${index}]`));
+function parseAddresses(addresses: Address | readonly Address[] | undefined): RedisAddress[] {
+  if (addresses == null) {
+    throw new TypeError(
+      `Cannot create lock client as 'addresses' is ${addresses}: it must be an address such as 'redis://10.0.0.1'`,
+    );
+  }
+  const isArray = Array.isArray(addresses);
+  const given: readonly Address[] = isArray ? addresses : [addresses];
+  const all = given.flatMap<Address>((address) => {
+    return typeof address === "string" ? splitAddresses(address) : [address];
+  });
+  checkNodeCount("addresses", all);
+  const parsed = all.map((address, index) => {
+    return parseAddress(address, isArray ? `addresses[${index}]` : undefined);
+  });
   const servers = new Set<string>();
   for (const { server, name } of parsed) {
     if (servers.has(server)) {

@@ -59,10 +59,9 @@ function unreadable(path: string, error: { code?: unknown; message?: unknown }):
   return new UsageError(`Cannot read the addresses of the nodes from ${path}: ${error.message}`);
 }
 
-/** The addresses in a text: separated by white space or commas; `#` at the start of a word begins a comment. */
+/** A text with the addresses, as `createRedlock` takes it; `#` at the start of a word begins a comment, which is left out. */
 function addressesIn(text: string, place: string): string[] {
-  const addresses = text.replaceAll(/(?<!\S)#.*$/gmu, "").split(/[\s,]+/u)
-    .filter((address) => address !== "");
-  if (addresses.length > 0) return addresses;
+  const addresses = text.replaceAll(/(?<!\S)#.*$/gmu, "");
+  if (/[^\s,]/u.test(addresses)) return [addresses];
   throw new UsageError(`Cannot find the addresses of the nodes: ${place} contains no address`);
 }

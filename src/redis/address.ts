@@ -1,5 +1,5 @@
 /**
- * Where a server is and how to log in, read from a URL.
+ * Where a server is and how to log in, read from a URL or an object.
  *
  * @module
  */
@@ -30,6 +30,52 @@ const SCHEME_RULE =
 const UNIX_RULE =
   "the address of a socket must have the form 'redis+unix:///path/to.sock', without credentials";
 
+/** Separates addresses in one text: what stands before a scheme, so that a password may contain a comma. */
+const SEPARATOR = /(?<![\s,])[\s,]+(?=[a-z][a-z0-9+.-]*:\/\/)/iu;
+/** What has no address: white space and commas at the ends of a text. */
+const ENDS = /^[\s,]+|(?<![\s,])[\s,]+$/gu;
+/** Fields by which ioredis finds a server in another way than by its address. */
+const FOUND_ELSEWHERE = ["sentinels", "nodes", "rootNodes", "natMap", "Connector"];
+/** Methods of clients: of ioredis and node-redis, of Bun and this library, of GLIDE. */
+const CLIENT_METHODS = ["sendCommand", "send", "customCommand"];
+const USE_CLIENT = "lock on your client instead, with commandNode() of @hasp/redlock/nodes";
+
+/** A server's address: a URL or its text, or an object. */
+export type Address = string | URL | AddressParts;
+
+/**
+ * A server's address as an object, with the names that ioredis uses. Either `host` or `path` is required. Other fields,
+ * such as how that client retries, have no effect; those by which it finds a server in another way are errors.
+ */
+export interface AddressParts {
+  /** Host name or IP address; an IPv6 address without brackets. */
+  host?: string | undefined;
+  /**
+   * The TCP port.
+   *
+   * @default {6379}
+   */
+  port?: number | string | undefined;
+  /** The path of a Unix domain socket, in place of a host. */
+  path?: string | null | undefined;
+  /**
+   * The ACL user.
+   *
+   * @default {the default user}
+   */
+  username?: string | null | undefined;
+  /** The password, if the server needs one. */
+  password?: string | null | undefined;
+  /**
+   * The database number.
+   *
+   * @default {0}
+   */
+  db?: number | string | undefined;
+  /** `true` or `{}` for TLS. Settings belong into the option `tls` of the client. */
+  tls?: object | boolean | null | undefined;
+}
+
 /** A server's address, taken apart. */
 export interface RedisAddress {
   /** Plain TCP, TLS over TCP, or a Unix domain socket. */
@@ -55,27 +101,34 @@ export interface RedisAddress {
 }
 
 /**
- * Reads `redis://[user[:password]@]host[:port][/db]`, `rediss://…` (TLS) or `redis+unix:///path[?db=n]`. `valkey://`
- * and `valkeys://` mean the same as `redis://` and `rediss://`.
+ * Takes apart a text that may have several addresses, separated by commas or white space.
  *
- * Credentials and paths are percent-decoded; IPv6 addresses are in brackets.
+ * @param text The addresses.
+ * @returns Each of them; the text itself, if it has none.
+ */
+export function splitAddresses(text: string): string[] {
+  return text.replace(ENDS, "").split(SEPARATOR);
+}
+
+/**
+ * Reads `redis://[user[:password]@]host[:port][/db]`, `rediss://…` (TLS) or `redis+unix:///path[?db=n]`, or an object.
+ * `valkey://` and `valkeys://` mean the same as `redis://` and `rediss://`.
  *
- * @param address The URL or its text.
+ * In a URL, credentials and paths are percent-decoded; IPv6 addresses are in brackets.
+ *
+ * @param address The URL, its text, or its parts.
  * @param place Where it was found, for messages about an address that cannot be shown.
  * @returns Its parts.
  * @throws {TypeError} If it has none of these forms. The message shows the address without credentials.
  */
-export function parseAddress(address: string | URL, place?: string): RedisAddress {
+export function parseAddress(address: Address, place?: string): RedisAddress {
+  const text = address instanceof URL ? address.href : address;
+  const isText = typeof text === "string";
   try {
-    const url = toUrl(address);
-    const kind = TCP_SCHEMES[url.protocol];
-    if (kind) return tcpAddress(url, kind);
-    if (url.protocol === "redis+unix:") return unixAddress(url);
-    throw new Invalid(`${SCHEME_RULE} '${url.protocol.slice(0, -1)}'`);
+    if (!isText) return addressOfParts(text);
+    return addressOfUrl(address instanceof URL ? address : toUrl(text));
   } catch (error) {
     if (!(error instanceof Invalid)) throw error;
-    const text = address instanceof URL ? address.href : address;
-    const isText = typeof text === "string";
     const reason = isText && reasonInText(text) || error.reason;
     const shown = isText && shownAddress(text) || place;
     throw new TypeError(`Cannot use Redis address ${shown ? `${shown} ` : ""}as ${reason}`);
@@ -91,17 +144,55 @@ class Invalid {
   }
 }
 
-function toUrl(address: unknown): URL {
-  if (address instanceof URL) return address;
-  if (typeof address !== "string") {
-    throw new Invalid(`it must be a string or a URL: current type is '${typeof address}'`);
-  }
+function toUrl(text: string): URL {
   try {
-    return new URL(address);
+    return new URL(text);
   } catch {
     // The runtime's own error repeats its input, and with it the password.
     throw new Invalid("it is not a URL such as 'redis://10.0.0.1:6379'");
   }
+}
+
+function addressOfUrl(url: URL): RedisAddress {
+  const kind = TCP_SCHEMES[url.protocol];
+  if (kind) return tcpAddress(url, kind);
+  if (url.protocol === "redis+unix:") return unixAddress(url);
+  throw new Invalid(`${SCHEME_RULE} '${url.protocol.slice(0, -1)}'`);
+}
+
+/** Reads the parts by way of a URL without credentials, so that both forms of an address have the same rules. */
+function addressOfParts(parts: AddressParts): RedisAddress {
+  if (typeof parts !== "object" || parts === null) {
+    throw new Invalid(
+      `it must be a string, a URL or an object with a 'host': current type is '${typeof parts}'`,
+    );
+  }
+  const fields = parts as Readonly<Record<string, unknown>>;
+  if (CLIENT_METHODS.some((name) => typeof fields[name] === "function")) {
+    throw new Invalid(
+      `it is a client: pass the URL or the options that the client was made from, or ${USE_CLIENT}`,
+    );
+  }
+  const elsewhere = FOUND_ELSEWHERE.find((name) => fields[name] != null);
+  if (elsewhere) throw new Invalid(`'${elsewhere}' finds the server in another way: ${USE_CLIENT}`);
+  if (fields.keyPrefix) throw new Invalid("its 'keyPrefix' must be the option 'keyPrefix' instead");
+  const { host, port = DEFAULT_PORT, path, username, password, db = 0, tls } = parts;
+  if (tls && Object.keys(tls).length > 0) {
+    throw new Invalid("the settings in its 'tls' must be in the option 'tls' instead");
+  }
+  for (const [name, value] of Object.entries({ host, path, username, password })) {
+    if (value != null && typeof value !== "string") {
+      throw new Invalid(`its '${name}' must be a string`);
+    }
+  }
+  if (!host && !path) throw new Invalid("it has neither a 'host' nor a 'path'");
+  if (!isPort(String(port))) throw new Invalid(PORT_RULE);
+  const escaped = (text: string) => text.split("/").map(encodeURIComponent).join("/");
+  const hostname = host?.includes(":") ? `[${host}]` : encodeURIComponent(host ?? "");
+  const url = path
+    ? `redis+unix://${escaped(path)}?db=${db}`
+    : `${tls ? "rediss" : "redis"}://${hostname}:${port}/${db}`;
+  return { ...addressOfUrl(toUrl(url)), ...credentials(username ?? "", password ?? "") };
 }
 
 function tcpAddress(url: URL, kind: "tcp" | "tls"): RedisAddress {
@@ -115,11 +206,11 @@ function tcpAddress(url: URL, kind: "tcp" | "tls"): RedisAddress {
   const database = databaseNumber(url.pathname.replace(/^\//u, ""));
   const server = `${hostname.includes(":") ? `[${hostname}]` : hostname}:${port}`;
   const name = `${url.protocol}//${server}${database === 0 ? "" : `/${database}`}`;
-  return { kind, hostname, port, path: "", ...credentials(url), database, name, server };
+  return { kind, hostname, port, path: "", ...credentialsIn(url), database, name, server };
 }
 
 /** Characters that a host name cannot contain: it would be displayed, and looked up, as something else. */
-const NOT_IN_HOSTNAMES = /[\0-\x20\x7f%/@[\]?#\\:]/u;
+const NOT_IN_HOSTNAMES = /[\0-\x20\x7f%/@[\]?#\\:,]/u;
 
 function hostnameOf(url: URL): string {
   const [, ipv6] = /^\[(.*)\]$/u.exec(url.hostname) ?? [];
@@ -147,15 +238,20 @@ function unixAddress(url: URL): RedisAddress {
     hostname: "",
     port: 0,
     path,
-    ...credentials(url),
+    ...credentialsIn(url),
     database,
     name,
     server: path,
   };
 }
 
-function credentials(url: URL): Pick<RedisAddress, "username" | "password" | "secrets"> {
-  const [username, password] = [decode(url.username, "user"), decode(url.password, "password")];
+type Credentials = Pick<RedisAddress, "username" | "password" | "secrets">;
+
+function credentialsIn(url: URL): Credentials {
+  return credentials(decode(url.username, "user"), decode(url.password, "password"));
+}
+
+function credentials(username: string, password: string): Credentials {
   const secrets = [username, password].filter((secret) => secret !== "");
   secrets.sort((one, other) => other.length - one.length);
   return {

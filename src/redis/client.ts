@@ -7,7 +7,7 @@ import { defineConsoleView } from "../console_view.ts";
 import { offAbort, onAbort } from "../time/abort_listeners.ts";
 import { TimerWheel } from "../time/timer_wheel.ts";
 import { checkNumber, checkOptions, checkPositiveMs, rangeError } from "../validate.ts";
-import { parseAddress, type RedisAddress } from "./address.ts";
+import { type Address, parseAddress, type RedisAddress } from "./address.ts";
 import type { ReplyReceiver, Slot } from "./command_queue.ts";
 import { ATTEMPT, type ClientOptions, resolveConnectOptions } from "./client_options.ts";
 import { type CommandArgument, commandArguments } from "./command_arguments.ts";
@@ -137,7 +137,7 @@ export class RedisClient implements AsyncDisposable {
    * @throws {TypeError} If the address is malformed, or an option is unknown or of the wrong type.
    * @throws {RangeError} If a number is out of range.
    */
-  constructor(address: string | URL, options?: ClientOptions) {
+  constructor(address: Address, options?: ClientOptions) {
     const parsed: RedisAddress = parseAddress(address);
     this.address = parsed.name;
     this.#wheel = new TimerWheel();
@@ -236,7 +236,7 @@ export class RedisClient implements AsyncDisposable {
  * Connects to a server, logs in and waits for its first reply, within `connectTimeoutMs` in all.
  *
  * @param address The address of the server: `redis://[user[:password]@]host[:port][/db]`, `rediss://…` for TLS
- *   (`valkey://` and `valkeys://` mean the same), or `redis+unix:///path/to.sock[?db=n]`.
+ *   (`valkey://` and `valkeys://` mean the same), or `redis+unix:///path/to.sock[?db=n]`; or an object with these parts.
  * @param options How to reach the server.
  * @returns A client that is ready for commands.
  * @throws {TypeError} If the address is malformed, or an option is unknown or of the wrong type.
@@ -246,7 +246,7 @@ export class RedisClient implements AsyncDisposable {
  * @throws {ReplyError} If the server requires a login, and the address has no password.
  */
 export async function connect(
-  address: string | URL,
+  address: Address,
   options?: ClientOptions,
 ): Promise<RedisClient> {
   const client = new RedisClient(address, options);

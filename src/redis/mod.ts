@@ -25,6 +25,7 @@ export {
   RedisClient,
   type SendOptions,
 } from "./client.ts";
+export type { Address, AddressParts } from "./address.ts";
 export type { CommandArgument } from "./command_arguments.ts";
 export {
   /** Whether a command whose connection failed was sent. */

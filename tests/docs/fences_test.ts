@@ -2,7 +2,7 @@
 
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { findRuntime } from "../../scripts/find_runtimes.ts";
-import { lostText, unreachableText } from "../../src/console_warnings.ts";
+import { lostText, manyClientsText, unreachableText } from "../../src/console_warnings.ts";
 import { bundle } from "../../scripts/package/bundle.ts";
 import { type Consumer, startConsumer } from "../../scripts/package/consumer.ts";
 import { listFiles } from "../support/source_code.ts";
@@ -130,6 +130,7 @@ Deno.test("docs: the warnings that are shown are what a client without a listene
   assertEquals(fence.code.trimEnd().split("\n"), [
     unreachableText(node, error, 2, 3),
     lostText({ type: "lost", resources: ["report"], reason: "expired", cause, heldMs: 31_204 }),
+    manyClientsText(),
   ]);
 });
 

@@ -27,7 +27,9 @@ interface Definition {
 
 const symbols = new Map<string, Definition>(
   (await Promise.all(
-    ["mod.ts", "src/nodes/mod.ts", "src/redis/mod.ts", "src/testing/mod.ts"].map(documented),
+    ["mod.ts", ...["nodes", "operate", "redis", "testing"].map((name) => `src/${name}/mod.ts`)].map(
+      documented,
+    ),
   )).flat(),
 );
 

@@ -15,7 +15,7 @@ type Env = Record<"REDIS_NODES" | "STORE_URL", string> & {
 };
 type Batch = { messages: { body: LockedJob; ack(): void; retry(): void }[] };
 
-const open = ({ REDIS_NODES }: Env) => createRedlock(REDIS_NODES.split(","), { notify: false });
+const open = ({ REDIS_NODES }: Env) => createRedlock(REDIS_NODES, { notify: false });
 
 export default {
   /** Answers 202 if this request has begun the job, 409 if it is under way. */

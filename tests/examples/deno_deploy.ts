@@ -9,7 +9,7 @@ import { RedisClient } from "@hasp/redlock/redis";
 import { once, sendInvoice } from "./once.ts";
 
 // All requests share these clients. They connect when a connection is first needed, and stay connected.
-const redlock = createRedlock(Deno.env.get("REDIS_NODES")!.split(","));
+const redlock = createRedlock(Deno.env.get("REDIS_NODES"));
 const store = new RedisClient(Deno.env.get("STORE_URL")!);
 
 // A lock of an instance that is killed stays until its TTL is over.

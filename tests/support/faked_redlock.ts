@@ -10,7 +10,7 @@ import { FakeNetwork, type FakeTransport, wire } from "./fake_transport.ts";
 
 /** A lock client on faked streams, and what it reported. */
 export function create(
-  addresses: readonly (string | URL)[] = ["redis://h"],
+  addresses: Parameters<typeof createRedlock>[0] = ["redis://h"],
   options: CreateRedlockOptions = {},
 ): { redlock: Redlock; network: FakeNetwork; events: RedlockEvent[] } {
   const network = new FakeNetwork();

@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 import { TimerWheel } from "../../src/time/timer_wheel.ts";
-import { watchNodes } from "../../src/console_warnings.ts";
+import { CLIENTS_OPEN_MAX, manyClientsText, watchNodes } from "../../src/console_warnings.ts";
 import { Cluster, TTL_MS } from "../support/cluster.ts";
 import { FakeClock } from "../support/fake_clock.ts";
 import { create } from "../support/faked_redlock.ts";
@@ -114,6 +114,26 @@ Deno.test("a client goes on if there is no console", async () => {
   } finally {
     globalThis.console = console;
   }
+});
+
+Deno.test("the hundredth client that is open warns, once; none warns if each is closed after its use", async () => {
+  using warnings = new Warnings();
+  for (let calls = 0; calls < 2 * CLIENTS_OPEN_MAX; calls++) {
+    await create(["redis://h"]).redlock.close();
+  }
+  assertEquals(warnings.texts, []);
+  const { onEvent } = { onEvent: () => {} };
+  const open = Array.from({ length: CLIENTS_OPEN_MAX - 1 }, () => silent().redlock);
+  assertEquals(warnings.texts, []);
+  open.push(silent({ onEvent }).redlock); // has a listener
+  await open.pop()!.close();
+  assertEquals(warnings.texts, []);
+  for (const _ of [1, 2]) {
+    open.push(silent().redlock);
+    await open.pop()!.close();
+  }
+  assertEquals(warnings.texts, [manyClientsText()]);
+  for (const redlock of open) await redlock.close();
 });
 
 Deno.test("watchNodes() warns of the first node that is unreachable for a minute, once", async () => {

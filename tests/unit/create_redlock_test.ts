@@ -11,6 +11,7 @@ import { NAME } from "../support/stream_bench.ts";
 
 const CREATE = "Cannot create lock client as";
 const CONNECT = "Cannot connect to Redis as";
+const FORMS = "it must be a string, a URL or an object with a 'host'";
 
 /** The error of a lock client that cannot be made. */
 function refusal(addresses: unknown, options?: unknown): Error {
@@ -26,13 +27,60 @@ function addressesOf(count: number): string[] {
 
 // Addresses
 
-for (const addresses of [[], undefined, null, "redis://h", new Set(["redis://h"]), {}]) {
+const NO_HOST = "Cannot use Redis address as it has neither a 'host' nor a 'path'";
+const NEEDED = "it must be an address such as 'redis://10.0.0.1'";
+
+for (
+  const [addresses, message] of [
+    [[], `${CREATE} 'addresses' must be a non-empty array`],
+    [undefined, `${CREATE} 'addresses' is undefined: ${NEEDED}`],
+    [null, `${CREATE} 'addresses' is null: ${NEEDED}`],
+    ["", "Cannot use Redis address as its scheme is missing: it must begin with 'redis://'"],
+    [new Set(["redis://h"]), NO_HOST],
+    [{}, NO_HOST],
+  ] as const
+) {
   Deno.test(`createRedlock() refuses ${Deno.inspect(addresses)} in place of addresses`, () => {
     const error = refusal(addresses);
     assertInstanceOf(error, TypeError);
-    assertEquals(error.message, `${CREATE} 'addresses' must be a non-empty array`);
+    assertEquals(error.message, message);
   });
 }
+
+for (
+  const addresses of [
+    "redis://:s3cret@a,redis://b:7000/2, rediss://c",
+    "\n redis://:s3cret@a\tredis://b:7000/2\r\nrediss://c ,",
+    ["redis://:s3cret@a redis://b:7000/2", new URL("rediss://c")],
+    [
+      { host: "a", password: "s3cret" },
+      { host: "b", port: 7000, db: 2 },
+      { host: "c", tls: {}, maxRetriesPerRequest: null },
+    ],
+  ]
+) {
+  Deno.test(`createRedlock() takes ${Deno.inspect(addresses)}`, async () => {
+    const { redlock, network } = create(addresses as string, { waitMs: 0 });
+    redlock.acquire("a").catch(() => {});
+    await runMicrotasks();
+    assertEquals(network.targets, [
+      { kind: "tcp", hostname: "a", port: 6379 },
+      { kind: "tcp", hostname: "b", port: 7000 },
+      { kind: "tls", hostname: "c", port: 6379, tls: {} },
+    ]);
+    await redlock.close();
+  });
+}
+
+Deno.test("createRedlock() takes one URL, or one object, as one server", async () => {
+  for (const address of [new URL("redis://h"), { host: "h" }, "redis://h"]) {
+    const { redlock, network } = create(address);
+    redlock.acquire("a").catch(() => {});
+    await runMicrotasks();
+    assertEquals(network.targets.length, 1);
+    await redlock.close();
+  }
+});
 
 Deno.test("createRedlock() takes 31 servers and asks each, and refuses one more", async () => {
   const error = refusal(addressesOf(NODES_MAX + 1));
@@ -92,8 +140,8 @@ Deno.test("createRedlock() refuses what is no address, names its place, and show
         "its port must be an integer from 1 to 65535",
       ],
       ["", "addresses[1]", "its scheme is missing: it must begin with 'redis://'"],
-      [6379, "addresses[1]", "it must be a string or a URL: current type is 'number'"],
-      [undefined, "addresses[1]", "it must be a string or a URL: current type is 'undefined'"],
+      [6379, "addresses[1]", `${FORMS}: current type is 'number'`],
+      [undefined, "addresses[1]", `${FORMS}: current type is 'undefined'`],
     ] as const
   ) {
     const error = refusal(["redis://good", address]);

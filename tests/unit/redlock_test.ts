@@ -6,7 +6,8 @@ import { Redlock } from "../../src/redlock.ts";
 import { Cluster, TTL_MS, VALIDITY_MS } from "../support/cluster.ts";
 
 const NOT_ARRAY = "'nodes' must be a non-empty array";
-const NOT_NODES = "'nodes' must contain only objects that implement LockNode";
+const NOT_NODES = "'nodes' must contain only objects that implement LockNode: " +
+  "createRedlock() takes addresses, and commandNode() a client";
 
 /** Nodes that no client has. */
 function nodesOf(count: number): LockNode[] {

@@ -1,11 +1,12 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { findAddresses, type ReadFile } from "../../../src/cli/addresses.ts";
+import { parseAddress, splitAddresses } from "../../../src/redis/address.ts";
 import { UsageError } from "../../../src/cli/exit_codes.ts";
 
 const FILES: Record<string, string> = {
   "/etc/nodes":
     "# three nodes\nredis://:s3cret@a # rack 1, redis://z\nredis://b  \n\n  # the last\r\nredis://c #\r\n",
-  "/etc/others": "redis://d",
+  "/etc/others": "redis://:a,b c@d",
   "/run/credentials/hasp-nodes": "redis://e,redis://f\n",
   "/etc/empty": "# nothing here\n\n",
 };
@@ -16,6 +17,9 @@ const readFile: ReadFile = (path) => {
   const code = path === "/etc/shadow" ? "EACCES" : "ENOENT";
   return Promise.reject(Object.assign(new Error(`${code}: cannot open '${path}'`), { code }));
 };
+
+/** The host of an address. */
+const nameOf = (address: string): string => parseAddress(address).hostname;
 
 /** Every place; each call leaves out those that it wants to come later. */
 const OPTIONS = { node: ["redis://g"], nodesFile: "/etc/nodes" };
@@ -36,13 +40,8 @@ Deno.test("findAddresses() takes the first place that is given", async () => {
     findAddresses({}, fileAndCredential, readFile),
     findAddresses({}, { CREDENTIALS_DIRECTORY }, readFile),
   ]);
-  assertEquals(found, [
-    ["redis://g"],
-    ["redis://:s3cret@a", "redis://b", "redis://c"],
-    ["redis://h", "redis://i"],
-    ["redis://d"],
-    ["redis://e", "redis://f"],
-  ]);
+  const names = found.map((addresses) => addresses.flatMap(splitAddresses).map(nameOf));
+  assertEquals(names, [["g"], ["a", "b", "c"], ["h", "i"], ["d"], ["e", "f"]]);
 });
 
 Deno.test("findAddresses() says where addresses can be given, if none are", async () => {

@@ -1,5 +1,11 @@
 import { assertEquals, assertThrows } from "@std/assert";
-import { parseAddress, type RedisAddress } from "../../../src/redis/address.ts";
+import {
+  type Address,
+  type AddressParts,
+  parseAddress,
+  type RedisAddress,
+  splitAddresses,
+} from "../../../src/redis/address.ts";
 
 /** An address, the name by which it is shown, and what of it is not as in `redis://10.0.0.1`. */
 const GOOD: readonly (readonly [address: string, name: string, parts?: Partial<RedisAddress>])[] = [
@@ -67,10 +73,63 @@ for (const [address, name, parts] of GOOD) {
   });
 }
 
+/** Addresses as ioredis takes them, and the URL that means the same. */
+const PARTS: readonly (readonly [AddressParts, url: string])[] = [
+  [{ host: "h" }, "redis://h"],
+  [{ host: "H", port: "7000", db: "2", username: null, password: "" }, "redis://h:7000/2"],
+  [{ host: "::1", port: 7000 }, "redis://[::1]:7000"],
+  [{ host: "h", path: null, tls: {} }, "rediss://h"],
+  [{ host: "h", tls: true }, "rediss://h"],
+  [{ host: "h", tls: false }, "redis://h"],
+  [
+    { host: "h", username: "us@er", password: "p:/@%é, x" },
+    "redis://us%40er:p%3A%2F%40%25%C3%A9%2C%20x@h",
+  ],
+  [{ host: "h", username: "us" }, "redis://us@h"],
+  [{ path: "/run/my redis?.sock", db: 2 }, "redis+unix:///run/my%20redis%3F.sock?db=2"],
+];
+
+for (const [parts, url] of PARTS) {
+  Deno.test(`parseAddress() reads ${Deno.inspect(parts)} as ${url}`, () => {
+    assertEquals(parseAddress(parts), parseAddress(url));
+  });
+}
+
+Deno.test("parseAddress() takes the login of a socket from an object, and ignores how a client retries", () => {
+  const options = { path: "/r.sock", password: "secret", lazyConnect: true, retryStrategy() {} };
+  const { kind, path, password, secrets } = parseAddress(options);
+  assertEquals({ kind, path, password, secrets }, {
+    kind: "unix",
+    path: "/r.sock",
+    password: "secret",
+    secrets: ["secret"],
+  });
+});
+
+for (
+  const [text, addresses] of [
+    ["redis://a", ["redis://a"]],
+    ["redis://a,rediss://b redis+unix:///c", ["redis://a", "rediss://b", "redis+unix:///c"]],
+    [" ,\nredis://a\r\n\r\nREDIS://b,\t", ["redis://a", "REDIS://b"]],
+    ["redis://:a,b c@h, redis://d", ["redis://:a,b c@h", "redis://d"]],
+    ["redis://a b", ["redis://a b"]],
+    [" , ", [""]],
+    ["", [""]],
+  ] as const
+) {
+  Deno.test(`splitAddresses() takes ${Deno.inspect(text)} apart`, () => {
+    assertEquals(splitAddresses(text), [...addresses]);
+  });
+}
+
 /** Shown in place of an address of which nothing can be shown. */
 const PLACE = "addresses[2]";
 const ENCODED = "its credentials must be percent-encoded: they contain";
-const TYPE = "it must be a string or a URL: current type is";
+const TYPE = "it must be a string, a URL or an object with a 'host': current type is";
+const USE_CLIENT = "lock on your client instead, with commandNode() of @hasp/redlock/nodes";
+const IS_CLIENT =
+  `it is a client: pass the URL or the options that the client was made from, or ${USE_CLIENT}`;
+const elsewhere = (name: string) => `'${name}' finds the server in another way: ${USE_CLIENT}`;
 const SCHEMES = "its scheme must be 'redis', 'rediss', 'valkey', 'valkeys' or 'redis+unix'";
 
 /** Reasons, and for each the addresses that it refuses and what is shown of them. */
@@ -92,9 +151,12 @@ const BAD: Readonly<Record<string, readonly (readonly [address: unknown, shown?:
     ["redis://[::1"],
     ["redis://[::1]x:1", "redis://[::1]"],
     ["redis://a b", "redis://a"],
+    [{ host: "h:6379" }],
   ],
   "its host is missing": [["redis://"]],
   "its port must be an integer from 1 to 65535": [
+    [{ host: "h", port: 0 }],
+    [{ host: "h", port: "6379/1" }],
     ["redis://host:0", "redis://host:0"],
     ["redis://:hunter2@host:99999", "redis://host:99999"],
     ["redis://:hunter2@host:6379a", "redis://host"],
@@ -125,6 +187,8 @@ const BAD: Readonly<Record<string, readonly (readonly [address: unknown, shown?:
     ["redis://host/2147483648", "redis://host"],
     ["redis+unix:///a?db=x"],
     [new URL("redis://:hunter2@h/x"), "redis://h"],
+    [{ host: "h", db: -1 }],
+    [{ host: "h", db: "x@y" }],
   ],
   "it must not have a part after '?' or '#'": [
     ["redis://:hunter2@host?db=1", "redis://host"],
@@ -145,6 +209,32 @@ const BAD: Readonly<Record<string, readonly (readonly [address: unknown, shown?:
     ["redis+unix:///a#1"],
   ],
   [`${SCHEMES}: current value is 'http'`]: [["http://user:hunter2@host", "http://host"]],
+  "its host contains a character that is not valid in a host name": [
+    ["redis://a,b", "redis://a"],
+    [{ host: "a/b" }],
+    [{ host: "hunter2@b" }],
+    [{ host: "a%41" }],
+  ],
+  [IS_CLIENT]: [
+    [{ sendCommand() {}, options: { host: "h" } }],
+    [{ send() {} }],
+    [{ customCommand() {} }],
+  ],
+  [elsewhere("sentinels")]: [[{ sentinels: [{ host: "h" }], name: "mymaster" }]],
+  [elsewhere("natMap")]: [[{ host: "h", natMap: {} }]],
+  [elsewhere("nodes")]: [[{ nodes: [{ host: "h" }] }]],
+  "its 'keyPrefix' must be the option 'keyPrefix' instead": [[{ host: "h", keyPrefix: "a:" }]],
+  "the settings in its 'tls' must be in the option 'tls' instead": [
+    [{ host: "h", tls: { rejectUnauthorized: false } }],
+  ],
+  "it has neither a 'host' nor a 'path'": [
+    [{}],
+    [{ port: 6379, password: "hunter2" }],
+    [{ socket: { host: "h" } }],
+    [{ url: "redis://:hunter2@h" }],
+  ],
+  "its 'host' must be a string": [[{ host: 5 }]],
+  "its 'password' must be a string": [[{ host: "h", password: 12345 }]],
   [`${TYPE} 'number'`]: [[5]],
   [`${TYPE} 'object'`]: [[null]],
   [`${TYPE} 'undefined'`]: [[undefined]],
@@ -153,7 +243,7 @@ const BAD: Readonly<Record<string, readonly (readonly [address: unknown, shown?:
 for (const [reason, addresses] of Object.entries(BAD)) {
   for (const [address, shown = PLACE] of addresses) {
     Deno.test(`parseAddress() refuses ${Deno.inspect(address)} as ${reason}`, () => {
-      const error = assertThrows(() => parseAddress(address as string, PLACE), TypeError);
+      const error = assertThrows(() => parseAddress(address as Address, PLACE), TypeError);
       assertEquals(error.message, `Cannot use Redis address ${shown} as ${reason}`);
       assertEquals(error.cause, undefined);
     });
