@@ -165,8 +165,10 @@ export interface RedlockOptions {
    */
   mode?: LockMode | undefined;
   /**
-   * For how long the resource stays locked at least, in milliseconds from the winning attempt on: 0 to 86 400 000. An
-   * earlier release ends the lock, but its keys live on, and nobody is notified at their end. A lost lock ends earlier.
+   * For how long the resource stays locked at least, in milliseconds from the winning attempt on: 0 to `ttlMs`. An earlier
+   * release, or the end of the client, ends the lock, but its keys live on for the rest, and nobody is notified at their
+   * end. At most `ttlMs`, so that it holds if the process is killed, too. A lock that is lost because its keys are gone ends
+   * earlier.
    *
    * @default {0}
    */
@@ -243,14 +245,9 @@ const CHECKS: Readonly<Record<keyof CompleteOptions, OptionCheck>> = {
   cooldownMs: checkFiniteMs,
   any: checkBoolean,
   mode: checkMode,
-  atLeastMs: checkAtLeast,
+  atLeastMs: checkFiniteMs,
   onEvent: checkFunction,
 };
-
-function checkAtLeast(attempt: string, name: string, value: number): void {
-  checkFiniteMs(attempt, name, value);
-  if (value > TTL_MS_MAX) throw rangeError(attempt, name, `must be at most ${TTL_MS_MAX}`, value);
-}
 
 /**
  * The options of a client, and the settings of its calls: those of the last call are kept, because most programs call
@@ -345,9 +342,12 @@ function applyOptions(
 
 /** The settings by complete options, if these go together. */
 function settingsOf(attempt: string, options: CompleteOptions): Settings {
-  const { ttlMs, driftFactor, restartGuardMs } = options;
+  const { ttlMs, driftFactor, restartGuardMs, atLeastMs } = options;
   checkTtlMs(attempt, ttlMs, driftFactor);
   checkGuard(attempt, ttlMs, restartGuardMs);
+  if (atLeastMs > ttlMs) {
+    throw rangeError(attempt, "atLeastMs", `must be at most 'ttlMs', which is ${ttlMs}`, atLeastMs);
+  }
   checkTogether(attempt, options);
   const { nodeTimeoutMs = defaultNodeTimeoutMs(ttlMs) } = options;
   return { ...options, nodeTimeoutMs, validityMs: validityMs(ttlMs, driftFactor) };

@@ -180,7 +180,8 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    * holder is slow: what it sends afterwards does nothing.
    *
    * Tries again while other calls compete for the lock, and for up to `waitMs` while too few nodes answer. The token can
-   * be used again after a {@linkcode QuorumError}. Never shortens the keys' TTL.
+   * be used again after a {@linkcode QuorumError}. Never shortens the keys' TTL. If the lock is over, deletes what some
+   * nodes may still have of it.
    *
    * @example A lock on its way
    * ```ts
@@ -215,11 +216,12 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     token: string,
     options?: RedlockOptions & { fencing?: F | undefined },
   ): Promise<LockOf<F>> {
-    const settings = this.#options.resolve("adopt lock", options);
-    const { value, resources } = readToken(token, settings.keyPrefix);
+    let settings = this.#options.resolve("adopt lock", options);
+    const given = readToken(token, settings.keyPrefix);
+    if (given.keptMs > settings.atLeastMs) settings = { ...settings, atLeastMs: given.keptMs };
     checkAbility("adopt lock", this.#client.nodes, "adopt");
     if (settings.fencing) checkAbility("adopt lock", this.#client.nodes, "raiseCounters");
-    const call = new LockCall(this.#client, settings, resources, "acquire", value);
+    const call = new LockCall(this.#client, settings, given.resources, "acquire", given);
     return await acquire(call) as LockOf<F>;
   }
 

@@ -98,7 +98,7 @@ Both signals go to all processes that the command has started, unless they have 
 with --foreground they go to the command alone.
 
 Examples:
-  hasp run --resource nightly-backup --wait 0 --on-held skip --at-least 1m -- ./backup.sh
+  hasp run --resource nightly-backup --wait 0 --on-held skip --at-least 5s -- ./backup.sh
   hasp run -r invoices -r ledger --ttl 1m --wait forever -- psql -f close_month.sql
   hasp run --any -r gpu:0 -r gpu:1 -- sh -c './train.sh "$HASP_RESOURCE"'
   hasp run --shared -r config -- ./report.sh

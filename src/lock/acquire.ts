@@ -37,9 +37,10 @@
  *    undone nor extended.
  * 5. *Undo takes nothing from a held lock.* It deletes keys that hold the value of its own attempt. That value belongs
  *    to one attempt (assumption 3), which was not accepted, or whose handle has ended before: `held` is false from then
- *    on. It leaves nothing behind, because it follows the command that it undoes on the same connection, or on the next
- *    one if that breaks, and a round that was cancelled sends nothing more that could set a key. A grant that arrives
- *    after the decision is only counted in `votes`: nothing accepts the round again.
+ *    on. The end of an adopted lock, and an adoption that can never succeed, also delete the former value: its handle has
+ *    ended before there was a token (step 9). An undo leaves nothing behind, because it follows the command that it undoes
+ *    on the same connection, or on the next one if that breaks, and a round that was cancelled sends nothing more that
+ *    could set a key. A grant that arrives after the decision is only counted in `votes`: nothing accepts the round again.
  * 6. *A lost lock stays lost.* A handle ends once: `HeldLock` sets its end and never clears it, and `held` is false with
  *    an end. Nothing that the nodes do later matters to it. Nor do its keys come back, because an extension sets no
  *    missing key. A node is filled in only after a round that a quorum granted and while the lock is held, and it counts
@@ -56,7 +57,8 @@
  *    them the attempt's own, new one. So steps 1 to 4 hold for it as they are: a key has one value at a time. The former
  *    holder's handle has ended before the token exists (step 6). Its undo gives back the old value where a key holds the
  *    attempt's own, which takes nothing from a held lock (step 5) and lets no other handle be held, because no handle
- *    with the old value is left.
+ *    with the old value is left. While the lock is held, a node that still has the old value adopts it after an extension:
+ *    that is a fill-in (step 6), takes away a value that no handle has, and counts for nothing in that round.
  * 10. *Any one of several is one.* Each attempt of a call for any one of several keys (`pool.ts`) is an attempt for one
  *    of them, with a value of its own, and is undone before the next if it fails: so steps 1 to 8 hold for it, key by
  *    key, and k keys have k holders at most. What nodes say about the other keys, and which queues a ticket stands in,
@@ -77,9 +79,9 @@
  * ("by grants that are concluded after"), `time/continuous_clock_test.ts` and `time/validity_test.ts`, step 4 in
  * `vote_test.ts` (`quorumSize`), step 5 in `lock/undo_test.ts` and `lock/acquire_test.ts` ("undoes each
  * attempt"), step 6 in `lock/renewal_fill_in_test.ts` and `lock/held_lock_test.ts`, step 7 in `lock/renewal_test.ts` and
- * `lock/lock_extend_test.ts`, step 8 in `lock/held_lock_test.ts`, step 9 in `lock/adopt_test.ts`, step 10 in
- * `redlock_any_test.ts`, step 11 in `redlock_shared_test.ts`, and both, for every order of messages, in
- * `tests/simulation/model`.
+ * `lock/lock_extend_test.ts`, step 8 in `lock/held_lock_test.ts`, step 9 in `lock/adopt_test.ts` and
+ * `lock/adopted_lock_test.ts`, step 10 in `redlock_any_test.ts`, step 11 in `redlock_shared_test.ts`, and both, for every
+ * order of messages, in `tests/simulation/model`.
  *
  * @module
  */
@@ -123,7 +125,7 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
       held = conclude(call, round);
       if (held) break;
       if (call.pool?.tryNext(round)) continue;
-      await (call.replaces === undefined ? wait(call, round) : waitToAdopt(call, round));
+      await (call.adopts === undefined ? wait(call, round) : waitToAdopt(call, round));
     }
   } catch (error) {
     // mutation: failed-call-blocks-its-client
@@ -157,14 +159,14 @@ function settleTurn(call: LockCall, held: HeldLock): void {
 
 /** An attempt, before its first byte is sent. */
 function begin(call: LockCall): Round<ClientState> {
-  const { client, settings: { ttlMs, restartGuardMs, label }, pool, replaces } = call;
+  const { client, settings: { ttlMs, restartGuardMs, label }, pool, adopts } = call;
   // mutation: one-value-for-all-attempts
   const random = client.wheel.random.value();
   // mutation: adopted-value-kept
   const value = label === "" ? random : `${random}:${label}`;
   const keys = pool ? [pool.key] : call.keys;
   const round = new Round(client, keys, value, ttlMs); // step 1: it reads the clocks
-  if (replaces !== undefined) round.replaces = replaces;
+  if (adopts) round.replaces = adopts.value;
   if (call.mode) round.mode = call.mode;
   if (call.admitted) round.entersAtOnce = true;
   if (restartGuardMs > 0) round.guardMs = restartGuardMs;
@@ -190,6 +192,7 @@ function ask({ settings }: LockCall, round: Round): Promise<void> {
 function conclude(call: LockCall, round: Round<ClientState>): HeldLock | undefined {
   const { settings } = call;
   const { validityMs } = settings;
+  if (call.adopts) round.ttlMs = Math.max(round.ttlMs, call.adopts.ttlMs); // it shortens no TTL
   const remainingMs = validityMs - round.elapsedMs; // step 3
   // mutation: granted-too-late
   const inTime = remainingMs > expiryMarginMs(validityMs); // else its holder would be notified of the end at once
@@ -221,13 +224,13 @@ function reportAttempt(call: LockCall, { votes, elapsedMs }: Round, granted: boo
 
 /** Emits that a call has its lock. */
 function reportAcquired(call: LockCall, held: HeldLock): void {
-  const { settings: { onEvent }, resources, attempts, replaces } = call;
+  const { settings: { onEvent }, resources, attempts, adopts } = call;
   const { value, votes } = held.round;
   emit(onEvent!, {
     type: "acquired",
     resources,
     holder: holderOf(value),
-    ...(replaces === undefined ? {} : { adoptedFrom: holderOf(replaces) }),
+    ...(adopts && { adoptedFrom: holderOf(adopts.value) }),
     ...modeOf(call),
     votes,
     attempts,

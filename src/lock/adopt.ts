@@ -16,8 +16,9 @@ import { holderOf } from "./holder.ts";
 import { reportKey } from "./inspection.ts";
 import type { LockCall } from "./lock_call.ts";
 import { refusal, reportRefusal } from "./refusal.ts";
+import { deleteValue } from "./undo.ts";
 
-/** How many attempts are made at least while nodes answer and neither this client nor another has a quorum. */
+/** How many attempts are made at least, if all nodes answer and neither this client nor another has a quorum. */
 const ATTEMPTS_MIN = 8;
 
 /**
@@ -32,16 +33,17 @@ const ATTEMPTS_MIN = 8;
 export async function waitToAdopt(call: LockCall, denied: Round): Promise<void> {
   const { client, settings, attempts } = call;
   const { nodes, quorum, wheel } = client;
-  const { votes } = denied;
+  const { votes, tally } = denied;
   call.throwIfEnded(votes);
-  const taken = !denied.tally.unanswered && await isTaken(call);
+  const taken = !tally.unanswered && await isTaken(call);
   call.throwIfEnded(votes);
   // Read now, because nodes that fail at once may decide a round before the others answer.
-  if (denied.tally.missing > nodes.length - quorum) {
+  if (tally.missing > nodes.length - quorum) {
     throw lost(call, denied, "a majority of the nodes no longer holds it");
   }
   if (taken) throw lost(call, denied, "somebody else holds it");
-  const isLast = call.leftMs() <= 0 && (denied.tally.unanswered || attempts >= ATTEMPTS_MIN);
+  const answered = tally.granted + tally.denied === nodes.length;
+  const isLast = call.leftMs() <= 0 && !(answered && attempts < ATTEMPTS_MIN);
   if (isLast || isHopeless(votes, nodes.length, quorum)) throw refusal(call, denied);
   await pause(wheel, pollingDelayMs(wheel, settings, attempts - 1), settings.signal);
 }
@@ -50,13 +52,16 @@ export async function waitToAdopt(call: LockCall, denied: Round): Promise<void> 
  * Whether a quorum of nodes has one value other than the one to replace under any of the keys: somebody has adopted the
  * lock, or acquired some of its resources.
  */
-async function isTaken({ client, keys, settings, replaces }: LockCall): Promise<boolean> {
+async function isTaken({ client, keys, settings, adopts }: LockCall): Promise<boolean> {
   const asked = keys.map((key) => reportKey(client, key, settings.nodeTimeoutMs));
   const reports = await Promise.all(asked);
-  return reports.some(({ held, holder }) => held && holder !== holderOf(replaces!));
+  return reports.some(({ held, holder }) => held && holder !== holderOf(adopts!.value));
 }
 
-function lost(call: LockCall, { votes }: Round, why: string): LockLostError {
+/** Nobody can adopt the lock any more. So what is left of it, and what others give back of it, only blocks nodes. */
+function lost(call: LockCall, { votes, ttlMs }: Round, why: string): LockLostError {
+  // mutation: dead-value-stays
+  deleteValue(call.client, call.keys, call.adopts!.value, ttlMs);
   reportRefusal(call, "gone", votes);
   return lostError("adopt", call.resources, votes, "gone", new Error(why));
 }

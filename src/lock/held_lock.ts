@@ -16,10 +16,10 @@ import { emit, type VoteEvent } from "../events.ts";
 import { nodeErrors, quorumError, whyNoQuorum } from "../messages.ts";
 import { queueKey } from "../waiting/queue_names.ts";
 import type { Settings } from "../options.ts";
-import { askToRelease, askToShorten, type Round } from "../quorum/round.ts";
+import { askToRelease, type Round } from "../quorum/round.ts";
 import type { ClientState } from "../client_state.ts";
 import { holderOf } from "./holder.ts";
-import { undo } from "./undo.ts";
+import { hasTicket, isKept, leaveQueues, undo, undoFormer } from "./undo.ts";
 import { clockedSignal } from "./lock_signal.ts";
 import { TimerEntry } from "../time/timer_wheel.ts";
 import { warnOfLoss } from "../console_warnings.ts";
@@ -181,13 +181,21 @@ export class HeldLock extends TimerEntry {
    * @throws The reason of the call's signal, or a {@linkcode RedlockError} if the client is closed.
    */
   handOut(): this {
-    const { client, settings: { signal }, resources, round } = this;
+    const { client, settings: { signal, atLeastMs }, resources, round } = this;
+    const { clock } = client.wheel;
     if (!client.closed && !signal?.aborted) {
-      if (round.replaces !== undefined) round.replaces = undefined; // it is a lock like any other from here on
+      if (atLeastMs > 0) {
+        const keptUntilMs = clock.monotonicMs() - round.elapsedMs + atLeastMs;
+        round.keptMs = () => keptUntilMs - clock.monotonicMs();
+      }
+      if (round.replaces === undefined) return this;
+      // It is a lock like any other from here on, but for nodes that still have the former value.
+      round.former = { value: round.replaces, untilMs: clock.monotonicMs() + round.ttlMs };
+      round.replaces = undefined;
       return this;
     }
     if (this.held && round.replaces !== undefined) this.#giveBack();
-    else if (this.active) this.release(0).catch(() => {}); // an event reports the failure
+    else if (this.active) this.release().catch(() => {}); // an event reports the failure
     signal?.throwIfAborted();
     const verb = round.replaces === undefined ? "acquire" : "adopt";
     throw closedError(`${verb} ${lockName(resources)}`, resources, round.votes);
@@ -197,8 +205,8 @@ export class HeldLock extends TimerEntry {
    * Ends the lock and deletes its keys, or has them live on until it is `atLeastMs` old. A second call returns the result
    * of the first.
    */
-  release(atLeastMs: number = this.settings.atLeastMs): Promise<boolean> {
-    return this.#released ??= this.#release(atLeastMs);
+  release(): Promise<boolean> {
+    return this.#released ??= this.#release();
   }
 
   /**
@@ -218,6 +226,7 @@ export class HeldLock extends TimerEntry {
     this.#released = Promise.resolve(false);
     client.wheel.cancel(this);
     round.cancel();
+    undoFormer(round);
     this.leaveLocalQueue();
     const heldMs = round.elapsedMs;
     if (onEvent) {
@@ -295,24 +304,22 @@ export class HeldLock extends TimerEntry {
     return this.#sinceMs + this.#validityMs - nowMs;
   }
 
-  async #release(atLeastMs: number): Promise<boolean> {
-    const { client, settings } = this;
-    const keptMs = atLeastMs === 0 ? 0 : Math.max(atLeastMs - this.round.elapsedMs, 0);
-    const shortens = keptMs > 0;
-    const round = this.round.follow(shortens ? Math.ceil(keptMs) : undefined); // it reads the clocks
-    if (shortens) {
-      round.shortens = true;
-      round.guardMs = 0; // this is no grant, so a node in quarantine may do it
-    }
+  async #release(): Promise<boolean> {
+    const { client, settings, round: won } = this;
+    const round = won.follow(); // it reads the clocks
+    const keptMs = isKept(won) ? won.keptMs!() : 0;
+    if (keptMs > 0) round.keptMs = won.keptMs!;
     const leftMs = this.#leftAt(round.startMs);
     const ranOut = this.#end !== undefined || leftMs <= 0;
     // mutation: held-after-release
     this.#end ??= "released"; // step 5: before any key is deleted
     client.wheel.cancel(this);
-    this.round.cancel();
-    if (shortens) leaveQueues(this.round);
-    else if (hasTicket(this.round)) round.ticket = this.round.ticket;
-    await round.ask(shortens ? askToShorten : askToRelease, settings.nodeTimeoutMs);
+    won.cancel();
+    if (keptMs > 0) leaveQueues(won);
+    else if (hasTicket(won)) round.ticket = won.ticket;
+    const asked = round.ask(askToRelease, settings.nodeTimeoutMs);
+    undoFormer(won);
+    await asked;
     return this.#concludeRelease(round, ranOut, leftMs, keptMs);
   }
 
@@ -357,17 +364,6 @@ export class HeldLock extends TimerEntry {
     if (onEvent) emit(onEvent, event);
     else warnOfLoss(client, event);
   }
-}
-
-/** Whether the round that won a lock has a ticket in queues: one of a pool, or of a reader, has left them. */
-function hasTicket({ ticket, pool, mode }: Round): boolean {
-  return ticket !== undefined && !pool && !mode;
-}
-
-/** Takes the ticket of a lock out of the queues, because its release notifies nobody. */
-function leaveQueues(won: Round): void {
-  if (!hasTicket(won)) return;
-  for (const node of won.nodeSet.nodes) node.leaveQueue?.(won.keys, won.ticket!.ticketId);
 }
 
 /**

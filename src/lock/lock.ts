@@ -194,8 +194,11 @@ export class Lock implements AsyncDisposable {
    * @throws {TypeError} If the lock is in shared mode.
    */
   handOver(): string {
+    const { resources, round } = this.#lock;
     this.#lock.handOver();
-    return handOverToken(this.value, this.resources);
+    const { value, ttlMs } = round;
+    const keptMs = Math.max(Math.ceil(round.keptMs?.() ?? 0), 0);
+    return handOverToken({ value, ttlMs, keptMs, resources });
   }
 
   /**

@@ -11,6 +11,7 @@ import type { Round } from "../quorum/round.ts";
 import type { Vote } from "../vote.ts";
 import { queueKey, sharedName } from "../waiting/queue_names.ts";
 import type { QueuedWaiter } from "../waiting/queued_waiter.ts";
+import type { HandedOver } from "./hand_over_token.ts";
 import { Pool } from "./pool.ts";
 
 /** What a lock is for: its caller gets it, or gets it if nobody else holds it, or a routine runs while it is held. */
@@ -30,8 +31,8 @@ export class LockCall {
   readonly purpose: Purpose;
   /** How long it may wait, in milliseconds. */
   waitMs: number;
-  /** The value that it replaces, if it adopts a lock. */
-  readonly replaces: string | undefined;
+  /** The lock that it adopts, if it does. */
+  readonly adopts: HandedOver | undefined;
   /** Set if the lock is in shared mode; one that is adopted is not. */
   readonly mode: "shared" | undefined;
   /** Whether a call in shared mode that it was behind has the lock now: its next attempt passes those that wait. */
@@ -48,34 +49,34 @@ export class LockCall {
    * @param settings The settings of the call.
    * @param resources The resources.
    * @param purpose To try is one attempt, whatever `waitMs` is; to use is to extend, unless `autoExtend` is `false`.
-   * @param replaces The value that it replaces, if it adopts a lock.
+   * @param adopts The lock that it adopts, if it does.
    */
   constructor(
     client: ClientState,
     settings: Settings,
     resources: readonly string[],
     purpose: Purpose,
-    replaces?: string,
+    adopts?: HandedOver,
   ) {
     const { keyPrefix } = settings;
     this.client = client;
     this.settings = settings;
     this.resources = resources;
-    const any = settings.any && replaces === undefined;
+    const any = settings.any && adopts === undefined;
     const isSame = keyPrefix === "" && !any; // see locked()
     this.keys = isSame ? resources : resources.map((resource) => keyPrefix + resource);
     this.pool = any ? new Pool(client, this.keys) : undefined;
-    this.mode = settings.mode === "shared" && replaces === undefined ? "shared" : undefined;
+    this.mode = settings.mode === "shared" && adopts === undefined ? "shared" : undefined;
     this.queueName = this.pool?.name ??
       (this.mode ? sharedName(queueKey(this.keys)) : queueKey(this.keys));
     this.purpose = purpose;
     this.waitMs = purpose === "try" ? 0 : settings.waitMs;
-    this.replaces = replaces;
+    this.adopts = adopts;
   }
 
   /** What it does, for messages. */
   get verb(): "acquire" | "adopt" {
-    return this.replaces === undefined ? "acquire" : "adopt";
+    return this.adopts === undefined ? "acquire" : "adopt";
   }
 
   /** What it asks for now, by which this client remembers that others wait for it: readers wait for what writers do. */
@@ -85,7 +86,7 @@ export class LockCall {
 
   /** Whether it waits for earlier calls. One that adopts a lock does not: they may wait for that very lock. */
   get takesTurns(): boolean {
-    return this.waitMs > 0 && this.replaces === undefined;
+    return this.waitMs > 0 && this.adopts === undefined;
   }
 
   /** For how long the call has lasted, in milliseconds. */
@@ -131,7 +132,7 @@ export class LockCall {
 
   /** How long some of the keys stay in their cooldown, in milliseconds; 0 as {@linkcode cooldownMs} is. */
   cooldownOf(keys: readonly string[]): number {
-    return this.replaces === undefined ? this.client.cooldowns.leftMs(keys) : 0;
+    return this.adopts === undefined ? this.client.cooldowns.leftMs(keys) : 0;
   }
 
   /** Whether an attempt failed because nodes did not answer, or not in time, and not because others hold the lock. */

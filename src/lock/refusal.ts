@@ -23,7 +23,7 @@ export function refusal(
   const { elapsedMs: waitedMs, cooldownMs: cooldownLeftMs } = call;
   const { votes = [] } = denied ?? {};
   const any = call.pool !== undefined;
-  const undecided = call.replaces !== undefined || call.isUnanswered(denied);
+  const undecided = call.adopts !== undefined || call.isUnanswered(denied);
   reportRefusal(call, undecided ? "no-quorum" : "held", votes);
   if (undecided) {
     return quorumError(call.verb, resources, votes, nodeCount, note(denied!, quorum), any);

@@ -7,7 +7,7 @@
 import { lostError } from "../errors.ts";
 import { emit } from "../events.ts";
 import { quorumError } from "../messages.ts";
-import { askToExtend, type Round } from "../quorum/round.ts";
+import { askToAcquire, askToExtend, type Round } from "../quorum/round.ts";
 import { pause } from "../time/pause.ts";
 import { expiryMarginMs, validityMs } from "../time/validity.ts";
 import type { Vote } from "../vote.ts";
@@ -55,9 +55,9 @@ async function tryExtend(
   report(lock, round, extended);
   if (extended) {
     const token = lock.fencingToken;
-    round.tally.forEachMissing((nodeIndex) => {
+    round.tally.forEachDenied((nodeIndex, missing) => {
       // mutation: filled-in-after-its-end
-      if (lock.held) fillIn(won, ttlMs, nodeIndex, token);
+      if (lock.held) fillIn(won, ttlMs, nodeIndex, missing, token);
     });
   }
   if (round.tally.deniedByMajority) {
@@ -132,19 +132,34 @@ function report(lock: HeldLock, round: Round, extended: boolean): void {
  * by one. The answer counts for nothing: the node counts from the next extension on. A node that lost only some of several
  * keys denies, and stays without them.
  *
+ * A node that denies may have missed the adoption of the lock, or another client that adopted it, too, has given the former
+ * value back. It is asked to adopt the lock, for as long as that value may live.
+ *
  * @param won The round that won the lock. Its release takes these keys back as well.
  * @param ttlMs How long the keys are to live, in milliseconds.
  * @param nodeIndex Which node.
+ * @param missing Whether it has only found keys missing.
  * @param token The fencing token, if the nodes count: the node's counter is raised to it.
  */
-function fillIn(won: Round, ttlMs: number, nodeIndex: number, token: number | undefined): void {
-  const node = won.nodeSet.nodes[nodeIndex];
+function fillIn(
+  won: Round,
+  ttlMs: number,
+  nodeIndex: number,
+  missing: boolean,
+  token: number | undefined,
+): void {
+  const { former, nodeSet: { nodes, wheel } } = won;
+  // mutation: adopted-lock-never-heals
+  const adopts = !missing && former !== undefined && wheel.clock.monotonicMs() < former.untilMs;
+  if (!missing && !adopts) return;
+  const node = nodes[nodeIndex];
   // mutation: filled-in-key-forgotten
   won.tally.filledInOn |= 1 << nodeIndex;
   const filling = won.follow(ttlMs);
   filling.guardMs = 0;
   filling.entersAtOnce = true;
-  node.acquire(filling, nodeIndex);
+  if (adopts) filling.replaces = former.value;
+  askToAcquire(node, filling, nodeIndex);
   if (token === undefined) return;
   const raising = won.follow(ttlMs);
   raising.counterFloor = token;

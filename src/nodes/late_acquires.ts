@@ -10,7 +10,7 @@
  *
  * @module
  */
-import type { LockRequest } from "../quorum/lock_node.ts";
+import type { Release } from "../redis_node/command_sender.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";
 
 /** The first delay between two releases, in milliseconds; doubled each time. */
@@ -19,7 +19,7 @@ const DELAY_MS = 100;
 const VALUES_MAX = 4_096;
 
 /** What takes a value back: deletes the keys that hold it, or gives them the value that it replaced. */
-export type LateRelease = Pick<LockRequest, "keys" | "value" | "replaces" | "mode">;
+export type LateRelease = Pick<Release, "keys" | "value" | "replaces" | "mode" | "keptMs">;
 
 /** A value that may be set late. */
 interface LateValue {
@@ -65,10 +65,10 @@ export class LateAcquires {
   }
 
   /** A release is being sent: if its value may be set later, it is sent again. */
-  onRelease({ keys, value, replaces, mode }: LateRelease): void {
+  onRelease({ keys, value, replaces, mode, keptMs }: LateRelease): void {
     const late = this.#values.get(value);
     if (!late || late.release) return;
-    late.release = { keys, value, replaces, mode };
+    late.release = { keys, value, replaces, mode, keptMs };
     this.#repeat(late, late.release, DELAY_MS);
   }
 

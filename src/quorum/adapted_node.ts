@@ -10,9 +10,12 @@ import type { QuorumNode, QuorumRequest } from "./quorum_node.ts";
 /** Turns the promises of a node into callbacks. Whatever it does, returns or throws becomes its vote. */
 export function adaptedNode(node: LockNode): QuorumNode {
   const { name } = node;
-  const ask = (method: "acquire" | "extend" | "adopt" | "release" | "raiseCounters") => {
+  const ask = (asked: "acquire" | "extend" | "adopt" | "release" | "raiseCounters") => {
     return (request: QuorumRequest, nodeIndex: number): void => {
-      const { keys, value, ttlMs, counterFloor, replaces, shortens, mode } = request;
+      const { keys, value, counterFloor, replaces, mode } = request;
+      const keptMs = Math.ceil(request.keptMs?.() ?? 0);
+      const shortens = keptMs > 0 || undefined;
+      const [method, ttlMs] = shortens ? ["extend", keptMs] as const : [asked, request.ttlMs];
       // Called at once, because requests take effect in the order of the calls.
       new Promise<Grant>((resolve) => {
         resolve(node[method]!({ keys, value, ttlMs, counterFloor, replaces, shortens, mode }));
@@ -20,7 +23,7 @@ export function adaptedNode(node: LockNode): QuorumNode {
         if (grant === "granted") request.grant(nodeIndex);
         else if (Number.isSafeInteger(grant)) request.grant(nodeIndex, undefined, grant as number);
         else if (grant === "denied") request.deny(nodeIndex);
-        else if (grant === "missing") request.missing?.(nodeIndex);
+        else if (grant === "missing") (request.missing ?? request.deny).call(request, nodeIndex);
         else throw new TypeError(`${name} answered ${method}() with no Grant`);
       }).catch((error) => request.fail(nodeIndex, toError(error)));
     };

@@ -54,6 +54,11 @@ export interface QuorumRequest extends LockRequest {
    * granting an acquisition or an extension. Missing or 0: never.
    */
   readonly guardMs?: number;
+  /**
+   * Only with a release: for how long the keys are to live on, in milliseconds from now, by the monotonic clock. As long as
+   * that is more than 0, they are not deleted, but get it as their TTL. Missing: 0.
+   */
+  keptMs?(): number;
   /** Only with a release: whether keys may be set on a node, so that a release which does not reach it is repeated. */
   maySet?(nodeIndex: number): boolean;
   /**

@@ -36,8 +36,6 @@ export const askToExtend: Question = (node, request, index) => node.extend(reque
 export const askToRaiseCounters: Question = (node, request, index) =>
   node.raiseCounters!(request, index);
 export const askToRelease: Question = (node, request, index) => node.release(request, index);
-/** The end of a lock whose keys live on for a while; the request `shortens`. */
-export const askToShorten: Question = (node, request, index) => node.extend(request, index);
 
 /**
  * One request to all nodes. It is its own request and deadline, so that an uncontended lock allocates two objects and
@@ -56,7 +54,9 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
   declare counterFloor?: number;
   declare guardMs?: number;
   declare replaces?: string;
-  declare shortens?: boolean;
+  declare keptMs?: () => number;
+  /** Of an adopted lock: the value that it has replaced, which some nodes may have, and until when, by the monotonic clock. */
+  declare former?: { readonly value: string; readonly untilMs: number };
   /** How long it waits for first connections that are being made, in milliseconds: only an acquisition does. */
   connectingMs = 0;
   /** The continuous clock when the round began, before the first byte was sent. */
@@ -121,7 +121,7 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
   ask(question: Question, timeoutMs: number, signal?: AbortSignal): Promise<void> {
     const { nodes, wheel } = this.nodeSet;
     this.#timeoutMs = timeoutMs;
-    this.tally.waitsForReasons = question === askToRelease || question === askToShorten;
+    this.tally.waitsForReasons = question === askToRelease;
     for (let nodeIndex = 0; nodeIndex < nodes.length; nodeIndex++) {
       question(nodes[nodeIndex], this, nodeIndex);
     }

@@ -64,8 +64,8 @@ export class Tally {
   // Set on few tallies, so all others have no place for them.
   /** With fencing tokens, what the nodes have counted. */
   declare counts?: Counts;
-  /** Called for every node that answers from now on that keys are missing. */
-  declare onMissing?: (nodeIndex: number) => void;
+  /** Called for every node that denies from now on. */
+  declare onDenied?: (nodeIndex: number, missing: boolean) => void;
   /** Why nodes failed, by their indexes. */
   declare errors?: Error[];
   /** When the request began, by the monotonic clock. */
@@ -134,12 +134,12 @@ export class Tally {
     return this.#outcomeOf(nodeIndex) !== UNSENT;
   }
 
-  /** Calls `act` for every node that answered that keys are missing, and for each that will. */
-  forEachMissing(act: (nodeIndex: number) => void): void {
+  /** Calls `act` for every node that denied, and for each that will, with whether it has only found keys missing. */
+  forEachDenied(act: (nodeIndex: number, missing: boolean) => void): void {
     this.#answers.forEach((_, nodeIndex) => {
-      if (this.#outcomeOf(nodeIndex) === MISSING) act(nodeIndex);
+      if (this.deniedBy(nodeIndex)) act(nodeIndex, this.#outcomeOf(nodeIndex) === MISSING);
     });
-    this.onMissing = act;
+    this.onDenied = act;
   }
 
   /** How many nodes answered that keys are missing. */
@@ -196,7 +196,7 @@ export class Tally {
     if (granted) this.granted++;
     else if (denied) this.denied++;
     else this.failed++;
-    if (outcome === MISSING) this.onMissing?.(nodeIndex);
+    if (denied) this.onDenied?.(nodeIndex, outcome === MISSING);
     if (!this.counts) return;
     if (denied) this.counts.last[nodeIndex] = undefined; // the key is gone, so its counter does not count
     else if (count !== undefined) this.counts.last[nodeIndex] = count;

@@ -14,7 +14,7 @@ import type { TimerWheel } from "../time/timer_wheel.ts";
 /** What a release needs of a request. */
 export type Release = Pick<
   QuorumRequest,
-  "keys" | "value" | "replaces" | "ticket" | "pool" | "keepsTicket" | "mode"
+  "keys" | "value" | "replaces" | "ticket" | "pool" | "keepsTicket" | "mode" | "keptMs"
 >;
 
 /** A command, and what it means for locks. */

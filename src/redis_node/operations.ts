@@ -202,10 +202,25 @@ const GIVE_BACK_KEYS: Operation<Release> = {
   read: (reply) => reply === -1 ? "denied" : outcomeOf(reply, ["denied", "granted"]),
 };
 
+const KEEP_KEYS = /* @__PURE__ */ keeping(EXTEND);
+const KEEP_READER = /* @__PURE__ */ keeping(EXTEND_SHARED);
+
+/** A release that has the keys live on for a while. */
+function keeping(script: Script): Operation<Release> {
+  return {
+    kind: "release",
+    script,
+    args: ({ keys, value, keptMs }, call) =>
+      callArgs(call, script, keys, value, String(Math.ceil(keptMs!())), "1"),
+    read: (reply) => outcomeOf(reply, ["denied", "granted", "denied"]),
+  };
+}
+
 /** How a release is put to a node. */
 export function releaseOperation(
-  { keys, replaces, ticket, mode }: Release,
+  { keys, replaces, ticket, mode, keptMs }: Release,
 ): Operation<Release> {
+  if (keptMs && keptMs() > 0) return mode ? KEEP_READER : KEEP_KEYS;
   if (mode) return RELEASE_READER;
   if (replaces !== undefined) return GIVE_BACK_KEYS;
   return keys.length > 1 || ticket !== undefined ? RELEASE_KEYS : RELEASE_KEY;

@@ -16,7 +16,10 @@ const RETRY_DELAY_MS = 100;
 const RETRY_DELAY_MS_MAX = 1_600;
 
 /** What a release that is repeated needs of a request. Of a ticket that leaves the queues, it is the value. */
-type Repeatable = Pick<QuorumRequest, "keys" | "value" | "ttlMs" | "replaces" | "mode">;
+type Repeatable = Pick<
+  QuorumRequest,
+  "keys" | "value" | "ttlMs" | "replaces" | "mode" | "keptMs"
+>;
 
 /** A release of the node's own, whose answer nobody waits for. */
 export interface PendingRelease extends QuorumRequest {
@@ -72,14 +75,17 @@ export class PendingReleases {
   }
 
   #pending(
-    { keys, value, ttlMs, replaces, mode }: Repeatable,
-    operation: Operation<Release> = releaseOperation({ keys, value, replaces, mode }),
+    { keys, value, ttlMs, replaces, mode, keptMs }: Repeatable,
+    operation?: Operation<Release>,
   ): PendingRelease {
     const taken = () => this.sendAll();
     const untilMs = this.#wheel.clock.monotonicMs() + ttlMs;
     return {
       ...UNREAD,
-      ...{ keys, value, ttlMs, replaces, mode, operation, untilMs },
+      ...{ keys, value, ttlMs, replaces, mode, keptMs, untilMs },
+      get operation() {
+        return operation ?? releaseOperation(this); // keys that are kept are deleted when their time is over
+      },
       maySet() {
         // mutation: pending-release-forgotten
         return true;

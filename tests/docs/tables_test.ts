@@ -141,6 +141,9 @@ function checkRange(option: string, range: string): void {
   } else if (range === "0, or ≥ `ttlMs`") {
     [0, 30_000].forEach(accepts);
     [-1, 1, 29_999].forEach(refuses);
+  } else if (range === "0 to `ttlMs`") {
+    [0, 30_000].forEach(accepts);
+    [-1, 30_001].forEach(refuses);
   } else {
     assert(least !== undefined, `range "${range}" of ${option} is not understood`);
     (range.includes("≥") ? accepts : refuses)(number(least));

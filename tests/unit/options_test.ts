@@ -119,7 +119,7 @@ const RANGES: Record<string, [within: number[], ...rules: [rule: string, outside
   retryDelayMaxMs: [[0, 0.5], [FINITE, [-1, NaN, Infinity]]],
   restartGuardMs: [[0, 30_000, 30_000.5], [FINITE, [-1, NaN, Infinity]]],
   cooldownMs: [[0, 0.5], [FINITE, [-1, NaN, Infinity]]],
-  atLeastMs: [[0, 0.5, 86_400_000], [FINITE, [-1, NaN, Infinity]]],
+  atLeastMs: [[0, 0.5, 30_000], [FINITE, [-1, NaN, Infinity]]],
   extensionsMax: [
     [0, 1, Infinity],
     ["must not be negative", [-1, NaN]],
@@ -152,6 +152,21 @@ Deno.test("LockOptions refuses a TTL that its own drift allowance eats up", () =
   for (const [ttlMs, driftFactor] of [[10, 0.8], [1_000, 0.998], [10, 0.99]]) {
     const reason = "'ttlMs' must be greater than its own drift allowance: current value is";
     assertRefused({ ttlMs, driftFactor }, RangeError, `${reason} ${ttlMs}`);
+  }
+});
+
+Deno.test("LockOptions takes atLeastMs up to the TTL, and refuses more", () => {
+  assertEquals(resolve({ ttlMs: 1_000, atLeastMs: 1_000 }).atLeastMs, 1_000);
+  for (
+    const [options, base, ttlMs, atLeastMs] of [
+      [{ atLeastMs: 30_001 }, {}, 30_000, 30_001],
+      [{ ttlMs: 999 }, { atLeastMs: 1_000 }, 999, 1_000],
+    ] as const
+  ) {
+    assertEquals(
+      assertThrows(() => resolve(options, base), RangeError).message,
+      `Cannot acquire lock as 'atLeastMs' must be at most 'ttlMs', which is ${ttlMs}: current value is ${atLeastMs}`,
+    );
   }
 });
 

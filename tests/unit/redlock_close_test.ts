@@ -85,7 +85,8 @@ Deno.test("close() ends an adoption that asks who has the keys, without a pause 
     node.set("a", index === 0 ? OTHER_VALUE : `${index}`); // a vote that is split
     node.modes.inspect = "hang";
   });
-  const adopting = cluster.redlock.adopt(handOverToken(OTHER_VALUE, ["a"]));
+  const given = { value: OTHER_VALUE, ttlMs: 1_000, keptMs: 0, resources: ["a"] };
+  const adopting = cluster.redlock.adopt(handOverToken(given));
   const ended = assertRejects(() => adopting, RedlockError, "the lock client is closed");
   await cluster.advance(1);
   const { nowMs } = cluster;

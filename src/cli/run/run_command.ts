@@ -5,6 +5,7 @@
  */
 import process from "node:process";
 import { type Lock, LockHeldError, type Redlock } from "../../../mod.ts";
+import { forceRelease } from "../../operate/mod.ts";
 import { systemClock } from "../../time/clock.ts";
 import { pause } from "../../time/pause.ts";
 import { systemRandom } from "../../time/random.ts";
@@ -66,7 +67,9 @@ interface Extensions {
 }
 
 /** Runs a command while a lock is held, and returns the exit code of `hasp`. */
-export async function run(command: readonly string[], options: RunOptions): Promise<number> {
+export async function run(command: readonly string[], given: RunOptions): Promise<number> {
+  // So that the resource stays locked for long enough if this process is killed, too.
+  const options = { ...given, ttl: Math.max(given.ttl, given.atLeast) };
   const signals = new Signals();
   const extensions: Extensions = {};
   try {
@@ -86,7 +89,7 @@ export async function run(command: readonly string[], options: RunOptions): Prom
       },
     });
     const lock = await acquire(redlock, options, signals.waiting);
-    return lock ? await runLocked(command, lock, options, signals, extensions) : SUCCESS;
+    return lock ? await runLocked(command, lock, options, signals, extensions, redlock) : SUCCESS;
   } catch (error) {
     if (error instanceof Interrupted) return error.exitCode;
     logProblem(options, error);
@@ -150,6 +153,7 @@ export async function runLocked(
   options: RunOptions,
   signals: Signals,
   extensions: Extensions,
+  redlock?: Redlock,
 ): Promise<number> {
   const { foreground = false, grace, ttl } = options;
   const startMs = systemClock.monotonicMs();
@@ -164,7 +168,10 @@ export async function runLocked(
     const env = environmentOf(lock);
     running = await startCommand(command, { env, foreground, limitMs, beforeBegin });
   } catch (error) {
-    // The end of the client deletes the keys: a release would keep them for --at-least, though nothing has run.
+    // A release would keep the keys for --at-least, though nothing has run.
+    const deletes = options.atLeast > 0 && redlock ? lock.resources : [];
+    const { holder } = lock;
+    await Promise.allSettled(deletes.map((name) => forceRelease(redlock!, name, { holder })));
     throw lock.signal.aborted ? lock.signal.reason : error;
   }
   const guard = new LockGuard(lock, running, { graceMs: grace, limitMs, report });

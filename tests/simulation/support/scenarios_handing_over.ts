@@ -33,6 +33,21 @@ function expectAdopted(count: number): NonNullable<Scenario["missing"]> {
   };
 }
 
+/** A client that cannot reach the last node while it adopts the lock. */
+function away(client: number, forMs: number, atMs = 900): Fault {
+  return {
+    kind: "partition",
+    clients: [client],
+    nodes: [2],
+    directions: ["requests", "replies"],
+    atMs,
+    forMs,
+  };
+}
+
+/** The first node ends, so that the lock needs the last one. */
+const FIRST_ENDS = { kind: "crash", node: 0, data: "all", silent: false, forMs: 20_000 } as const;
+
 /** See the module. */
 export const HANDING_OVER_SCENARIOS: readonly Scenario[] = [
   scenario("H1", "of three that adopt one lock at once, each with a node of its own, one gets it", {
@@ -83,6 +98,52 @@ export const HANDING_OVER_SCENARIOS: readonly Scenario[] = [
         { kind: "crash", node, data: "all", silent: node === 3, atMs: 1_030, forMs: 5_000 }
       )),
       missing: expectAdopted(1),
+    },
+  ),
+  scenario("H7", "a node that has missed an adoption holds the lock after the next extension", {
+    clients: [
+      [{
+        ttlMs: 3_000,
+        holdMs: 8_000,
+        extendEveryMs: 1_000,
+        handsTo: [{ client: 1, afterMs: 0 }],
+      }],
+      [],
+    ],
+    faults: [away(1, 900, 7_900), { ...FIRST_ENDS, atMs: 10_500 }],
+    healAtMs: 30_000,
+    missing: expectHeldMs(1, 7_999, 8_100),
+    catches: ["adopted-lock-never-heals"],
+  }),
+  scenario("H8", "a release frees a node that has missed the adoption", {
+    clients: [
+      [{ ttlMs: 15_000, holdMs: 1_000, handsTo: [{ client: 1, afterMs: 0 }] }],
+      [],
+      [{ atMs: 2_500, waitMs: 1_000, ttlMs: 3_000 }],
+    ],
+    faults: [away(1, 700), { ...FIRST_ENDS, atMs: 2_200 }],
+    healAtMs: 30_000,
+    missing: all(expectAdopted(2), expectLocks(2, 1)),
+    catches: ["former-value-stays"],
+  }),
+  scenario(
+    "H9",
+    "a client that comes too late to adopt a lock frees the nodes that still have its value",
+    {
+      clients: [
+        [{
+          ttlMs: 15_000,
+          holdMs: 1_000,
+          handsTo: [1, 2].map((client) => ({ client, afterMs: 500 * client - 500 })),
+        }],
+        [],
+        [],
+        [{ atMs: 2_500, waitMs: 1_000, ttlMs: 3_000 }],
+      ],
+      faults: [away(1, 20_000), { ...FIRST_ENDS, atMs: 2_200 }],
+      healAtMs: 30_000,
+      missing: all(expectAdopted(2), expectLocks(2, 0), expectLocks(3, 1)),
+      catches: ["dead-value-stays"],
     },
   ),
 ];

@@ -44,7 +44,7 @@ Deno.test("handOver() ends the handle and asks no node", async () => {
   const { value } = lock;
   const steps = cluster.steps;
   const token = lock.handOver();
-  assertEquals(token, handOverToken(value, ["a"]));
+  assertEquals(token, handOverToken({ value, ttlMs: TTL_MS, keptMs: 0, resources: ["a"] }));
   assertEquals([lock.held, lock.remainingMs(), lock.signal.aborted], [false, 0, false]);
   assertEquals([await lock.release(), await lock.release()], [false, false]);
   await lock[Symbol.asyncDispose]();
@@ -305,9 +305,9 @@ Deno.test("adopt() rejects with a LockLostError if the lock is gone, or somebody
     }, gone],
   ];
   for (const [prepare, message] of cases) {
-    const { cluster, token } = await handedOver();
+    const { cluster, given, token } = await handedOver();
     await prepare(cluster, token);
-    const holders = cluster.holders();
+    const holders = cluster.holders().map((value) => value === given.value ? undefined : value);
     const error = await cluster.rejection(cluster.redlock.adopt(token));
     assert(error instanceof LockLostError, String(error));
     assertEquals([error.message, error.reason, error.resources], [message, "gone", ["a"]]);
@@ -365,8 +365,9 @@ Deno.test("adopt() throws a TypeError if a node does not support it", async () =
     Object.assign(second, { adopt: undefined });
   });
   const { redlock } = cluster;
+  const given = { value: OTHER_VALUE, ttlMs: TTL_MS, keptMs: 0, resources: ["a"] };
   await assertRejects(
-    () => redlock.adopt(handOverToken(OTHER_VALUE, ["a"])),
+    () => redlock.adopt(handOverToken(given)),
     TypeError,
     "Cannot adopt lock as node node1 does not support 'adopt'",
   );

@@ -2,6 +2,7 @@ import { assertEquals, assertMatch, assertThrows } from "@std/assert";
 import { handOverToken, readToken } from "../../../src/lock/hand_over_token.ts";
 
 const VALUE = "0123456789abcdef0123456789abcdef01234567";
+const GIVEN = { value: VALUE, ttlMs: 30_000, keptMs: 0, resources: ["a"] };
 const MESSAGE = "Cannot adopt lock as 'token' must be what 'lock.handOver()' has returned";
 
 /** The URL-safe Base64 of any bytes, as a token is one. */
@@ -11,7 +12,7 @@ function base64url(bytes: Uint8Array | string): string {
     .toBase64({ alphabet: "base64url", omitPadding: true });
 }
 
-Deno.test("a token contains value and resources, whatever characters they have", () => {
+Deno.test("a token contains value, times and resources, whatever characters they have", () => {
   for (
     const [value, resources] of [
       [VALUE, ["invoice:42"]],
@@ -20,16 +21,17 @@ Deno.test("a token contains value and resources, whatever characters they have",
       [VALUE, Array.from({ length: 1_000 }, (_, index) => `${index}:`.padEnd(500, "é"))],
     ] as const
   ) {
-    const token = handOverToken(value, resources);
+    const given = { value, ttlMs: 30_000, keptMs: 5, resources: [...resources] };
+    const token = handOverToken(given);
     assertMatch(token, /^[A-Za-z0-9_-]{60,}$/u);
-    assertEquals(readToken(token, ""), { value, resources: [...resources] });
-    assertEquals(token, base64url(JSON.stringify([1, value, ...resources])));
+    assertEquals(readToken(token, ""), given);
+    assertEquals(token, base64url(JSON.stringify([2, value, 30_000, 5, ...resources])));
   }
 });
 
 Deno.test("readToken() refuses everything that is no token, and shows nothing of it", () => {
   const json = (...parts: unknown[]) => base64url(JSON.stringify(parts));
-  const whole = handOverToken(VALUE, ["a"]);
+  const whole = handOverToken(GIVEN);
   for (
     const token of [
       ...[
@@ -48,13 +50,17 @@ Deno.test("readToken() refuses everything that is no token, and shows nothing of
       ...[whole.slice(0, -1), "é", "a", base64url("[1"), base64url("1"), base64url("null")],
       ...[
         json(),
-        json(1),
-        json(2, VALUE, "a"),
-        json("1", VALUE, "a"),
-        json(1, VALUE.slice(1), "a"),
+        json(2),
+        json(1, VALUE, 10, 0, "a"),
+        json("2", VALUE, 10, 0, "a"),
+        json(2, VALUE.slice(1), 10, 0, "a"),
       ],
-      ...[json(1, `${VALUE}:`, "a"), json(1, VALUE.toUpperCase(), "a"), json(1, 7, "a")],
-      base64url(JSON.stringify({ length: 3, 0: 1, 1: VALUE, 2: "a" })),
+      ...[`${VALUE}:`, VALUE.toUpperCase(), 7].map((value) => json(2, value, 10, 0, "a")),
+      ...["10", -1, 0.5, 86_400_001, null].flatMap((ms) => [
+        json(2, VALUE, ms, 0, "a"),
+        json(2, VALUE, 10, ms, "a"),
+      ]),
+      base64url(JSON.stringify({ length: 5, 0: 2, 1: VALUE, 2: 10, 3: 0, 4: "a" })),
       base64url(new Uint8Array([0xff, 0xfe, 0x00])),
     ]
   ) {
@@ -63,7 +69,8 @@ Deno.test("readToken() refuses everything that is no token, and shows nothing of
 });
 
 Deno.test("readToken() checks the resources as an acquisition does", () => {
-  const token = (...resources: unknown[]) => handOverToken(VALUE, resources as string[]);
+  const token = (...resources: unknown[]) =>
+    handOverToken({ ...GIVEN, resources: resources as string[] });
   for (const resources of [[], [""], [7], ["a", "a"]]) {
     assertThrows(() => readToken(token(...resources), ""), TypeError, "Cannot adopt lock as ");
   }

@@ -1,6 +1,7 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { holderOf } from "../../../src/lock/holder.ts";
 import { forceRelease, type ForceReleaseOptions } from "../../../src/operate/mod.ts";
+import { TTL_MS_MAX } from "../../../src/options.ts";
 import { Cluster, OTHER_VALUE } from "../../support/cluster.ts";
 import type { Mode } from "../../support/keyspace_node.ts";
 
@@ -67,6 +68,31 @@ for (
     assertEquals([outcome.code, outcome.message.includes(message)], ["NO_QUORUM", true], outcome);
   });
 }
+
+for (
+  const [modes, expected] of [[["answer", "answer", "fail"], false], [
+    ["answer", "fail", "hang"],
+    "NO_QUORUM",
+  ]] as const
+) {
+  Deno.test(`forceRelease() of a key that others hold on nodes that ${modes} is ${expected}`, async () => {
+    const cluster = new Cluster(3);
+    cluster.occupy("a", Infinity, NEXT);
+    modes.forEach((mode: Mode, index) => cluster.nodes[index].mode = mode);
+    assertEquals(await released(cluster).catch((error) => error.code), expected);
+  });
+}
+
+Deno.test("forceRelease() of a node that cannot be reached is sent for as long as any key may live", async () => {
+  const cluster = new Cluster(3);
+  cluster.occupy("a");
+  await released(cluster);
+  assertEquals(cluster.nodes.map((node) => node.asked("release").map(({ ttlMs }) => ttlMs)), [
+    [TTL_MS_MAX],
+    [TTL_MS_MAX],
+    [TTL_MS_MAX],
+  ]);
+});
 
 Deno.test("forceRelease() refuses wrong arguments, and never goes without a holder", async () => {
   const cluster = new Cluster(3);

@@ -44,14 +44,13 @@ Deno.test("adaptedNode() asks at once, in the order of the calls, and hands out 
   const request = new FakeRequest(["k", "l"], {
     counterFloor: 5,
     replaces: "u",
-    shortens: true,
     mode: "shared",
     ticket: ticketOf(),
   });
   for (const method of ["acquire", "extend", "adopt", "release", "raiseCounters"] as const) {
     node[method]!(request, 0);
   }
-  const sent = { counterFloor: 5, replaces: "u", shortens: true, mode: "shared" } as const;
+  const sent = { counterFloor: 5, replaces: "u", shortens: undefined, mode: "shared" } as const;
   const plain = { keys: ["k", "l"], value: "v", ttlMs: 1_000, ...sent };
   assertEquals(asked, [
     ["acquire", plain],
@@ -59,6 +58,21 @@ Deno.test("adaptedNode() asks at once, in the order of the calls, and hands out 
     ["adopt", plain],
     ["release", plain],
     ["raiseCounters", plain],
+  ]);
+});
+
+Deno.test("adaptedNode() has a release extend the keys by what is left of their time, and delete them later", async () => {
+  const { node, asked } = setUp(() => Promise.resolve("missing"));
+  let leftMs = 7.5;
+  const request = new FakeRequest("k", { keptMs: () => leftMs });
+  node.release(request, 0);
+  await request.answered;
+  leftMs = 0;
+  node.release(request, 0);
+  assertEquals(request.answers.map(([outcome]) => outcome), ["denied"]);
+  assertEquals(asked.map(([method, { ttlMs, shortens }]) => [method, ttlMs, shortens]), [
+    ["extend", 8, true],
+    ["release", 1_000, undefined],
   ]);
 });
 

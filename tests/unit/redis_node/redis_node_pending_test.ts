@@ -1,6 +1,9 @@
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertStringIncludes } from "@std/assert";
 import { QUEUE_LENGTH_MAX } from "../../../src/redis/connection.ts";
 import { ADOPT } from "../../../src/redis_node/scripts/adopt.ts";
+import { EXTEND } from "../../../src/redis_node/scripts/extend.ts";
+import { EXTEND_SHARED, RELEASE_SHARED } from "../../../src/redis_node/scripts/readers.ts";
+import { RELEASE } from "../../../src/redis_node/scripts/release.ts";
 import { advanceUntil, runMicrotasks } from "../../support/fake_clock.ts";
 import { FakeRequest, ticketOf } from "../../support/fake_request.ts";
 import { PING, wire } from "../../support/fake_transport.ts";
@@ -63,6 +66,40 @@ test.opened("RedisNode keeps what gives a value back, and sends it on the next c
   await runMicrotasks();
   await bench.hangUp();
   assertEquals(await bench.reconnect(), wire("EVAL", ADOPT.source, "1", "k", "old", "1", "v"));
+});
+
+test.opened("RedisNode keeps the mode of a release that did not arrive", async (bench) => {
+  bench.release(new FakeRequest("k", { mode: "shared" }));
+  await runMicrotasks();
+  await bench.hangUp();
+  assertEquals(await bench.reconnect(), wire("EVAL", RELEASE_SHARED.source, "1", "k", "v"));
+});
+
+for (const [mode, script] of [[undefined, EXTEND], ["shared", EXTEND_SHARED]] as const) {
+  test.opened(`RedisNode shortens keys that are to live on by the time that is left, and deletes them later, in ${mode ?? "exclusive"} mode`, async (bench) => {
+    const untilMs = bench.clock.monotonicMs() + 60_000;
+    const keptMs = () => untilMs - bench.clock.monotonicMs();
+    const request = bench.release(new FakeRequest("k", { ttlMs: 120_000, mode, keptMs }));
+    await runMicrotasks();
+    assertStringIncludes(bench.written, "\r\n60000\r\n$1\r\n1\r\n");
+    await bench.hangUp();
+    assertEquals(request.answers, [["failed", 0, LOST]]);
+    await bench.clock.advance(100);
+    const written = await bench.reconnect();
+    const leftMs = String(Math.ceil(keptMs()));
+    assertEquals(written, wire("EVAL", script.source, "1", "k", "v", leftMs, "1"));
+    await bench.hangUp();
+    await bench.clock.advance(60_000);
+    const { source } = mode ? RELEASE_SHARED : RELEASE;
+    assertEquals(await bench.reconnect(), wire("EVAL", source, "1", "k", "v"));
+    await bench.answer(":1\r\n");
+  });
+}
+
+test.opened("RedisNode denies the end of keys that are to live on, but are gone", async (bench) => {
+  const request = await bench.send("release", new FakeRequest("k", { keptMs: () => 5 }));
+  await bench.answer(":2\r\n");
+  assertEquals(request.outcomes, ["denied"]);
 });
 
 test("RedisNode keeps a release of several keys that waited for a first connection", async (bench) => {

@@ -1,0 +1,159 @@
+/** What an adopted lock does about nodes that have missed its adoption, and what a hand-over carries. */
+
+import { assert, assertEquals } from "@std/assert";
+import { type Lock, QuorumError, type RedlockOptions } from "../../../mod.ts";
+import { Cluster, OTHER_VALUE, TTL_MS } from "../../support/cluster.ts";
+import type { KeyspaceNode } from "../../support/keyspace_node.ts";
+
+/** A cluster, a lock that another client has handed over, and its token. */
+async function handedOver(nodeCount = 3, resource: string | readonly string[] = "a") {
+  const cluster = new Cluster(nodeCount);
+  const given = await cluster.settle(cluster.peer().acquire(resource));
+  return { cluster, given, token: given.handOver() };
+}
+
+/** An adopted lock, of which the last node was away meanwhile. */
+async function missed(options: RedlockOptions = {}, nodeCount = 3) {
+  const cluster = new Cluster(nodeCount, options);
+  const given = await cluster.settle(cluster.peer(options).acquire("a", { ttlMs: 4 * TTL_MS }));
+  const token = given.handOver();
+  cluster.set("fail", nodeCount - 1);
+  const lock = await cluster.settle(cluster.redlock.adopt(token));
+  cluster.resume();
+  assertEquals(cluster.nodes.at(-1)!.holder(), given.value);
+  return { cluster, given, token, lock, away: cluster.nodes.at(-1)! };
+}
+
+Deno.test("an extension has a node adopt the lock that has missed it, and the node counts from the next one on", async () => {
+  for (const options of [{}, { fencing: true }] satisfies RedlockOptions[]) {
+    const { cluster, lock, away } = await missed(options);
+    await cluster.settle(lock.extend({ ttlMs: 3 * TTL_MS }));
+    await cluster.advance(0);
+    assertEquals(cluster.holders(), [lock.value, lock.value, lock.value]);
+    assertEquals(away.lifeMs(), 4 * TTL_MS);
+    if (options.fencing) assertEquals(away.counter(), lock.fencingToken);
+    cluster.set("fail", 0);
+    await cluster.settle(lock.extend({ ttlMs: 5 * TTL_MS }));
+    assertEquals(cluster.nodes.map((node) => node.lifeMs()), [4 * TTL_MS, 5 * TTL_MS, 5 * TTL_MS]);
+    cluster.resume();
+    assertEquals(await cluster.settle(lock.release()), true);
+    await cluster.advance(0);
+    assertEquals(cluster.holders(), [undefined, undefined, undefined]);
+  }
+});
+
+Deno.test("an extension has no node adopt the lock once the former value must be gone", async () => {
+  const { cluster, lock } = await missed({ autoExtend: true });
+  await cluster.advance(4 * TTL_MS);
+  assert(lock.held);
+  const asked = cluster.asked("adopt")[2];
+  cluster.nodes[2].set("a", OTHER_VALUE, 10 * TTL_MS);
+  await cluster.advance(3 * TTL_MS);
+  assertEquals([lock.held, cluster.asked("adopt")[2]], [true, asked]);
+});
+
+Deno.test("a node that somebody else holds does not adopt the lock, and keeps its value", async () => {
+  const { cluster, lock, away } = await missed();
+  away.set("a", OTHER_VALUE, TTL_MS);
+  await cluster.settle(lock.extend());
+  await cluster.advance(0);
+  assertEquals(cluster.holders(), [lock.value, lock.value, OTHER_VALUE]);
+});
+
+for (
+  const [what, end] of [
+    ["release", (lock) => lock.release()],
+    ["hand-over", (lock) => lock.handOver()],
+    ["loss", (_lock, cluster) => cluster.advance(2 * TTL_MS)],
+    ["end of the client", (_lock, cluster) => cluster.close()],
+  ] as readonly [string, (lock: Lock, cluster: Cluster) => unknown][]
+) {
+  Deno.test(`the ${what} of an adopted lock deletes the former value on a node that has missed the adoption`, async () => {
+    const { cluster, lock, away } = await missed();
+    const keys = lock.resources;
+    assertEquals(keys, ["a"]);
+    await cluster.settle(Promise.resolve(end(lock, cluster)));
+    await cluster.advance(0);
+    assertEquals([lock.held, away.holder()], [false, undefined]);
+    assertEquals(cluster.asked("release").slice(0, 2).every((count) => count <= 2), true);
+  });
+}
+
+Deno.test("what undoes an adoption, and what ends it, may be sent for as long as the giver's TTL may last", async () => {
+  const lives: number[] = [];
+  const note = ([first]: KeyspaceNode[]) => {
+    const { release } = first;
+    first.release = (request, nodeIndex) => {
+      lives.push(request.ttlMs);
+      release.call(first, request, nodeIndex);
+    };
+  };
+  const cluster = new Cluster(3, { ttlMs: 500, waitMs: 0 }, note);
+  const giver = cluster.peer({ ttlMs: 60_000 });
+  const token = (await cluster.settle(giver.acquire("a"))).handOver();
+  cluster.set("fail", 1, 2);
+  await cluster.rejection(cluster.redlock.adopt(token));
+  cluster.resume();
+  const lock = await cluster.settle(cluster.redlock.adopt(token));
+  await cluster.settle(lock.release());
+  assertEquals(lives, [60_000, 60_000]);
+});
+
+Deno.test("a lock that was adopted ends with its client", async () => {
+  const { cluster, token } = await handedOver();
+  const lock = await cluster.settle(cluster.redlock.adopt(token));
+  const closing = cluster.redlock.close();
+  assertEquals([lock.held, lock.signal.aborted], [false, true]);
+  await cluster.settle(closing);
+  assertEquals(cluster.holders(), [undefined, undefined, undefined]);
+});
+
+Deno.test("a token carries what is left of atLeastMs, and the lock that is adopted keeps its keys for it", async () => {
+  const cluster = new Cluster(3, { ttlMs: 500 });
+  const giver = cluster.peer({ ttlMs: 60_000, atLeastMs: 40_000 });
+  const given = await cluster.settle(giver.acquire("a"));
+  await cluster.advance(10_000);
+  const lock = await cluster.settle(cluster.redlock.adopt(given.handOver()));
+  await cluster.advance(100);
+  assertEquals(await cluster.settle(lock.release()), true);
+  assertEquals(cluster.nodes.map((node) => node.lifeMs()), [29_900, 29_900, 29_900]);
+  const longer = await cluster.settle(giver.acquire("b"));
+  const taker = cluster.peer({ ttlMs: 60_000, atLeastMs: 50_000 });
+  const other = await cluster.settle(taker.adopt(longer.handOver()));
+  await cluster.settle(other.release());
+  assertEquals(cluster.nodes.map((node) => node.lifeMs("b")), [50_000, 50_000, 50_000]);
+});
+
+Deno.test("adopt() that finds the lock gone deletes what is left of it, also on a node that cannot be reached", async () => {
+  const { cluster, given, token } = await handedOver(5, ["a", "b"]);
+  for (const number of [0, 1, 2]) cluster.nodes[number].delete("a");
+  await cluster.rejection(cluster.redlock.adopt(token));
+  assertEquals(cluster.holders("a"), new Array(5).fill(undefined));
+  assertEquals(cluster.holders("b"), new Array(5).fill(undefined));
+  assertEquals(cluster.asked("release").map((count) => count > 0), new Array(5).fill(true));
+  assertEquals(await given.release(), false);
+});
+
+// How long it takes
+
+Deno.test("adopt() without waiting tries a split vote again if all nodes answer", async () => {
+  const { cluster, given, token } = await handedOver();
+  cluster.nodes[0].set("a", "c".repeat(40), 10_000);
+  cluster.nodes[1].set("a", "d".repeat(40), 10_000);
+  const adopting = cluster.redlock.adopt(token, { waitMs: 0 });
+  await cluster.advance(10);
+  for (const node of cluster.nodes.slice(0, 2)) node.set("a", given.value, 10_000);
+  assert((await cluster.settle(adopting, 10_000)).held);
+});
+
+Deno.test("adopt() without waiting ends with the first attempt that a node has not answered", async () => {
+  for (const mode of ["fail", "hang"] as const) {
+    const { cluster, token } = await handedOver();
+    cluster.nodes[0].set("a", "c".repeat(40), 10_000);
+    cluster.set(mode, 1);
+    const adopting = cluster.redlock.adopt(token, { waitMs: 0, nodeTimeoutMs: 100 });
+    const error = await cluster.rejection(adopting, 500);
+    assert(error instanceof QuorumError, String(error));
+    assertEquals(cluster.asked("adopt"), [1, 1, 1]);
+  }
+});
