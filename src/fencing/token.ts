@@ -127,16 +127,3 @@ export function agreeOnToken(
 export function counterHint(wallMs: number): number {
   return Math.floor((wallMs + HINT_LEAD_MS) * MICROSECONDS_PER_MS);
 }
-
-/**
- * What a missing counter starts from: the client's proposal if it is within {@linkcode HINT_TOLERANCE_MS} of the node's
- * clock, else the clock.
- *
- * @param timeUs The node's `TIME`, in microseconds since the Unix epoch.
- * @param hint The {@linkcode counterHint} of the client that asks.
- * @returns Microseconds.
- */
-export function counterStart(timeUs: number, hint: number): number {
-  // mutation: counter-starts-from-any-hint
-  return Math.abs(hint - timeUs) > HINT_TOLERANCE_MS * MICROSECONDS_PER_MS ? timeUs : hint;
-}

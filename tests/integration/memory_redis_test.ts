@@ -21,11 +21,13 @@ import {
   PEER_SCRIPTS,
   QUEUE_KEYS,
   queueStep,
+  READER_KEYS,
+  READERS,
+  readerStep,
   SETS,
   type Step,
 } from "./random_commands.ts";
 import { QUEUE_EXAMPLES } from "./queue_examples.ts";
-import { READER_KEYS, READERS, readerStep } from "./random_readers.ts";
 
 const SEED = 20_120;
 /** Sequences for each of the servers. */
@@ -124,8 +126,7 @@ function memoryReplies(options: { password?: string }, steps: readonly Step[]): 
 }
 
 /**
- * Makes replies comparable: lives of keys and counters that started from the clock are rounded, and the server in memory
- * knows no lines of scripts.
+ * Makes replies comparable: lives of keys and counters that started from the clock are rounded.
  */
 function assertSameReplies(actual: string, expected: string, tookMs: number): void {
   const lives: number[] = [];
@@ -139,7 +140,7 @@ function assertSameReplies(actual: string, expected: string, tookMs: number): vo
     }).replace(/^(\d{13})\r$/gmu, (reply, digits) => { // a reader's deadline
       const apartMs = Math.abs(Number(digits) - Date.now());
       return apartMs < DEADLINE_MS_MAX ? "deadline\r" : reply;
-    }).replace(/user_script:\d+/gu, "user_script").replace(
+    }).replace(
       /(?:\*3\r\n\$11\r\nunsubscribe\r\n\$\d+\r\n[\w:]+\r\n:\d\r\n)+/gu,
       sortedNotices,
     );

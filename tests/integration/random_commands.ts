@@ -1,6 +1,6 @@
 /**
- * Random commands for a server in memory and a real one: all that both support, those about queues, and those about
- * fencing tokens.
+ * Random commands for a server in memory and a real one: all that both support, those about queues, about fencing tokens,
+ * and about locks in shared mode.
  *
  * @module
  */
@@ -16,7 +16,9 @@ import { ACQUIRE_ANY } from "../../src/redis_node/scripts/pool.ts";
 import {
   ACQUIRE_SHARED,
   EXTEND_SHARED,
+  READERS_PREFIX,
   RELEASE_SHARED,
+  SHARED,
 } from "../../src/redis_node/scripts/readers.ts";
 import { RELEASE, RELEASE_QUEUED } from "../../src/redis_node/scripts/release.ts";
 
@@ -57,9 +59,9 @@ const TIMED_SCRIPTS = [
 ];
 
 /** One of several arbitraries, each as often as its weight says. */
-export const weighted = <T>(...choices: [weight: number, arbitrary: fc.Arbitrary<T>][]) =>
+const weighted = <T>(...choices: [weight: number, arbitrary: fc.Arbitrary<T>][]) =>
   fc.oneof(...choices.map(([weight, arbitrary]) => ({ weight, arbitrary })));
-export const word = (...choices: string[]) => fc.constantFrom(...choices);
+const word = (...choices: string[]) => fc.constantFrom(...choices);
 const words = (choices: fc.Arbitrary<string>, maxLength: number) =>
   fc.array(choices, { maxLength });
 /** Keys that are mostly strings, so that these and the sorted sets both come to hold something. */
@@ -186,7 +188,7 @@ const shortLived: fc.Arbitrary<Command> = fc.oneof(
   ) => ["EVAL", source, String(keys.length), ...keys, value, "1"]),
 );
 /** Steps of several commands over one connection, or over any. */
-export function steps(
+function steps(
   command: fc.Arbitrary<Command>,
   over?: number,
   maxLength = 8,
@@ -197,7 +199,7 @@ export function steps(
 }
 
 /** Steps of one command, whose key expires before the next step. */
-export function expiring(command: fc.Arbitrary<Command>, over?: number): fc.Arbitrary<Step> {
+function expiring(command: fc.Arbitrary<Command>, over?: number): fc.Arbitrary<Step> {
   return steps(command, over, 1).map((step) => ({ ...step, expires: true }));
 }
 
@@ -207,7 +209,7 @@ export const anyStep: fc.Arbitrary<Step> = weighted([9, steps(command)], [1, exp
 // Queues
 
 /** Keys that are locked. The queue of the third is one, too, and the last is a sorted set. */
-export const LOCKS = ["a", "b", queueOf("a"), "d\0\r\n", "l"];
+const LOCKS = ["a", "b", queueOf("a"), "d\0\r\n", "l"];
 const QUEUES = LOCKS.map(queueOf);
 /** All that the commands about queues work on. */
 export const QUEUE_KEYS: readonly string[] = [...new Set([...LOCKS, ...QUEUES])];
@@ -224,12 +226,12 @@ const ticket = weighted([
 /** What somebody else may have put there. */
 const strangeTicket = weighted([6, ticket], [1, word("nobody", ":1", "x:", ":", "", "x:1:2")]);
 /** Scores long ago, in microseconds: some so close that a ticket passes another, some just too far apart. */
-export const ticketScore = word(
+const ticketScore = word(
   ..."5000000000 5000100000 5000250000 5000250001 5000600000".split(" "),
 );
-export const lock = weighted([12, word("a", "a", "a", "b")], [1, word(...LOCKS)]);
+const lock = weighted([12, word("a", "a", "a", "b")], [1, word(...LOCKS)]);
 /** Locks as the arguments of a script. */
-export const locks = fc.array(lock, { minLength: 1, maxLength: 3 })
+const locks = fc.array(lock, { minLength: 1, maxLength: 3 })
   .map((keys) => [String(keys.length), ...keys]);
 const holder = word("v", "w", "0".repeat(39) + "a", "0".repeat(39) + "g");
 const stuck = weighted([
@@ -251,7 +253,7 @@ const pool = fc.uniqueArray(word(...LOCKS.slice(0, 4)), { minLength: 1, maxLengt
   .chain((keys) => fc.tuple(fc.constant(keys), fc.integer({ min: 1, max: keys.length })))
   .map(([keys, number]) => [String(keys.length), ...keys, String(number)]);
 /** Whether a quorum of nodes has agreed on a ticket's score. */
-export const agreed = word("", "", "1");
+const agreed = word("", "", "1");
 /** What a call for any of a pool says of its ticket. */
 const standing = fc.oneof(
   fc.constant([]),
@@ -263,7 +265,7 @@ const poolScript = fc.tuple(pool, holder, lockLife, standing)
   });
 const join = fc.tuple(locks, holder, lockLife, fc.constant(""), standing)
   .map(([keys, value, life, hint, standing]) => [keys, value, life, hint, ...standing] as const);
-export const queueScript = weighted(
+const queueScript = weighted(
   [5, join.map(([keys, ...args]) => [ACQUIRE_OR_WAIT.source, ...keys, ...args])],
   [1, fc.tuple(lock, holder).map((words) => [RELEASE.source, "1", ...words])],
   [
@@ -284,7 +286,7 @@ const queueCommand: fc.Arbitrary<Command> = weighted(
   [1, fc.tuple(fc.constant("SET"), queue, holder)],
   [1, fc.tuple(fc.constant("PUBLISH"), word(...CHANNELS), holder)],
 );
-export const listening: fc.Arbitrary<Command> = fc.tuple(
+const listening: fc.Arbitrary<Command> = fc.tuple(
   word("SUBSCRIBE", "SUBSCRIBE", "UNSUBSCRIBE"),
   fc.array(word(...CHANNELS.slice(0, 2)), { minLength: 1, maxLength: 2 }),
 ).map(([name, channels]) => [name, ...channels]);
@@ -351,4 +353,65 @@ const fenceCommand: fc.Arbitrary<Command> = weighted(
 export const fenceStep: fc.Arbitrary<Step> = weighted(
   [8, steps(fenceCommand, 1)],
   [1, steps(listening, 0, 2)],
+);
+
+// Readers
+
+/** What readers are, and what is put in their place. */
+export const READERS: readonly string[] = ["v", "w", "0".repeat(39) + "a", "x"];
+export const READER_KEYS: readonly string[] = LOCKS.slice(0, 2).map((key) => READERS_PREFIX + key);
+const reader = word(...READERS.slice(0, 3));
+/** Readers' tickets, more than are notified at once. */
+const ROW = ["x:R1", "y:R1", "x:R2:70", "y:R3:70", "x:R4", "y:R5:60"];
+const row = ROW.flatMap((ticket, index) => [String(index), ticket]);
+const readersTicket = weighted(
+  [8, word(...ROW, "x:1", "y:1")],
+  [3, word("gone:R1", "gone:1", "x:Rz")],
+);
+const readersStuck = weighted([6, word("")], [2, word(" x:R1 ", " y:R1 x:1 ", " gone:R1 ")]);
+const readersLife = word("60000", "90000", "120000");
+const readersQueue = fc.tuple(readersTicket, readersStuck, ticketScore, agreed);
+const readerCommand: fc.Arbitrary<Command> = weighted(
+  [
+    10,
+    fc.tuple(locks, reader, readersLife, fc.oneof(fc.constant([]), fc.constant([""]), readersQueue))
+      .map(([keys, value, life, queue]) => [
+        ...["EVAL", ACQUIRE_SHARED.source, ...keys, value, life, ...queue],
+      ]),
+  ],
+  [
+    4,
+    fc.tuple(locks, reader, readersLife, fc.constantFrom([], ["1"]))
+      .map(([keys, ...args]) => ["EVAL", EXTEND_SHARED.source, ...keys, ...args.flat()]),
+  ],
+  [
+    6,
+    fc.tuple(
+      locks,
+      weighted([6, reader], [1, word("")]),
+      fc.oneof(
+        fc.constant([]),
+        readersTicket.map((ticket) => [ticket]),
+        fc.tuple(readersTicket, ticketScore),
+      ),
+    ).map(([keys, value, parting]) => [
+      ...["EVAL", RELEASE_SHARED.source, ...keys, value, ...parting],
+    ]),
+  ],
+  [4, queueScript],
+  [2, fc.tuple(fc.constant("DEL"), lock)],
+  [1, fc.tuple(fc.constant("SET"), lock, word("w", SHARED))],
+  [1, fc.tuple(word("DEL", "ZCARD"), word(...READER_KEYS))],
+  [1, fc.tuple(fc.constant("SET"), word(...READER_KEYS), reader)],
+  [2, lock.map((key) => ["ZADD", queueOf(key), ...row])],
+);
+const shortReader: fc.Arbitrary<Command> = fc.tuple(locks, reader).map(([keys, value]) => {
+  return ["EVAL", ACQUIRE_SHARED.source, ...keys, value, "1", ""];
+});
+
+/** A step with a command about locks in shared mode. */
+export const readerStep: fc.Arbitrary<Step> = weighted(
+  [8, steps(readerCommand, 1)],
+  [2, steps(listening, 0, 2)],
+  [1, expiring(shortReader, 1)],
 );

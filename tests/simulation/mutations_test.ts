@@ -1,6 +1,8 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import ts from "typescript";
-import { markedFiles, runMutation } from "./support/mutation_run.ts";
+import { scriptOf } from "../../src/testing/lua/script.ts";
+import * as scripts from "../support/scripts.ts";
+import { edited, markedFiles, runMutation, SCRIPTS } from "./support/mutation_run.ts";
 import {
   again,
   becomes,
@@ -74,20 +76,36 @@ Deno.test("every mutation that a scenario catches is there", () => {
   for (const { id, catches } of REGRESSION_SCENARIOS) assert(catches.length > 0, id);
 });
 
-Deno.test("every mark in src has one mutation, and every mutation its mark", async () => {
+const BY_MARK = MUTATIONS.flatMap(({ mark, operator }) => operator ? [{ mark, operator }] : []);
+
+Deno.test("every mark in src has one mutation, and every mutation of code its mark", async () => {
   const files = await markedFiles();
-  assertEquals([...files.keys()].sort(), MUTATIONS.map(({ mark }) => mark).sort());
+  assertEquals([...files.keys()].sort(), BY_MARK.map(({ mark }) => mark).sort());
+  assertEquals(new Set(MUTATIONS.map(({ mark }) => mark)).size, MUTATIONS.length);
 });
 
-Deno.test("every mutation changes its source, to another that can be parsed", async () => {
+Deno.test("every mutation of code changes its source, to another that can be parsed", async () => {
   const files = await markedFiles();
-  for (const { mark, operator } of MUTATIONS) {
+  for (const { mark, operator } of BY_MARK) {
     for (const file of files.get(mark)!) {
       const source = await Deno.readTextFile(new URL(`../../src/${file}`, import.meta.url));
       const broken = mutate(source, mark, operator);
       assert(broken !== source, mark);
       assertEquals(ts.transpileModule(broken, { reportDiagnostics: true }).diagnostics, [], mark);
     }
+  }
+});
+
+Deno.test("every mutation of a script finds its texts once, and leaves Lua that can be compiled", async () => {
+  const folder = new URL(`../../src/${SCRIPTS}/`, import.meta.url);
+  let texts = "";
+  for await (const { name } of Deno.readDir(folder)) {
+    texts += await Deno.readTextFile(new URL(name, folder));
+  }
+  const sources = Object.values(scripts).flatMap((it) => typeof it === "object" ? [it.source] : []);
+  for (const { mark, edits = [] } of MUTATIONS) {
+    for (const [from] of edits) assertEquals(texts.split(from).length, 2, `${mark}: ${from}`);
+    for (const source of sources) scriptOf(edited(source, edits));
   }
 });
 

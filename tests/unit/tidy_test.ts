@@ -7,7 +7,7 @@ import {
   type SourceFile,
 } from "../support/source_code.ts";
 
-const FILE_LINES_MAX = 400;
+const FILE_LINES_MAX = 600;
 const FUNCTION_LINES_MAX = 70;
 /** Most modules of which each imports the next one's values, from `mod.ts` on. */
 const CHAIN_MAX = 11;
@@ -118,7 +118,7 @@ Deno.test("tidy: the source is there", () => {
   assertGreater(FILES.flatMap(({ imports }) => imports).length, 100);
 });
 
-Deno.test("tidy: no file has more than 400 lines", () => {
+Deno.test("tidy: no file has more than 600 lines", () => {
   assertEquals(tooLong(FILES), []);
 });
 
@@ -351,7 +351,7 @@ Deno.test("tidy: no example is marked ignore", () => {
 
 const TESTS = listFiles("tests", /\.ts$/u).map(readSource);
 
-Deno.test("tidy: no file of tests has more than 400 lines", () => {
+Deno.test("tidy: no file of tests has more than 600 lines", () => {
   assertGreater(TESTS.length, 50);
   assertEquals(tooLong(TESTS), []);
 });

@@ -1,42 +1,59 @@
 /**
- * The commands about channels: PUBLISH, SUBSCRIBE, UNSUBSCRIBE.
+ * The commands about channels: PUBLISH, SUBSCRIBE, UNSUBSCRIBE, PUBSUB (CHANNELS, NUMSUB).
  *
  * @module
  */
 import { Channels } from "../server/channels.ts";
-import type { Command, CommandContext, ServerState } from "./command.ts";
-import { array, bulk, integer } from "../server/replies.ts";
+import { type Command, type CommandContext, type ServerState, wrongArity } from "./command.ts";
+import { Notices, type Reply } from "../server/replies.ts";
+import { globOf } from "./glob.ts";
 
 /** The commands by their names in lower case. */
 export const CHANNEL_COMMANDS: Readonly<Record<string, Command>> = {
   publish: { arity: 3, run: publish },
-  subscribe: { arity: -2, whileSubscribed: true, run: subscribe },
-  unsubscribe: { arity: -1, whileSubscribed: true, run: unsubscribe },
+  subscribe: { arity: -2, whileSubscribed: true, notInScripts: true, run: subscribe },
+  unsubscribe: { arity: -1, whileSubscribed: true, notInScripts: true, run: unsubscribe },
+  pubsub: {
+    arity: -2,
+    subcommands: {
+      channels: { arity: -2, run: channelNames },
+      numsub: { arity: -2, run: subscriberCounts },
+    },
+  },
 };
 
 function channelsOf(server: ServerState): Channels {
   return server.channels ??= new Channels();
 }
 
-function publish({ server }: CommandContext, [channel, message]: readonly string[]): string {
-  return integer(channelsOf(server).publish(channel, message));
+function publish({ server }: CommandContext, [channel, message]: readonly string[]): Reply {
+  return channelsOf(server).publish(channel, message);
 }
 
-function subscribe({ server, connection }: CommandContext, names: readonly string[]): string {
+function subscribe({ server, connection }: CommandContext, names: readonly string[]): Reply {
   const channels = channelsOf(server);
-  return names.map((name) => notice("subscribe", name, channels.subscribe(connection, name)))
-    .join("");
+  return new Notices(
+    names.map((name) => ["subscribe", name, channels.subscribe(connection, name)]),
+  );
 }
 
 /** Without names, unsubscribes from all channels; sends one notice even if there are no channels. */
-function unsubscribe({ server, connection }: CommandContext, names: readonly string[]): string {
+function unsubscribe({ server, connection }: CommandContext, names: readonly string[]): Reply {
   const channels = channelsOf(server);
   const left = names.length > 0 ? names : [...connection.subscriptions ?? []];
-  if (left.length === 0) return notice("unsubscribe", undefined, 0);
-  return left.map((name) => notice("unsubscribe", name, channels.unsubscribe(connection, name)))
-    .join("");
+  if (left.length === 0) return new Notices([["unsubscribe", null, 0]]);
+  return new Notices(
+    left.map((name) => ["unsubscribe", name, channels.unsubscribe(connection, name)]),
+  );
 }
 
-function notice(kind: string, channel: string | undefined, count: number): string {
-  return array([bulk(kind), bulk(channel), integer(count)]);
+function channelNames({ server }: CommandContext, args: readonly string[]): Reply {
+  if (args.length > 1) throw wrongArity("pubsub|channels");
+  const pattern = globOf(args[0] ?? "*");
+  return channelsOf(server).names().filter((name) => pattern.test(name));
+}
+
+function subscriberCounts({ server }: CommandContext, names: readonly string[]): Reply {
+  const channels = channelsOf(server);
+  return names.flatMap((name) => [name, channels.count(name)]);
 }

@@ -6,7 +6,8 @@
 import type { Channels, Listener } from "../server/channels.ts";
 import type { CommandClock } from "../server/command_clock.ts";
 import type { Keyspace } from "../server/keyspace.ts";
-import { CommandError } from "../server/replies.ts";
+import type { LuaScript } from "../lua/script.ts";
+import { CommandError, type Protocol, type Reply } from "../server/replies.ts";
 
 /** The state that all connections of one server share. */
 export interface ServerState {
@@ -16,8 +17,8 @@ export interface ServerState {
   readonly password: string | undefined;
   /** The databases by their numbers. */
   readonly databases: readonly Keyspace[];
-  /** The SHA-1s of the scripts that were loaded. */
-  readonly scripts: Set<string>;
+  /** The scripts that were loaded, by their SHA-1s. */
+  readonly scripts: Map<string, LuaScript>;
   /** The channels; created by the first command about them. */
   channels?: Channels;
   /** Commands of newer servers that this one has, in lower case. */
@@ -34,6 +35,8 @@ export interface ConnectionState extends Listener {
   readonly id: number;
   /** The number of the database in use. */
   database: number;
+  /** The version of the protocol that the client has chosen; 2 by default. */
+  protocol?: Protocol;
   /** Whether the client has logged in, or need not. */
   authenticated: boolean;
   /** The name that `CLIENT SETNAME` set; empty by default. */
@@ -48,8 +51,10 @@ export interface CommandContext {
   readonly server: ServerState;
   /** The connection. */
   readonly connection: ConnectionState;
-  /** The database in use. */
-  readonly keys: Keyspace;
+  /** Whether a script calls the command. */
+  readonly inScript?: boolean;
+  /** The database in use; a script may select another one, for itself. */
+  keys: Keyspace;
 }
 
 /** One command of the server. */
@@ -62,8 +67,10 @@ export interface Command {
   readonly beforeLogin?: boolean;
   /** Whether it is allowed while the client is subscribed to channels. */
   readonly whileSubscribed?: boolean;
-  /** Executes it with the words behind its name; returns the encoded reply. */
-  run?(context: CommandContext, args: readonly string[]): string;
+  /** Whether scripts may not call it. */
+  readonly notInScripts?: boolean;
+  /** Executes it with the words behind its name. */
+  run?(context: CommandContext, args: readonly string[]): Reply;
   /** The commands whose first word it is. */
   readonly subcommands?: Readonly<Record<string, Command>>;
 }

@@ -7,9 +7,9 @@ import { CHANNEL_COMMANDS } from "./channel_commands.ts";
 import { type Command, type CommandContext, wrongArity } from "./command.ts";
 import { CONNECTION_COMMANDS } from "./connection_commands.ts";
 import { KEY_COMMANDS } from "./key_commands.ts";
-import { CommandError, failure } from "../server/replies.ts";
+import { CommandError, encodeReply, failure, type Reply } from "../server/replies.ts";
 import { SCAN_COMMANDS } from "./scan_command.ts";
-import { SCRIPT_COMMANDS } from "./script_commands.ts";
+import { scriptCommands } from "./script_commands.ts";
 import { SERVER_COMMANDS } from "./server_commands.ts";
 import { SORTED_SET_COMMANDS } from "./sorted_set_commands.ts";
 
@@ -24,9 +24,14 @@ export const COMMANDS: ReadonlyMap<string, Command> = new Map(
     ...KEY_COMMANDS,
     ...SCAN_COMMANDS,
     ...SORTED_SET_COMMANDS,
-    ...SCRIPT_COMMANDS,
+    ...scriptCommands(callFromScript),
     ...CHANNEL_COMMANDS,
   }),
+);
+
+/** The commands by the names that most scripts call them by. */
+const SCRIPT_NAMES: ReadonlyMap<string, Command> = new Map(
+  [...COMMANDS].map(([name, command]) => [name.toUpperCase(), command]),
 );
 
 /**
@@ -48,11 +53,33 @@ export function runCommand(context: CommandContext, words: readonly string[]): s
         `ERR Can't execute '${name}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context`,
       );
     }
-    return context.server.clock.during(() => command.run!(context, args));
+    const reply = context.server.clock.during(() => command.run!(context, args));
+    return encodeReply(reply, context.connection.protocol ?? 2);
   } catch (error) {
     if (error instanceof CommandError) return failure(error.message);
     throw error;
   }
+}
+
+/** Executes one command of a script. */
+function callFromScript(context: CommandContext, name: string, args: string[]): Reply {
+  const container = SCRIPT_NAMES.get(name) ?? COMMANDS.get(name.toLowerCase());
+  const subcommands = args.length > 0 ? container?.subcommands : undefined;
+  const subname = subcommands && args[0].toLowerCase();
+  const isKnown = subname === undefined || Object.hasOwn(subcommands!, subname);
+  const command = isKnown && subname !== undefined ? subcommands![subname] : container;
+  if (
+    !command || !isKnown || command.newer && !context.server.newer?.includes(name.toLowerCase())
+  ) {
+    throw new CommandError("ERR Unknown Redis command called from script");
+  }
+  if (!hasArity(command, args.length + 1)) {
+    throw new CommandError("ERR Wrong number of args calling Redis command from script");
+  }
+  if (command.notInScripts) {
+    throw new CommandError("ERR This Redis command is not allowed from script");
+  }
+  return command.run!(context, subcommands ? args.slice(1) : args);
 }
 
 /** A command, its full name, and its arguments. */
@@ -83,9 +110,12 @@ function findCommand(words: readonly string[]): FoundCommand {
   return { command: subcommand, name: fullName, args: words.slice(2) };
 }
 
-function checkArity({ arity }: Command, name: string, count: number): void {
-  if (arity >= 0 ? count === arity : count >= -arity) return;
-  throw wrongArity(name);
+function checkArity(command: Command, name: string, count: number): void {
+  if (!hasArity(command, count)) throw wrongArity(name);
+}
+
+function hasArity({ arity }: Command, count: number): boolean {
+  return arity >= 0 ? count === arity : count >= -arity;
 }
 
 function unknownCommand([name, ...args]: readonly string[]): CommandError {

@@ -5,35 +5,41 @@
  */
 import { type Command, type CommandContext, wrongArity } from "./command.ts";
 import { parseInteger } from "./integers.ts";
-import { array, bulk, CommandError, integer, simple } from "../server/replies.ts";
+import { CommandError, OK, type Reply, Status } from "../server/replies.ts";
 
-const OK = simple("OK");
+const PONG = new Status("PONG");
 const INT32_MAX = 2n ** 31n - 1n;
 
 /** The commands by their names in lower case. */
 export const CONNECTION_COMMANDS: Readonly<Record<string, Command>> = {
   ping: { arity: -1, whileSubscribed: true, run: ping },
-  auth: { arity: -2, beforeLogin: true, run: auth },
+  auth: { arity: -2, beforeLogin: true, notInScripts: true, run: auth },
   select: { arity: 2, run: select },
-  reset: { arity: 1, beforeLogin: true, whileSubscribed: true, run: reset },
-  quit: { arity: -1, beforeLogin: true, whileSubscribed: true, run: quit },
+  reset: {
+    arity: 1,
+    beforeLogin: true,
+    whileSubscribed: true,
+    notInScripts: true,
+    run: reset,
+  },
+  quit: { arity: -1, beforeLogin: true, whileSubscribed: true, notInScripts: true, run: quit },
   client: {
     arity: -2,
     subcommands: {
-      id: { arity: 2, run: ({ connection }) => integer(connection.id) },
-      getname: { arity: 2, run: ({ connection }) => bulk(connection.name || undefined) },
-      setname: { arity: 3, run: setName },
+      id: { arity: 2, notInScripts: true, run: ({ connection }) => connection.id },
+      getname: { arity: 2, notInScripts: true, run: ({ connection }) => connection.name || null },
+      setname: { arity: 3, notInScripts: true, run: setName },
     },
   },
 };
 
-function ping({ connection }: CommandContext, args: readonly string[]): string {
+function ping({ connection }: CommandContext, args: readonly string[]): Reply {
   if (args.length > 1) throw wrongArity("ping");
-  if (connection.subscriptions?.size) return array([bulk("pong"), bulk(args[0] ?? "")]);
-  return args.length === 0 ? simple("PONG") : bulk(args[0]);
+  if (connection.subscriptions?.size) return ["pong", args[0] ?? ""];
+  return args.length === 0 ? PONG : args[0];
 }
 
-function auth({ server, connection }: CommandContext, args: readonly string[]): string {
+function auth({ server, connection }: CommandContext, args: readonly string[]): Reply {
   if (args.length > 2) throw new CommandError("ERR syntax error");
   if (args.length === 1 && server.password === undefined) {
     throw new CommandError(
@@ -48,7 +54,8 @@ function auth({ server, connection }: CommandContext, args: readonly string[]): 
   return OK;
 }
 
-function select({ server, connection }: CommandContext, [number]: readonly string[]): string {
+function select(context: CommandContext, [number]: readonly string[]): Reply {
+  const { server, connection } = context;
   const database = parseInteger(number);
   if (database > INT32_MAX || database < -INT32_MAX - 1n) {
     throw new CommandError(
@@ -58,25 +65,26 @@ function select({ server, connection }: CommandContext, [number]: readonly strin
   if (database < 0n || database >= server.databases.length) {
     throw new CommandError("ERR DB index is out of range");
   }
-  connection.database = Number(database);
+  if (context.inScript) context.keys = server.databases[Number(database)];
+  else connection.database = Number(database);
   return OK;
 }
 
 /** Resets the connection to its initial state. */
-function reset({ server, connection }: CommandContext): string {
+function reset({ server, connection }: CommandContext): Reply {
   server.channels?.leave(connection);
   connection.database = 0;
   connection.name = "";
   connection.authenticated = server.password === undefined;
-  return simple("RESET");
+  return new Status("RESET");
 }
 
-function quit({ connection }: CommandContext): string {
+function quit({ connection }: CommandContext): Reply {
   connection.quit = true;
   return OK;
 }
 
-function setName({ connection }: CommandContext, [name]: readonly string[]): string {
+function setName({ connection }: CommandContext, [name]: readonly string[]): Reply {
   if (!/^[!-~]*$/u.test(name)) {
     throw new CommandError(
       "ERR Client names cannot contain spaces, newlines or special characters.",

@@ -1,25 +1,25 @@
 /**
- * The commands about keys: GET, SET, DEL, EXISTS, PTTL, TYPE, PEXPIRE, INCR, and on newer servers DELEX and DELIFEQ.
+ * The commands about keys: GET, SET, DEL, EXISTS, PTTL, TYPE, PEXPIRE, INCR, DECR, and on newer servers DELEX and DELIFEQ.
  *
  * SET supports NX, XX, PX and EX; any other option is a syntax error, as on a server that is older than the option.
  *
  * @module
  */
 import type { Command, CommandContext } from "./command.ts";
-import { INT64_MAX, parseInteger } from "./integers.ts";
-import type { Keyspace } from "../server/keyspace.ts";
-import { bulk, CommandError, integer, simple } from "../server/replies.ts";
+import { INT64_MAX, INT64_MIN, parseInteger } from "./integers.ts";
+import { CommandError, OK, type Reply, Status } from "../server/replies.ts";
 
 /** The commands by their names in lower case. */
 export const KEY_COMMANDS: Readonly<Record<string, Command>> = {
-  get: { arity: 2, run: ({ keys }, [key]) => bulk(keys.get(key)) },
-  set: { arity: -3, run: ({ keys }, args) => setReply(setKey(keys, args)) },
-  del: { arity: -2, run: ({ keys }, args) => integer(count(args, (key) => keys.delete(key))) },
-  exists: { arity: -2, run: ({ keys }, args) => integer(count(args, (key) => keys.has(key))) },
-  pttl: { arity: 2, run: ({ keys }, [key]) => integer(keys.remainingMs(key)) },
-  type: { arity: 2, run: ({ keys }, [key]) => simple(keys.type(key)) },
+  get: { arity: 2, run: ({ keys }, [key]) => keys.get(key) ?? null },
+  set: { arity: -3, run: set },
+  del: { arity: -2, run: ({ keys }, args) => howMany(args, (key) => keys.delete(key)) },
+  exists: { arity: -2, run: ({ keys }, args) => howMany(args, (key) => keys.has(key)) },
+  pttl: { arity: 2, run: ({ keys }, [key]) => keys.remainingMs(key) },
+  type: { arity: 2, run: ({ keys }, [key]) => new Status(keys.type(key)) },
   pexpire: { arity: 3, run: expire },
-  incr: { arity: 2, run: increment },
+  incr: { arity: 2, run: (context, [key]) => count(context, key, 1n) },
+  decr: { arity: 2, run: (context, [key]) => count(context, key, -1n) },
   delex: { arity: -2, newer: true, run: deleteIf },
   delifeq: { arity: 3, newer: true, run: deleteIfEqual },
 };
@@ -31,25 +31,13 @@ interface SetOptions {
   amount?: string;
 }
 
-/**
- * SET, also for scripts.
- *
- * @param keys The database.
- * @param args The key, the value and the options.
- * @returns Whether the key was set.
- * @throws {CommandError} If an option is unknown, contradicts another, or is not a valid expiry.
- */
-export function setKey(keys: Keyspace, args: readonly string[]): boolean {
+function set({ keys }: CommandContext, args: readonly string[]): Reply {
   const [key, value, ...words] = args;
   const { condition, unit, amount } = setOptions(words);
   const expiresAtMs = unit && expiryMs(amount!, unit === "EX" ? 1000n : 1n, keys.nowMs());
-  if (condition !== undefined && keys.has(key) !== (condition === "XX")) return false;
+  if (condition !== undefined && keys.has(key) !== (condition === "XX")) return null;
   keys.set(key, value, expiresAtMs);
-  return true;
-}
-
-function setReply(done: boolean): string {
-  return done ? simple("OK") : bulk(undefined);
+  return OK;
 }
 
 function setOptions(words: readonly string[]): SetOptions {
@@ -77,37 +65,27 @@ function expiryMs(amount: string, unitMs: bigint, nowMs: bigint): bigint {
   return nowMs + lifeMs;
 }
 
-function expire({ keys }: CommandContext, [key, amount]: readonly string[]): string {
-  return integer(expireKey(keys, key, amount) ? 1 : 0);
-}
-
-/**
- * PEXPIRE, also for scripts.
- *
- * @param keys The database.
- * @param key The key.
- * @param amount The new TTL in milliseconds, as text.
- * @returns Whether the key exists.
- * @throws {CommandError} If the amount is not a valid TTL.
- */
-export function expireKey(keys: Keyspace, key: string, amount: string): boolean {
+function expire({ keys }: CommandContext, [key, amount]: readonly string[]): Reply {
   const lifeMs = parseInteger(amount);
   const nowMs = keys.nowMs();
   if (lifeMs > INT64_MAX - nowMs) {
     throw new CommandError("ERR invalid expire time in 'pexpire' command");
   }
-  return keys.expireAt(key, nowMs + lifeMs);
+  return keys.expireAt(key, nowMs + lifeMs) ? 1 : 0;
 }
 
-function increment({ keys }: CommandContext, [key]: readonly string[]): string {
-  const before = parseInteger(keys.get(key) ?? "0");
-  if (before === INT64_MAX) throw new CommandError("ERR increment or decrement would overflow");
-  keys.replace(key, String(before + 1n));
-  return integer(before + 1n);
+/** Adds to the counter of a key. */
+function count({ keys }: CommandContext, key: string, step: bigint): Reply {
+  const after = parseInteger(keys.get(key) ?? "0") + step;
+  if (after > INT64_MAX || after < INT64_MIN) {
+    throw new CommandError("ERR increment or decrement would overflow");
+  }
+  keys.replace(key, String(after));
+  return after;
 }
 
-function deleteIf(context: CommandContext, [key, ...condition]: readonly string[]): string {
-  if (condition.length === 0) return integer(context.keys.delete(key) ? 1 : 0);
+function deleteIf(context: CommandContext, [key, ...condition]: readonly string[]): Reply {
+  if (condition.length === 0) return context.keys.delete(key) ? 1 : 0;
   const [word, value] = condition;
   if (condition.length !== 2 || word.toUpperCase() !== "IFEQ") {
     throw new CommandError("ERR syntax error");
@@ -115,11 +93,11 @@ function deleteIf(context: CommandContext, [key, ...condition]: readonly string[
   return deleteIfEqual(context, [key, value]);
 }
 
-function deleteIfEqual({ keys }: CommandContext, [key, value]: readonly string[]): string {
-  return integer(keys.get(key) === value && keys.delete(key) ? 1 : 0);
+function deleteIfEqual({ keys }: CommandContext, [key, value]: readonly string[]): Reply {
+  return keys.get(key) === value && keys.delete(key) ? 1 : 0;
 }
 
-function count(keys: readonly string[], holds: (key: string) => boolean): number {
+function howMany(keys: readonly string[], holds: (key: string) => boolean): number {
   let counted = 0;
   for (const key of keys) if (holds(key)) counted++;
   return counted;

@@ -7,8 +7,9 @@
  * @module
  */
 import type { Command, CommandContext } from "./command.ts";
+import { globOf } from "./glob.ts";
 import { parseInteger } from "./integers.ts";
-import { array, bulk, CommandError } from "../server/replies.ts";
+import { CommandError, type Reply } from "../server/replies.ts";
 
 /** The commands by their names in lower case. */
 export const SCAN_COMMANDS: Readonly<Record<string, Command>> = {
@@ -20,7 +21,7 @@ const COUNT = 10;
 /** The two numbers of FNV-1a with 32 bits. */
 const FNV_OFFSET = 0x811c9dc5, FNV_PRIME = 0x01000193;
 
-function scan({ keys }: CommandContext, [cursor, ...options]: readonly string[]): string {
+function scan({ keys }: CommandContext, [cursor, ...options]: readonly string[]): Reply {
   if (!/^\d{1,19}$/u.test(cursor)) throw new CommandError("ERR invalid cursor");
   let count = COUNT;
   let pattern = /^/u;
@@ -28,7 +29,7 @@ function scan({ keys }: CommandContext, [cursor, ...options]: readonly string[])
   for (let index = 0; index < options.length; index += 2) {
     const [name, value] = [options[index].toUpperCase(), options[index + 1]];
     if (!["COUNT", "MATCH", "TYPE"].includes(name) || value === undefined) throw syntaxError();
-    if (name === "MATCH") pattern = patternOf(value);
+    if (name === "MATCH") pattern = globOf(value);
     if (name === "TYPE") type = value.toLowerCase();
     if (name === "COUNT") {
       count = Number(parseInteger(value));
@@ -42,7 +43,7 @@ function scan({ keys }: CommandContext, [cursor, ...options]: readonly string[])
   const next = end === -1 ? 0 : left[end].hash;
   const found = left.slice(0, end === -1 ? left.length : end).map(({ key }) => key)
     .filter((key) => pattern.test(key) && (type === undefined || keys.type(key) === type));
-  return array([bulk(String(next)), array(found.map(bulk))]);
+  return [String(next), found];
 }
 
 function hashOf(key: string): number {
@@ -51,32 +52,6 @@ function hashOf(key: string): number {
     hash = Math.imul(hash ^ key.charCodeAt(index), FNV_PRIME);
   }
   return hash >>> 0;
-}
-
-/** A pattern of Redis as a regular expression: `*`, `?`, `[a-c]`, `[^a]`, and `\` before what is meant literally. */
-function patternOf(pattern: string): RegExp {
-  const parts = pattern.matchAll(/\\([^])|\[(\^?)((?:\\[^]|[^\]\\])*)\]?|\*+|\?|([^])/gu);
-  const source = [...parts].map(([part, escaped, not, set, plain]) => {
-    if (part[0] === "*") return "[^]*";
-    if (part === "?") return "[^]";
-    if (set !== undefined) return classOf(not, set);
-    return literal(escaped ?? plain);
-  }).join("");
-  return new RegExp(`^${source}$`);
-}
-
-function classOf(not: string, set: string): string {
-  if (set === "") return not ? "[^]" : "[]";
-  const members = set.replaceAll(/\\([^])|([^])-([^])|([^])/gu, (_, escaped, from, to, plain) => {
-    if (from === undefined) return literal(escaped ?? plain);
-    return [from, to].sort().map(literal).join("-");
-  });
-  return `[${not}${members}]`;
-}
-
-/** A byte that a regular expression takes literally. */
-function literal(byte: string): string {
-  return `\\x${byte.charCodeAt(0).toString(16).padStart(2, "0")}`;
 }
 
 function syntaxError(): CommandError {

@@ -1,104 +1,111 @@
 /**
- * The commands about scripts: EVAL, EVALSHA and SCRIPT, for the scripts of this library and of node-redlock.
+ * The commands about scripts: EVAL, EVALSHA and SCRIPT.
  *
  * @module
  */
 import type { Command, CommandContext } from "./command.ts";
-import { parseInteger } from "./integers.ts";
-import { PEER_SCRIPT_FUNCTIONS } from "../scripts/peer_script_functions.ts";
-import { array, bulk, CommandError, fromByteString, integer, simple } from "../server/replies.ts";
-import { scriptError } from "../scripts/script_calls.ts";
-import { SCRIPT_FUNCTIONS, type ScriptFunction } from "../scripts/script_functions.ts";
-import { sha1 } from "../scripts/sha1.ts";
+import { parseNumber } from "./integers.ts";
+import { CommandError, OK, type Reply } from "../server/replies.ts";
+import { type LuaScript, scriptOf } from "../lua/script.ts";
+import { UnsupportedError } from "../lua/values.ts";
 
-const FUNCTIONS: ReadonlyMap<string, ScriptFunction> = new Map(
-  [...SCRIPT_FUNCTIONS, ...PEER_SCRIPT_FUNCTIONS].map((script) => [script.sha1, script]),
-);
-/** The same by the sources that were sent, so that no source is hashed twice. */
-const SOURCES: Map<string, ScriptFunction> = new Map();
+/** Executes a command of a script. */
+export type ScriptCall = (context: CommandContext, name: string, args: string[]) => Reply;
 
-/** The commands by their names in lower case. */
-export const SCRIPT_COMMANDS: Readonly<Record<string, Command>> = {
-  eval: { arity: -3, run: evalSource },
-  evalsha: { arity: -3, run: evalSha },
-  script: {
-    arity: -2,
-    subcommands: {
-      load: { arity: 3, run: load },
-      exists: { arity: -3, run: exists },
-      flush: { arity: -2, run: flush },
+/**
+ * The commands by their names in lower case.
+ *
+ * @param call Executes the commands of scripts.
+ */
+export function scriptCommands(call: ScriptCall): Readonly<Record<string, Command>> {
+  const run = (
+    context: CommandContext,
+    script: LuaScript,
+    { keys, args }: ScriptArguments,
+  ): Reply => {
+    const { server, connection, keys: database } = context;
+    const inside: CommandContext = { server, connection, keys: database, inScript: true };
+    return supported(() => script.run((name, words) => call(inside, name, words), keys, args));
+  };
+  return {
+    eval: {
+      arity: -3,
+      notInScripts: true,
+      run: (context, [source, ...rest]) => {
+        const given = scriptArguments(rest);
+        return run(context, loaded(context, source), given);
+      },
     },
-  },
-};
-
-function evalSource(context: CommandContext, [source, ...args]: readonly string[]): string {
-  const { keys, values } = splitArguments(args);
-  const script = functionOf(source);
-  context.server.scripts.add(script.sha1);
-  return runScript(script, context, keys, values);
+    evalsha: {
+      arity: -3,
+      notInScripts: true,
+      run: (context, [digest, ...rest]) => {
+        if (digest.length !== 40) throw unknownScript();
+        const given = scriptArguments(rest);
+        const script = context.server.scripts.get(digest.toLowerCase());
+        if (!script) throw unknownScript();
+        return run(context, script, given);
+      },
+    },
+    script: {
+      arity: -2,
+      subcommands: {
+        load: {
+          arity: 3,
+          notInScripts: true,
+          run: (context, [source]) => loaded(context, source).sha1,
+        },
+        exists: { arity: -3, notInScripts: true, run: exists },
+        flush: { arity: -2, notInScripts: true, run: flush },
+      },
+    },
+  };
 }
 
-function evalSha(context: CommandContext, [name, ...args]: readonly string[]): string {
-  if (name.length !== 40) throw unknownScript();
-  const { keys, values } = splitArguments(args);
-  const script = FUNCTIONS.get(name.toLowerCase());
-  if (!script || !context.server.scripts.has(script.sha1)) throw unknownScript();
-  return runScript(script, context, keys, values);
+/** What a script is called with. */
+interface ScriptArguments {
+  readonly keys: string[];
+  readonly args: string[];
 }
 
 function unknownScript(): CommandError {
   return new CommandError("NOSCRIPT No matching script. Please use EVAL.");
 }
 
-function runScript(
-  script: ScriptFunction,
-  context: CommandContext,
-  keys: readonly string[],
-  values: readonly string[],
-): string {
+function loaded({ server }: CommandContext, source: string): LuaScript {
+  const script = supported(() => scriptOf(source));
+  server.scripts.set(script.sha1, script);
+  return script;
+}
+
+/** Has the client know what a script uses that is missing here. */
+function supported<T>(action: () => T): T {
   try {
-    return script.run(context, keys, values);
+    return action();
   } catch (error) {
-    throw scriptError(error, script.sha1);
+    throw error instanceof UnsupportedError ? new CommandError(`ERR ${error.message}`) : error;
   }
 }
 
 /** Splits `<count> <key …> <value …>`. */
-function splitArguments(args: readonly string[]): { keys: string[]; values: string[] } {
-  const keyCount = parseInteger(args[0]);
-  if (keyCount > args.length - 1) {
+function scriptArguments(words: readonly string[]): ScriptArguments {
+  const keyCount = parseNumber(words[0]);
+  if (keyCount > words.length - 1) {
     throw new CommandError("ERR Number of keys can't be greater than number of args");
   }
-  if (keyCount < 0n) throw new CommandError("ERR Number of keys can't be negative");
-  const end = Number(keyCount) + 1;
-  return { keys: args.slice(1, end), values: args.slice(end) };
+  if (keyCount < 0) throw new CommandError("ERR Number of keys can't be negative");
+  const end = keyCount + 1;
+  return { keys: words.slice(1, end), args: words.slice(end) };
 }
 
-function functionOf(source: string): ScriptFunction {
-  const script = SOURCES.get(source) ?? FUNCTIONS.get(sha1(fromByteString(source)));
-  if (!script) {
-    throw new CommandError(
-      "ERR MemoryRedis runs only the scripts of @hasp/redlock and node-redlock, not this one",
-    );
-  }
-  SOURCES.set(source, script);
-  return script;
+function exists({ server }: CommandContext, names: readonly string[]): Reply {
+  return names.map((name) => server.scripts.has(name.toLowerCase()) ? 1 : 0);
 }
 
-function load({ server }: CommandContext, [source]: readonly string[]): string {
-  const { sha1 } = functionOf(source);
-  server.scripts.add(sha1);
-  return bulk(sha1);
-}
-
-function exists({ server }: CommandContext, names: readonly string[]): string {
-  return array(names.map((name) => integer(server.scripts.has(name.toLowerCase()) ? 1 : 0)));
-}
-
-function flush({ server }: CommandContext, args: readonly string[]): string {
+function flush({ server }: CommandContext, args: readonly string[]): Reply {
   if (args.length > 1 || (args.length === 1 && !/^a?sync$/iu.test(args[0]))) {
     throw new CommandError("ERR SCRIPT FLUSH only support SYNC|ASYNC option");
   }
   server.scripts.clear();
-  return simple("OK");
+  return OK;
 }

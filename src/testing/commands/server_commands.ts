@@ -7,10 +7,8 @@
  * @module
  */
 import type { Command, CommandContext, ServerState } from "./command.ts";
-import { array, bulk, CommandError, simple } from "../server/replies.ts";
+import { CommandError, Fields, NULL_ARRAY, OK, type Reply, Verbatim } from "../server/replies.ts";
 
-/** The null array, which describes no command. */
-const NULL_ARRAY = "*-1\r\n";
 /** The version of the server that is imitated. */
 const VERSION = "7.0.15";
 /** The settings of CONFIG GET, with their defaults. */
@@ -25,26 +23,23 @@ const ALL_SECTIONS = ["all", "default", "everything"];
 export const SERVER_COMMANDS: Readonly<Record<string, Command>> = {
   time: { arity: 1, run: time },
   info: { arity: -1, run: info },
-  config: { arity: -2, subcommands: { get: { arity: -3, run: configGet } } },
+  config: { arity: -2, subcommands: { get: { arity: -3, notInScripts: true, run: configGet } } },
   flushall: { arity: -1, run: flushAll },
   command: { arity: -1, subcommands: { info: { arity: -2, run: commandInfo } } },
 };
 
-function time({ server }: CommandContext): string {
+function time({ server }: CommandContext): Reply {
   const nowUs = Math.floor(server.clock.wallMs() * 1000);
-  return array([
-    bulk(String(Math.floor(nowUs / 1_000_000))),
-    bulk(String(nowUs % 1_000_000)),
-  ]);
+  return [String(Math.floor(nowUs / 1_000_000)), String(nowUs % 1_000_000)];
 }
 
-function info({ server }: CommandContext, names: readonly string[]): string {
+function info({ server }: CommandContext, names: readonly string[]): Reply {
   const wanted = names.map((name) => name.toLowerCase());
   const all = wanted.length === 0 || wanted.some((name) => ALL_SECTIONS.includes(name));
   const sections = Object.entries(infoSections(server))
     .filter(([name]) => all || wanted.includes(name.toLowerCase()))
     .map(([name, lines]) => `# ${name}\r\n${lines.map((line) => `${line}\r\n`).join("")}`);
-  return bulk(sections.join("\r\n"));
+  return new Verbatim(sections.join("\r\n"));
 }
 
 function infoSections(server: ServerState): Record<string, string[]> {
@@ -67,28 +62,27 @@ function infoSections(server: ServerState): Record<string, string[]> {
 }
 
 /** Replies the names of newer commands alone, and that there are no others. */
-function commandInfo({ server }: CommandContext, names: readonly string[]): string {
-  return array(names.map((name) => {
+function commandInfo({ server }: CommandContext, names: readonly string[]): Reply {
+  return names.map((name) => {
     const known = server.newer?.includes(name.toLowerCase());
-    return known ? array([bulk(name.toLowerCase())]) : NULL_ARRAY;
-  }));
+    return known ? [name.toLowerCase()] : NULL_ARRAY;
+  });
 }
 
 /** Replies each known setting once, under the name in the request. */
-function configGet(_context: CommandContext, names: readonly string[]): string {
+function configGet(_context: CommandContext, names: readonly string[]): Reply {
   const found = new Map<string, string>();
   for (const name of names) {
     const setting = name.toLowerCase();
     if (SETTINGS.has(setting) && !found.has(setting)) found.set(setting, name);
   }
-  const pairs = [...found].flatMap(([setting, name]) => [name, SETTINGS.get(setting)]);
-  return array(pairs.map(bulk));
+  return new Fields([...found].map(([setting, name]) => [name, SETTINGS.get(setting)!]));
 }
 
-function flushAll({ server }: CommandContext, args: readonly string[]): string {
+function flushAll({ server }: CommandContext, args: readonly string[]): Reply {
   if (args.length > 1 || (args.length === 1 && !/^a?sync$/iu.test(args[0]))) {
     throw new CommandError("ERR syntax error");
   }
   for (const keys of server.databases) keys.clear();
-  return simple("OK");
+  return OK;
 }

@@ -1,64 +1,94 @@
 /**
- * The commands about sorted sets: ZADD (NX), ZREM, ZCARD, ZRANGE (by rank, WITHSCORES), ZRANK, ZSCORE.
+ * The commands about sorted sets: ZADD (NX, XX), ZREM, ZREMRANGEBYSCORE, ZCARD, ZRANGE (by rank, WITHSCORES), ZRANK, ZSCORE.
  *
  * @module
  */
 import type { Command, CommandContext } from "./command.ts";
-import { parseInteger } from "./integers.ts";
-import { array, bulk, CommandError, integer } from "../server/replies.ts";
+import { parseNumber } from "./integers.ts";
+import { general } from "../lua/numbers.ts";
+import { CommandError, Double, type Reply } from "../server/replies.ts";
+
+/** How many digits a score has at most. */
+const SCORE_DIGITS = 17;
 
 /** The commands by their names in lower case. */
 export const SORTED_SET_COMMANDS: Readonly<Record<string, Command>> = {
   zadd: { arity: -4, run: add },
   zrem: { arity: -3, run: remove },
-  zcard: { arity: 2, run: ({ keys }, [key]) => integer(keys.sortedSet(key)?.size ?? 0) },
+  zremrangebyscore: { arity: 4, run: removeByScore },
+  zcard: { arity: 2, run: ({ keys }, [key]) => keys.sortedSet(key)?.size ?? 0 },
   zrange: { arity: -4, run: range },
-  zrank: { arity: 3, run: rank },
+  zrank: { arity: 3, run: ({ keys }, [key, member]) => keys.sortedSet(key)?.rank(member) ?? null },
   zscore: { arity: 3, run: score },
 };
 
-function add({ keys }: CommandContext, [key, ...args]: readonly string[]): string {
-  const onlyNew = args[0].toUpperCase() === "NX";
-  const pairs = onlyNew ? args.slice(1) : args;
+function add({ keys }: CommandContext, [key, ...args]: readonly string[]): Reply {
+  let start = 0;
+  const conditions = new Set<string>();
+  while (/^(?:nx|xx)$/iu.test(args[start] ?? "")) conditions.add(args[start++].toUpperCase());
+  const pairs = args.slice(start);
   if (pairs.length === 0 || pairs.length % 2 !== 0) throw new CommandError("ERR syntax error");
+  if (conditions.size === 2) {
+    throw new CommandError("ERR XX and NX options at the same time are not compatible");
+  }
   const scores = pairs.filter((_, index) => index % 2 === 0).map(parseScore);
-  const set = keys.sortedSet(key, true);
+  const isUpdate = conditions.has("XX");
+  const set = keys.sortedSet(key) ?? (isUpdate ? undefined : keys.sortedSet(key, true));
   let added = 0;
   scores.forEach((score, index) => {
     const member = pairs[2 * index + 1];
-    if (onlyNew && set.score(member) !== undefined) return;
-    if (set.add(member, score)) added++;
+    const isKnown = set?.score(member) !== undefined;
+    if (isKnown ? conditions.has("NX") : isUpdate) return;
+    if (set!.add(member, score)) added++;
   });
-  return integer(added);
+  return added;
 }
 
-function remove({ keys }: CommandContext, [key, ...members]: readonly string[]): string {
+function remove({ keys }: CommandContext, [key, ...members]: readonly string[]): Reply {
   const set = keys.sortedSet(key);
   const removed = members.filter((member) => set?.remove(member)).length;
-  keys.dropIfEmpty(key);
-  return integer(removed);
+  if (removed > 0) keys.dropIfEmpty(key);
+  return removed;
 }
 
-function range({ keys }: CommandContext, args: readonly string[]): string {
+function removeByScore({ keys }: CommandContext, [key, low, high]: readonly string[]): Reply {
+  const [from, to] = [parseBound(low), parseBound(high)];
+  const set = keys.sortedSet(key);
+  const members = (set?.range(0, -1) ?? []).filter((member) => {
+    const score = set!.score(member)!;
+    return (from.isOutside ? score > from.score : score >= from.score) &&
+      (to.isOutside ? score < to.score : score <= to.score);
+  });
+  for (const member of members) set!.remove(member);
+  if (members.length > 0) keys.dropIfEmpty(key);
+  return members.length;
+}
+
+function range(context: CommandContext, args: readonly string[]): Reply {
   const [key, first, last, ...options] = args;
   const withScores = options.length === 1 && options[0].toUpperCase() === "WITHSCORES";
   if (options.length > 0 && !withScores) throw new CommandError("ERR syntax error");
-  const [from, to] = [Number(parseInteger(first)), Number(parseInteger(last))];
-  const set = keys.sortedSet(key);
+  const [from, to] = [parseNumber(first), parseNumber(last)];
+  const set = context.keys.sortedSet(key);
   const members = set?.range(from, to) ?? [];
-  return array(members.flatMap((member) => {
-    return withScores ? [bulk(member), bulk(scoreText(set!.score(member)!))] : [bulk(member)];
-  }));
+  if (!withScores) return members;
+  const pairs = members.map((member) => [member, new Double(scoreText(set!.score(member)!))]);
+  return context.inScript || context.connection.protocol !== 3 ? pairs.flat() : pairs;
 }
 
-function rank({ keys }: CommandContext, [key, member]: readonly string[]): string {
-  const found = keys.sortedSet(key)?.rank(member);
-  return found === undefined ? bulk(undefined) : integer(found);
-}
-
-function score({ keys }: CommandContext, [key, member]: readonly string[]): string {
+function score({ keys }: CommandContext, [key, member]: readonly string[]): Reply {
   const found = keys.sortedSet(key)?.score(member);
-  return bulk(found === undefined ? undefined : scoreText(found));
+  return found === undefined ? null : new Double(scoreText(found));
+}
+
+/** A limit of a range of scores; one that is outside of the range has a parenthesis in front. */
+function parseBound(text: string): { score: number; isOutside: boolean } {
+  const isOutside = text.startsWith("(");
+  try {
+    return { score: parseScore(isOutside ? text.slice(1) : text), isOutside };
+  } catch {
+    throw new CommandError("ERR min or max is not a float");
+  }
 }
 
 /** Parses the score in a command: a number, or an infinity. */
@@ -74,13 +104,5 @@ export function parseScore(text: string): number {
 export function scoreText(score: number): string {
   if (!Number.isFinite(score)) return score < 0 ? "-inf" : "inf";
   if (Number.isSafeInteger(score)) return String(score);
-  const [digits, exponent] = score.toExponential(16).split("e");
-  const power = Number(exponent);
-  if (power >= -5 && power < 17) return trimZeros(score.toFixed(16 - power));
-  const sign = power < 0 ? "-" : "+";
-  return `${trimZeros(digits)}e${sign}${String(Math.abs(power)).padStart(2, "0")}`;
-}
-
-function trimZeros(text: string): string {
-  return text.includes(".") ? text.replace(/\.?0+$/u, "") : text;
+  return general(score, SCORE_DIGITS);
 }

@@ -3,14 +3,14 @@
  *
  * @module
  */
-import { array, bulk } from "./replies.ts";
+import { Notices, type Reply } from "./replies.ts";
 
 /** A connection that can subscribe. */
 export interface Listener {
   /** Its channels, the oldest first; while there are any, only a few commands are accepted. */
   subscriptions?: Set<string>;
-  /** Sends an encoded message of a channel to it. */
-  deliver?(message: string): void;
+  /** Sends a message of a channel to it. */
+  deliver?(message: Reply): void;
 }
 
 /** The channels of one server. A channel exists while a connection is subscribed to it. */
@@ -42,16 +42,23 @@ export class Channels {
     }
   }
 
-  /** Whether a connection is subscribed to `channel`. */
-  has(channel: string): boolean {
-    return this.#listeners.has(channel);
+  /** The channels that somebody is subscribed to. */
+  names(): string[] {
+    return [...this.#listeners.keys()];
+  }
+
+  /** How many connections are subscribed to `channel`. */
+  count(channel: string): number {
+    return this.#listeners.get(channel)?.size ?? 0;
   }
 
   /** Sends a message to all subscribers of `channel`; returns their number. */
   publish(channel: string, message: string): number {
-    const listeners = [...this.#listeners.get(channel) ?? []];
-    const encoded = array([bulk("message"), bulk(channel), bulk(message)]);
-    for (const connection of listeners) connection.deliver?.(encoded);
+    const found = this.#listeners.get(channel);
+    if (!found) return 0;
+    const listeners = [...found];
+    const notice = new Notices([["message", channel, message]]);
+    for (const connection of listeners) connection.deliver?.(notice);
     return listeners.length;
   }
 }

@@ -15,6 +15,8 @@ interface Entry {
   value: string | SortedSet;
   /** The last millisecond of its life by the wall clock; `undefined` if it does not expire. */
   expiresAtMs: bigint | undefined;
+  /** The same as a number, with which it is compared each time; `Infinity` if it does not expire. */
+  lastMs: number;
 }
 
 /** One numbered database; keys and values are byte strings. */
@@ -57,7 +59,7 @@ export class Keyspace {
     if (typeof value === "string") throw wrongType();
     if (value || !create) return value;
     const set = new SortedSet();
-    this.#entries.set(key, { value: set, expiresAtMs: undefined });
+    this.#entries.set(key, { value: set, expiresAtMs: undefined, lastMs: Infinity });
     return set;
   }
 
@@ -81,7 +83,8 @@ export class Keyspace {
 
   /** Sets `key`, with a new expiry. */
   set(key: string, value: string, expiresAtMs?: bigint): void {
-    this.#entries.set(key, { value, expiresAtMs });
+    const lastMs = expiresAtMs === undefined ? Infinity : Number(expiresAtMs);
+    this.#entries.set(key, { value, expiresAtMs, lastMs });
   }
 
   /** Replaces the value of `key`, and keeps its expiry. */
@@ -101,7 +104,7 @@ export class Keyspace {
     const entry = this.#live(key);
     if (!entry) return false;
     if (expiresAtMs <= this.nowMs()) this.#entries.delete(key);
-    else entry.expiresAtMs = expiresAtMs;
+    else this.#entries.set(key, { ...entry, expiresAtMs, lastMs: Number(expiresAtMs) });
     return true;
   }
 
@@ -126,7 +129,7 @@ export class Keyspace {
 
   #live(key: string): Entry | undefined {
     const entry = this.#entries.get(key);
-    if (entry?.expiresAtMs === undefined || this.nowMs() <= entry.expiresAtMs) return entry;
+    if (!entry || this.#clock.wallMs() < entry.lastMs + 1) return entry;
     this.#entries.delete(key);
     return undefined;
   }

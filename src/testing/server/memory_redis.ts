@@ -57,15 +57,20 @@ export interface MemoryRestartOptions {
  * A RESP2 server in memory, for tests. Its replies are byte for byte those of Redis 7.0 for what this library and other
  * lock libraries send. It supports these commands:
  *
- * - keys: GET, SET (NX, XX, PX, EX), DEL, EXISTS, PTTL, PEXPIRE, INCR, TYPE, SCAN (in another order, with other cursors)
- * - sorted sets: ZADD (NX), ZREM, ZCARD, ZRANGE (by rank, WITHSCORES), ZRANK, ZSCORE
- * - scripts: EVAL, EVALSHA and SCRIPT (LOAD, EXISTS, FLUSH), for the scripts of this library and of node-redlock 4 and 5
- * - channels: PUBLISH, SUBSCRIBE, UNSUBSCRIBE
+ * - keys: GET, SET (NX, XX, PX, EX), DEL, EXISTS, PTTL, PEXPIRE, INCR, DECR, TYPE, SCAN (in another order, with other cursors)
+ * - sorted sets: ZADD (NX, XX), ZREM, ZREMRANGEBYSCORE, ZCARD, ZRANGE (by rank, WITHSCORES), ZRANK, ZSCORE
+ * - scripts: EVAL, EVALSHA and SCRIPT (LOAD, EXISTS, FLUSH), for every script in the subset of Lua that lock scripts use
+ * - channels: PUBLISH, SUBSCRIBE, UNSUBSCRIBE, PUBSUB (CHANNELS, NUMSUB)
  * - the connection: PING, AUTH, SELECT, CLIENT (ID, GETNAME, SETNAME), RESET, QUIT
  * - with the option `newer`: DELEX and DELIFEQ, as Redis 8.4 and Valkey 9.0 have them; COMMAND INFO, of these alone
  * - the server: TIME, FLUSHALL, INFO and CONFIG GET, these two with the fields that lock libraries read
  *
  * It replies with an error to every other command, also to HELLO, as a server does that supports RESP2 only.
+ *
+ * Scripts are compiled from their sources: statements, functions, the libraries `string`, `table` and `math`, and `redis`.
+ * What a script uses beyond that (metatables, coroutines, `pcall`, `cjson`, …) and what no other implementation can know (the
+ * order of a table's fields, the length of a table with holes) is an error that names the line and the construct, so a script
+ * is never answered otherwise than by Redis. A script may have 64 KiB and take five million steps.
  *
  * It has no timer and no socket, so it need not be closed. {@linkcode startNodes} starts servers on the network.
  *
@@ -161,7 +166,7 @@ export class MemoryRedis {
       clock,
       password: this.#password,
       databases: databases ?? Array.from({ length: DATABASES }, () => new Keyspace(clock)),
-      scripts: new Set(),
+      scripts: new Map(),
       newer: this.#newer,
       runId: systemRandom.value(),
       startedAtMs: clock.wallMs(),

@@ -8,7 +8,7 @@ import { ProtocolError } from "../../redis/errors.ts";
 import type { RawReply } from "../../redis/reply.ts";
 import type { ConnectionState, ServerState } from "../commands/command.ts";
 import { runCommand } from "../commands/commands.ts";
-import { failure, fromByteString, toByteString } from "./replies.ts";
+import { encodeReply, failure, fromByteString, type Reply, toByteString } from "./replies.ts";
 
 /** A connection to a {@linkcode MemoryRedis}: bytes in, bytes out. */
 export interface MemorySession {
@@ -87,9 +87,10 @@ export class ServerSession implements MemorySession {
     this.#options.onEnd?.();
   }
 
-  #onMessage(message: string): void {
-    if (this.#options.onMessage) this.#options.onMessage(fromByteString(message));
-    else this.#replies += message;
+  #onMessage(message: Reply): void {
+    const encoded = encodeReply(message, this.#connection.protocol ?? 2);
+    if (this.#options.onMessage) this.#options.onMessage(fromByteString(encoded));
+    else this.#replies += encoded;
   }
 
   /** The decoder reads what servers send; only an array of bulk strings is a request as well. */

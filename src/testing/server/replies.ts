@@ -1,5 +1,5 @@
 /**
- * Byte strings, and RESP2 replies as byte strings.
+ * Byte strings, and replies: as commands make them, and encoded as byte strings.
  *
  * A *byte string* is a JavaScript string in which each character is one byte (latin1). It can hold any value, and unlike
  * bytes it can be compared and be the key of a `Map`.
@@ -43,36 +43,127 @@ export function fromByteString(text: string): Uint8Array {
   return bytes;
 }
 
-/** `+text`. */
-export function simple(text: string): string {
-  return `+${text}\r\n`;
+/** What a command replies, before it is encoded. */
+export type Reply =
+  | string // a bulk string
+  | number
+  | bigint
+  | null
+  | CommandError
+  | Status
+  | Double
+  | Fields
+  | Verbatim
+  | Notices
+  | typeof NULL_ARRAY
+  | readonly Reply[];
+
+/** The version of the protocol that a connection speaks. */
+export type Protocol = 2 | 3;
+
+/** A simple string. */
+export class Status {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
 }
+
+/** A score: a number of RESP3, a bulk string of RESP2. */
+export class Double {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+/** Names and values: a map of RESP3, an array of RESP2. */
+export class Fields {
+  readonly entries: readonly (readonly [name: string, value: Reply])[];
+
+  constructor(entries: readonly (readonly [name: string, value: Reply])[]) {
+    this.entries = entries;
+  }
+}
+
+/** Text for people: a bulk string of RESP2. */
+export class Verbatim {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+/** What a server sends about channels: each is an array of RESP2, a push of RESP3. */
+export class Notices {
+  readonly list: readonly (readonly Reply[])[];
+
+  constructor(list: readonly (readonly Reply[])[]) {
+    this.list = list;
+  }
+}
+
+/** The array that is missing: in RESP3 it is the same as the missing bulk string. */
+export const NULL_ARRAY: unique symbol = Symbol("null array");
+
+/** The reply of a command that did what it was asked for. */
+export const OK: Status = new Status("OK");
 
 /** `-text`; line ends become spaces, because a line end would end the reply. */
 export function failure(text: string): string {
   return `-${text.replace(/[\r\n]/gu, " ")}\r\n`;
 }
 
+/** Encodes a reply. */
+export function encodeReply(reply: Reply, protocol: Protocol): string {
+  if (typeof reply === "string") return `$${reply.length}\r\n${reply}\r\n`;
+  if (typeof reply === "number" || typeof reply === "bigint") return integer(reply);
+  if (reply === null) return protocol === 3 ? "_\r\n" : "$-1\r\n";
+  if (reply === NULL_ARRAY) return protocol === 3 ? "_\r\n" : "*-1\r\n";
+  if (Array.isArray(reply)) return list("*", reply, protocol);
+  if (reply instanceof Status) return `+${reply.text}\r\n`;
+  if (reply instanceof CommandError) return failure(reply.message);
+  if (reply instanceof Notices) {
+    const kind = protocol === 3 ? ">" : "*";
+    return reply.list.map((notice) => list(kind, notice, protocol)).join("");
+  }
+  if (reply instanceof Fields) {
+    const items = reply.entries.flatMap((entry) => entry);
+    if (protocol === 2) return list("*", items, protocol);
+    return list("%", items, protocol, reply.entries.length);
+  }
+  const { text } = reply as Double | Verbatim;
+  if (protocol === 2) return encodeReply(text, protocol);
+  return reply instanceof Double
+    ? `,${text}\r\n`
+    : `=${text.length + VERBATIM_TEXT.length}\r\n${VERBATIM_TEXT}${text}\r\n`;
+}
+
+function list(
+  kind: string,
+  replies: readonly Reply[],
+  protocol: Protocol,
+  count: number = replies.length,
+): string {
+  let text = `${kind}${count}\r\n`;
+  for (const reply of replies) text += encodeReply(reply, protocol);
+  return text;
+}
+
+/** What stands before a verbatim string that is plain text. */
+const VERBATIM_TEXT = "txt:";
 /** The least integer of 64 bits; Redis replaces a number of a script that is too great by it. */
 const INT64_MIN = -(2n ** 63n);
 
 /** `:number`; a number of a script is converted as Redis converts it. */
-export function integer(number: number | bigint): string {
-  return `:${
-    typeof number === "bigint" || Number.isSafeInteger(number) ? number : int64(number)
-  }\r\n`;
+function integer(number: number | bigint): string {
+  const isExact = typeof number === "bigint" || Number.isSafeInteger(number);
+  return `:${isExact ? number : int64(number as number)}\r\n`;
 }
 
 function int64(number: number): bigint {
   return Math.abs(number) < 2 ** 63 ? BigInt(Math.trunc(number)) : INT64_MIN;
-}
-
-/** A bulk string, or the null bulk string. */
-export function bulk(text: string | undefined): string {
-  return text === undefined ? "$-1\r\n" : `$${text.length}\r\n${text}\r\n`;
-}
-
-/** An array of encoded replies. */
-export function array(replies: readonly string[]): string {
-  return `*${replies.length}\r\n${replies.join("")}`;
 }

@@ -34,7 +34,7 @@ export type { ConnectionState, ServerState } from "../../../src/testing/commands
 export { runCommand } from "../../../src/testing/commands/commands.ts";
 export { CommandClock } from "../../../src/testing/server/command_clock.ts";
 export { Keyspace } from "../../../src/testing/server/keyspace.ts";
-export { failure } from "../../../src/testing/server/replies.ts";
+export { encodeReply, failure } from "../../../src/testing/server/replies.ts";
 export { TimerWheel } from "../../../src/time/timer_wheel.ts";
 export type { Connect, Transport } from "../../../src/transport/transport.ts";
 export { driftMs } from "../../../src/time/validity.ts";

@@ -6,13 +6,16 @@
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { marksIn, mutate } from "./mutation_operators.ts";
-import type { Mutation } from "./mutations.ts";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import type { Script } from "../../../src/redis_node/scripts/script.ts";
+import { marksIn, mutate, type Operator } from "./mutation_operators.ts";
+import type { Mutation, ScriptEdit } from "./mutations.ts";
 import type { SeedsOutcome } from "./seed_worker.ts";
 
 const SUPPORT = dirname(fileURLToPath(import.meta.url));
 const ROOT = join(SUPPORT, "..", "..", "..");
+/** Where the Lua scripts are, under `src`. */
+export const SCRIPTS = join("redis_node", "scripts");
 /** How much longer than asked for a worker may take before it counts as hanging, in milliseconds. */
 const HANG_MS = 60_000;
 
@@ -38,6 +41,42 @@ export async function markedFiles(): Promise<Map<string, Set<string>>> {
   return files;
 }
 
+/** Breaks what has a mark. */
+async function breakCode(src: string, mark: string, operator: Operator): Promise<void> {
+  const marked = (await markedFiles()).get(mark);
+  if (!marked) throw new Error(`There is no mark "${mark}" in src`);
+  for (const name of marked) {
+    const file = join(src, name);
+    await writeFile(file, mutate(await readFile(file, "utf8"), mark, operator));
+  }
+}
+
+/** Breaks Lua scripts, and gives those that changed their new digests. */
+async function breakScripts(folder: string, edits: readonly ScriptEdit[]): Promise<void> {
+  const files = (await readdir(folder)).map((name) => join(folder, name));
+  for (const file of files) await writeFile(file, edited(await readFile(file, "utf8"), edits));
+  for (const file of files) {
+    const scripts = Object.values(await import(pathToFileURL(file).href)).filter(isScript);
+    let text = await readFile(file, "utf8");
+    for (const { source, sha1 } of scripts) text = text.replace(sha1, await digestOf(source));
+    await writeFile(file, text);
+  }
+}
+
+/** A text with all edits that are for it. */
+export function edited(text: string, edits: readonly ScriptEdit[]): string {
+  return edits.reduce((text, [from, to]) => text.replace(from, () => to), text);
+}
+
+function isScript(exported: unknown): exported is Script {
+  return typeof exported === "object" && exported !== null && "sha1" in exported;
+}
+
+async function digestOf(source: string): Promise<string> {
+  const digest = await crypto.subtle.digest("SHA-1", new TextEncoder().encode(source));
+  return new Uint8Array(digest).toHex();
+}
+
 /**
  * Breaks a copy of the library and runs seeds against it.
  *
@@ -56,13 +95,9 @@ export async function runMutation(
     const support = join("tests", "simulation", "support");
     await cp(SUPPORT, join(copy, support), { recursive: true });
     if (mutation) {
-      const { mark, operator } = mutation;
-      const marked = (await markedFiles()).get(mark);
-      if (!marked) throw new Error(`There is no mark "${mark}" in src`);
-      for (const name of marked) {
-        const file = join(copy, "src", name);
-        await writeFile(file, mutate(await readFile(file, "utf8"), mark, operator));
-      }
+      const { mark, operator, edits } = mutation;
+      if (operator) await breakCode(join(copy, "src"), mark, operator);
+      if (edits) await breakScripts(join(copy, "src", SCRIPTS), edits);
     }
     const worker = join(copy, support, "seed_worker.ts");
     const args = [from, to, enough, limitMs, mutation?.mark ?? ""].map(String);

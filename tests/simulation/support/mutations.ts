@@ -2,7 +2,8 @@
  * Ways to break the library on purpose: a checker that does not notice is blind.
  *
  * Each names a mark in the sources and the operator that breaks what is marked. Each mark has one mutation. See
- * `mutation_operators.ts` for both.
+ * `mutation_operators.ts` for both. Lua scripts have no marks, because servers would get them too: there the text is
+ * named that is replaced.
  *
  * @module
  */
@@ -20,20 +21,25 @@ import {
   without,
 } from "./mutation_operators.ts";
 
+/** A text of a Lua script, and what replaces it. */
+export type ScriptEdit = readonly [from: string, to: string];
+
 /** One way to break it. */
 export interface Mutation {
-  /** The mark in the sources. */
+  /** The mark in the sources, or, if a Lua script is broken, a name of the same kind. */
   readonly mark: string;
   /** What is broken, as the end of a sentence. */
   readonly name: string;
-  /** How it is broken. */
-  readonly operator: Operator;
+  /** How the code at the mark is broken. */
+  readonly operator?: Operator;
+  /** How Lua scripts are broken. */
+  readonly edits?: readonly ScriptEdit[];
 }
 
 const never = becomes("false");
 const always = becomes("true");
 
-/** All of them, by mark. */
+/** Those with a mark. */
 const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: string]>> = {
   // Validity and the quorum.
   "validity-without-drift": [part(0), "the drift is not taken off the validity"],
@@ -89,48 +95,18 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
     becomes("isGrant(outcome) || outcome === MISSING"),
     "a node that is filled in counts at once",
   ],
-  "extension-sets-missing-keys": [
-    becomes("found === undefined && keyspace.set(key, value, keyspace.nowMs() + BigInt(ttl))"),
-    "an extension sets missing keys",
-  ],
-  "extension-steals": [never, "an extension steals"],
-  "extension-shortens-ttl": [always, "an extension shortens the TTL"],
   "missing-key-counts-as-extended": [
     inPart(1, inPart(2, becomes('"granted"'))),
     "a key that is missing counts as extended",
   ],
   "filled-in-after-its-end": [always, "a lock that is over is filled in"],
   // Any one of several.
-  "any-key-of-a-pool-counts": [
-    becomes("names.find((name) => !keys.has(name)) ?? names[place]"),
-    "a node grants whichever key of a pool is free",
-  ],
-  "held-key-of-a-pool-granted": [never, "a node grants a key of a pool that is held"],
-  "won-queue-alone-is-left": [
-    becomes("index === place && tickets.some((each) => remove(keys, name, each))"),
-    "one that has a key of a pool stays in the queues of the others",
-  ],
-  "notification-of-a-pool-kept": [
-    drop,
-    "one that has a key of a pool keeps the notification of another",
-  ],
   "free-keys-ignored": [always, "a call for any key of a pool asks for those that are held"],
   // Shared mode.
-  "readers-pass-who-waits": [never, "a reader enters beside others though a writer waits"],
-  "entered-reader-notifies-nobody": [drop, "a reader that enters does not notify the next"],
   "admitted-reader-goes-on-waiting": [
     drop,
     "readers that wait behind another of their client do not notice that it has entered",
   ],
-  "reader-deletes-the-marker": [
-    becomes("ours && !keys.delete(key)"),
-    "a reader that leaves frees the key though others hold it",
-  ],
-  "key-expires-with-the-last-comer": [
-    becomes("keys.expireAt(key, keys.nowMs() + BigInt(ttlMs))"),
-    "a key expires with the reader that came last",
-  ],
-  "dead-first-holds-readers-back": [never, "a dead first in the queue holds readers back"],
   // Keys that are left behind, or taken from others.
   "failed-attempt-stays": [drop, "a failed attempt is not taken back"],
   "undo-spares-no-node": [never, "a failed attempt is taken back where it was denied, too"],
@@ -140,7 +116,6 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
   ],
   "accepted-in-its-cooldown": [part(0), "a lock is accepted though its cooldown has begun"],
   "one-value-for-all-attempts": [once, "every attempt has the same value"],
-  "release-does-not-compare": [drop, "a release does not compare"],
   "release-forgotten": [drop, "a release that did not reach its node is forgotten"],
   "pending-release-forgotten": [
     drop,
@@ -156,7 +131,6 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
   // A lock that moves.
   "giver-keeps-holding": [drop, "a lock that was handed over stays held"],
   "adopted-value-kept": [becomes("call.replaces ?? random"), "an adopted lock keeps its value"],
-  "adoption-takes-any-key": [becomes("names"), "a lock of another is adopted"],
   "failed-adoption-deletes": [becomes("undefined"), "an adoption that fails deletes the lock"],
   "adopted-lock-never-heals": [never, "a node that has missed an adoption never adopts the lock"],
   "former-value-stays": [never, "a release leaves the former value where an adoption was missed"],
@@ -179,7 +153,6 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
   "no-reconnect": [never, "a lost connection is not made again"],
   "reply-goes-to-the-wrong-command": [sometimes(drop), "a reply goes to the command before"],
   // Waiting.
-  "release-notifies-nobody": [never, "a release notifies nobody"],
   "release-forgets-who-waits": [
     drop,
     "a client forgets that others wait for the lock that it releases",
@@ -188,8 +161,6 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
     without(0),
     "a release by a native command ignores the queue",
   ],
-  "dead-waiter-notified": [always, "one that died is notified, and nobody else"],
-  "newcomers-overtake": [never, "newcomers pass those who wait"],
   "unnotified-waiter-never-asks": [becomes("Infinity"), "nobody asks who is not notified"],
   "stuck-first-never-overtaken": [becomes("Infinity"), "the first in the queue is never overtaken"],
   "notified-first-never-overtaken": [drop, "a first that was notified and is stuck is waited for"],
@@ -223,20 +194,128 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
     without(0),
     "counters that cannot agree are raised until the validity is over",
   ],
-  "counters-stand-still": [drop, "counters are not increased"],
-  "counter-starts-from-any-hint": [
-    part(2),
-    "a client's clock decides what a counter starts from",
-  ],
-  "leaping-counter-expires-early": [
-    part(0),
-    "a counter that a token has put ahead of the clock expires in a week",
-  ],
   "restarted-node-counts": [becomes("-Infinity"), "a node that was restarted counts at once"],
   "emptied-node-counts": [without(1), "a node that was emptied counts at once"],
   "old-counters-believed": [always, "counters that were rolled back are believed"],
 };
 
+/** Texts of the Lua scripts, and what replaces them: each is found once in `src/redis_node/scripts`. */
+const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[]]>> = {
+  "release-does-not-compare": [
+    "a release does not compare",
+    ["if found == value then\n  redis.call('DEL', key)", "if found then redis.call('DEL', key)"],
+  ],
+  "release-notifies-nobody": [
+    "a release notifies nobody",
+    ["local notified = notify(key)", "local notified = false"],
+    ["waiting = pass(key, score and own, held[index]) or waiting", ""],
+  ],
+  "newcomers-overtake": [
+    "newcomers pass those who wait",
+    [
+      "for _, key in ipairs(ticket and not blocked and KEYS or {}) do",
+      "for _, key in ipairs({}) do",
+    ],
+  ],
+  "dead-waiter-notified": [
+    "one that died is notified, and nobody else",
+    ["if receivers ~= 0 then", "if true then"],
+  ],
+  "dead-first-holds-readers-back": [
+    "a dead first in the queue holds readers back",
+    ["if gone(ticket) then", "if false then"],
+    ["if not gone(ticket) then", "if true then"],
+    ["if dropped and not isFree then", "if false then"],
+  ],
+  "any-key-of-a-pool-counts": [
+    "a node grants whichever key of a pool is free",
+    [
+      "local key = KEYS[place]",
+      "local key = KEYS[place]\nfor _, name in ipairs(KEYS) do\n  if redis.call('EXISTS', name) == 0 then key = name break end\nend",
+    ],
+  ],
+  "held-key-of-a-pool-granted": [
+    "a node grants a key of a pool that is held",
+    ["local blocked = redis.call('EXISTS', key) == 1", "local blocked = false"],
+  ],
+  "won-queue-alone-is-left": [
+    "one that has a key of a pool stays in the queues of the others",
+    ["if index ~= place then", "if false then"],
+  ],
+  "notification-of-a-pool-kept": [
+    "one that has a key of a pool keeps the notification of another",
+    ["if left then pass(name, nil, redis.pcall('GET', name)) end", ""],
+  ],
+  "extension-steals": [
+    "an extension steals",
+    [
+      "elseif found ~= value then return 0 end\nend\nfor _, key in ipairs(KEYS) do\n  if shortens",
+      "end\nend\nfor _, key in ipairs(KEYS) do\n  if shortens",
+    ],
+  ],
+  "extension-sets-missing-keys": [
+    "an extension sets missing keys",
+    [
+      "if not found then reply = 2 elseif",
+      "if not found then redis.call('SET', key, value, 'PX', ttl) elseif",
+    ],
+  ],
+  "extension-shortens-ttl": [
+    "an extension shortens the TTL",
+    ["if shortens or redis.call('PTTL', key) < tonumber(ttl) then", "if true then"],
+  ],
+  "adoption-takes-any-key": [
+    "a lock of another is adopted",
+    [
+      "if found == replaces then held[#held + 1] = key elseif found then reply = 0 end",
+      "held[#held + 1] = key",
+    ],
+  ],
+  "readers-pass-who-waits": [
+    "a reader enters beside others though a writer waits",
+    ["elseif writer and not stuck:find(' ' .. writer .. ' ', 1, true) then", "elseif false then"],
+  ],
+  "entered-reader-notifies-nobody": [
+    "a reader that enters does not notify the next",
+    ["rouse(key, nil, 0, lives[index] == -2 and 0 or 3)", ""],
+  ],
+  "reader-deletes-the-marker": [
+    "a reader that leaves frees the key though others hold it",
+    ["not (own and settle(key)) and found", "not (own and redis.call('DEL', key)) and found"],
+  ],
+  "key-expires-with-the-last-comer": [
+    "a key expires with the reader that came last",
+    [
+      "'hasp:shared', 'PX', ttl) end\n    settle(key)",
+      "'hasp:shared', 'PX', ttl) end\n    redis.call('PEXPIRE', key, ttl)",
+    ],
+  ],
+  "counters-stand-still": [
+    "counters are not increased",
+    [
+      "local count = redis.pcall('INCR', name)",
+      "local count = redis.pcall('INCR', name)\nif type(count) == 'number' then redis.call('DECR', name) end",
+    ],
+  ],
+  "counter-starts-from-any-hint": [
+    "a client's clock decides what a counter starts from",
+    [
+      "local start = math.abs(hint - now) > 60000000 and now or tonumber(hint)",
+      "local start = tonumber(hint)",
+    ],
+    ["if math.abs(hint - start) <= 60000000 then", "if true then"],
+  ],
+  "leaping-counter-expires-early": [
+    "a counter that a token has put ahead of the clock expires in a week",
+    [
+      "local ttl = 691200000 + math.max(0, math.ceil((highest - now) / 1000))",
+      "local ttl = 691200000",
+    ],
+  ],
+};
+
 /** All of them. */
-export const MUTATIONS: readonly Mutation[] = Object.entries(BY_MARK)
-  .map(([mark, [operator, name]]) => ({ mark, name, operator }));
+export const MUTATIONS: readonly Mutation[] = [
+  ...Object.entries(BY_MARK).map(([mark, [operator, name]]) => ({ mark, name, operator })),
+  ...Object.entries(IN_SCRIPTS).map(([mark, [name, ...edits]]) => ({ mark, name, edits })),
+];

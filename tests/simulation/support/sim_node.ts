@@ -10,6 +10,7 @@ import {
   CommandClock,
   type ConnectionState,
   CREATED_KEY,
+  encodeReply,
   failure,
   queueOf,
   runCommand,
@@ -120,7 +121,7 @@ export class SimNode {
     this.#keyspace.set(CREATED_KEY, String(Math.floor(bornMs)));
     const { password } = options;
     const newer = options.native ? ["delex"] : [];
-    this.#state = { clock, password, databases, scripts: new Set(), newer, startedAtMs: bornMs };
+    this.#state = { clock, password, databases, scripts: new Map(), newer, startedAtMs: bornMs };
   }
 
   /** Whether it runs but does nothing. */
@@ -142,7 +143,7 @@ export class SimNode {
       database: 0,
       authenticated: this.#state.password === undefined,
       name: "",
-      deliver: (message) => this.#deliver(session, message),
+      deliver: (message) => this.#deliver(session, encodeReply(message, 2)),
     };
     const session: NodeSession = {
       id,

@@ -5,7 +5,6 @@ import {
   COUNTER_AGE_MS_MAX,
   COUNTER_TTL_MS,
   counterHint,
-  counterStart,
 } from "../../../src/fencing/token.ts";
 import { TTL_MS_MAX } from "../../../src/options.ts";
 
@@ -62,24 +61,6 @@ Deno.test("counterHint() is the wall clock and a second, in whole microseconds",
 Deno.test("counterHint() is a safe integer until the year 2255", () => {
   assert(Number.isSafeInteger(counterHint(Date.UTC(2255, 0, 1))));
   assert(!Number.isSafeInteger(counterHint(Date.UTC(2256, 0, 1))));
-});
-
-Deno.test("counterStart() is the hint within a minute of the node's clock, and the clock beyond that", () => {
-  const nowUs = 1_700_000_000_000_000;
-  for (const apartUs of [0, 1, 60_000_000]) {
-    assertEquals(counterStart(nowUs, nowUs + apartUs), nowUs + apartUs);
-    assertEquals(counterStart(nowUs, nowUs - apartUs), nowUs - apartUs);
-  }
-  for (const hint of [nowUs + 60_000_001, nowUs - 60_000_001, 2 * nowUs, 0, Infinity]) {
-    assertEquals(counterStart(nowUs, hint), nowUs);
-  }
-});
-
-Deno.test("counterStart() is one for all nodes whose clocks are within a minute of the hint", () => {
-  const nowMs = 1_700_000_000_000;
-  const aheadMs = [-59_000, 0, 61_000];
-  const starts = aheadMs.map((ms) => counterStart((nowMs + ms) * 1_000, counterHint(nowMs)));
-  assertEquals(new Set(starts).size, 1);
 });
 
 Deno.test("a counter that is renewed when it is a day old lives a week after its last use, longer than any TTL", () => {

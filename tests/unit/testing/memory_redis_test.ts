@@ -64,17 +64,13 @@ Deno.test("MemoryRedis.session() reports the time of its clock, and drops a key 
   assertEquals([bench.ask("GET", "a"), bench.ask("PTTL", "a")], ["$-1", ":-2"]);
 });
 
-Deno.test("MemoryRedis.session() keeps its own name, knows no HELLO, and runs no script of others", () => {
+Deno.test("MemoryRedis.session() keeps its own name, and knows no HELLO", () => {
   const redis = new MemoryRedis();
   const session = redis.session();
   ask(session, "CLIENT", "SETNAME", "one");
   assertEquals(ask(redis.session(), "CLIENT", "GETNAME"), "$-1");
   const error = "-ERR unknown command 'HELLO', with args beginning with: '3'";
   assertEquals(ask(session, "HELLO", "3"), error);
-  assertEquals(
-    ask(session, "EVAL", "return 1", 0),
-    "-ERR MemoryRedis runs only the scripts of @hasp/redlock and node-redlock, not this one",
-  );
 });
 
 Deno.test("MemoryRedis.session() delivers messages at once, or in front of the next reply", () => {

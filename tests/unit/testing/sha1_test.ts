@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { sha1 } from "../../../src/testing/scripts/sha1.ts";
+import { sha1 } from "../../../src/testing/lua/sha1.ts";
 
 Deno.test("sha1() hashes the examples of RFC 3174", () => {
   const sentence = "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq";

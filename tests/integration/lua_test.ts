@@ -1,0 +1,97 @@
+/**
+ * Holds the compiler of Lua to a real redis-server: the same programs, the same bytes back, or an error that says that the
+ * program is not supported.
+ */
+import { assertEquals, assertLess } from "@std/assert";
+import fc from "fast-check";
+import { MemoryRedis } from "../../src/testing/mod.ts";
+import { encodeCommand, joinCommands } from "../../src/redis/encoder.ts";
+import { ARGS, KEYS, PIECES, PREPARED, program } from "./lua_programs.ts";
+import { startServer } from "../support/servers.ts";
+
+const SEED = 20_120;
+const PROGRAMS = 1_000;
+/** How many of the random programs may have what the compiler refuses. */
+const REFUSED_MAX = PROGRAMS / 3;
+const REFUSED = "-ERR MemoryRedis cannot run this script: line ";
+
+const latin1 = new TextDecoder("latin1");
+
+function evaluation(source: string): string[] {
+  return ["EVAL", source, String(KEYS.length), ...KEYS, ...ARGS];
+}
+
+function requests(source: string, ...rest: string[][]): Uint8Array {
+  const commands = [...PREPARED, evaluation(source), ...rest];
+  return joinCommands(commands.map((words) => encodeCommand(words)));
+}
+
+/** What the server in memory answers to a program. */
+function memoryReply(source: string): string {
+  return lastReply(latin1.decode(new MemoryRedis().session().push(requests(source))));
+}
+
+/** Without the replies to what prepares the server. */
+function lastReply(replies: string): string {
+  return replies.replace(/^\+OK\r\n\+OK\r\n\+OK\r\n:3\r\n/u, "");
+}
+
+/** A connection to a real server that shows its bytes. */
+class RawConnection implements Disposable {
+  readonly #connection: Deno.TcpConn;
+
+  constructor(connection: Deno.TcpConn) {
+    this.#connection = connection;
+  }
+
+  async ask(source: string): Promise<string> {
+    const bytes = requests(source, ["ECHO", "over"]);
+    for (let at = 0; at < bytes.length;) at += await this.#connection.write(bytes.subarray(at));
+    const buffer = new Uint8Array(64 * 1024);
+    let text = "";
+    while (!text.endsWith("$4\r\nover\r\n")) {
+      const count = await this.#connection.read(buffer);
+      if (count === null) throw new Error(`the server closed the connection: ${source}`);
+      text += latin1.decode(buffer.subarray(0, count));
+    }
+    return lastReply(text.slice(0, -"$4\r\nover\r\n".length));
+  }
+
+  [Symbol.dispose](): void {
+    this.#connection.close();
+  }
+}
+
+async function connect(port: number): Promise<RawConnection> {
+  const connection = await Deno.connect({ hostname: "127.0.0.1", port });
+  connection.setNoDelay(true);
+  return new RawConnection(connection);
+}
+
+Deno.test("scripts of MemoryRedis do in every single piece what redis-server does", async () => {
+  await using server = await startServer({ rights: ["&*", "+@all"] });
+  using real = await connect(server.port);
+  const wrong: string[] = [];
+  for (const piece of PIECES) {
+    for (const source of [`return ${piece}`, `local x = ${piece}\nreturn x`]) {
+      const [actual, expected] = [memoryReply(source), await real.ask(source)];
+      if (actual !== expected) wrong.push(`${source}\n  ${actual}  ${expected}`);
+    }
+  }
+  assertEquals(wrong, []);
+});
+
+Deno.test("scripts of MemoryRedis run random programs as redis-server does, or are refused", async () => {
+  await using server = await startServer({ rights: ["&*", "+@all"] });
+  using real = await connect(server.port);
+  let refused = 0;
+  await fc.assert(
+    fc.asyncProperty(program, async (source) => {
+      const actual = memoryReply(source);
+      if (actual.startsWith(REFUSED)) return void refused++;
+      assertEquals(actual, await real.ask(source));
+    }),
+    { seed: SEED, numRuns: PROGRAMS },
+  );
+  assertLess(refused, REFUSED_MAX);
+});
