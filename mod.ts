@@ -29,6 +29,7 @@ export {
   createRedlock,
   type CreateRedlockOptions,
 } from "./src/create_redlock.ts";
+export type { Credentials, GetCredentials } from "./src/credentials.ts";
 export {
   LockHeldError,
   type LockHeldErrorDetails,

@@ -34,7 +34,7 @@ const REPLY_ELEMENTS_MAX = 4_096;
 export interface CreateRedlockOptions
   extends
     RedlockOptions,
-    Pick<ClientOptions, "connectTimeoutMs" | "tls" | "clientName" | "connect"> {}
+    Pick<ClientOptions, "connectTimeoutMs" | "tls" | "clientName" | "credentials" | "connect"> {}
 
 /**
  * Creates a lock client for independent Redis or Valkey servers. Each connection is opened when it is first needed; a

@@ -148,7 +148,10 @@ export type RedlockEvent =
     readonly type: "node-disconnected";
     /** The name of the node: its address without credentials. */
     readonly node: string;
-    /** Why there is no connection. */
+    /**
+     * Why there is no connection. The message of a {@linkcode ConnectionError} contains that the server became a replica, or
+     * how many connections in a row it has ended right after the login (`endedEarly`).
+     */
     readonly error: Error;
   })
   /**

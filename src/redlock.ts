@@ -54,15 +54,14 @@ let openClient: (redlock: Redlock) => Inside | undefined;
  * ```
  */
 export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposable {
-  readonly #client: ClientState;
-  readonly #options: LockOptions;
+  readonly #inside: Inside;
 
   // A field and not a static block: bundlers leave out the class where nobody uses it.
   static readonly #shared = /* @__PURE__ */ ((): void => {
     openClient = (redlock) =>
-      #client in redlock ? { client: redlock.#client, options: redlock.#options } : undefined;
+      Object(redlock) === redlock && #inside in redlock ? redlock.#inside : undefined;
     defineConsoleView(this, "Redlock", (redlock) => {
-      const { closed, nodes, quorum } = redlock.#client;
+      const { closed, nodes, quorum } = redlock.#inside.client;
       const state = closed ? "closed" : "open";
       return { state, nodes: nodes.map(({ name }) => name), quorum };
     });
@@ -87,11 +86,12 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     own?: OwnNodes,
   ) {
     if (!own) checkNodes(nodes);
-    this.#options = options instanceof LockOptions
+    const resolved = options instanceof LockOptions
       ? options
       : new LockOptions("create lock client", options);
     const { wheel, nodes: asked } = own ?? { wheel: new TimerWheel(), nodes: takeNodes(nodes) };
-    this.#client = new ClientState(wheel, asked, this.#options.defaults.onEvent);
+    const client = new ClientState(wheel, asked, resolved.defaults.onEvent);
+    this.#inside = { client, options: resolved };
   }
 
   /**
@@ -115,7 +115,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     resource: string | readonly string[],
     options?: RedlockOptions & { fencing?: F | undefined },
   ): Promise<LockOf<F>> {
-    return this.#acquire(resource, options, "acquire") as Promise<LockOf<F>>;
+    return begin(this, resource, options, "acquire") as Promise<LockOf<F>>;
   }
 
   /**
@@ -130,7 +130,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     resource: string | readonly string[],
     options?: RedlockOptions & { fencing?: F | undefined },
   ): Promise<LockOf<F> | undefined> {
-    return this.#acquire(resource, options, "try") as Promise<LockOf<F> | undefined>;
+    return begin(this, resource, options, "try") as Promise<LockOf<F> | undefined>;
   }
 
   /**
@@ -170,7 +170,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     maybeRoutine?: Routine<T, FencedLock>,
   ): Promise<T> {
     const [options, routine] = withRoutine(optionsOrRoutine, maybeRoutine);
-    const lock = await this.#acquire(resource, options, "use") as Lock;
+    const lock = await begin(this, resource, options, "use") as Lock;
     return await runUsing(lock, routine);
   }
 
@@ -216,12 +216,13 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     token: string,
     options?: RedlockOptions & { fencing?: F | undefined },
   ): Promise<LockOf<F>> {
-    let settings = this.#options.resolve("adopt lock", options);
+    const { client, options: defaults } = insideOf(this, "adopt lock");
+    let settings = defaults.resolve("adopt lock", options);
     const given = readToken(token, settings.keyPrefix);
     if (given.keptMs > settings.atLeastMs) settings = { ...settings, atLeastMs: given.keptMs };
-    checkAbility("adopt lock", this.#client.nodes, "adopt");
-    if (settings.fencing) checkAbility("adopt lock", this.#client.nodes, "raiseCounters");
-    const call = new LockCall(this.#client, settings, given.resources, "acquire", given);
+    checkAbility("adopt lock", client.nodes, "adopt");
+    if (settings.fencing) checkAbility("adopt lock", client.nodes, "raiseCounters");
+    const call = new LockCall(client, settings, given.resources, "acquire", given);
     return await acquire(call) as LockOf<F>;
   }
 
@@ -253,8 +254,8 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     maybeRoutine?: Routine<unknown, FencedLock>,
   ): Promise<void> {
     const [options, routine] = withRoutine(optionsOrRoutine, maybeRoutine);
-    const newCall = () => this.#call(resource, options, "use");
-    await lead(newCall, async (call) => await runUsing(await acquire(call) as Lock, routine));
+    const next = () => newCall(this, resource, options, "use");
+    await lead(next, async (call) => await runUsing(await acquire(call) as Lock, routine));
   }
 
   /**
@@ -270,9 +271,9 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    * @throws {RangeError} If an option is out of range, or the key would begin with `hasp:`.
    */
   async inspect(resource: string, options?: RedlockOptions): Promise<Inspection> {
-    const inside = { client: this.#client, options: this.#options };
+    const inside = insideOf(this, "inspect lock");
     const { key, nodeTimeoutMs } = findKey(inside, "inspect", resource, options);
-    return await inspect(this.#client, resource, key, nodeTimeoutMs);
+    return await inspect(inside.client, resource, key, nodeTimeoutMs);
   }
 
   /**
@@ -282,38 +283,41 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    * @returns A promise that resolves in bounded time, when no timer and no connection is left.
    */
   close(): Promise<void> {
-    return this.#client.close();
+    return insideOf(this, "close lock client").client.close();
   }
 
   /** Closes the client at the end of `await using`, as {@linkcode close} does. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
+}
 
-  /** Not `async`, because every lock would pay for one more layer of promises. */
-  #acquire(
-    resource: string | readonly string[],
-    options: RedlockOptions | undefined,
-    purpose: Purpose,
-  ): Promise<Lock | undefined> {
-    try {
-      return acquire(this.#call(resource, options, purpose));
-    } catch (error) {
-      return Promise.reject(error); // wrong arguments are a rejection, like everything that fails later
-    }
+/** Not `async`, because every lock would pay for one more layer of promises. */
+function begin(
+  redlock: Redlock,
+  resource: string | readonly string[],
+  options: RedlockOptions | undefined,
+  purpose: Purpose,
+): Promise<Lock | undefined> {
+  try {
+    return acquire(newCall(redlock, resource, options, purpose));
+  } catch (error) {
+    return Promise.reject(error); // wrong arguments are a rejection, like everything that fails later
   }
+}
 
-  #call(
-    resource: string | readonly string[],
-    options: RedlockOptions | undefined,
-    purpose: Purpose,
-  ): LockCall {
-    const settings = this.#options.resolve("acquire lock", options);
-    const { keyPrefix, any, fencing } = settings;
-    const resources = checkResources("acquire lock", resource, keyPrefix, any);
-    if (fencing) checkAbility("acquire lock", this.#client.nodes, "raiseCounters");
-    return new LockCall(this.#client, settings, resources, purpose);
-  }
+function newCall(
+  redlock: Redlock,
+  resource: string | readonly string[],
+  options: RedlockOptions | undefined,
+  purpose: Purpose,
+): LockCall {
+  const { client, options: defaults } = insideOf(redlock, "acquire lock");
+  const settings = defaults.resolve("acquire lock", options);
+  const { keyPrefix, any, fencing } = settings;
+  const resources = checkResources("acquire lock", resource, keyPrefix, any);
+  if (fencing) checkAbility("acquire lock", client.nodes, "raiseCounters");
+  return new LockCall(client, settings, resources, purpose);
 }
 
 /** Creates a client on nodes of this library, whose time and randomness come from `wheel`, as those of the nodes may. */
@@ -331,12 +335,15 @@ export function redlockOn(
  *
  * @param redlock What the caller passed.
  * @param attempt The call that fails otherwise, for messages: `check nodes`.
- * @throws {TypeError} If it is no client, or one of another copy of this library.
+ * @throws {TypeError} If it is no client: one of another copy of this library, a `Proxy` of one, or a method's `this` if that
+ *   was called without its client.
  */
 export function insideOf(redlock: Redlock, attempt: string): Inside {
-  const inside = redlock instanceof Redlock ? openClient(redlock) : undefined;
+  const inside = openClient(redlock);
   if (inside) return inside;
-  throw new TypeError(`Cannot ${attempt} as 'redlock' must be a Redlock of the same package`);
+  throw new TypeError(
+    `Cannot ${attempt} as it needs a Redlock of this package itself, and no Proxy of one`,
+  );
 }
 
 /** The key of a resource, and how long each node has to answer about it. */

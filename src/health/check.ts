@@ -78,10 +78,12 @@ async function ask(
   const { outcome, value, error } = await askNode(wheel, node, question, nodeTimeoutMs);
   const { name } = node;
   if (outcome === "answered") return { name, reachable: true, ...value };
+  const { endedEarly } = (error ?? {}) as { endedEarly?: unknown };
   return {
     name,
     reachable: false,
     error: printable(error?.message ?? `no answer within ${nodeTimeoutMs} ms`),
+    ...(endedEarly ? { endsConnections: true } : {}),
   };
 }
 

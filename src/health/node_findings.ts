@@ -29,6 +29,12 @@ export function nodeFindings(node: NodeHealth, settings: Settings): Finding[] {
 }
 
 function* problemsOf(node: NodeHealth, settings: Settings): Iterable<Problem> {
+  if (node.endsConnections) {
+    const predicate = `answers the login, then ends the connection: ${node.error}`;
+    const advice =
+      "Look for a proxy without its server, a limit of clients, and what else ends connections";
+    return yield ["ENDS_CONNECTIONS", "warning", predicate, advice];
+  }
   if (!node.reachable) {
     const advice = "Check the server, its address, the network, TLS and the login";
     return yield ["NODE_UNREACHABLE", "warning", `is unavailable: ${node.error}`, advice];

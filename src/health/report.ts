@@ -18,6 +18,7 @@ export type FindingCode =
   | "ACQUIRE_REFUSED"
   | "CLIENT_CLOCK_APART"
   | "CLUSTER_NODE"
+  | "ENDS_CONNECTIONS"
   | "FENCING_REFUSED"
   | "GUARD_REFUSED"
   | "INFO_REFUSED"
@@ -63,6 +64,8 @@ export interface NodeHealth extends Partial<NodeDiagnosis> {
   readonly reachable: boolean;
   /** Why the node did not answer; missing if it did. */
   readonly error?: string;
+  /** Whether it accepted the login and ended the connection soon after; missing if not. */
+  readonly endsConnections?: true;
 }
 
 /** The state of all nodes, and the problems found: plain data, without credentials. */

@@ -251,7 +251,8 @@ function credentialsIn(url: URL): Credentials {
   return credentials(decode(url.username, "user"), decode(url.password, "password"));
 }
 
-function credentials(username: string, password: string): Credentials {
+/** Who logs in, and what no message may show of it; an empty text stands for none. */
+export function credentials(username: string, password: string): Credentials {
   const secrets = [username, password].filter((secret) => secret !== "");
   secrets.sort((one, other) => other.length - one.length);
   return {

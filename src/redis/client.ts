@@ -6,11 +6,17 @@
 import { defineConsoleView } from "../console_view.ts";
 import { offAbort, onAbort } from "../time/abort_listeners.ts";
 import { TimerWheel } from "../time/timer_wheel.ts";
-import { checkNumber, checkOptions, checkPositiveMs, rangeError } from "../validate.ts";
+import {
+  checkNumber,
+  checkOptions,
+  checkPositiveMs,
+  checkSignal,
+  rangeError,
+} from "../validate.ts";
 import { type Address, parseAddress, type RedisAddress } from "./address.ts";
 import type { ReplyReceiver, Slot } from "./command_queue.ts";
 import { ATTEMPT, type ClientOptions, resolveConnectOptions } from "./client_options.ts";
-import { type CommandArgument, commandArguments } from "./command_arguments.ts";
+import { checkReplies, type CommandArgument, commandArguments } from "./command_arguments.ts";
 import type { Command } from "./encoder.ts";
 import { Connection, type ConnectionOptions } from "./connection.ts";
 import { REPLY_BYTES_MAX, REPLY_ELEMENTS_MAX } from "./decoder.ts";
@@ -33,6 +39,7 @@ const OPTION_NAMES: readonly (keyof ClientOptions)[] = [
   "replyElementsMax",
   "tls",
   "clientName",
+  "credentials",
   "connect",
 ];
 
@@ -155,7 +162,9 @@ export class RedisClient implements AsyncDisposable {
    * @throws {ReplyError} If the server replies with an error.
    * @throws {ConnectionError} If the connection is down (`outcome` is `"not-sent"`), or is lost before the reply
    *   (`"unknown"`).
-   * @throws {TypeError} If the command is empty, or an argument is of the wrong type.
+   * @throws {TypeError} If the command is empty, an argument or the signal is of the wrong type, or it is a command after
+   *   which replies match no commands any more: one that subscribes or unsubscribes, `MONITOR`, `SYNC`, `PSYNC`,
+   *   `REPLCONF`, `RESET`, `CLIENT REPLY` or `HELLO 3`.
    * @throws {RangeError} If a number is not a safe integer.
    * @throws The reason of the signal, if it aborts.
    */
@@ -173,8 +182,10 @@ export class RedisClient implements AsyncDisposable {
    */
   async sendRaw(command: readonly CommandArgument[], options?: SendOptions): Promise<RawReply> {
     const signal = options?.signal;
+    checkSignal("send command", "signal", signal);
     signal?.throwIfAborted();
     const args = commandArguments(command);
+    checkReplies(args);
     this.#wheel.ref();
     try {
       if (signal) return await this.#submitAbortably(args, signal);

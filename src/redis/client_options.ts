@@ -3,9 +3,10 @@
  *
  * @module
  */
+import type { GetCredentials } from "../credentials.ts";
 import { connect as connectDefault } from "../transport/default.ts";
 import type { Connect, TlsOptions } from "../transport/transport.ts";
-import { checkPositiveMs } from "../validate.ts";
+import { checkFunction, checkPositiveMs } from "../validate.ts";
 import type { RedisAddress } from "./address.ts";
 import type { ConnectionOptions } from "./connection.ts";
 
@@ -64,6 +65,15 @@ export interface ClientOptions {
    */
   clientName?: string | undefined;
   /**
+   * Function that returns the user name and the password for a login, or a promise of them: called with the name of the
+   * server, its address without credentials, at each login of each connection. It has `connectTimeoutMs` with everything else
+   * that a connection takes; if it throws, the connection could not be made, and is tried again. What it returns replaces
+   * the credentials in the address, and a refused login is tried again too, because the next credentials may be others.
+   *
+   * @default {the credentials in the address}
+   */
+  credentials?: GetCredentials;
+  /**
    * Function that opens a stream to a server, instead of the runtime's sockets.
    *
    * @default {the sockets of the runtime}
@@ -74,11 +84,17 @@ export interface ClientOptions {
 /** The options for reaching a server; the others of {@linkcode ClientOptions} limit its replies. */
 export type ConnectOptions = Pick<
   ClientOptions,
-  "connectTimeoutMs" | "tls" | "clientName" | "connect"
+  "connectTimeoutMs" | "tls" | "clientName" | "credentials" | "connect"
 >;
 
 /** The names of {@linkcode ConnectOptions}. */
-export const CONNECT_OPTION_NAMES = ["connectTimeoutMs", "tls", "clientName", "connect"] as const;
+export const CONNECT_OPTION_NAMES = [
+  "connectTimeoutMs",
+  "tls",
+  "clientName",
+  "credentials",
+  "connect",
+] as const;
 
 /** The call that fails if an option is wrong, for messages. */
 export const ATTEMPT = "connect to Redis";
@@ -93,16 +109,17 @@ export function resolveConnectOptions(
   options: ConnectOptions,
   addresses: readonly RedisAddress[],
 ): Pick<ConnectionOptions, keyof ConnectOptions> {
-  const { connectTimeoutMs = CONNECT_TIMEOUT_MS, tls, clientName, connect = connectDefault } =
-    options;
+  const { connectTimeoutMs = CONNECT_TIMEOUT_MS, tls, clientName, credentials } = options;
+  const { connect = connectDefault } = options;
   checkPositiveMs(ATTEMPT, "connectTimeoutMs", connectTimeoutMs);
   const ownTls = tls === undefined ? {} : checkTls(tls, addresses);
-  if (typeof connect !== "function") throw invalid("'connect' must be a function");
+  checkFunction(ATTEMPT, "connect", connect);
+  checkFunction(ATTEMPT, "credentials", credentials);
   // The server refuses such a name too, but only once it is connected to.
   if (clientName !== undefined && !/^[!-~]+$/u.test(clientName)) {
     throw invalid("'clientName' must be printable ASCII without spaces");
   }
-  return { connectTimeoutMs, tls: ownTls, clientName, connect };
+  return { connectTimeoutMs, tls: ownTls, clientName, credentials, connect };
 }
 
 const TLS_NAMES: readonly (keyof TlsOptions)[] = ["caCerts", "cert", "key", "serverName"];

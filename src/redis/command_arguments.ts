@@ -7,11 +7,17 @@
 /** The name or an argument of a command. Numbers must be safe integers; strings are encoded as UTF-8. */
 export type CommandArgument = string | number | bigint | Uint8Array;
 
+/** Commands after which a connection does not bring one reply of RESP2 for each command, with the argument that decides. */
+const REFUSED =
+  /^(?:[PS]?(?:UN)?SUBSCRIBE|MONITOR|P?SYNC|REPLCONF|RESET|CLIENT REPLY|HELLO 3)(?= |$)/u;
+
+const decoder = /* @__PURE__ */ new TextDecoder();
+
 /**
  * Checks a command, and writes its numbers as text.
  *
  * @param command The command's name and its arguments.
- * @throws {TypeError} If the command is empty or an argument is of another type.
+ * @throws {TypeError} If the command is empty, an argument is of another type.
  * @throws {RangeError} If a number is not a safe integer.
  */
 export function commandArguments(command: readonly CommandArgument[]): (string | Uint8Array)[] {
@@ -19,6 +25,21 @@ export function commandArguments(command: readonly CommandArgument[]): (string |
     throw new TypeError("Cannot encode command as it must be an array of at least one argument");
   }
   return command.map(checkArgument);
+}
+
+/**
+ * Checks that a connection goes on to bring one reply for each command.
+ *
+ * @param args The command's name and its arguments.
+ * @throws {TypeError} If the command ends that.
+ */
+export function checkReplies(args: readonly (string | Uint8Array)[]): void {
+  const words = args.slice(0, 2).map((part) =>
+    typeof part === "string" ? part : decoder.decode(part)
+  );
+  const [refused] = REFUSED.exec(words.join(" ").toUpperCase()) ?? [];
+  if (refused === undefined) return;
+  throw new TypeError(`Cannot send ${refused} as the replies behind it match no commands any more`);
 }
 
 function checkArgument(argument: unknown): string | Uint8Array {

@@ -13,12 +13,14 @@
  * The first commands go out in one write with the login. If that is refused, the connection is lost, and it is unknown
  * whether the server has executed them. If the address names a database, they wait for the login's replies.
  *
- * A connection that was lost is open again when the server has answered a PING behind the login, which also resets the
- * delay between attempts. That a stream could be opened does not show that the server is there: the system accepts it for
- * one that hangs, a proxy for one that is down, and a server may refuse by an error in place of the first reply.
+ * A connection that was lost is open again when the server has answered a PING behind the login. Only one that has lived for
+ * two seconds resets the delay between attempts, because a proxy may accept the login and end each connection. That a
+ * stream could be opened does not show that the server is there: the system accepts it for one that hangs, a proxy for one
+ * that is down, and a server may refuse by an error in place of the first reply.
  *
  * @module
  */
+import type { GetCredentials } from "../credentials.ts";
 import { settledWithin } from "../time/settled_within.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import type { TlsOptions, Transport } from "../transport/transport.ts";
@@ -30,7 +32,7 @@ import { Dialer, type DialerOwner, type DialOptions } from "./dialer.ts";
 import { type Command, encodeCommand } from "./encoder.ts";
 import { ConnectionError, ReplyError } from "./errors.ts";
 import { type IdleConnection, IdleWatch } from "./idle_watch.ts";
-import { connectTarget, Login } from "./login.ts";
+import { connectTarget, Login, withCredentials } from "./login.ts";
 import { printable } from "../printable.ts";
 import { messageOf, toError } from "../to_error.ts";
 import type { RawReply } from "./reply.ts";
@@ -51,6 +53,8 @@ export interface ConnectionOptions
   readonly tls: TlsOptions;
   /** The name that the server's `CLIENT LIST` shows. */
   readonly clientName: string | undefined;
+  /** Returns the credentials of each login; those of the address if it is missing. */
+  readonly credentials?: GetCredentials | undefined;
   /** Called when the connection is open: commands can be sent. */
   onConnected?(): void;
   /** Called when an open connection is lost, or the first attempt fails; not for further attempts. */
@@ -70,7 +74,8 @@ const PING: Command = { args: ["PING"] };
 export class Connection implements WireOwner, DialerOwner, IdleConnection {
   /** The arrival of the last bytes, by the monotonic clock, which is read once for all replies of one chunk. */
   receivedAtMs = 0;
-  readonly #address: RedisAddress;
+  /** With the credentials of the last login. */
+  #address: RedisAddress;
   readonly #options: ConnectionOptions;
   readonly #wheel: TimerWheel;
   readonly #queue = new CommandQueue();
@@ -80,6 +85,8 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
   readonly #watch: ReplyWatch;
   readonly #idle: IdleWatch;
   #state: State = "new";
+  /** What an attempt to connect waits for. */
+  #awaited = "answer";
   #wire: Wire | undefined = undefined;
   #delivering = false;
   #downError: ConnectionError | undefined = undefined;
@@ -106,6 +113,11 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
   /** The state at this moment. */
   get state(): State {
     return this.#state;
+  }
+
+  /** The password of the last login. */
+  get password(): string | undefined {
+    return this.#address.password;
   }
 
   /** Whether a command is sent at once. */
@@ -169,7 +181,10 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
   timeOut(): void {
     if (!this.#dialer.dialing && !this.#wire) return; // it was dropped already
     const { connectTimeoutMs } = this.#options;
-    this.#giveUp("could not be made", new Error(`no answer within ${connectTimeoutMs} ms`));
+    this.#giveUp(
+      "could not be made",
+      new Error(`no ${this.#awaited} within ${connectTimeoutMs} ms`),
+    );
   }
 
   /** Closes for good: waits a moment for replies that are due, then fails the other commands. Idempotent. */
@@ -198,13 +213,23 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
   /** Part of {@linkcode WireOwner}. */
   onLost(cause: unknown): void {
     const { refusal } = this.#availability;
-    if (refusal) this.#lose("was refused", refusal);
-    else this.#lose("was lost", cause);
+    if (refusal) this.#lose("was refused", refusal, true);
+    else this.#lose("was lost", cause, true);
   }
 
   /** Part of {@linkcode WireOwner}. */
   nextTurn(callback: () => void): void {
     this.#wheel.after(0, callback);
+  }
+
+  /** Part of {@linkcode DialerOwner}: asks for the credentials. */
+  prepare(): Promise<void> | undefined {
+    const { credentials } = this.#options;
+    this.#awaited = credentials ? "credentials" : "answer";
+    return credentials && withCredentials(this.#address, credentials).then((address) => {
+      this.#address = address;
+      this.#awaited = "answer";
+    });
   }
 
   /** Part of {@linkcode DialerOwner}. */
@@ -239,8 +264,7 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
       this.#availability.refusal = refusal;
       return this.#giveUp("was refused", refusal);
     }
-    this.#dialer.stop();
-    this.#dialer.failures = 0;
+    this.#dialer.accept();
     this.#availability.begin();
     if (this.#wire!.queue !== this.#queue) this.#opened();
   }
@@ -274,6 +298,7 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
       return;
     }
     availability.served = true;
+    if (!this.#dialer.accepted) this.#dialer.accept();
     availability.refusal = undefined;
     availability.begin();
   }
@@ -295,12 +320,26 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
     this.#ending = this.#wheel.after(ENDING_MS, () => this.#lose(what, cause));
   }
 
+  /**
+   * Leaves a server that is not the primary any more: the next connection looks its name up again. At the end of this chunk
+   * of replies, because each command behind is refused for the same reason.
+   */
+  leave(refusal: ReplyError): void {
+    const wire = this.#wire;
+    queueMicrotask(() => {
+      if (this.open && this.#wire === wire) this.#lose("leads to a replica", refusal);
+    });
+  }
+
   /** Drops the connection, fails all commands, and schedules the next attempt. */
-  #lose(what: string, cause?: unknown): void {
+  #lose(what: string, cause?: unknown, byServer = false): void {
     if (this.#state === "closed") return;
     const closing = this.#state === "closing";
     const down = this.#state === "down";
     this.#teardown();
+    this.#dialer.lose(byServer);
+    const { endedEarly } = this.#dialer;
+    if (endedEarly > 1) what += ` right after the login, ${endedEarly} times in a row`;
     this.#state = closing ? "closed" : "down";
     this.#downError = this.#error(what, cause);
     const unknown = this.#error(what, cause, "unknown");
@@ -357,6 +396,8 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
       address,
       outcome,
       cause: cause === undefined ? undefined : toError(cause),
+      endedEarly: cause === undefined ? 0 : this.#dialer.endedEarly,
+      passes: this.#options.credentials !== undefined && cause instanceof ReplyError,
     });
   }
 }

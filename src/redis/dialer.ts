@@ -10,6 +10,8 @@ import type { Connect, ConnectTarget, Transport } from "../transport/transport.t
 const RECONNECT_DELAY_MS = 50;
 /** Longest delay before reconnecting, in milliseconds. */
 const RECONNECT_DELAY_MS_MAX = 2_000;
+/** How long a connection must live before failures are forgotten, in milliseconds. */
+const LIVED_MS = 2_000;
 
 /** How streams are opened. */
 export interface DialOptions {
@@ -21,6 +23,8 @@ export interface DialOptions {
 
 /** Who gets the streams. */
 export interface DialerOwner {
+  /** Called ahead of each stream, which waits for it. */
+  prepare(): Promise<void> | undefined;
   /** Called with an open stream. {@linkcode Dialer.stop} must follow when the login is done. */
   onStream(transport: Transport): void;
   /** Called if the stream could not be opened. */
@@ -35,12 +39,16 @@ export class Dialer {
   readyAtMs = Infinity;
   /** Settles when the last attempt is over, and a stream that was opened too late is closed. */
   attempt: Promise<void> | undefined = undefined;
-  /** Attempts since the server last accepted a login. */
-  failures = 0;
+  /** How many connections in a row the server has ended early, soon after it had accepted the login. */
+  endedEarly = 0;
   readonly #target: ConnectTarget;
   readonly #options: DialOptions;
   readonly #wheel: TimerWheel;
   readonly #owner: DialerOwner;
+  /** Attempts since a connection last lived for a while. */
+  #failures = 0;
+  /** When the server accepted the login, by the monotonic clock; `Infinity` until then. */
+  #acceptedMs = Infinity;
   #opening: AbortController | undefined = undefined;
   #timer: TimerEntry | undefined = undefined;
   #retry: TimerEntry | undefined = undefined;
@@ -58,6 +66,11 @@ export class Dialer {
     this.#owner = owner;
   }
 
+  /** Whether the server has accepted the login of this connection. */
+  get accepted(): boolean {
+    return this.#acceptedMs !== Infinity;
+  }
+
   /** Whether a stream is being opened. */
   get dialing(): boolean {
     return this.#opening !== undefined;
@@ -73,6 +86,9 @@ export class Dialer {
     const { signal } = this.#opening = new AbortController();
     this.#limit(connectTimeoutMs, connectTimeoutMs);
     try {
+      const preparing = this.#owner.prepare();
+      if (preparing) await preparing;
+      if (signal.aborted) return;
       const transport = await connect(this.#target, { signal });
       if (signal.aborted) return transport.close();
       this.#opening = undefined;
@@ -96,9 +112,23 @@ export class Dialer {
     });
   }
 
+  /** The server has accepted the login, or has served without one. */
+  accept(): void {
+    this.stop();
+    this.#acceptedMs = this.#wheel.clock.monotonicMs();
+  }
+
+  /** The stream is lost, or could not be opened; `byServer`: it was open. */
+  lose(byServer: boolean): void {
+    const livedMs = this.#wheel.clock.monotonicMs() - this.#acceptedMs;
+    this.#acceptedMs = Infinity;
+    if (livedMs >= LIVED_MS) this.#failures = 0;
+    this.endedEarly = byServer && livedMs >= 0 && livedMs < LIVED_MS ? this.endedEarly + 1 : 0;
+  }
+
   /** Opens another stream after a delay. */
   dialLater(): void {
-    const delayMs = Math.min(RECONNECT_DELAY_MS * 2 ** this.failures++, RECONNECT_DELAY_MS_MAX);
+    const delayMs = Math.min(RECONNECT_DELAY_MS * 2 ** this.#failures++, RECONNECT_DELAY_MS_MAX);
     const jitteredMs = delayMs * (1 + this.#wheel.random.fraction()) / 2;
     this.#retry = this.#wheel.after(jitteredMs, () => this.dial());
   }

@@ -48,16 +48,36 @@ let used = 0;
  * @returns Its bytes, which must not be changed.
  */
 export function encodeCommand(args: readonly (string | Uint8Array)[]): EncodedCommand {
+  const room = roomFor(args);
+  if (room > slab.length - used) {
+    slab = new Uint8Array(Math.max(SLAB_BYTES, room));
+    used = 0;
+  }
+  const command = write(slab, used, args);
+  used = command.end;
+  return command;
+}
+
+/** Encodes a command into a slab of its own: transports of other servers get parts of the common one. */
+export function encodeApart(args: readonly string[]): EncodedCommand {
+  return write(new Uint8Array(roomFor(args)), 0, args);
+}
+
+/** Most bytes of a command. */
+function roomFor(args: readonly (string | Uint8Array)[]): number {
   // Loops by index: an iterator allocates an object for each argument until the code is optimized.
   let room = LENGTH_BYTES_MAX;
   for (let index = 0; index < args.length; index++) {
     room += UNIT_BYTES_MAX * args[index].length + LENGTH_BYTES_MAX + 2;
   }
-  if (room > slab.length - used) {
-    slab = new Uint8Array(Math.max(SLAB_BYTES, room));
-    used = 0;
-  }
-  const start = used;
+  return room;
+}
+
+function write(
+  slab: Uint8Array,
+  start: number,
+  args: readonly (string | Uint8Array)[],
+): EncodedCommand {
   let at = writeLength(slab, start, ASTERISK, args.length);
   for (let index = 0; index < args.length; index++) {
     const argument = args[index];
@@ -65,7 +85,6 @@ export function encodeCommand(args: readonly (string | Uint8Array)[]): EncodedCo
       ? writeText(slab, at, argument)
       : writeBytes(slab, at, argument);
   }
-  used = at;
   return { slab, start, end: at };
 }
 

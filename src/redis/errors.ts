@@ -15,6 +15,18 @@ const COMMAND_REFUSED =
 const LOGIN_REFUSED =
   /^(DENIED|NOAUTH|WRONGPASS|ERR (invalid password|.*\b(no|any) password\b|.*\bDB index\b|SELECT is not allowed))/iu;
 
+/** Errors of a cluster's node about keys that another node has. */
+const ELSEWHERE =
+  /^(MOVED|CROSSSLOT) |Script attempted to access (a non local key|keys that do not hash)/u;
+
+/** Whether an error says that another node of a cluster has the keys. */
+export function isElsewhere(text: string): boolean {
+  return ELSEWHERE.test(text);
+}
+
+/** Names and codes of the errors of runtimes that were started without the permission to connect. */
+const FORBIDDEN: readonly unknown[] = ["NotCapable", "ERR_ACCESS_DENIED"];
+
 /** Base class of the errors of the Redis client. */
 export abstract class RedisError extends Error {
   /** A stable identifier of the kind of error. */
@@ -22,7 +34,7 @@ export abstract class RedisError extends Error {
 
   /**
    * Whether sending the command again cannot help, because the server refuses the credentials, the database or the
-   * command itself. `false` for everything that may pass.
+   * command itself, or another node of its cluster has the keys. `false` for everything that may pass.
    */
   get permanent(): boolean {
     return false;
@@ -32,7 +44,8 @@ export abstract class RedisError extends Error {
 /** Redis repeats the arguments of an unknown command. They may contain secrets, so they are removed. */
 const ECHOED_ARGUMENTS = /,? with args beginning with:.*$/su;
 /** Prefixes that decide what the client does next. They are kept even if they contain a secret. */
-const ACTED_ON = /^(?:BUSY|DENIED|ERR|LOADING|NOAUTH|NOPERM|NOSCRIPT|WRONGPASS|WRONGTYPE)(?= |$)/u;
+const ACTED_ON =
+  /^(?:BUSY|CROSSSLOT|DENIED|ERR|LOADING|MASTERDOWN|MOVED|NOAUTH|NOPERM|NOSCRIPT|READONLY|WRONGPASS|WRONGTYPE)(?= |$)/u;
 
 /** Thrown if the server replied with an error, such as `NOAUTH Authentication required.` */
 export class ReplyError extends RedisError {
@@ -44,7 +57,7 @@ export class ReplyError extends RedisError {
   readonly prefix: string;
   /** Whether the server does not know the command, or does not allow this user to use it. */
   readonly commandRefused: boolean;
-  readonly #loginRefused: boolean;
+  readonly #refused: boolean;
 
   /**
    * Creates the error. Its message is the server's text, with control characters escaped and cut off if it is long.
@@ -58,12 +71,12 @@ export class ReplyError extends RedisError {
     this.prefix = this.message.split(" ", 1)[0];
     // By the text, because a user may have the name of a word that decides.
     this.commandRefused = COMMAND_REFUSED.test(text);
-    this.#loginRefused = LOGIN_REFUSED.test(text);
+    this.#refused = LOGIN_REFUSED.test(text) || isElsewhere(text);
   }
 
-  /** Whether the server refuses the user, the password, the database or the command itself. */
+  /** Whether the server refuses the user, the password, the database, the command itself, or keys of another node. */
   override get permanent(): boolean {
-    return this.commandRefused || this.#loginRefused;
+    return this.commandRefused || this.#refused;
   }
 }
 
@@ -106,24 +119,44 @@ export class ConnectionError extends RedisError {
   readonly address: string;
   /** Whether the command may have been executed: `"not-sent"` if not, `"unknown"` if it may have been. */
   readonly outcome: CommandOutcome;
+  /**
+   * How many connections in a row the server has ended within two seconds after it had accepted the login; 0 if this one
+   * ended in another way.
+   */
+  readonly endedEarly: number;
+  readonly #passes: boolean;
 
   /**
    * Creates the error.
    *
    * @param message What failed, and why.
-   * @param details The address without credentials, what is known about the command, and the cause.
+   * @param details The address without credentials, what is known about the command, the cause, how many connections in a
+   *   row ended early (0 by default), and whether it passes although its cause is permanent (no by default).
    */
   constructor(
     message: string,
-    details: { address: string; outcome: CommandOutcome; cause?: unknown },
+    details: {
+      address: string;
+      outcome: CommandOutcome;
+      cause?: unknown;
+      endedEarly?: number;
+      passes?: boolean;
+    },
   ) {
     super(message, { cause: details.cause });
     this.address = details.address;
     this.outcome = details.outcome;
+    this.endedEarly = details.endedEarly ?? 0;
+    this.#passes = details.passes === true;
   }
 
-  /** Whether the server refused the login, or the transport's error has `permanent: true`. */
+  /**
+   * Whether the server refused the login, which has no other credentials, the runtime may not connect, as Deno without
+   * `--allow-net`, or the transport's error has `permanent: true`.
+   */
   override get permanent(): boolean {
-    return (this.cause as { permanent?: unknown } | undefined)?.permanent === true;
+    const { permanent, name, code } = (this.cause ?? {}) as Record<string, unknown>;
+    if (this.#passes) return false;
+    return permanent === true || FORBIDDEN.includes(name) || FORBIDDEN.includes(code);
   }
 }

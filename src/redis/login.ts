@@ -4,9 +4,10 @@
  * @module
  */
 import type { ConnectTarget, TlsOptions } from "../transport/transport.ts";
-import type { RedisAddress } from "./address.ts";
+import type { GetCredentials } from "../credentials.ts";
+import { credentials as credentialsOf, type RedisAddress } from "./address.ts";
 import type { CommandQueue, ReplyReceiver } from "./command_queue.ts";
-import { encodeCommand } from "./encoder.ts";
+import { encodeApart } from "./encoder.ts";
 import { ReplyError } from "./errors.ts";
 import type { RawReply } from "./reply.ts";
 
@@ -22,6 +23,20 @@ export function connectTarget(
 ): ConnectTarget {
   if (kind === "unix") return { kind, path };
   return kind === "tcp" ? { kind, hostname, port } : { kind, hostname, port, tls };
+}
+
+/** An address with the credentials of the next login. */
+export async function withCredentials(
+  address: RedisAddress,
+  credentials: GetCredentials,
+): Promise<RedisAddress> {
+  const { username, password } = await credentials(address.name) ?? {};
+  if (typeof password === "string" && ["string", "undefined"].includes(typeof username)) {
+    return { ...address, ...credentialsOf(username ?? "", password) };
+  }
+  throw new TypeError(
+    "'credentials' must return an object with 'password', and 'username' if there is one, as strings",
+  );
 }
 
 /** The login of one connection. */
@@ -53,7 +68,7 @@ export class Login implements ReplyReceiver {
     if (again) commands.push(["PING"]);
     for (const command of commands.reverse()) {
       const tag = OPTIONAL_COMMANDS.includes(command[0]) ? OPTIONAL : 0;
-      queue.pushFirst(encodeCommand(command), this, undefined, tag);
+      queue.pushFirst(encodeApart(command), this, undefined, tag);
       this.due++;
     }
   }

@@ -26,6 +26,7 @@ export {
   type SendOptions,
 } from "./client.ts";
 export type { Address, AddressParts } from "./address.ts";
+export type { Credentials, GetCredentials } from "../credentials.ts";
 export type { CommandArgument } from "./command_arguments.ts";
 export {
   /** Whether a command whose connection failed was sent. */

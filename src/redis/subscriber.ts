@@ -8,7 +8,7 @@ import type { RedisAddress } from "./address.ts";
 import type { ReplyReceiver } from "./command_queue.ts";
 import { Connection, type ConnectionOptions } from "./connection.ts";
 import type { Command } from "./encoder.ts";
-import { type RedisError, ReplyError } from "./errors.ts";
+import { type ConnectionError, ReplyError } from "./errors.ts";
 import { isMessage, type RawReply } from "./reply.ts";
 
 /** Delay before subscribing again after an error, in milliseconds; doubled for each further error in a row. */
@@ -22,6 +22,8 @@ export interface SubscriberOwner {
   onSubscribed(): void;
   /** Called when the subscription ended, or the server replied with an error that may pass. */
   onUnsubscribed(): void;
+  /** Called when the server has ended the connection, or left it silent, in place of a reply to the subscription. */
+  onUnanswered?(error: Error): void;
   /** Called when the server does not allow the subscription, or does not know the command. */
   onRefused(error: Error): void;
   /** Called for each message. */
@@ -105,8 +107,9 @@ export class Subscriber implements ReplyReceiver {
     }
   }
 
-  onFailure(_error: RedisError): void {
+  onFailure(error: ConnectionError): void {
     this.#asked = false;
+    if (!this.#closed && error.outcome === "unknown") this.#owner.onUnanswered?.(error);
   }
 
   #ask(): void {

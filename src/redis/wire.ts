@@ -130,10 +130,14 @@ export class Wire {
       }
       const transport = this.#transport;
       if (transport.send) transport.send(this.#bytes, this.#onSent);
-      else this.#writing = transport.write(this.#bytes).then(this.#write, this.#lose);
+      else this.#writing = transport.write(this.#bytes).then(this.#onWritten, this.#lose);
     } catch (error) {
       this.#lose(error);
     }
+  };
+
+  readonly #onWritten = (written: number): void => {
+    if (this.#counts("write", written, this.#bytes)) this.#write(written);
   };
 
   readonly #onSent = (error?: unknown): void => {
@@ -158,7 +162,7 @@ export class Wire {
   };
 
   readonly #onChunk = (bytes: Uint8Array, count: number): boolean => {
-    if (!this.#open) return false;
+    if (!this.#open || !this.#counts("read", count, bytes)) return false;
     const decoder = this.#decoder;
     try {
       this.#owner.onBytes();
@@ -172,6 +176,17 @@ export class Wire {
     this.#owner.nextTurn(this.#read);
     return false;
   };
+
+  /** Whether a stream counts its bytes; ends it otherwise, because nobody knows what was read or written. */
+  #counts(method: string, count: number, { length }: Uint8Array): boolean {
+    if (count > 0 && count <= length && Number.isInteger(count)) return true;
+    const shown = typeof count === "number" ? count : `a value of type '${typeof count}'`;
+    const rule = `an integer from 1 to ${length}`;
+    this.#lose(
+      new TypeError(`the transport's '${method}' must count bytes by ${rule}: it gave ${shown}`),
+    );
+    return false;
+  }
 
   readonly #onEnd = (error: unknown = new Error("the server closed the connection")): void => {
     this.#lose(error);

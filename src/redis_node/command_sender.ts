@@ -6,7 +6,7 @@
 import type { QuorumRequest } from "../quorum/quorum_node.ts";
 import type { ReplyReceiver } from "../redis/command_queue.ts";
 import type { Command } from "../redis/encoder.ts";
-import type { ConnectionError } from "../redis/errors.ts";
+import type { ConnectionError, ReplyError } from "../redis/errors.ts";
 import type { AvailabilityEvents } from "../redis/availability.ts";
 import type { SubscriberOwner } from "../redis/subscriber.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";
@@ -39,6 +39,8 @@ export interface CommandSender {
   readonly receivedAtMs: number;
   /** Whether commands can be sent now. */
   readonly open: boolean;
+  /** A password that must be in no diagnosis. */
+  readonly password?: string | undefined;
   /** Whether there is no connection that breaks when the server is restarted. Missing: there is one. */
   readonly unconnected?: boolean;
   /** The error of a command that undoes nothing, if too many others wait for it to be sent now. */
@@ -62,6 +64,12 @@ export interface CommandSender {
    * that scripts derive from them, and patterns, so what is read would be wrong. Missing: it does not.
    */
   expectPlainKeys?(): Promise<void>;
+  /**
+   * Leaves the server, and connects again: it is not the primary any more. Missing: the client behind it finds that out.
+   *
+   * @param refusal How it refused a command.
+   */
+  leave?(refusal: ReplyError): void;
   /** Closes for good, after a moment for replies that are due. Must settle in bounded time. */
   close(): Promise<void>;
 }
@@ -86,8 +94,6 @@ export interface Subscription {
 export interface ServerAccess {
   /** The name of the node, without credentials. */
   readonly name: string;
-  /** A password that must be in no diagnosis. */
-  readonly password?: string | undefined;
   /** Where timers wait. */
   readonly wheel: TimerWheel;
   /** See {@linkcode QuorumNode.resends}. */

@@ -16,6 +16,7 @@ import type { CommandSender, ServerAccess } from "./command_sender.ts";
 import { infoField } from "./info_field.ts";
 import { settledWithin } from "../time/settled_within.ts";
 import { repliesTo } from "./replies_to.ts";
+import { isDemoted } from "./scripts/script.ts";
 import { TRIAL, TRIED } from "./scripts/trial.ts";
 
 /** A channel of the kind that waiting uses; it has no subscriber. */
@@ -26,6 +27,8 @@ const NO_SCRIPT = /* @__PURE__ */ "f".repeat(40);
 const SCRIPT_MISSING = "NOSCRIPT";
 /** What stands in place of the first word of a reply, if a command is refused inside of scripts. */
 const IN_SCRIPTS = "in scripts";
+/** The same, if the server ends the connection in place of a reply. */
+const BY_ENDING = "ends the connection";
 /** Error prefixes of a server that is up but cannot serve; treated as unreachable. */
 const UNSERVING_PREFIXES: readonly string[] = ["NOAUTH", "LOADING", "BUSY"];
 /** The share of its time after which a diagnosis waits no longer for the further connections. */
@@ -95,7 +98,7 @@ export class RedisDiagnostics {
    * @throws {RedisError} If the server cannot be reached, or cannot serve now.
    */
   async diagnose(timeoutMs: number, key: string): Promise<NodeDiagnosis> {
-    const replies = await this.#ask(commandsOn(key));
+    const replies = await this.#askOneThatAnswers(key);
     const unserving = [...replies.byCommand.values()].find((reply) =>
       reply instanceof ReplyError && UNSERVING_PREFIXES.includes(reply.prefix)
     );
@@ -106,7 +109,7 @@ export class RedisDiagnostics {
       this.#askAnother([RUN_ID_COMMAND, SUBSCRIBE_COMMAND], limitMs),
       this.#askAnother([RUN_ID_COMMAND], limitMs),
     ]);
-    return plainData(diagnosisOf(replies, [first, second], subscribed), this.#server.password);
+    return plainData(diagnosisOf(replies, [first, second], subscribed), this.#connection.password);
   }
 
   /** Closes the further connections; those of the node's own are not touched. */
@@ -115,8 +118,26 @@ export class RedisDiagnostics {
     await Promise.all([...this.#further].map((connection) => connection.close()));
   }
 
-  async #ask([first, ...others]: readonly (readonly string[])[]): Promise<Replies> {
-    const connection = this.#connection;
+  /** The node's own connection is given up for a moment if it led to a replica: then another one shows what is there. */
+  async #askOneThatAnswers(key: string): Promise<Replies> {
+    const own = this.#connection;
+    try {
+      return await this.#ask(own, commandsOn(key));
+    } catch (error) {
+      if (!isDemoted((error as Error).cause) || this.#closed) throw error;
+    }
+    const another = this.#open();
+    try {
+      return await this.#ask(another, commandsOn(key));
+    } finally {
+      this.#end(another);
+    }
+  }
+
+  async #ask(
+    connection: CommandSender,
+    [first, ...others]: readonly (readonly string[])[],
+  ): Promise<Replies> {
     const { clock } = this.#server.wheel;
     // The first connection is ready at some moment before its first reply, so the round trip of the second is measured.
     if (connection.readyAtMs === Infinity) await repliesTo(connection, [first]);
@@ -143,15 +164,24 @@ export class RedisDiagnostics {
     limitMs: number,
   ): Promise<readonly Reply[]> {
     if (this.#closed || limitMs <= 0) return [];
-    const connection = this.#server.open();
-    this.#further.add(connection);
+    const connection = this.#open();
     const replies: Reply[] = [];
     const answered = commands.map(async (command, index) => {
       replies[index] = await answerTo(connection, command);
     });
     await settledWithin(this.#server.wheel, Promise.all(answered), limitMs);
-    connection.close().finally(() => this.#further.delete(connection));
+    this.#end(connection);
     return replies;
+  }
+
+  #open(): CommandSender {
+    const connection = this.#server.open();
+    this.#further.add(connection);
+    return connection;
+  }
+
+  #end(connection: CommandSender): void {
+    connection.close().finally(() => this.#further.delete(connection));
   }
 }
 
@@ -176,6 +206,7 @@ function diagnosisOf(
   const parts = infoParts(byCommand.get("INFO"));
   const config = byCommand.get("CONFIG");
   const refused = Object.fromEntries(refusals([...byCommand, ["SUBSCRIBE", subscribed]]));
+  if (subscribed === null && typeof infos[0] === "string") refused.SUBSCRIBE = BY_ENDING;
   return {
     roundTripMs: rounded(replies.roundTripMs),
     clockOffsetMs: clockOffsetMs(byCommand.get("TIME"), replies),

@@ -34,7 +34,7 @@ import {
 import { ReleaseSubscription } from "./release_subscription.ts";
 import { type GuardedCommand, RedisGuard } from "./restart_guard.ts";
 import { QUEUE_TTL_MS } from "./scripts/queue.ts";
-import { type Script, scriptError } from "./scripts/script.ts";
+import { explained, isDemoted, type Script } from "./scripts/script.ts";
 
 /** In the error if the queue's key, or the counter's, holds another type; older servers put other words before it. */
 const WRONG_TYPE = "WRONGTYPE";
@@ -164,7 +164,7 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
   onReply(reply: RawReply, asked: Asked, tag: number): void {
     const { operation, request, guarded } = asked;
     if (tag & WHOLE) this.#scripts.set(operation.script!, true); // the server knows it from here on
-    if (reply instanceof ReplyError) return this.#onErrorReply(scriptError(reply), asked, tag);
+    if (reply instanceof ReplyError) return this.#onErrorReply(explained(reply), asked, tag);
     const nodeIndex = tag >> TAG_BITS;
     const atMs = this.#connection.receivedAtMs;
     const outcome = operation.read(reply, request);
@@ -248,8 +248,10 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
       if (!wrongType) this.#subscription?.onRefused(reply);
       return this.#send(acquireOperation(request, false), request, nodeIndex, REPEATED);
     }
+    const demoted = isDemoted(reply);
     if (kind === "release" && passes(reply)) this.#pendingReleases.add(request);
-    request.fail(nodeIndex, reply);
+    request.fail(nodeIndex, reply, demoted); // a replica sets nothing
+    if (demoted) this.#connection.leave?.(reply);
   }
 
   /** Sends a command again whose script the server does not know; not one that could outlive what undoes it. */

@@ -19,6 +19,9 @@ const UNHEARD_DELAY_MS = 100;
 /** How long to wait before the next probe after an error, in milliseconds. */
 const BUSY_DELAY_MS = 500;
 
+/** After this many subscriptions in a row without an answer, while commands are answered, the server refuses them. */
+const UNANSWERED_MAX = 5;
+
 const decoder = /* @__PURE__ */ new TextDecoder("utf-8", { ignoreBOM: true });
 
 /** The notifications of one node: subscribes, and probes each subscription by a message to itself. */
@@ -34,6 +37,8 @@ export class ReleaseSubscription implements SubscriberOwner {
   #probing = false;
   /** How many probes in a row have had no receiver. */
   #unheard = 0;
+  /** How many subscriptions in a row have had no answer. */
+  #unanswered = 0;
   /** Whether this subscription replaces one on which nothing was received. */
   #renewed = false;
   #retry: TimerEntry | undefined = undefined;
@@ -75,7 +80,7 @@ export class ReleaseSubscription implements SubscriberOwner {
 
   /** The connection for commands has been made; what ended the one before may have ended the subscription's, too. */
   onCommandsPossible(): void {
-    if (this.#subscribed && !this.#listening) this.#probe();
+    if (this.#subscribed) this.#probe(); // this may be another server
     // mutation: subscription-outlives-its-server
     if (this.#listening) this.#subscriber!.ask?.();
   }
@@ -90,12 +95,17 @@ export class ReleaseSubscription implements SubscriberOwner {
 
   onSubscribed(): void {
     this.#subscribed = true;
+    this.#unanswered = 0;
     this.#probe();
   }
 
   onUnsubscribed(): void {
     this.#subscribed = this.#listening = false;
     this.#listener!.onUnsubscribed(this.#nodeIndex);
+  }
+
+  onUnanswered(error: Error): void {
+    if (this.#commands.open && ++this.#unanswered >= UNANSWERED_MAX) this.onRefused(error);
   }
 
   /** Text that is no ticket is a probe, or sent by somebody else; the listener ignores tickets that it does not know. */
@@ -144,10 +154,11 @@ export class ReleaseSubscription implements SubscriberOwner {
       const { receivedAtMs: receivedMs } = this.#commands;
       const reading = timeMs === undefined ? undefined : { timeMs, sentMs, receivedMs };
       this.#listener!.onSubscribed(this.#nodeIndex, reading);
-    } else if (++this.#unheard >= UNHEARD_MAX) {
-      this.#onNeverHeard();
     } else {
-      this.#probeLater(UNHEARD_DELAY_MS);
+      if (this.#listening) this.#listener!.onUnsubscribed(this.#nodeIndex);
+      this.#listening = false;
+      if (++this.#unheard >= UNHEARD_MAX) this.#onNeverHeard();
+      else this.#probeLater(UNHEARD_DELAY_MS);
     }
   }
 }

@@ -21,7 +21,7 @@ import {
   restartedAtMs,
 } from "./quarantine.ts";
 import { CREATED } from "./scripts/creation.ts";
-import { scriptError } from "./scripts/script.ts";
+import { explained } from "./scripts/script.ts";
 
 const INFO_COMMAND: LockCommand = { args: ["INFO", "server"], keys: [] };
 const AGE_COMMAND: LockCommand = /* @__PURE__ */ ageCommand();
@@ -138,7 +138,7 @@ export class RedisGuard implements ReplyReceiver<GuardedCommand | undefined> {
       const text = `Cannot determine the age of ${this.#name}: it ${why}`;
       request.fail(nodeIndex, new ProtocolError(text));
     };
-    if (reply instanceof ReplyError) return request.fail(nodeIndex, scriptError(reply));
+    if (reply instanceof ReplyError) return request.fail(nodeIndex, explained(reply));
     const [ageMs, timeMs] = Array.isArray(reply) ? reply : [];
     if (typeof ageMs !== "number" || typeof timeMs !== "number") {
       return fail("sent an unexpected reply");

@@ -6,9 +6,15 @@
 
 /** A connected byte stream: a structural subset of `Deno.Conn`. */
 export interface Transport {
-  /** Reads up to `buffer.length` bytes. Resolves to the number of bytes, or to `null` at the end of the stream. */
+  /**
+   * Reads up to `buffer.length` bytes. Resolves to the number of bytes, at least 1, or to `null` at the end of the stream;
+   * anything else ends the connection.
+   */
   read(buffer: Uint8Array): Promise<number | null>;
-  /** Writes bytes from the start of `bytes`, which does not change meanwhile. Resolves to the number of bytes written. */
+  /**
+   * Writes bytes from the start of `bytes`, which does not change meanwhile. Resolves to the number of bytes written, at
+   * least 1; anything else, such as the `undefined` of a `WritableStream`, ends the connection.
+   */
   write(bytes: Uint8Array): Promise<number>;
   /** Closes the stream at once. Pending reads and writes settle. */
   close(): void;

@@ -2,7 +2,7 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { createRedlock, QuorumError } from "../../mod.ts";
 import { ReplyError } from "../../src/redis/mod.ts";
 import { eventually } from "../support/eventually.ts";
-import { type RedisServer, startServer } from "../support/servers.ts";
+import { type RedisServer, startServer, startServers } from "../support/servers.ts";
 
 /** Error replies, and how a server is brought to give them to `SET`. */
 const ERRORS: [string, (server: RedisServer) => Promise<unknown>][] = [
@@ -60,4 +60,39 @@ Deno.test("tryAcquire() reports BUSY as a node's error, never as held by another
   assertEquals((error.votes[0].error as ReplyError).prefix, "BUSY");
   await server.command("SCRIPT", "KILL");
   await busy;
+});
+
+Deno.test("acquire() on a cluster's node ends at once, and says what a cluster needs", async () => {
+  await using servers = await startServers(2, {
+    config: ["cluster-enabled yes", "cluster-require-full-coverage no"],
+  });
+  const [one, other] = servers;
+  await one.command("CLUSTER", "ADDSLOTSRANGE", 0, 8191);
+  await other.command("CLUSTER", "ADDSLOTSRANGE", 8192, 16383);
+  await one.command("CLUSTER", "MEET", "127.0.0.1", other.port);
+  for (const server of servers) {
+    await eventually(async () => {
+      return String(await server.command("CLUSTER", "INFO")).includes("cluster_known_nodes:2");
+    });
+    await eventually(async () => {
+      return String(await server.command("CLUSTER", "INFO")).includes(
+        "cluster_slots_assigned:16384",
+      );
+    });
+  }
+  await using redlock = createRedlock([one.url]);
+  const startMs = performance.now();
+  const errors: QuorumError[] = [];
+  for (const resource of ["a", "b", "c", "d", "e", "f"]) { // of both nodes
+    const error = await redlock.acquire(resource, { waitMs: 60_000 }).then(
+      () => {},
+      (error) => error,
+    );
+    if (error) errors.push(error);
+  }
+  assert(errors.length > 0 && errors.length < 6);
+  for (const { message } of errors) {
+    assert(/; permanent error: MOVED .* commandNode\(\) .* hash tag /u.test(message), message);
+  }
+  assert(performance.now() - startMs < 30_000);
 });

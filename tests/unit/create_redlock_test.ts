@@ -155,7 +155,7 @@ Deno.test("createRedlock() refuses what is no address, names its place, and show
 
 const OPTIONS = "ttlMs, waitMs, signal, nodeTimeoutMs, driftFactor, retryDelayMs, " +
   "retryDelayMaxMs, notify, fencing, autoExtend, extensionsMax, keyPrefix, " +
-  "label, restartGuardMs, cooldownMs, any, mode, atLeastMs, onEvent, connectTimeoutMs, tls, clientName, connect";
+  "label, restartGuardMs, cooldownMs, any, mode, atLeastMs, onEvent, connectTimeoutMs, tls, clientName, credentials, connect";
 const POSITIVE = "must be a finite number greater than 0: current value is";
 
 for (

@@ -206,7 +206,8 @@ for (
 }
 
 Deno.test("LockOptions refuses what is no signal, unknown options, and options that are no object", () => {
-  for (const signal of [{}, null, new AbortController()]) {
+  const polyfill = { aborted: false, addEventListener() {}, removeEventListener() {} };
+  for (const signal of [{}, null, new AbortController(), polyfill]) {
     assertRefused({ signal }, TypeError, "'signal' must be an AbortSignal");
   }
   for (

@@ -1,4 +1,11 @@
-import { assert, assertEquals, assertGreater, assertLessOrEqual, assertThrows } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertGreater,
+  assertLessOrEqual,
+  assertRejects,
+  assertThrows,
+} from "@std/assert";
 import { publishedNode } from "../../src/nodes/published_node.ts";
 import type { LockNode } from "../../src/quorum/lock_node.ts";
 import { NODES_MAX } from "../../src/client_nodes.ts";
@@ -140,3 +147,35 @@ Deno.test("Redlock asks a node of this library by callbacks, and any other by pr
   assertEquals(asked, [other.name]);
   await redlock.close();
 });
+
+for (
+  const [what, wrap] of [
+    ["through a Proxy", (redlock: Redlock) => new Proxy(redlock, {})],
+    ["without its client", () => undefined],
+    ["on an object that inherits from the class", () => Object.create(Redlock.prototype)],
+  ] as const
+) {
+  Deno.test(`Redlock rejects a call of a method ${what}, and says why`, async () => {
+    const redlock = new Redlock([nodesOf(1)[0]]);
+    const { prototype } = Redlock;
+    const target = wrap(redlock);
+    for (
+      const [attempt, call] of [
+        ["acquire lock", () => prototype.acquire.call(target, "a")],
+        ["acquire lock", () => prototype.tryAcquire.call(target, "a")],
+        ["acquire lock", () => prototype.using.call(target, "a", () => {})],
+        ["acquire lock", () => prototype.lead.call(target, "a", () => {})],
+        ["inspect lock", () => prototype.inspect.call(target, "a")],
+        ["adopt lock", () => prototype.adopt.call(target, "token")],
+        ["close lock client", async () => await prototype.close.call(target)],
+      ] as const
+    ) {
+      const { message } = await assertRejects<TypeError>(call, TypeError);
+      assertEquals(
+        message,
+        `Cannot ${attempt} as it needs a Redlock of this package itself, and no Proxy of one`,
+      );
+    }
+    await redlock.close();
+  });
+}

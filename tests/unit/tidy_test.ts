@@ -22,7 +22,7 @@ const AREAS: readonly (readonly [name: string, path: RegExp, mayImport: readonly
   ["transport", /^src\/transport\//u, []],
   [
     "base",
-    /^src\/(console_view|errors|events|messages|options|printable|resources|validate|to_error|vote|console_warnings)\.ts$/u,
+    /^src\/(console_view|credentials|errors|events|messages|options|printable|resources|validate|to_error|vote|console_warnings)\.ts$/u,
     [
       "time",
     ],

@@ -3,12 +3,20 @@
  *
  * @module
  */
-import { ReplyError } from "../../redis/errors.ts";
+import { isElsewhere, ReplyError } from "../../redis/errors.ts";
 
 /** Servers before Redis 5 refuse a script that writes after it has read the clock, by this text. */
 const TOO_OLD = "Write commands not allowed after non deterministic commands";
-const EXPLANATION = "ERR the server is too old: fencing tokens, the restart guard, shared mode " +
+const TOO_OLD_EXPLANATION =
+  "ERR the server is too old: fencing tokens, the restart guard, shared mode " +
   "and waiting without polling need Redis 5 or newer";
+
+/** What follows a cluster's error about keys that another of its nodes has. */
+const CLUSTER_EXPLANATION =
+  ": the server is a node of a cluster; locks need independent servers, or " +
+  "commandNode() on the cluster's client and a hash tag in the name of each resource, such as {invoice:42}";
+/** How a server says that it is a replica: also inside the errors of scripts before Redis 7. */
+const DEMOTED = /^(READONLY|MASTERDOWN) |-READONLY /u;
 
 /** A script, and the digest that `EVALSHA` calls it by. */
 export interface Script {
@@ -26,7 +34,14 @@ export function lua(...parts: readonly string[]): string {
   return parts.join("");
 }
 
-/** The error with which a script failed; an error that explains it if the server is too old for the script. */
-export function scriptError(reply: ReplyError): ReplyError {
-  return reply.message.includes(TOO_OLD) ? new ReplyError(EXPLANATION) : reply;
+/** An error reply, or one that explains it: if the server is too old for a script, or a cluster's. */
+export function explained(reply: ReplyError): ReplyError {
+  const { message } = reply;
+  if (message.includes(TOO_OLD)) return new ReplyError(TOO_OLD_EXPLANATION);
+  return isElsewhere(message) ? new ReplyError(message + CLUSTER_EXPLANATION) : reply;
+}
+
+/** Whether a server refuses a command because it is a replica now, so that another one is the primary. */
+export function isDemoted(error: unknown): error is ReplyError {
+  return error instanceof ReplyError && DEMOTED.test(error.message);
 }

@@ -88,6 +88,18 @@ for (
   });
 }
 
+Deno.test("check() finds a node whose server accepts the login and ends the connection", async () => {
+  const ends = () => Promise.reject(Object.assign(new Error("lost"), { endedEarly: 1 }));
+  const report = await checkAll(clusterOf(answer, ends, answer));
+  assertEquals(report.nodes[1], {
+    name: "node1",
+    reachable: false,
+    error: "lost",
+    endsConnections: true,
+  });
+  assertEquals([codes(report), report.ok], [["ENDS_CONNECTIONS"], true]);
+});
+
 Deno.test("check() is over after one nodeTimeoutMs where every node hangs", async () => {
   const cluster = clusterOf(hang, hang, hang);
   const startMs = cluster.nowMs;

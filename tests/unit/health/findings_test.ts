@@ -188,6 +188,11 @@ const CASES: readonly (readonly [names: string, Changes, ...expected: string[]])
   ["abc", { b: DOWN }, "warning NODE_UNREACHABLE [b] b is unavailable: refused"],
   [
     "abc",
+    { b: { ...DOWN, endsConnections: true } },
+    "warning ENDS_CONNECTIONS [b] b answers the login, then ends the connection: refused",
+  ],
+  [
+    "abc",
     { b: DOWN, c: DOWN },
     "error NO_QUORUM [b,c] No lock can be acquired: 1 of 3 nodes can grant one, 2 are needed",
     "warning NODE_UNREACHABLE [b] b is unavailable: refused",

@@ -16,7 +16,7 @@ for (const [attempt, call] of Object.entries(CALLS)) {
       const error = await assertRejects(() => call(wrong as Redlock), TypeError);
       assertEquals(
         error.message,
-        `Cannot ${attempt} as 'redlock' must be a Redlock of the same package`,
+        `Cannot ${attempt} as it needs a Redlock of this package itself, and no Proxy of one`,
       );
     }
   });

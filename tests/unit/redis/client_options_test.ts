@@ -9,7 +9,7 @@ import {
 
 const SECURE = [parseAddress("redis://h"), parseAddress("valkeys://i")];
 const NAMES =
-  "connectTimeoutMs, stallTimeoutMs, replyTimeoutMs, replyBytesMax, replyElementsMax, tls, clientName, connect";
+  "connectTimeoutMs, stallTimeoutMs, replyTimeoutMs, replyBytesMax, replyElementsMax, tls, clientName, credentials, connect";
 
 const TIMEOUT = "must be a finite number greater than 0: current value is";
 const COUNT = "must be a positive integer or Infinity: current value is";
@@ -41,7 +41,8 @@ const BAD: readonly (readonly [options: unknown, reason: string])[] = [
     { tls: { rejectUnauthorized: false } },
     "option 'tls.rejectUnauthorized' is unknown: valid options are caCerts, cert, key, serverName",
   ],
-  [{ connect: {} }, "'connect' must be a function"],
+  [{ connect: {} }, "'connect' must be a function: current type is 'object'"],
+  [{ credentials: "pw" }, "'credentials' must be a function: current type is 'string'"],
   ...["a b", "", "a\n", "é"].map((clientName) => [{ clientName }, CLIENT_NAME] as const),
 ];
 
@@ -81,6 +82,7 @@ Deno.test("resolveClientOptions() fills in defaults, and derives the longest wai
       replyElementsMax: 1_048_576,
       tls: {},
       clientName: undefined,
+      credentials: undefined,
     });
   }
   assertEquals(resolveClientOptions({ stallTimeoutMs: 500 }).replyTimeoutMs, 2_500);

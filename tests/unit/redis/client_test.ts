@@ -54,6 +54,52 @@ class Bench {
 
 const test = Object.assign(testOn(() => new Bench()), { open: testOn(() => new Bench().open()) });
 
+const bytes = (text: string) => new TextEncoder().encode(text);
+
+for (
+  const [words, shown] of [
+    ...["SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE", "UNSUBSCRIBE", "PUNSUBSCRIBE", "SUNSUBSCRIBE"].map(
+      (name) => [[name, "secret"], name] as const,
+    ),
+    ...["MONITOR", "SYNC", "RESET"].map((name) => [[name], name] as const),
+    [["PSYNC", "?", "-1"], "PSYNC"],
+    [["replconf", "listening-port", 1], "REPLCONF"],
+    [["subscribe", "news"], "SUBSCRIBE"],
+    [[bytes("Monitor")], "MONITOR"],
+    [["CLIENT", "reply", "OFF"], "CLIENT REPLY"],
+    [["client", bytes("REPLY"), "SKIP"], "CLIENT REPLY"],
+    [["HELLO", 3], "HELLO 3"],
+    [["hello", "3", "AUTH", "user", "secret"], "HELLO 3"],
+  ] as const
+) {
+  test.open(`RedisClient.send() refuses ${words.join(" ")}, and sends nothing`, async ({ client, transport }) => {
+    const error = await assertRejects(() => client.send(words), TypeError);
+    assertEquals(
+      error.message,
+      `Cannot send ${shown} as the replies behind it match no commands any more`,
+    );
+    await runMicrotasks();
+    assertEquals(transport.writes, []);
+  });
+}
+
+for (const words of [["CLIENT", "ID"], ["HELLO", 2], ["HELLO"], ["GET", "SUBSCRIBE"], ["QUIT"]]) {
+  test.open(`RedisClient.send() sends ${words.join(" ")}`, async ({ client, transport }) => {
+    const sent = client.send(words);
+    await runMicrotasks();
+    transport.feed("+OK\r\n");
+    assertEquals(await sent, "OK");
+  });
+}
+
+for (const signal of [{}, { addEventListener() {} }, "abort"]) {
+  test.open(`RedisClient.send() refuses ${JSON.stringify(signal)} as a signal`, async ({ client }) => {
+    const call = () => client.send(["PING"], { signal: signal as unknown as AbortSignal });
+    const { message } = await assertRejects(call, TypeError);
+    assertEquals(message, "Cannot send command as 'signal' must be an AbortSignal");
+  });
+}
+
 test.open("RedisClient.send() rejects a malformed command without sending anything", async ({ client, transport }) => {
   await assertRejects(() => client.send([]), TypeError);
   await assertRejects(() => client.send(["SET", "k", 1.5]), RangeError);

@@ -27,16 +27,47 @@ for (const fraction of [0, 0.5, 0.999_999]) {
   });
 }
 
-test.open("Connection begins with short delays again once the server has answered", async (bench) => {
-  bench.network.mode = "refuse";
-  await bench.hangUp();
-  await bench.clock.advance(10_000);
-  await bench.reconnect();
-  const { length } = bench.network.targets;
-  await bench.hangUp();
-  await bench.advance(60);
-  assertEquals(bench.network.targets.length, length + 1);
-});
+for (const [livedMs, again] of [[1_999, 0], [2_000, 1]] as const) {
+  test.open(`Connection ${again ? "begins with short delays again" : "still waits for long"} after one that lived for ${livedMs} ms`, async (bench) => {
+    bench.network.mode = "refuse";
+    await bench.hangUp();
+    await bench.clock.advance(10_000);
+    await bench.reconnect();
+    await bench.advance(livedMs);
+    const { length } = bench.network.targets;
+    await bench.hangUp();
+    await bench.advance(60);
+    assertEquals(bench.network.targets.length, length + again);
+  });
+}
+
+for (const address of ["redis://h", "redis://:pw@h"]) {
+  test(`Connection to ${address} backs off from a server that accepts the login and hangs up, and counts how often`, async (bench) => {
+    bench.use({}, address);
+    bench.network.make = () => {
+      const transport = new FakeTransport();
+      const write = transport.write.bind(transport);
+      transport.write = (bytes) => {
+        const commands = new TextDecoder().decode(bytes).match(/^\*/gm)!.length;
+        transport.feed("+OK\r\n".repeat(commands));
+        bench.wheel.after(5, () => transport.end());
+        return write(bytes);
+      };
+      return transport;
+    };
+    bench.queue(1);
+    await bench.advance(20_000);
+    assertLessOrEqual(bench.network.targets.length, 24); // as without a pause it would be a thousand
+    const count = bench.network.targets.length;
+    bench.queue(2);
+    const { message, endedEarly } = bench.errors.at(-1)!;
+    assertLessOrEqual(count - 1, endedEarly);
+    assertEquals(
+      message,
+      `Connection to ${NAME} was lost right after the login, ${endedEarly} times in a row: the server closed the connection`,
+    );
+  });
+}
 
 const MAX_CLIENTS = "ERR max number of clients reached";
 

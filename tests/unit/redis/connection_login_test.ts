@@ -2,7 +2,7 @@ import { assertEquals, assertGreater, assertInstanceOf } from "@std/assert";
 import { ReplyError } from "../../../src/redis/errors.ts";
 import { isMessage } from "../../../src/redis/reply.ts";
 import { test } from "../../support/connection_bench.ts";
-import { PING, wire } from "../../support/fake_transport.ts";
+import { FakeTransport, PING, wire } from "../../support/fake_transport.ts";
 import { LOST, NAME } from "../../support/stream_bench.ts";
 
 const LOGIN = wire("AUTH", "locker", "hunter2") + wire("CLIENT", "SETNAME", "hasp");
@@ -222,4 +222,23 @@ test("Connection shows no password and no arguments in any error", async (bench)
       .filter((line) => !/^\s*at /u.test(line)).join("\n");
     assertEquals(/hunter2|secret/u.test(shown), false, shown);
   }
+});
+
+test("Connection writes its login from memory that no other connection's stream is given a part of", async (bench) => {
+  const slabs: ArrayBufferLike[] = [];
+  bench.network.make = () => {
+    const transport = new FakeTransport();
+    const write = transport.write.bind(transport);
+    transport.write = (bytes) => {
+      slabs.push(bytes.buffer);
+      return write(bytes);
+    };
+    return transport;
+  };
+  bench.use({}, "redis://locker:hunter2@h");
+  await bench.submit(1);
+  await bench.feed("+OK\r\n+PONG\r\n");
+  await bench.submit(2); // from the memory that all connections share
+  const texts = slabs.map((slab) => new TextDecoder().decode(slab));
+  assertEquals(texts.map((text) => text.includes("hunter2")), [true, false]);
 });

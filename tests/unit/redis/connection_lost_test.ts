@@ -4,6 +4,7 @@ import { ConnectionError, ProtocolError } from "../../../src/redis/errors.ts";
 import { type ConnectionBench, test } from "../../support/connection_bench.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
 import { FakeTransport, PING } from "../../support/fake_transport.ts";
+import type { OnChunk } from "../../../src/transport/transport.ts";
 import { LOST, NAME, RECONNECT_MS } from "../../support/stream_bench.ts";
 
 // Losing it
@@ -192,4 +193,54 @@ for (const method of ["read", "write"] as const) {
     assertEquals(streams, 1);
     await client.close();
   });
+}
+
+/** What no count of bytes is, and how a message shows it. */
+const NO_COUNTS: readonly (readonly [value: unknown, shown: string])[] = [
+  [undefined, "a value of type 'undefined'"],
+  ["5", "a value of type 'string'"],
+  [0, "0"],
+  [-1, "-1"],
+  [NaN, "NaN"],
+  [1.5, "1.5"],
+  [100_000, "100000"],
+];
+
+for (
+  const [method, length] of [["read", 16_384], ["write", PING.length], ["receive", 8]] as const
+) {
+  for (const [value, shown] of NO_COUNTS) {
+    Deno.test(`Connection is lost if ${method}() of a stream gives ${shown} as the number of its bytes`, async () => {
+      let calls = 0;
+      const connect = () => {
+        const stream = {
+          read: () => new Promise<null>(() => {}),
+          write: (bytes: Uint8Array) => Promise.resolve(bytes.length),
+          close() {},
+          ...(method !== "receive" ? {} : {
+            send: (_: Uint8Array, onSent: () => void) => onSent(),
+            receive(onChunk: OnChunk) {
+              calls++;
+              queueMicrotask(() => onChunk(new Uint8Array(8), value as number));
+            },
+          }),
+          ...(method === "receive" ? {} : {
+            [method]() {
+              if (++calls > 100) throw new Error("it is called again and again");
+              return Promise.resolve(value as number);
+            },
+          }),
+        };
+        return Promise.resolve(stream);
+      };
+      const client = new RedisClient("redis://h", { connect });
+      const named = method === "write" ? "write" : "read";
+      const why =
+        `the transport's '${named}' must count bytes by an integer from 1 to ${length}: it gave ${shown}`;
+      const error = await assertRejects(() => client.send(["PING"]), ConnectionError);
+      assertEquals(error.message, `Connection to ${NAME} was lost: ${why}`);
+      assertEquals(calls, 1);
+      await client.close();
+    });
+  }
 }

@@ -80,11 +80,17 @@ const PERMANENT = [
   "ERR DB index is out of range",
   "ERR invalid DB index",
   "ERR SELECT is not allowed in cluster mode",
+  "MOVED 3999 10.0.0.2:6379",
+  "CROSSSLOT Keys in request don't hash to the same slot",
+  "ERR Script attempted to access a non local key in a cluster node script: 1",
+  "ERR Script attempted to access keys that do not hash to the same slot script: 1",
 ];
 const PASSING = [
   "ERR max number of clients reached",
   "LOADING Redis is loading the dataset in memory",
   "READONLY You can't write against a read only replica.",
+  "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+  "CLUSTERDOWN The cluster is down",
   "OOM command not allowed when used memory > 'maxmemory'.",
   "BUSY Redis is busy running a script.",
 ];
@@ -103,6 +109,21 @@ for (const text of [...PERMANENT, ...PASSING]) {
 Deno.test("ConnectionError is permanent if the transport's error says so", () => {
   const cause = Object.assign(new Error("Not in this request"), { permanent: true });
   assert(new ConnectionError("Lost", { ...DETAILS, cause }).permanent);
+});
+
+Deno.test("ConnectionError is permanent if the runtime was started without the permission to connect", () => {
+  class NotCapable extends Error {
+    override name = "NotCapable"; // of Deno
+  }
+  const denied = Object.assign(new Error("Access to this API"), { code: "ERR_ACCESS_DENIED" }); // of Node
+  for (const cause of [new NotCapable("Requires net access"), denied]) {
+    assert(new ConnectionError("Lost", { ...DETAILS, cause }).permanent);
+  }
+});
+
+Deno.test("ConnectionError is not permanent if it passes although its cause is", () => {
+  const cause = new ReplyError(PERMANENT[1]);
+  assertEquals(new ConnectionError("Lost", { ...DETAILS, cause, passes: true }).permanent, false);
 });
 
 Deno.test("RedisError is not permanent unless the server or the transport says so", () => {

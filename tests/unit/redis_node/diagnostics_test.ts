@@ -272,6 +272,28 @@ test.raw("diagnose() reports that the server has no room for further connections
   assertEquals(await bench.diagnosis, { ...WHOLE, refused: { SUBSCRIBE: "ERR" } });
 });
 
+test("diagnose() reports that the server ends the connection in place of a reply to SUBSCRIBE", async (bench) => {
+  const [one, other] = await bench.further();
+  await one.answer(SAME_RUN);
+  one.end();
+  await other.answer(SAME_RUN);
+  assertEquals(await bench.diagnosis, { ...WHOLE, refused: { SUBSCRIBE: "ends the connection" } });
+});
+
+test.raw("diagnose() asks over another connection if its own was given up because it led to a replica", async (bench) => {
+  await bench.opened();
+  await bench.send("acquire");
+  await bench.answer("-READONLY no\r\n");
+  const diagnosis = operated(bench.node).diagnose!(TIMEOUT_MS, KEY);
+  await eventually(() => bench.network.transports.length > 1);
+  const another = bench.transport;
+  await another.answer(REPLIES.TIME);
+  await another.answer(Object.values(REPLIES).join(""));
+  for (const each of bench.network.transports.slice(2)) await each.answer(SAME_RUN + SUBSCRIBED);
+  assertEquals((await diagnosis).role, "replica");
+  assertEquals(another.closed, true);
+});
+
 test("diagnose() reports the rest if no further connection can be made", async (bench) => {
   bench.network.mode = "refuse";
   await bench.further();

@@ -103,6 +103,7 @@ for (
     assertEquals(bench.transport.writes, [whole + digest]);
     await bench.hangUp();
     await bench.reconnect();
+    await bench.answerProbe();
     await bench.send(operation, request());
     assertEquals(bench.written, whole);
   });

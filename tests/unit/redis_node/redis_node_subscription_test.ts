@@ -14,7 +14,7 @@ import {
   TIME_REPLY,
   wakeMessage as message,
 } from "../../support/redis_node_bench.ts";
-import { NAME, RECONNECT_MS } from "../../support/stream_bench.ts";
+import { LOST, NAME, RECONNECT_MS } from "../../support/stream_bench.ts";
 
 const UNHEARD_DELAY_MS = 100;
 const SUBSCRIBE = wire("SUBSCRIBE", "hasp:wake:id");
@@ -73,13 +73,13 @@ test("RedisNode.subscribe() sends its message once the connection for commands i
   assertEquals(bench.notices, [IS_UNSUBSCRIBED, IS_SUBSCRIBED]);
 });
 
-test.subscribed("RedisNode.subscribe() sends its message again if the connection for commands broke before the reply, not after", async (bench) => {
+test.subscribed("RedisNode.subscribe() sends its message again each time that the connection for commands was made again", async (bench) => {
   await bench.hangUp();
   assertEquals(bench.notices, [IS_UNSUBSCRIBED]);
   assertEquals(await bench.reconnect(), PROBE);
   await bench.answerProbe();
   await bench.hangUp();
-  assertEquals(await bench.reconnect(), "");
+  assertEquals(await bench.reconnect(), PROBE);
   assertEquals(bench.notices, [IS_UNSUBSCRIBED, IS_SUBSCRIBED]);
 });
 
@@ -87,7 +87,7 @@ test.listening("RedisNode.subscribe() asks whether its server is still there whe
   const { writes } = bench.subscriptions.last;
   writes.length = 0;
   await bench.hangUp();
-  assertEquals([await bench.reconnect(), writes], ["", [wire("PING")]]);
+  assertEquals([await bench.reconnect(), writes], [PROBE, [wire("PING")]]);
   await bench.cutSubscription();
   await bench.reconnectSubscription();
   assertEquals(bench.subscriptions.last.writes, [SUBSCRIBE]);
@@ -177,6 +177,60 @@ test.subscribed("RedisNode.subscribe() is unsupported if three messages in a row
   await assertUnsupported(bench, `${NAME} does not deliver published messages`);
 });
 
+test.connected("RedisNode.subscribe() is unsupported if the server ends five connections in a row in place of an answer", async (bench) => {
+  bench.node.subscribe!(bench, INDEX);
+  await runMicrotasks();
+  await bench.cutSubscription();
+  for (let times = 1; times < 5; times++) {
+    assertEquals(bench.notices.at(-1), IS_UNSUBSCRIBED);
+    const { length } = bench.subscriptions.transports;
+    while (bench.subscriptions.transports.length === length) await bench.advance(RECONNECT_MS);
+    await bench.subscriptions.last.answer("+PONG\r\n");
+    assertEquals(bench.subscriptions.last.writes, [SUBSCRIBE]);
+    await bench.cutSubscription();
+  }
+  const unsupported = ["unsupported", INDEX, bench.notices.at(-1)![2]];
+  assertEquals(bench.notices, [...Array(4).fill(IS_UNSUBSCRIBED), unsupported]);
+  assertEquals(
+    unsupported[2],
+    `${LOST.replace("was lost", "was lost right after the login, 4 times in a row")}`,
+  );
+  await bench.advance(60_000);
+  assertEquals(bench.subscriptions.transports.length, 5);
+});
+
+test.connected("RedisNode.subscribe() is not unsupported because the server ends all connections", async (bench) => {
+  bench.node.subscribe!(bench, INDEX);
+  await runMicrotasks();
+  await bench.cutSubscription();
+  for (let times = 1; times < 12; times++) {
+    bench.network.mode = "refuse";
+    await bench.hangUp();
+    const { length } = bench.subscriptions.transports;
+    while (bench.subscriptions.transports.length === length) await bench.advance(RECONNECT_MS);
+    await bench.subscriptions.last.answer("+PONG\r\n");
+    await bench.cutSubscription();
+  }
+  assertEquals(bench.notices.every(([event]) => event === "unsubscribed"), true);
+});
+
+test.listening("RedisNode.subscribe() subscribes anew if the next connection leads to another server", async (bench) => {
+  await bench.hangUp();
+  await bench.reconnect();
+  await bench.answerProbe(":0\r\n");
+  assertEquals(bench.notices, [IS_UNSUBSCRIBED]);
+  await join(bench);
+  assertEquals(bench.written, SET); // a server that cannot reach it would drop its ticket
+  for (let times = 1; times < 3; times++) {
+    await bench.advance(UNHEARD_DELAY_MS);
+    await bench.answer((times === 1 ? "+OK\r\n" : "") + TIME_REPLY + ":0\r\n");
+  }
+  assertEquals(bench.subscriptions.last.writes, [SUBSCRIBE]);
+  await bench.receive(SUBSCRIBED);
+  await bench.answerProbe();
+  assertEquals(bench.notices, [IS_UNSUBSCRIBED, IS_SUBSCRIBED]);
+});
+
 for (const [what, unheard] of [["two", 2], ["three", 3]] as const) {
   test.subscribed(`RedisNode.subscribe() begins to count again after ${what} messages that reached nobody, once one was received`, async (bench) => {
     for (let rounds = 0; rounds < 3; rounds++) {
@@ -185,6 +239,7 @@ for (const [what, unheard] of [["two", 2], ["three", 3]] as const) {
       if (unheard === 3) await bench.receive(SUBSCRIBED);
       await bench.answerProbe();
       assertEquals(bench.notices.at(-1), IS_SUBSCRIBED);
+      await bench.advance(2_000); // or the next connection takes longer each time
       await bench.cutSubscription();
       await bench.reconnectSubscription();
       await bench.receive(SUBSCRIBED);
@@ -292,7 +347,7 @@ test.subscribed("RedisNode.acquire() with a ticket only asks for the keys until 
 });
 
 test.queueing("RedisNode.acquire() with a ticket fails on an error that says nothing of queues, and queues the next time", async (bench) => {
-  for (const error of ["OOM no", "BUSY no", "READONLY no", "NOAUTH no"]) {
+  for (const error of ["OOM no", "BUSY no", "LOADING no", "NOAUTH no"]) {
     const request = await join(bench);
     assertEquals(bench.written, JOIN);
     await bench.answer(`-${error}\r\n`);

@@ -266,3 +266,28 @@ for (
     assertEquals(bench.notices, [["unsupported", 3, explanation]]);
   });
 }
+
+for (
+  const refusal of [
+    "MOVED 3999 10.0.0.2:6379",
+    "CROSSSLOT Keys in request don't hash to the same slot",
+    "ERR Script attempted to access a non local key in a cluster node script: 1, on @user_script:1.",
+  ]
+) {
+  test.queueing(`RedisNode says what a cluster needs after ${refusal}`, async (bench) => {
+    const asked = [
+      await bench.send("acquire"),
+      await bench.send("acquire", new FakeRequest("k", { ticket })),
+    ];
+    await bench.answer(`-${refusal}\r\n`.repeat(2));
+    const explanation =
+      `${refusal}: the server is a node of a cluster; locks need independent servers, or ` +
+      "commandNode() on the cluster's client and a hash tag in the name of each resource, such as {invoice:42}";
+    for (const { answers, errors: [error] } of asked) {
+      assertEquals(answers, [["failed", 0, explanation]]);
+      assert(error instanceof ReplyError && error.permanent);
+      assertEquals(error.prefix, refusal.split(" ", 1)[0]);
+    }
+    assertEquals([bench.notices, bench.written], [[], ""]);
+  });
+}

@@ -1,0 +1,128 @@
+import { assert, assertEquals, assertRejects, assertStrictEquals } from "@std/assert";
+import { type ClientOptions, connect } from "../../../src/redis/client.ts";
+import { test } from "../../support/connection_bench.ts";
+import { runMicrotasks } from "../../support/fake_clock.ts";
+import { FakeNetwork, PING, wire } from "../../support/fake_transport.ts";
+import { NAME } from "../../support/stream_bench.ts";
+
+type Get = NonNullable<ClientOptions["credentials"]>;
+
+test("Connection asks for the credentials at each login, by the name of the server, in place of the address's", async (bench) => {
+  const asked: string[] = [];
+  const credentials: Get = (name) => {
+    asked.push(name);
+    return asked.length === 1
+      ? { password: "token1" }
+      : Promise.resolve({ username: "locker", password: `token${asked.length}` });
+  };
+  bench.use({ credentials }, "redis://old:hunter2@h");
+  await bench.submit(1);
+  assertEquals(bench.written, wire("AUTH", "token1") + PING);
+  await bench.feed("+OK\r\n+PONG\r\n");
+  for (const count of [2, 3]) {
+    await bench.advance(2_000);
+    await bench.hangUp();
+    await bench.nextStream();
+    assertEquals(bench.written, wire("AUTH", "locker", `token${count}`) + PING);
+    await bench.feed("+OK\r\n+PONG\r\n");
+  }
+  assertEquals(asked, [NAME, NAME, NAME]);
+});
+
+test("Connection shows none of the credentials that it was given last", async (bench) => {
+  bench.use({ credentials: () => ({ username: "locker", password: "s3cret!" }) });
+  await bench.submit(1);
+  await bench.feed("-ERR locker has not s3cret!\r\n");
+  const [, message] = bench.replies[0];
+  assertEquals(message, `Connection to ${NAME} was refused: ERR *** has not ***`);
+  assertEquals(bench.connection.password, "s3cret!");
+});
+
+test("Connection tries again with other credentials after a refusal, which is not permanent then", async (bench) => {
+  let password = "old";
+  bench.use({ credentials: () => ({ password }) });
+  await bench.submit(1);
+  await bench.feed("-WRONGPASS invalid username-password pair or user is disabled.\r\n");
+  assertEquals(bench.errors[0].permanent, false);
+  password = "new";
+  await bench.nextStream();
+  assertEquals(bench.written, wire("AUTH", "new") + PING);
+  await bench.feed("+OK\r\n+PONG\r\n");
+  assertEquals(bench.events.at(-1), "connected");
+});
+
+const reason = new Error("no token today");
+for (
+  const [what, credentials, why, cause] of [
+    [
+      "throws",
+      () => {
+        throw reason;
+      },
+      "no token today",
+      reason,
+    ],
+    ["rejects", () => Promise.reject(reason), "no token today", reason],
+    ...[undefined, null, "s3cret", {}, { password: 5 }, { username: 5, password: "s3cret" }].map((
+      value,
+    ) =>
+      [
+        `returns ${JSON.stringify(value)}`,
+        () => value as unknown as { password: string },
+        "'credentials' must return an object with 'password', and 'username' if there is one, as strings",
+        undefined,
+      ] as const
+    ),
+  ] as const
+) {
+  test(`Connection could not be made, and is tried again, if the function for the credentials ${what}`, async (bench) => {
+    bench.use({ credentials: credentials as Get });
+    await bench.submit(1);
+    assertEquals(bench.replies, [[
+      1,
+      `Connection to ${NAME} could not be made: ${why}`,
+      "not-sent",
+    ]]);
+    if (cause) assertStrictEquals(bench.errors[0].cause, cause);
+    assertEquals(bench.network.targets, []);
+    bench.queue(2);
+    assertEquals(bench.replies.length, 2);
+  });
+}
+
+test("Connection waits for credentials for connectTimeoutMs, and does nothing with those that come later", async (bench) => {
+  const waiting: ((credentials: { password: string }) => void)[] = [];
+  bench.use({ credentials: () => new Promise((resolve) => waiting.push(resolve)) });
+  await bench.submit(1);
+  await bench.advance(1_100);
+  assertEquals(bench.replies, [[
+    1,
+    `Connection to ${NAME} could not be made: no credentials within 1000 ms`,
+    "not-sent",
+  ]]);
+  waiting[0]({ password: "late" });
+  await runMicrotasks();
+  assertEquals(bench.network.targets, []);
+  await bench.advance(100);
+  assertEquals(waiting.length, 2);
+  waiting[1]({ password: "in time" });
+  await runMicrotasks();
+  assertEquals(bench.written, wire("AUTH", "in time") + PING);
+});
+
+Deno.test("connect() logs in with credentials", async () => {
+  const network = new FakeNetwork();
+  const connecting = connect("redis://h", {
+    connect: network.connect,
+    credentials: () => ({ password: "token" }),
+  });
+  await runMicrotasks();
+  assertEquals(network.last.written, wire("AUTH", "token") + PING);
+  network.last.feed("+OK\r\n+PONG\r\n");
+  await (await connecting).close();
+  const failing = connect("redis://h", {
+    connect: network.connect,
+    credentials: () => Promise.reject(new Error("no token today")),
+  });
+  assert((await assertRejects(() => failing, Error)).cause instanceof Error);
+});

@@ -1,0 +1,47 @@
+import { assertEquals } from "@std/assert";
+import { FakeRequest } from "../../support/fake_request.ts";
+import { test, wholeRelease } from "../../support/redis_node_bench.ts";
+import { NAME } from "../../support/stream_bench.ts";
+
+/** What a server replies that is a replica. */
+const DEMOTED = [
+  "READONLY You can't write against a read only replica.",
+  "READONLY You can't write against a read only slave.",
+  "READONLY You can't write against a read only replica. script: 1, on @user_script:1.",
+  "ERR Error running script (call to f_1): @user_script:1: -READONLY You can't write against a read only replica. ",
+  "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+];
+
+for (const text of DEMOTED) {
+  test.opened(`RedisNode leaves a server that replies ${text}, behind the replies of its chunk, and connects again`, async (bench) => {
+    const requests = [bench.ask("acquire"), bench.ask("extend"), await bench.send("raiseCounters")];
+    const { transport } = bench;
+    await bench.answer(`-${text}\r\n`.repeat(3));
+    for (const { answers } of requests) assertEquals(answers, [["failed", 0, text]]);
+    assertEquals(transport.closed, true);
+    assertEquals(bench.events, [`${NAME}: Connection to ${NAME} leads to a replica: ${text}`]);
+    const { answers } = await bench.send("acquire");
+    assertEquals(answers, [["failed", 0, `Connection to ${NAME} leads to a replica: ${text}`]]);
+    await bench.reconnect();
+    assertEquals(bench.network.targets.length, 2);
+    assertEquals(bench.events.at(-1), `${NAME} connected`);
+  });
+}
+
+for (
+  const text of ["LOADING", "MISCONF", "NOREPLICAS", "OOM", "BUSY", "UNKILLABLE", "CLUSTERDOWN"]
+) {
+  test.opened(`RedisNode stays with a server that replies ${text}`, async (bench) => {
+    await bench.send("acquire");
+    await bench.answer(`-${text} no READONLY\r\n`);
+    assertEquals([bench.transport.closed, bench.events], [false, []]);
+  });
+}
+
+test.opened("RedisNode sends the next server the releases that a replica refused, and none for what it has not set", async (bench) => {
+  const asked = await bench.send("acquire", new FakeRequest("k", { value: "w" }));
+  bench.release();
+  await bench.answer(`-${DEMOTED[0]}\r\n`.repeat(2));
+  assertEquals(asked.unsent, true);
+  assertEquals(await bench.reconnect(), wholeRelease());
+});
