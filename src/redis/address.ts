@@ -192,7 +192,7 @@ function addressOfParts(parts: AddressParts): RedisAddress {
   const url = path
     ? `redis+unix://${escaped(path)}?db=${db}`
     : `${tls ? "rediss" : "redis"}://${hostname}:${port}/${db}`;
-  return { ...addressOfUrl(toUrl(url)), ...credentials(username ?? "", password ?? "") };
+  return { ...addressOfUrl(toUrl(url)), ...credentialsOf(username ?? "", password ?? "") };
 }
 
 function tcpAddress(url: URL, kind: "tcp" | "tls"): RedisAddress {
@@ -248,11 +248,11 @@ function unixAddress(url: URL): RedisAddress {
 type Credentials = Pick<RedisAddress, "username" | "password" | "secrets">;
 
 function credentialsIn(url: URL): Credentials {
-  return credentials(decode(url.username, "user"), decode(url.password, "password"));
+  return credentialsOf(decode(url.username, "user"), decode(url.password, "password"));
 }
 
 /** Who logs in, and what no message may show of it; an empty text stands for none. */
-export function credentials(username: string, password: string): Credentials {
+export function credentialsOf(username: string, password: string): Credentials {
   const secrets = [username, password].filter((secret) => secret !== "");
   secrets.sort((one, other) => other.length - one.length);
   return {

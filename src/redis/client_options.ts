@@ -72,7 +72,7 @@ export interface ClientOptions {
    *
    * @default {the credentials in the address}
    */
-  credentials?: GetCredentials;
+  credentials?: GetCredentials | undefined;
   /**
    * Function that opens a stream to a server, instead of the runtime's sockets.
    *

@@ -5,7 +5,7 @@
  */
 import type { ConnectTarget, TlsOptions } from "../transport/transport.ts";
 import type { GetCredentials } from "../credentials.ts";
-import { credentials as credentialsOf, type RedisAddress } from "./address.ts";
+import { credentialsOf, type RedisAddress } from "./address.ts";
 import type { CommandQueue, ReplyReceiver } from "./command_queue.ts";
 import { encodeApart } from "./encoder.ts";
 import { ReplyError } from "./errors.ts";
