@@ -1,6 +1,6 @@
 /** Every fence of code in the README and docs/ does what it says. */
 
-import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import { findRuntime } from "../../scripts/find_runtimes.ts";
 import { lostText, manyClientsText, unreachableText } from "../../src/console_warnings.ts";
 import { bundle } from "../../scripts/package/bundle.ts";
@@ -48,10 +48,9 @@ const WAYS: Record<string, readonly string[]> = {
   js: ["node", "bun"],
   JavaScript: ["file", "commonjs", "jest", "ts-jest-config", "vitest", "sinon"],
   lua: ["guarded-write"],
-  sql: ["recipe"],
   sh: ["install", "tasks", "redis", "runner", "hasp", "cli-install", "certificates", "tls"],
   text: [
-    ...["demo", "addresses", "acl", "report", "areas", "crontab", "inspect", "list", "watch"],
+    ...["addresses", "acl", "report", "areas", "crontab", "inspect", "list", "watch"],
     ...["stuck", "verbose", "warnings"],
   ],
   conf: ["redis", "hosts", "tls"],
@@ -85,16 +84,6 @@ function atDurations(code: string): [work: string, code: string][] {
     ms,
   ) => [` with ${ms} ms of work`, code.replace(WORK, `${ms}`)]);
 }
-
-Deno.test("docs: the statements of a job's record are those of the README's recipe, which is run", () => {
-  const [readme] = FENCES.filter(({ code }) => code.includes("database.prepare"));
-  const plain = (text: string) => text.replaceAll(/:\w+/gu, "?").replaceAll(/\s+/gu, " ");
-  const [{ code }] = FENCES.filter(({ language }) => language === "sql");
-  const statements = code.replaceAll(/^--.*$/gmu, "").split(";").map(plain)
-    .map((statement) => statement.trim()).filter(Boolean);
-  assertEquals(statements.length, 2);
-  for (const statement of statements) assertStringIncludes(plain(readme.code), statement);
-});
 
 for (const fence of FENCES.filter(({ marks }) => marks[0] === "peers")) {
   Deno.test(`docs: ${titleOf(fence)} prints what it says beside the other library`, async () => {

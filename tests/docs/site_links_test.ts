@@ -7,7 +7,7 @@ import { anchorOf, REPOSITORY_URL, siteLink } from "../../scripts/docs/names.ts"
 Deno.test("siteLink() leads to the site's own pages, and to GitHub for other files", () => {
   const links: [link: string, page: string, expected: string][] = [
     [`${REPOSITORY_URL}docs/safety.md#fencing-tokens`, "README.md", "/safety#fencing-tokens"],
-    ["../README.md#recipes", "docs/recipes.md", "/#recipes"],
+    ["../README.md#calls", "docs/recipes.md", "/#calls"],
     ["README.md", "docs/recipes.md", "/manual"],
     ["options.md", "docs/recipes.md", "/options"],
     ["../src/errors.ts", "docs/errors.md", `${REPOSITORY_URL}src/errors.ts`],
