@@ -4,7 +4,7 @@
  * @module
  */
 import { CLIENTS_OPEN_MAX, warnOfManyClients } from "./console_warnings.ts";
-import type { EventListener } from "./events.ts";
+import { type EventListener, listenerIn } from "./events.ts";
 import { Cooldowns } from "./lock/cooldowns.ts";
 import { quorumSize } from "./vote.ts";
 import type { NodeSet, QuorumNode } from "./quorum/quorum_node.ts";
@@ -44,7 +44,7 @@ export class ClientState implements NodeSet {
     this.nodes = nodes;
     this.quorum = quorumSize(nodes.length);
     this.wheel = wheel;
-    this.localQueues = new LocalQueues(this, onEvent);
+    this.localQueues = new LocalQueues(this, listenerIn(wheel.context, onEvent));
     this.cooldowns = new Cooldowns(wheel.clock);
     if (++clientsOpen === CLIENTS_OPEN_MAX && !onEvent) warnOfManyClients();
   }

@@ -10,6 +10,7 @@ import {
   CONNECT_OPTION_NAMES,
   resolveConnectOptions,
 } from "./redis/client_options.ts";
+import { listenerIn } from "./events.ts";
 import { RedisNode } from "./redis_node/redis_node.ts";
 import { redisServer } from "./redis_node/redis_server.ts";
 import { checkNodeCount } from "./client_nodes.ts";
@@ -97,7 +98,7 @@ export function createRedlock<Fencing extends boolean = boolean>(
     replyElementsMax: REPLY_ELEMENTS_MAX,
   };
   const wheel = new TimerWheel();
-  const listener = onEvent ?? watchNodes(wheel, parsed.length);
+  const listener = listenerIn(wheel.context, onEvent) ?? watchNodes(wheel, parsed.length);
   const nodes = parsed.map((address) =>
     new RedisNode(redisServer(address, connection, wheel), listener)
   );

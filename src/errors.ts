@@ -128,19 +128,27 @@ export class QuorumError extends RedlockError {
 /**
  * Why a lock ended before its holder released it:
  *
- * - `expired`: its validity was over, and no extension was tried or was due in time. The holder took too long without
- *   `autoExtend`, or the process or the machine stood still.
+ * - `expired`: its validity was over, and nobody extended it: the holder took too long without `autoExtend`.
+ * - `stalled`: its validity was over because the process stood still; `cause` says for how long.
+ * - `clock-stepped`: its validity was over because the wall clock was stepped ahead, or the machine slept, which looks the
+ *   same; `cause` says by how much.
  * - `extend-failed`: its validity was over before a quorum of nodes had extended it.
+ * - `answers-late`: a quorum extended it, but the answers came when its validity was over; `cause` names the nodes.
  * - `extensions-max`: it was extended `extensionsMax` times.
  * - `gone`: a majority of the nodes no longer holds its keys, or, from `adopt()`, somebody else holds it.
+ * - `forgotten`: its handle and its `signal` were garbage-collected, and only `autoExtend` kept it.
  * - `closed`: the lock client was closed.
  * - `released`: only from {@linkcode Lock.extend} and {@linkcode Lock.handOver}: it was released or handed over before.
  */
 export type LockLostReason =
   | "expired"
+  | "stalled"
+  | "clock-stepped"
   | "extend-failed"
+  | "answers-late"
   | "extensions-max"
   | "gone"
+  | "forgotten"
   | "closed"
   | "released";
 
@@ -210,4 +218,27 @@ export function lostError(
 ): LockLostError {
   const message = `Cannot ${attempt} ${lockName(resources)}: ${cause.message}`;
   return new LockLostError(message, { resources, votes, reason, cause });
+}
+
+/** Errors that a timer has made, so that their stacks name no caller. */
+const withoutCaller = /* @__PURE__ */ new WeakSet<object>();
+
+/** The error of a lock that was lost while nobody called. */
+export function lossError(...details: Parameters<typeof lostError>): LockLostError {
+  const error = lostError(...details);
+  withoutCaller.add(error);
+  return error;
+}
+
+/**
+ * What a caller gets: if it is the error of a loss, its stack is from here on that of the first who got it. To remember the
+ * stack of each call would cost more than the rest of its lock.
+ */
+export function thrownHere<T>(error: T): T {
+  if (error instanceof LockLostError && withoutCaller.delete(error)) {
+    const { stack = "" } = new Error();
+    const at = stack.indexOf("\n");
+    if (at >= 0) error.stack = `${error.name}: ${error.message}${stack.slice(at)}`;
+  }
+  return error;
 }

@@ -4,6 +4,7 @@
  * @module
  */
 import type { LockLostReason } from "./errors.ts";
+import type { OwnContext } from "./time/own_context.ts";
 import type { Vote } from "./vote.ts";
 
 /** Fields of every event about a lock. */
@@ -210,6 +211,14 @@ export function emit(listener: EventListener, event: RedlockEvent): void {
   callIsolated(listener, event);
   for (let next = later.shift(); next; next = later.shift()) callIsolated(...next);
   emitting = false;
+}
+
+/** A listener for a client's own events, which are emitted in the async context of the client. */
+export function listenerIn(
+  context: OwnContext,
+  listener: EventListener | undefined,
+): EventListener | undefined {
+  return listener && ((event) => context.run(() => emit(listener, event)));
 }
 
 /** Calls a function of the program, and ignores what it throws or rejects with: that must not change what happens to the lock. */

@@ -103,7 +103,8 @@ export interface RedlockOptions {
    */
   fencing?: boolean | undefined;
   /**
-   * Whether the lock is extended automatically while it is held, for the first time after a third of its TTL.
+   * Whether the lock is extended automatically while it is held, for the first time after a third of its TTL. It ends if
+   * its handle and its `signal` are garbage-collected, because nobody could release it then.
    *
    * @default {false in acquire and tryAcquire, true in using}
    */

@@ -100,6 +100,7 @@ import type { LockCall } from "./lock_call.ts";
 import { modeOf, reportAbort } from "./refusal.ts";
 import { renew } from "./renewal.ts";
 import { undo } from "./undo.ts";
+import { watch } from "./forgotten.ts";
 
 /**
  * Makes attempts until one wins the lock or the wait is over. A call that may wait takes its turn: only the first call of
@@ -138,8 +139,11 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
   }
   settleTurn(call, held);
   if (!held.active) held.leaveLocalQueue(); // lost while it was reported
-  if (call.settings.autoExtend ?? call.purpose === "use") renew(held);
-  return new Lock(held.handOut());
+  const extends_ = call.settings.autoExtend ?? call.purpose === "use";
+  if (extends_) renew(held);
+  const lock = new Lock(held.handOut());
+  if (extends_ && call.purpose !== "use") watch(lock, held);
+  return lock;
 }
 
 /** A call has its lock: decides who of this client has the next turn, and when. */
@@ -172,11 +176,11 @@ function begin(call: LockCall): Round<ClientState> {
   if (restartGuardMs > 0) round.guardMs = restartGuardMs;
   call.admitted = false;
   call.attempts++;
-  call.startClock(round.startMs);
+  call.startClock(round.tally.sinceMs);
   round.ticket = call.waiter?.nextTicket();
   const asked = pool?.next(round.ticket !== undefined);
   if (asked) round.pool = asked;
-  round.connectingMs = call.connectingMs(round.startMs);
+  round.connectingMs = call.connectingMs(round.tally.sinceMs);
   return round;
 }
 
@@ -217,7 +221,11 @@ function accepts(call: LockCall, round: Round): boolean {
 }
 
 /** Emits that an attempt is over. */
-function reportAttempt(call: LockCall, { votes, elapsedMs }: Round, granted: boolean): void {
+function reportAttempt(
+  call: LockCall,
+  { votes, tookMs: elapsedMs }: Round,
+  granted: boolean,
+): void {
   const { settings: { onEvent }, resources, attempts: attempt } = call;
   emit(onEvent!, { type: "attempt", resources, attempt, granted, votes, elapsedMs });
 }

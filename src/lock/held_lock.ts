@@ -7,13 +7,25 @@
  *
  * **What aborts the signal?** {@linkcode HeldLock.lose}. It is called by the timer wheel when the validity is about to
  * be over (`onDue`), by code that reads the signal later than that (`lostError`), by an extension that a majority
- * denied, and when the client closes (`onClosed`).
+ * denied, when the client closes (`onClosed`), and when nobody has the handle any more (`forgotten.ts`).
+ *
+ * **Where is the program notified?** In the async context of the call that won the lock, a microtask after the loss; if
+ * the lock has no listener, in that of the code that first read its signal. Code that reads the signal earlier is
+ * notified at once.
  *
  * @module
  */
-import { closedError, LockLostError, type LockLostReason, lockName, lostError } from "../errors.ts";
+import {
+  closedError,
+  LockLostError,
+  type LockLostReason,
+  lockName,
+  lossError,
+  lostError,
+  thrownHere,
+} from "../errors.ts";
 import { emit, type VoteEvent } from "../events.ts";
-import { nodeErrors, quorumError, whyNoQuorum } from "../messages.ts";
+import { quorumError } from "../messages.ts";
 import { queueKey } from "../waiting/queue_names.ts";
 import type { Settings } from "../options.ts";
 import { askToRelease, type Round } from "../quorum/round.ts";
@@ -21,12 +33,15 @@ import type { ClientState } from "../client_state.ts";
 import { holderOf } from "./holder.ts";
 import { hasTicket, isKept, leaveQueues, undo, undoFormer } from "./undo.ts";
 import { clockedSignal } from "./lock_signal.ts";
+import { type Forgettable, watch } from "./forgotten.ts";
+import { whyOver } from "./why_over.ts";
+import { OwnContext } from "../time/own_context.ts";
 import { TimerEntry } from "../time/timer_wheel.ts";
 import { warnOfLoss } from "../console_warnings.ts";
 import { driftMs, expiryMarginMs } from "../time/validity.ts";
 
 /** One lock. It waits in the timer wheel for its next extension or the end of its validity, whichever is first. */
-export class HeldLock extends TimerEntry {
+export class HeldLock extends TimerEntry implements Forgettable {
   readonly settings: Settings;
   readonly resources: readonly string[];
   /** The round that won it. */
@@ -44,6 +59,16 @@ export class HeldLock extends TimerEntry {
   #extendMs: number | undefined = undefined;
   #extend: ((lock: HeldLock) => void) | undefined = undefined;
   #controller: AbortController | undefined = undefined;
+  // Set on few locks, so all others have no place for them.
+  /** What the program is called in: made by the call if it has a listener, else when the signal is first read. */
+  declare context?: OwnContext;
+  /** What the signal aborts with, and whether it has. */
+  declare abortReason?: { readonly reason: unknown };
+  declare aborted?: boolean;
+  /** How many of its handle and its signals are not collected yet, if that matters. */
+  declare watched?: number;
+  /** The signal that the program has, if it may be collected. */
+  declare lent?: WeakRef<AbortSignal>;
   #released: Promise<boolean> | undefined = undefined;
 
   /**
@@ -63,6 +88,7 @@ export class HeldLock extends TimerEntry {
     // mutation: validity-from-the-answers-on
     this.#sinceMs = round.startMs;
     this.#validityMs = settings.validityMs;
+    if (settings.onEvent) this.context = new OwnContext();
     this.#schedule();
   }
 
@@ -106,13 +132,20 @@ export class HeldLock extends TimerEntry {
 
   /** Aborts when the lock is lost. Made when it is first read, because many callers never do. */
   get signal(): AbortSignal {
-    const { lostError } = this;
-    if (!this.#controller) {
-      this.#controller = new AbortController();
-      if (lostError) this.#controller.abort(lostError);
-      clockedSignal(this.#controller, () => this.lostError);
-    }
-    return this.#controller.signal;
+    const collectable = this.watched !== undefined;
+    const known = collectable ? this.lent?.deref() : this.#controller?.signal;
+    if (known) return known;
+    const controller = this.#controller ??= new AbortController();
+    this.context ??= new OwnContext();
+    const look = () => this.#abortSignal();
+    look();
+    if (!collectable) return clockedSignal(controller.signal, look);
+    // What is made of this one, by `AbortSignal.any()` too, follows the signal of the controller: so it aborts with the
+    // lock, even if this one was collected before.
+    const lent = clockedSignal(AbortSignal.any([controller.signal]), look);
+    this.lent = new WeakRef(lent);
+    watch(lent, this);
+    return lent;
   }
 
   /** Why the lock was lost, if it was. A lock whose validity is over is lost, even if the timer is late (step 8). */
@@ -123,8 +156,23 @@ export class HeldLock extends TimerEntry {
 
   /** Aborts the signal for a reason of the caller; the lock itself stays held. */
   abort(reason: unknown): void {
-    this.signal; // made now, if nobody has read it
-    this.#controller!.abort(reason);
+    this.abortReason ??= { reason };
+    this.inContext(() => this.#abortSignal());
+  }
+
+  /** Aborts the signal if there is a reason to, unless that was done, or nobody has read it. */
+  #abortSignal(): void {
+    const { lostError, aborted } = this;
+    if (lostError) this.abortReason ??= { reason: lostError };
+    if (aborted || !this.abortReason || !this.#controller) return;
+    this.aborted = true; // first, because a runtime may read the signal while it aborts it
+    this.#controller.abort(this.abortReason.reason);
+  }
+
+  /** Calls what may call the program, in the async context of the call that won the lock, if anything remembers that. */
+  inContext(call: () => void): void {
+    if (this.context) this.context.run(call);
+    else call();
   }
 
   /** Has `extend` called at a time of the continuous clock, if the lock has no end by then. */
@@ -162,14 +210,17 @@ export class HeldLock extends TimerEntry {
   lose(reason: LockLostReason, cause: Error): void {
     if (this.#end) return;
     const { votes } = this.#failing ?? this.round;
-    const error = this.#end = lostError("keep", this.resources, votes, reason, cause);
+    this.#end = lossError("keep", this.resources, votes, reason, cause);
     this.client.wheel.cancel(this);
     this.#coolDown();
     if (reason === "gone" || reason === "closed") undo(this.round);
     else this.#undoLater();
     this.round.ticket = undefined; // it is the next caller's now
-    this.#controller?.abort(error);
-    this.#emitLost(reason, cause);
+    const heldMs = this.round.tookMs;
+    this.inContext(() => {
+      this.#abortSignal();
+      this.#emitLost(reason, cause, heldMs);
+    });
     // mutation: lost-lock-blocks-its-client
     this.leaveLocalQueue();
   }
@@ -228,10 +279,9 @@ export class HeldLock extends TimerEntry {
     round.cancel();
     undoFormer(round);
     this.leaveLocalQueue();
-    const heldMs = round.elapsedMs;
-    if (onEvent) {
-      emit(onEvent, { type: "handed-over", resources, holder: holderOf(round.value), heldMs });
-    }
+    if (!onEvent) return;
+    const [holder, heldMs] = [holderOf(round.value), round.tookMs];
+    this.inContext(() => emit(onEvent, { type: "handed-over", resources, holder, heldMs }));
   }
 
   /** Gives the keys their former value back, so that another call can adopt the lock (step 9). */
@@ -247,7 +297,7 @@ export class HeldLock extends TimerEntry {
 
   /** @throws {LockLostError} If the lock was lost, or its holder has ended it. */
   throwIfOver(attempt: string): void {
-    if (this.lostError) throw this.lostError;
+    if (this.lostError) throw thrownHere(this.lostError);
     if (this.active) return;
     const cause = new Error(this.handedOver ? "it was handed over" : "it was released");
     throw lostError(attempt, this.resources, this.round.votes, "released", cause);
@@ -259,9 +309,14 @@ export class HeldLock extends TimerEntry {
     const extendsNow = this.#extendMs! <= this.client.wheel.continuous.nowMs();
     if (extendsNow) {
       this.#extendMs = undefined;
-      this.#extend?.(this);
+      this.inContext(() => this.#extend?.(this));
     }
     this.#schedule();
+  }
+
+  /** Part of {@linkcode Forgettable}: nobody can release it, and nobody works under it. */
+  onForgotten(): void {
+    this.lose("forgotten", new Error("its handle was garbage-collected, and it was not released"));
   }
 
   override onClosed(): void {
@@ -284,8 +339,9 @@ export class HeldLock extends TimerEntry {
 
   #runOut(): void {
     const exhausted = this.#extend && this.exhausted;
-    const reason = exhausted ? "extensions-max" : this.#failing ? "extend-failed" : "expired";
-    const cause = exhausted ?? whyExpired(this.#failing);
+    const [reason, cause] = exhausted
+      ? ["extensions-max" as const, exhausted]
+      : whyOver(this.client.wheel, this.#sinceMs, this.#validityMs, this.#failing);
     // mutation: end-aborts-nothing
     this.lose(reason, cause);
   }
@@ -346,8 +402,8 @@ export class HeldLock extends TimerEntry {
   }
 
   /** What both events about a release say. */
-  #fieldsOf({ votes, elapsedMs }: Round): VoteEvent & { readonly heldMs: number } {
-    return { resources: this.resources, votes, elapsedMs, heldMs: this.round.elapsedMs };
+  #fieldsOf({ votes, tookMs: elapsedMs }: Round): VoteEvent & { readonly heldMs: number } {
+    return { resources: this.resources, votes, elapsedMs, heldMs: this.round.tookMs };
   }
 
   /** Starts the cooldown, because the lock was lost or no release of it was confirmed; no later release ends it. */
@@ -357,9 +413,8 @@ export class HeldLock extends TimerEntry {
     this.client.cooldowns.begin(this.round.keys, leftMs + cooldownMs);
   }
 
-  #emitLost(reason: LockLostReason, cause: Error): void {
+  #emitLost(reason: LockLostReason, cause: Error, heldMs: number): void {
     const { client, resources, settings: { onEvent } } = this;
-    const heldMs = this.round.elapsedMs;
     const event = { type: "lost", resources, reason, cause, heldMs } as const;
     if (onEvent) emit(onEvent, event);
     else warnOfLoss(client, event);
@@ -374,13 +429,4 @@ function isConfirmed(round: Round, ranOut: boolean): boolean | undefined {
   if (round.decision === "granted") return true;
   if (round.tally.unanswered || !round.settled) return ranOut ? false : undefined;
   return !round.tally.deniedByMajority && !ranOut;
-}
-
-/** Why the validity of a lock has ended, if nothing else ended it: the last extension failed, or nobody extended it. */
-function whyExpired(extension: Round | undefined): Error {
-  if (!extension) return new Error("its validity has ended");
-  const { votes, nodeSet: { nodes } } = extension;
-  const why = whyNoQuorum("extend", votes, nodes.length);
-  const cause = nodeErrors(votes);
-  return new Error(`its validity has ended before an extension succeeded: ${why}`, { cause });
 }

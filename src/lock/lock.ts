@@ -110,7 +110,9 @@ export class Lock implements AsyncDisposable {
   /**
    * Signal that aborts when the lock is lost, at the end of its validity at the latest, whatever the network does. Pass
    * it to everything that must stop when the lock is lost. Its reason is a {@linkcode LockLostError}; in `using`, it
-   * can also be the reason of the call's own signal. A release does not abort it.
+   * can also be the reason of the call's own signal. A release does not abort it. Its listeners are called in the async
+   * context (`AsyncLocalStorage`) of the call that acquired the lock; without `onEvent`, in that of the code that first
+   * read the signal.
    */
   get signal(): AbortSignal {
     return this.#lock.signal;

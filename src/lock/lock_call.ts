@@ -41,7 +41,7 @@ export class LockCall {
   attempts = 0;
   /** How it waits among other clients, if it has waited and does not poll. */
   waiter: QueuedWaiter | undefined = undefined;
-  /** When the call began: with its first attempt, or when it began to wait for its turn. */
+  /** When the call began, by the monotonic clock: with its first attempt, or when it began to wait for its turn. */
   #startMs: number | undefined = undefined;
 
   /**
@@ -92,7 +92,7 @@ export class LockCall {
   /** For how long the call has lasted, in milliseconds. */
   get elapsedMs(): number {
     if (this.#startMs === undefined) return 0;
-    return this.client.wheel.continuous.nowMs() - this.#startMs;
+    return this.client.wheel.clock.monotonicMs() - this.#startMs;
   }
 
   /** What is left of the wait, in milliseconds. */
@@ -107,7 +107,7 @@ export class LockCall {
   }
 
   /** Begins the time of the call, unless it has begun. */
-  startClock(nowMs: number = this.client.wheel.continuous.nowMs()): void {
+  startClock(nowMs: number = this.client.wheel.clock.monotonicMs()): void {
     this.#startMs ??= nowMs;
   }
 

@@ -10,13 +10,15 @@
  * @module
  */
 
+import { thrownHere } from "../errors.ts";
+
 /**
- * Has the signal of `controller` look at the clock first.
+ * Has a signal look at the clock first.
  *
- * @param controller Aborts the signal.
- * @param look Aborts `controller` if its time has come.
+ * @param signal The signal.
+ * @param look Aborts it if its time has come.
  */
-export function clockedSignal({ signal }: AbortController, look: () => void): AbortSignal {
+export function clockedSignal(signal: AbortSignal, look: () => void): AbortSignal {
   const ask = (member: "aborted" | "reason"): unknown => {
     // mutation: signal-does-not-look-at-the-clock
     look();
@@ -29,7 +31,7 @@ export function clockedSignal({ signal }: AbortController, look: () => void): Ab
       configurable: true,
       writable: true,
       value() {
-        if (ask("aborted")) throw ask("reason");
+        if (ask("aborted")) throw thrownHere(ask("reason"));
       },
     },
   });

@@ -39,7 +39,7 @@ export function refusal(
     waitedMs: waitMs === 0 ? undefined : waitedMs,
     remainingMs: denied && !own ? ticket?.remainingMs : undefined,
     holder: value === undefined ? undefined : holderOf(value),
-    ownHeldMs: own?.elapsedMs,
+    ownHeldMs: own?.tookMs,
     cooldownLeftMs,
     waiters: ticket?.queueLength,
   });

@@ -121,7 +121,7 @@ function retryDelayMs(ttlMs: number): number {
 function report(lock: HeldLock, round: Round, extended: boolean): void {
   const { settings: { onEvent }, resources, extensions } = lock;
   if (!onEvent) return;
-  const { votes, elapsedMs } = round;
+  const { votes, tookMs: elapsedMs } = round;
   const times = { elapsedMs, remainingMs: lock.remainingMs() };
   if (extended) emit(onEvent, { type: "extended", resources, votes, extensions, ...times });
   else emit(onEvent, { type: "extend-failed", resources, votes, ...times });

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { thrownHere } from "../errors.ts";
 import { offAbort, onAbort } from "../time/abort_listeners.ts";
 import { heldLock, type Lock } from "./lock.ts";
 
@@ -38,6 +39,8 @@ export async function runUsing<T>(lock: Lock, routine: Routine<T>): Promise<T> {
     const lost = held.lostError;
     if (lost) throw lost;
     return result;
+  } catch (error) {
+    throw thrownHere(error);
   } finally {
     if (signal) offAbort(signal, abort);
     await held.release().catch(() => {}); // an event reports the failure; the keys expire with their TTL

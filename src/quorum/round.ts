@@ -104,6 +104,11 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
     return this.nodeSet.wheel.continuous.nowMs() - this.startMs;
   }
 
+  /** How long it has taken, in milliseconds of the monotonic clock: what people are shown, which no step of a clock spoils. */
+  get tookMs(): number {
+    return this.nodeSet.wheel.clock.monotonicMs() - this.tally.sinceMs;
+  }
+
   /** A round about the lock that this one won. */
   follow(ttlMs = this.ttlMs): Round<Nodes> {
     return new Round(this.nodeSet, this.keys, this.value, ttlMs, this);

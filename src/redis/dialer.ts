@@ -76,16 +76,18 @@ export class Dialer {
     return this.#opening !== undefined;
   }
 
-  /** Opens a stream. */
+  /** Opens a stream, in the async context of the client: it outlives the call that needs it first. */
   dial(): void {
-    this.attempt = this.#dial();
-  }
-
-  async #dial(): Promise<void> {
-    const { connect, connectTimeoutMs } = this.#options;
+    const { connectTimeoutMs } = this.#options;
     const { signal } = this.#opening = new AbortController();
     this.#limit(connectTimeoutMs, connectTimeoutMs);
+    this.#wheel.context.run(() => this.attempt = this.#dial(signal));
+  }
+
+  async #dial(signal: AbortSignal): Promise<void> {
+    const { connect } = this.#options;
     try {
+      signal.throwIfAborted();
       const preparing = this.#owner.prepare();
       if (preparing) await preparing;
       if (signal.aborted) return;

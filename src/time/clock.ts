@@ -4,6 +4,8 @@
  * @module
  */
 
+import type { OwnContext } from "./own_context.ts";
+
 /** A timer of a {@linkcode Clock}; only that clock knows its type. */
 export type TimerHandle = unknown;
 
@@ -51,3 +53,38 @@ export const systemClock: Clock = {
   clearTimer: (timer) => clearTimeout(timer as number),
   keepAlive: setAlive,
 };
+
+/** A timer that is set a microtask after the call. */
+interface OwnTimer {
+  timer?: TimerHandle;
+  alive?: boolean;
+  cleared?: boolean;
+}
+
+/** The clocks of the runtime, whose timers fire in an async context of their own. */
+export function clockIn(context: OwnContext): Clock {
+  const own: Omit<Clock, "monotonicMs" | "wallMs"> = {
+    setTimer(callback, delayMs) {
+      const handle: OwnTimer = {};
+      const dueMs = systemClock.monotonicMs() + delayMs;
+      context.run(() => {
+        if (handle.cleared) return;
+        const leftMs = Math.ceil(dueMs - systemClock.monotonicMs());
+        handle.timer = systemClock.setTimer(callback, Math.min(leftMs, delayMs));
+        if (handle.alive) systemClock.keepAlive(handle.timer, true);
+      });
+      return handle;
+    },
+    clearTimer(timer) {
+      const handle = timer as OwnTimer;
+      handle.cleared = true;
+      if (handle.timer !== undefined) systemClock.clearTimer(handle.timer);
+    },
+    keepAlive(timer, alive) {
+      const handle = timer as OwnTimer;
+      handle.alive = alive;
+      if (handle.timer !== undefined) systemClock.keepAlive(handle.timer, alive);
+    },
+  };
+  return Object.assign(Object.create(systemClock), own);
+}

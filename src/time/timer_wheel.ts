@@ -10,8 +10,9 @@
  *
  * @module
  */
-import { type Clock, systemClock, type TimerHandle } from "./clock.ts";
+import { type Clock, clockIn, type TimerHandle } from "./clock.ts";
 import { ContinuousClock } from "./continuous_clock.ts";
+import { OwnContext } from "./own_context.ts";
 import { type Random, systemRandom } from "./random.ts";
 
 /** Slots of the wheel, a power of two. */
@@ -25,6 +26,10 @@ const SLOT_MS = 8;
 const HEARTBEAT_MS = 250;
 /** How late a wake-up must be to show that the process was stopped, in milliseconds. */
 const STOPPED_MS = 1_000;
+/** How late a wake-up must be to be remembered, in milliseconds: timers are that late if a machine is busy. */
+const LATE_MS_MIN = 20;
+/** Most late wake-ups that are remembered; the oldest is forgotten for one more. */
+const DELAYS_MAX = 16;
 /**
  * Turns of the event loop between the time of a deadline and its call. A runtime may run timers before it reads its
  * sockets, and after the loop was busy every reply may be in a socket already. A reply passes through as many tasks on
@@ -37,6 +42,14 @@ const NOWHERE = -1;
 const DUE = SLOTS;
 /** The list of deadlines that are due. Each wake-up moves them one list on, until they are in {@linkcode DUE}. */
 const LATE = DUE + DEADLINE_TURNS;
+
+/** Why the time of a process passed without it, in milliseconds. */
+export interface Delay {
+  /** How long it stood still, by the monotonic clock. */
+  readonly stoodMs: number;
+  /** How far the wall clock was stepped ahead. A machine that slept looks the same. */
+  readonly steppedMs: number;
+}
 
 /** Something that is due at a time. Its owner extends it, so that waiting allocates nothing. */
 export abstract class TimerEntry {
@@ -96,8 +109,10 @@ class DeadlineEntry extends CallbackEntry {
   }
 }
 
-/** The wheel. It also carries the clock and the randomness, which the same parts need. */
+/** The wheel. It also carries the clock, the randomness and the async context of the client, which the same parts need. */
 export class TimerWheel {
+  /** The async context in which it was made. */
+  readonly context: OwnContext = new OwnContext();
   /** The clock. Entries are due by its monotonic milliseconds. */
   readonly clock: Clock;
   /** The clock by which a lock's validity passes. */
@@ -117,10 +132,16 @@ export class TimerWheel {
   #visitedTick = 0;
   #steppedMs = 0;
   #stoppedMs = -Infinity;
+  /** The last delays, and when each was over, by the continuous clock. */
+  readonly #delays: (Delay & { readonly endMs: number })[] = [];
 
-  constructor(clock: Clock = systemClock, random: Random = systemRandom) {
-    this.clock = clock;
-    this.continuous = new ContinuousClock(clock);
+  /**
+   * @param clock The clock; by default the runtime's, whose timers fire in the async context in which the wheel was made.
+   * @param random The source of randomness.
+   */
+  constructor(clock?: Clock, random: Random = systemRandom) {
+    this.clock = clock ?? clockIn(this.context);
+    this.continuous = new ContinuousClock(this.clock);
     this.random = random;
   }
 
@@ -133,6 +154,25 @@ export class TimerWheel {
   stoppedUntilMs(nowMs: number): number {
     const isLate = this.#armed && nowMs - this.#wakeMs >= STOPPED_MS; // sockets may be read before the timer
     return isLate ? nowMs : this.#stoppedMs;
+  }
+
+  /** By how much the process was delayed since `sinceMs` of the continuous clock, as far as late wake-ups show. */
+  delayedSince(sinceMs: number): Delay {
+    const now = this.#armed ? [this.#delayAt(this.continuous.look())] : [];
+    const delays = [...this.#delays.filter(({ endMs }) => endMs > sinceMs), ...now];
+    const sum = (name: keyof Delay) => delays.reduce((ms, delay) => ms + delay[name], 0);
+    return { stoodMs: sum("stoodMs"), steppedMs: sum("steppedMs") };
+  }
+
+  /**
+   * By how much the process was delayed since the timer was set. If the timer is late, that began at the last look at the
+   * clocks before it was due.
+   */
+  #delayAt(nowMs: number): Delay {
+    const { gapFromMs, gapToMs, steppedMs } = this.continuous;
+    const late = nowMs - this.#wakeMs >= LATE_MS_MIN;
+    const fromMs = gapToMs >= this.#wakeMs ? Math.min(gapFromMs, this.#wakeMs) : this.#wakeMs;
+    return { stoodMs: late ? nowMs - fromMs : 0, steppedMs: steppedMs - this.#steppedMs };
   }
 
   /** Makes `entry` due at `dueMs` of the monotonic clock; moves it if it is in the wheel. */
@@ -247,6 +287,10 @@ export class TimerWheel {
     const stepped = steppedMs > this.#steppedMs;
     const lateMs = nowMs - this.#wakeMs + steppedMs - this.#steppedMs;
     if (lateMs >= STOPPED_MS) this.#stoppedMs = nowMs;
+    if (lateMs >= LATE_MS_MIN) {
+      this.#delays.push({ ...this.#delayAt(nowMs), endMs: nowMs + steppedMs });
+      if (this.#delays.length > DELAYS_MAX) this.#delays.shift();
+    }
     this.#steppedMs = steppedMs;
     this.#waking = true;
     this.#moveLate();

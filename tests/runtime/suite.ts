@@ -10,6 +10,7 @@ import type { Context, Library, Register } from "./context.ts";
 import { expect, expectSame, rejectionOf, sleep } from "./expect.ts";
 import { registerBusy } from "./suite_busy.ts";
 import { registerCloseAnywhere } from "./suite_closing.ts";
+import { registerContext } from "./suite_context.ts";
 import { registerConnecting } from "./suite_connecting.ts";
 
 /** Registers every case. */
@@ -21,6 +22,7 @@ export function suite(test: Register, library: Library, context: Context): void 
   registerCloseAnywhere(test, library, context, resource);
   registerBusy(test, library, context, resource);
   registerFaults(test, library, context, resource);
+  registerContext(test, library);
   registerConnecting(test, library, context, resource);
 }
 

@@ -32,9 +32,9 @@ for (const where of ["listener of lost", "listener of the lock's signal"]) {
     });
     if (where !== "listener of lost") lock.signal.addEventListener("abort", close);
     const closing = cluster.redlock.close();
+    await cluster.settle(closing);
     assertEquals(again.length, 1);
     assertStrictEquals(again[0], closing);
-    await cluster.settle(closing);
     assertEquals(cluster.nodes.map(({ closed }) => closed), [1, 1, 1]);
   });
 }

@@ -1,8 +1,9 @@
-import { assertEquals, assertInstanceOf } from "@std/assert";
+import { assertEquals, assertInstanceOf, assertMatch, assertThrows } from "@std/assert";
 import { LockLostError, type LockLostReason } from "../../../src/errors.ts";
 import type { Lock } from "../../../src/lock/lock.ts";
 import type { RedlockOptions } from "../../../src/options.ts";
 import { Cluster, TTL_MS } from "../../support/cluster.ts";
+import { runMicrotasks } from "../../support/fake_clock.ts";
 
 /** How locks are lost: the options, and what happens. */
 const LOSSES: readonly [
@@ -12,8 +13,8 @@ const LOSSES: readonly [
   lose: (cluster: Cluster, lock: Lock) => unknown,
 ][] = [
   ["expired", "its TTL passes", {}, (cluster) => cluster.advance(TTL_MS)],
-  ["expired", "the process stands still", { autoExtend: true }, ({ clock }) => clock.block(TTL_MS)],
-  ["expired", "the machine sleeps", {}, ({ clock }) => clock.stepWall(TTL_MS)],
+  ["stalled", "the process stands still", { autoExtend: true }, ({ clock }) => clock.block(TTL_MS)],
+  ["clock-stepped", "the machine sleeps", {}, ({ clock }) => clock.stepWall(TTL_MS)],
   ["extend-failed", "the nodes hang", { autoExtend: true }, async (cluster) => {
     cluster.set("hang");
     await cluster.advance(TTL_MS);
@@ -43,6 +44,7 @@ for (const [reason, what, options, lose] of LOSSES) {
     const error = lock.signal.reason;
     assertInstanceOf(error, LockLostError);
     assertEquals(error.reason, reason);
+    await runMicrotasks();
     const lost = cluster.events.flatMap((event) => event.type === "lost" ? [event] : []);
     assertEquals(lost.map(({ reason, cause }) => [reason, cause]), [[reason, error.cause]]);
   });
@@ -57,4 +59,103 @@ Deno.test("Lock.extend() rejects for the reason that no extension is left, or th
     assertEquals([error.reason, lock.held], [reason, reason !== "released"]);
     await cluster.settle(lock.release());
   }
+});
+
+/** Why a lock was lost that extends itself, after something has happened to it. */
+async function lossAfter(
+  happens: (cluster: Cluster, lock: Lock) => unknown,
+  options: RedlockOptions = { autoExtend: true },
+): Promise<[reason: LockLostReason, cause: string]> {
+  const cluster = new Cluster();
+  const lock = await cluster.lock(options);
+  await happens(cluster, lock);
+  const { reason, cause } = lock.signal.reason as LockLostError;
+  return [reason, (cause as Error).message];
+}
+
+Deno.test("LockLostError says for how long the process stood still, if the signal or a timer notices it", async () => {
+  for (const notices of ["the signal", "the wheel"]) {
+    const [reason, cause] = await lossAfter(async (cluster) => {
+      await cluster.advance(100);
+      cluster.clock.block(900);
+      if (notices === "the wheel") await cluster.advance(0);
+    });
+    const ms = Number(/the process stood still for about (\d+) ms$/.exec(cause)?.[1]);
+    // It is counted from when the client last looked at the clocks, which it does four times a second at least.
+    assertEquals([reason, ms >= 900 && ms <= 1_000], ["stalled", true], cause);
+  }
+  const inPieces = await lossAfter(async (cluster) => {
+    cluster.set("hang");
+    for (let count = 0; count < 3; count++) {
+      cluster.clock.block(400);
+      await cluster.advance(0);
+    }
+  });
+  assertEquals(inPieces, [
+    "stalled",
+    "its validity has ended, because the process stood still for about 1200 ms",
+  ]);
+});
+
+Deno.test("LockLostError does not blame a short stall, nor one before the last extension", async () => {
+  const brief = await lossAfter(async (cluster) => {
+    cluster.clock.block(100);
+    await cluster.advance(TTL_MS);
+  }, {});
+  assertEquals(brief, ["expired", "its validity has ended"]);
+  const earlier = await lossAfter(async (cluster) => {
+    cluster.clock.block(600);
+    await cluster.advance(0);
+    cluster.set("hang");
+    await cluster.advance(2 * TTL_MS);
+  });
+  assertEquals(earlier[0], "extend-failed");
+});
+
+Deno.test("LockLostError names the nodes whose answers came too late, and never says that they extended it", async () => {
+  const late = await lossAfter(async (cluster) => {
+    cluster.set("hang");
+    await cluster.advance(955);
+    cluster.clock.block(40);
+    cluster.resume();
+  }, { autoExtend: true, nodeTimeoutMs: TTL_MS - 100 });
+  assertEquals(late[0], "answers-late");
+  assertMatch(late[1], /too late were the answers of node0 \(\d+ ms\), node1 \(\d+ ms\)/);
+});
+
+Deno.test("a lock that is lost because the wall clock stepped was held for as long as the monotonic clock counts", async () => {
+  const cluster = new Cluster();
+  const lock = await cluster.lock();
+  await cluster.advance(100);
+  cluster.clock.stepWall(4 * 365 * 86_400_000);
+  const { reason, cause } = lock.signal.reason as LockLostError;
+  await runMicrotasks();
+  const lost = cluster.events.flatMap((event) => event.type === "lost" ? [event.heldMs] : []);
+  assertEquals([reason, lost], ["clock-stepped", [100]]);
+  assertMatch((cause as Error).message, /stepped ahead by 126144000000 ms, or the machine slept$/);
+});
+
+Deno.test("LockLostError has the stack of the code that gets it first", async () => {
+  const cluster = new Cluster();
+  const lose = () => cluster.advance(2 * TTL_MS);
+  async function callerOfUsing() {
+    return await cluster.redlock.using("using", { autoExtend: false }, lose);
+  }
+  const used = await cluster.rejection(callerOfUsing());
+  assertMatch(
+    used.stack!,
+    /^LockLostError: Cannot keep lock "using": .*\n(.*\n)* *at async callerOfUsing/,
+  );
+  const lock = await cluster.lock();
+  const { signal } = lock;
+  await lose();
+  function worker() {
+    signal.throwIfAborted();
+  }
+  const thrown = assertThrows(worker, LockLostError);
+  assertMatch(thrown.stack!, /at worker/);
+  async function callerOfExtend() {
+    await lock.extend();
+  }
+  assertMatch((await cluster.rejection(callerOfExtend())).stack!, /at worker/); // it stays
 });

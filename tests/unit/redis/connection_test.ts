@@ -113,6 +113,7 @@ test("Connection.withdraw() takes back a command while connecting", async (bench
   const slot = bench.queue(1);
   bench.queue(2, "GET", "k");
   assertEquals(bench.connection.withdraw(slot!, 1), true);
+  await runMicrotasks();
   bench.network.pending[0].accept();
   await runMicrotasks();
   assertEquals(bench.written, wire("GET", "k"));

@@ -9,6 +9,7 @@ test("RedisNode has its address without credentials for a name, and connects whe
   await runMicrotasks();
   assertEquals(bench.network.targets, []);
   bench.ask("acquire");
+  await runMicrotasks();
   assertEquals(bench.network.targets, [{ kind: "tcp", hostname: "h", port: 6379 }]);
 });
 

@@ -3,6 +3,7 @@ import { quorumSize } from "../../../src/vote.ts";
 import { bitCount } from "../../../src/waiting/release_notifications.ts";
 import { blocked, Callers, held } from "../../support/callers.ts";
 import { REASON } from "../../support/cluster.ts";
+import { runMicrotasks } from "../../support/fake_clock.ts";
 import type { KeyspaceNode } from "../../support/keyspace_node.ts";
 
 const RECOVERY_MS = 50;
@@ -240,6 +241,7 @@ Deno.test("a node that refuses is reported once and never asked again; one witho
   });
   callers.nodes[0].refuse(REFUSAL); // although it was subscribed
   callers.nodes[1].refuse(new Error("again"));
+  await runMicrotasks();
   const refusals = () => callers.events.filter(({ type }) => type === "notify-refused");
   const refused = ["node1", "node0"].map((node) => ({
     type: "notify-refused",

@@ -1,0 +1,158 @@
+/**
+ * In whose async context the library calls a program, and what it lets go of: the part of the suite about
+ * `AsyncLocalStorage` and garbage. Workers have neither without a flag, and pass.
+ *
+ * @module
+ */
+
+import type { Lock, RedlockEvent } from "../../mod.ts";
+import type { Library, Register } from "./context.ts";
+import { expect, expectSame, sleep } from "./expect.ts";
+
+/** How many requests lose their locks. */
+const REQUESTS = 20;
+/** The TTL of these locks, in milliseconds. */
+const TTL_MS = 2_000;
+/** How long a condition may take, in milliseconds. */
+const WITHIN_MS = 20_000;
+
+interface Storage<Store> {
+  run<T>(store: Store, call: () => T): T;
+  getStore(): Store | undefined;
+}
+
+/** A module of Node, if the runtime has it. */
+function nodeModule<Module>(name: string): Module | undefined {
+  type Process = { getBuiltinModule?: (name: string) => Module | undefined };
+  return (globalThis as { process?: Process }).process?.getBuiltinModule?.(name);
+}
+
+function newStorage<Store>(): Storage<Store> | undefined {
+  type Hooks = { AsyncLocalStorage?: new () => Storage<Store> };
+  const hooks = nodeModule<Hooks>("node:async_hooks");
+  return hooks?.AsyncLocalStorage && new hooks.AsyncLocalStorage();
+}
+
+/** Collects garbage; `undefined` if nobody can make the runtime do it. */
+function collector(): (() => void) | undefined {
+  const { Bun } = globalThis as { Bun?: { gc(sync: boolean): void } };
+  if (Bun) return () => Bun.gc(true);
+  const v8 = nodeModule<{ setFlagsFromString?(flag: string): void }>("node:v8");
+  const vm = nodeModule<{ runInNewContext?(code: string): () => void }>("node:vm");
+  if (!v8?.setFlagsFromString || !vm?.runInNewContext) return undefined;
+  v8.setFlagsFromString("--expose-gc");
+  return vm.runInNewContext("gc");
+}
+
+async function until(condition: () => boolean, what: string, step = () => {}): Promise<void> {
+  const endMs = Date.now() + WITHIN_MS;
+  while (!condition()) {
+    expect(Date.now() < endMs, `${what} within ${WITHIN_MS} ms`);
+    await sleep(20); // what a condition has looked at lives until the end of its turn
+    step();
+  }
+}
+
+/** Registers these cases. */
+export function registerContext(test: Register, { main, testing }: Library): void {
+  test("a lock calls back in the async context of its own call, a client in that of its creation", async () => {
+    const storage = newStorage<string>();
+    if (!storage) return;
+    await using nodes = await testing.startNodes(3);
+    /** Who was called in whose context. */
+    const wrong: string[] = [];
+    const seen = new Map<string, number>();
+    const note = (what: string, tenant: string) => {
+      seen.set(what, (seen.get(what) ?? 0) + 1);
+      const found = storage.getStore();
+      if (found !== tenant) wrong.push(`${what} of ${tenant} in that of ${found}`);
+    };
+    const onEvent = (event: RedlockEvent) => {
+      if ("resources" in event) note(event.type, event.resources[0]!);
+      else note(event.type, "creation");
+    };
+    const redlock = storage.run("creation", () => main.createRedlock(nodes.addresses, { onEvent }));
+    const request = async (tenant: string) => {
+      const lock = await redlock.acquire(tenant, { ttlMs: TTL_MS, autoExtend: true });
+      lock.signal.addEventListener("abort", () => note("abort", tenant));
+      return lock;
+    };
+    const names = Array.from({ length: REQUESTS }, (_, index) => `tenant ${index}`);
+    const locks = await Promise.all(names.map((name) => storage.run(name, () => request(name))));
+    await until(() => locks.every((lock) => lock.extensions > 0 || !lock.held), "all are extended");
+    for (const node of nodes) node.flush();
+    await until(() => seen.get("lost") === REQUESTS, "all are lost");
+    await redlock.close();
+    expectSame(wrong.join("; "), "", "what was called in another context");
+    for (const what of ["acquired", "lost", "abort"]) expectSame(seen.get(what), REQUESTS, what);
+    expect(seen.get("extended")! > 0, "none was extended");
+    expect(seen.get("node-connected")! > 0, "no node was connected");
+  });
+
+  test("the store of a request is collected after its lock, though the client lives on", async () => {
+    const [storage, collect] = [newStorage<object>(), collector()];
+    if (!storage || !collect) return;
+    await using nodes = await testing.startNodes(3);
+    await using redlock = main.createRedlock(nodes.addresses, { onEvent: () => {} });
+    const stores: WeakRef<object>[] = [];
+    const request = async (name: string) => {
+      const lock = await redlock.acquire(name, { ttlMs: TTL_MS, autoExtend: true });
+      expectSame(lock.signal.aborted, false, "aborted");
+      await lock.release();
+    };
+    const serve = (name: string) => {
+      const store = { bytes: new Uint8Array(1_000_000) };
+      stores.push(new WeakRef(store));
+      return storage.run(store, () => request(name));
+    };
+    // The first one opens the connections, and sets the timer.
+    for (let count = 0; count < 3; count++) await serve(`request ${count}`);
+    await using _held = await redlock.acquire("held", { autoExtend: true });
+    await until(() => stores.every((store) => !store.deref()), "all are collected", collect);
+  });
+
+  test("a lock that extends itself ends when its handle and its signal are collected", async () => {
+    const collect = collector();
+    if (!collect) return;
+    await using nodes = await testing.startNodes(3);
+    const lost: string[] = [];
+    await using redlock = main.createRedlock(nodes.addresses, {
+      ttlMs: TTL_MS,
+      autoExtend: true,
+      onEvent: (event) => {
+        if (event.type === "lost") lost.push(`${event.resources[0]} ${event.reason}`);
+      },
+    });
+    const kept: (Lock | AbortSignal)[] = [];
+    const aborts: string[] = [];
+    const listen = async (name: string) => {
+      const { signal } = await redlock.acquire(name);
+      signal.addEventListener("abort", () => aborts.push(name));
+    };
+    const begin = async () => {
+      await redlock.acquire("without a signal");
+      expectSame((await redlock.acquire("with a signal")).signal.aborted, false, "aborted");
+      const { signal } = await redlock.acquire("in another signal");
+      kept.push(AbortSignal.any([signal]));
+      kept.push(await redlock.acquire("handle kept"));
+      kept.push((await redlock.acquire("signal kept")).signal);
+      await listen("with a listener");
+    };
+    await begin();
+    let running = true;
+    const using = redlock.using("using", () => until(() => !running, "the end"));
+    await until(() => lost.length >= 3, "three are lost", collect);
+    await sleep(2 * TTL_MS); // the others are extended
+    collect();
+    const forgotten = ["in another signal", "with a signal", "without a signal"];
+    expectSame(lost.sort().join(), forgotten.map((name) => `${name} forgotten`).join(), "lost");
+    expect((kept[0] as AbortSignal).reason instanceof main.LockLostError, "not aborted");
+    for (const name of ["handle kept", "signal kept", "with a listener", "using"]) {
+      expect((await redlock.inspect(name)).held, `${name} is not held`);
+    }
+    expectSame(aborts.length + Number((kept[2] as AbortSignal).aborted), 0, "aborts");
+    running = false;
+    await using;
+    expect((kept[1] as Lock).held, "the lock is lost whose handle is kept");
+  });
+}
