@@ -1,7 +1,7 @@
 /**
  * Builds the npm package into `npm/`: through dnt, or, where JSR cannot be reached, through TypeScript itself. It
- * says which way it went; the files are the same. With `--pack` it leaves in a folder what is to be published: the
- * tarball, and in the file `tag` the npm tag to publish it under.
+ * says which way it went; the files are the same, as `check_npm.ts` checks wherever dnt can be had. With `--pack` it leaves
+ * in a folder what is to be published: the tarball, and in the file `tag` the npm tag to publish it under.
  *
  * @module
  */
@@ -22,8 +22,8 @@ const HELP = `Usage: deno run -A scripts/build_npm.ts [options]
 /** Where the package is built; the folder is ignored by git. */
 export const PACKAGE_FOLDER: string = join(ROOT, "npm");
 
-/** Where {@linkcode packNpm} builds the package, below its folder, and what `npm pack` said of it. */
-export const [BUILT, PACKED]: [string, string] = ["built", "packed.json"];
+/** Where {@linkcode packNpm} builds the package, below its folder, what `npm pack` said of it, and the way it went. */
+export const [BUILT, PACKED, WAY]: [string, string, string] = ["built", "packed.json", "way"];
 
 /** How the code is emitted. */
 export type Way = "dnt" | "tsc";
@@ -40,7 +40,7 @@ export async function buildNpm(through?: Way, folder = PACKAGE_FOLDER): Promise<
   const config = await readConfig();
   const dnt = through === "tsc" ? undefined : await loadDnt().catch((error) => {
     if (through === "dnt") throw error;
-    console.log(`${error.message}; TypeScript itself is used`);
+    console.log(`${error.message}\nThe package is built through TypeScript itself in place of dnt`);
   });
   await Deno.remove(folder, { recursive: true }).catch(() => {});
   await Deno.mkdir(folder, { recursive: true });
@@ -65,6 +65,7 @@ export async function packNpm(folder: string, through?: Way): Promise<Way> {
   const packed = await succeed("npm", args, { cwd: built });
   const tarballs = packed.slice(packed.indexOf("["), packed.lastIndexOf("]") + 1);
   await Deno.writeTextFile(join(folder, PACKED), tarballs);
+  await Deno.writeTextFile(join(folder, WAY), way);
   await Deno.writeTextFile(join(folder, "tag"), npmTag((await readConfig()).version));
   return way;
 }

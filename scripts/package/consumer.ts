@@ -5,7 +5,7 @@
  */
 
 import { join } from "node:path";
-import { BUILT, PACKED, packNpm } from "../build_npm.ts";
+import { BUILT, PACKED, packNpm, WAY, type Way } from "../build_npm.ts";
 import { makeWorkFolder, succeed } from "./tools.ts";
 
 /** One file of the tarball. */
@@ -30,6 +30,8 @@ export interface Consumer extends AsyncDisposable {
   readonly folder: string;
   /** The package as it was built, before it was packed. */
   readonly built: string;
+  /** How its code was emitted. */
+  readonly way: Way;
   /** The path of the tarball. */
   readonly tarballPath: string;
   readonly tarball: Tarball;
@@ -63,7 +65,8 @@ export async function startConsumer(): Promise<Consumer> {
       cwd: folder,
     });
     const built = join(source, BUILT);
-    return { folder, built, tarballPath, tarball, [Symbol.asyncDispose]: remove };
+    const way = await Deno.readTextFile(join(source, WAY)) as Way;
+    return { folder, built, way, tarballPath, tarball, [Symbol.asyncDispose]: remove };
   } catch (error) {
     await remove();
     throw error;

@@ -24,10 +24,6 @@ const DNT = "jsr:@deno/dnt@0.43.2";
 /** How long loading dnt may take before it counts as out of reach, in milliseconds. */
 const DNT_WITHIN_MS = 30_000;
 
-/** Versions of the declarations that the source is checked against. */
-const NODE_TYPES = "@types/node";
-const NODE_TYPES_VERSION = "20.19.43";
-
 /**
  * dnt knows no import of `cloudflare:`, so it is shown a module that need not exist, and told that this is the name
  * of a package.
@@ -35,9 +31,33 @@ const NODE_TYPES_VERSION = "20.19.43";
 const SOCKETS = "cloudflare:sockets";
 const SOCKETS_STAND_IN = "./cloudflare_sockets.ts";
 
+/** The part of dnt's options that is used. */
+export interface DntOptions {
+  readonly cwd: string;
+  readonly outDir: string;
+  readonly entryPoints: readonly { readonly name: string; readonly path: string }[];
+  readonly importMap: string;
+  readonly mappings: Readonly<Record<string, string | { readonly name: string }>>;
+  readonly shims: Readonly<Record<string, boolean>>;
+  readonly polyfills: boolean;
+  readonly scriptModule: false;
+  readonly declaration: "inline";
+  readonly declarationMap: boolean;
+  readonly typeCheck: "single";
+  readonly test: boolean;
+  readonly skipSourceOutput: boolean;
+  readonly skipNpmInstall: boolean;
+  readonly package: Readonly<Record<string, unknown>>;
+  readonly compilerOptions: {
+    readonly target: "ES2022";
+    readonly lib: readonly "ES2022"[];
+    readonly skipLibCheck: boolean;
+  };
+}
+
 /** The part of dnt that is used. */
 export interface Dnt {
-  build(options: Record<string, unknown>): Promise<void>;
+  build(options: DntOptions): Promise<void>;
 }
 
 /**
@@ -54,7 +74,8 @@ export async function loadDnt(): Promise<Dnt> {
   try {
     return await Promise.race([import(DNT) as Promise<Dnt>, late]);
   } catch (cause) {
-    throw new Error(`dnt cannot be had, as ${DNT} does not load`, { cause });
+    const [why] = String(cause instanceof Error ? cause.message : cause).split("\n");
+    throw new Error(`dnt cannot be had, as ${DNT} does not load: ${why}`, { cause });
   } finally {
     clearTimeout(timer);
   }
@@ -66,6 +87,8 @@ export async function emitThroughDnt(dnt: Dnt, config: Config, folder: string): 
   const work = await makeWorkFolder("npm-map-");
   const importMap = join(work, "import_map.json");
   const standIn = join(ROOT, SOCKETS_STAND_IN);
+  // It would install what the source is checked against by npm itself, without a lockfile.
+  await Deno.symlink(await findTools("locked"), join(folder, "node_modules"));
   await Deno.writeTextFile(
     importMap,
     JSON.stringify({ imports: { ...peerImports(), [SOCKETS]: pathToFileURL(standIn) } }),
@@ -85,13 +108,12 @@ export async function emitThroughDnt(dnt: Dnt, config: Config, folder: string): 
       polyfills: false,
       scriptModule: false,
       declaration: "inline",
+      declarationMap: false,
       typeCheck: "single",
       test: false,
       skipSourceOutput: true,
-      package: {
-        ...packageJson(config),
-        devDependencies: { [NODE_TYPES]: NODE_TYPES_VERSION },
-      },
+      skipNpmInstall: true,
+      package: packageJson(config),
       compilerOptions: { target: TARGET, lib: [TARGET], skipLibCheck: true },
     });
   } finally {

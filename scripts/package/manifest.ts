@@ -46,7 +46,7 @@ export const CODE_FOLDER = "esm";
 export const PROGRAM = `${CODE_FOLDER}/src/cli/mod.js`;
 
 /** What the code is compiled to: Node 20 runs it as it is. */
-export const TARGET = "ES2022";
+export const TARGET = "ES2022" as const;
 
 /** The part of `deno.json` that counts here. */
 export interface Config {
