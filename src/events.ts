@@ -176,7 +176,7 @@ export type RedlockEvent =
     readonly type: "notify-refused";
     /** The name of the node: its address without credentials. */
     readonly node: string;
-    /** The error that the node replied with. */
+    /** The error that the node replied with, or with which its connections end. */
     readonly error: Error;
   })
   /**

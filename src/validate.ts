@@ -86,11 +86,10 @@ export function checkKeyText(attempt: string, name: string, text: unknown): void
  * @throws {TypeError} If it is something else.
  */
 export function checkSignal(attempt: string, name: string, value: AbortSignal | undefined): void {
+  if (value === undefined) return;
   // An old polyfill may lack the second.
-  const isSignal = [value?.addEventListener, value?.throwIfAborted].every((method) =>
-    typeof method === "function"
-  );
-  if (value === undefined || isSignal) return;
+  const methods = [value?.addEventListener, value?.throwIfAborted];
+  if (methods.every((method) => typeof method === "function")) return;
   throw new TypeError(`Cannot ${attempt} as '${name}' must be an AbortSignal`);
 }
 

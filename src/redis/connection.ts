@@ -213,8 +213,8 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
   /** Part of {@linkcode WireOwner}. */
   onLost(cause: unknown): void {
     const { refusal } = this.#availability;
-    if (refusal) this.#lose("was refused", refusal, true);
-    else this.#lose("was lost", cause, true);
+    if (refusal) this.#lose("was refused", refusal);
+    else this.#lose("was lost", cause);
   }
 
   /** Part of {@linkcode WireOwner}. */
@@ -298,7 +298,7 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
       return;
     }
     availability.served = true;
-    if (!this.#dialer.accepted) this.#dialer.accept();
+    this.#dialer.accept();
     availability.refusal = undefined;
     availability.begin();
   }
@@ -332,12 +332,12 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
   }
 
   /** Drops the connection, fails all commands, and schedules the next attempt. */
-  #lose(what: string, cause?: unknown, byServer = false): void {
+  #lose(what: string, cause?: unknown): void {
     if (this.#state === "closed") return;
     const closing = this.#state === "closing";
     const down = this.#state === "down";
     this.#teardown();
-    this.#dialer.lose(byServer);
+    this.#dialer.lose();
     const { endedEarly } = this.#dialer;
     if (endedEarly > 1) what += ` right after the login, ${endedEarly} times in a row`;
     this.#state = closing ? "closed" : "down";

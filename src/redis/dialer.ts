@@ -39,7 +39,7 @@ export class Dialer {
   readyAtMs = Infinity;
   /** Settles when the last attempt is over, and a stream that was opened too late is closed. */
   attempt: Promise<void> | undefined = undefined;
-  /** How many connections in a row the server has ended early, soon after it had accepted the login. */
+  /** How many connections in a row have ended early, soon after the server had accepted the login. */
   endedEarly = 0;
   readonly #target: ConnectTarget;
   readonly #options: DialOptions;
@@ -64,11 +64,6 @@ export class Dialer {
     this.#options = options;
     this.#wheel = wheel;
     this.#owner = owner;
-  }
-
-  /** Whether the server has accepted the login of this connection. */
-  get accepted(): boolean {
-    return this.#acceptedMs !== Infinity;
   }
 
   /** Whether a stream is being opened. */
@@ -117,15 +112,15 @@ export class Dialer {
   /** The server has accepted the login, or has served without one. */
   accept(): void {
     this.stop();
-    this.#acceptedMs = this.#wheel.clock.monotonicMs();
+    this.#acceptedMs = Math.min(this.#acceptedMs, this.#wheel.clock.monotonicMs());
   }
 
-  /** The stream is lost, or could not be opened; `byServer`: it was open. */
-  lose(byServer: boolean): void {
+  /** The stream is lost, or could not be opened. */
+  lose(): void {
     const livedMs = this.#wheel.clock.monotonicMs() - this.#acceptedMs;
     this.#acceptedMs = Infinity;
     if (livedMs >= LIVED_MS) this.#failures = 0;
-    this.endedEarly = byServer && livedMs >= 0 && livedMs < LIVED_MS ? this.endedEarly + 1 : 0;
+    this.endedEarly = livedMs >= 0 && livedMs < LIVED_MS ? this.endedEarly + 1 : 0;
   }
 
   /** Opens another stream after a delay. */

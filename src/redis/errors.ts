@@ -16,13 +16,8 @@ const LOGIN_REFUSED =
   /^(DENIED|NOAUTH|WRONGPASS|ERR (invalid password|.*\b(no|any) password\b|.*\bDB index\b|SELECT is not allowed))/iu;
 
 /** Errors of a cluster's node about keys that another node has. */
-const ELSEWHERE =
+export const ELSEWHERE =
   /^(MOVED|CROSSSLOT) |Script attempted to access (a non local key|keys that do not hash)/u;
-
-/** Whether an error says that another node of a cluster has the keys. */
-export function isElsewhere(text: string): boolean {
-  return ELSEWHERE.test(text);
-}
 
 /** Names and codes of the errors of runtimes that were started without the permission to connect. */
 const FORBIDDEN: readonly unknown[] = ["NotCapable", "ERR_ACCESS_DENIED"];
@@ -71,7 +66,7 @@ export class ReplyError extends RedisError {
     this.prefix = this.message.split(" ", 1)[0];
     // By the text, because a user may have the name of a word that decides.
     this.commandRefused = COMMAND_REFUSED.test(text);
-    this.#refused = LOGIN_REFUSED.test(text) || isElsewhere(text);
+    this.#refused = LOGIN_REFUSED.test(text) || ELSEWHERE.test(text);
   }
 
   /** Whether the server refuses the user, the password, the database, the command itself, or keys of another node. */
@@ -120,8 +115,8 @@ export class ConnectionError extends RedisError {
   /** Whether the command may have been executed: `"not-sent"` if not, `"unknown"` if it may have been. */
   readonly outcome: CommandOutcome;
   /**
-   * How many connections in a row the server has ended within two seconds after it had accepted the login; 0 if this one
-   * ended in another way.
+   * How many connections in a row have ended within two seconds after the server had accepted the login; 0 if this one was
+   * never accepted, or lived longer.
    */
   readonly endedEarly: number;
   readonly #passes: boolean;

@@ -34,9 +34,7 @@ export async function withCredentials(
   if (typeof password === "string" && ["string", "undefined"].includes(typeof username)) {
     return { ...address, ...credentialsOf(username ?? "", password) };
   }
-  throw new TypeError(
-    "'credentials' must return an object with 'password', and 'username' if there is one, as strings",
-  );
+  throw new TypeError("'credentials' must return { username?, password } with strings");
 }
 
 /** The login of one connection. */

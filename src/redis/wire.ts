@@ -180,11 +180,9 @@ export class Wire {
   /** Whether a stream counts its bytes; ends it otherwise, because nobody knows what was read or written. */
   #counts(method: string, count: number, { length }: Uint8Array): boolean {
     if (count > 0 && count <= length && Number.isInteger(count)) return true;
-    const shown = typeof count === "number" ? count : `a value of type '${typeof count}'`;
-    const rule = `an integer from 1 to ${length}`;
-    this.#lose(
-      new TypeError(`the transport's '${method}' must count bytes by ${rule}: it gave ${shown}`),
-    );
+    const given = typeof count === "number" ? count : typeof count;
+    const rule = `must be an integer from 1 to ${length}: current value is ${given}`;
+    this.#lose(new TypeError(`the byte count of the transport's '${method}' ${rule}`));
     return false;
   }
 

@@ -9,7 +9,7 @@ import { type RedisServer, type ServerGroup, startServers } from "../support/ser
 const PASSWORD = "replicated";
 /** Both servers, to a client that looks the name up. */
 const NAME = `redis://:${PASSWORD}@name`;
-const REPLICA = /leads to a replica: READONLY You can't write against a read only replica/u;
+const REPLICA = /leads to a replica.*: READONLY You can't write against a read only replica/u;
 
 /** Two servers behind one name: the second follows the first. */
 class Pair implements AsyncDisposable {
@@ -110,7 +110,7 @@ Deno.test("a client of a server that stays a replica connects ever more rarely, 
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   assertLessOrEqual(pair.dials, 10); // a hundred without a pause
-  assertEquals(seen.size, 2); // the reply itself, and that of the connection that was left for it
+  assert(seen.size > 1); // the reply itself, and the errors of the connections that were left for it
   assert([...seen].some((message) => REPLICA.test(message)), [...seen].join());
   for (let times = 0; times < 5; times++) {
     await refused(); // so the node's own connection is down

@@ -201,7 +201,7 @@ Deno.test("MOVED: a cluster's shard that does not own the slot fails its vote, a
   await using redlock = createRedlock([shard.url, ...servers.urls]);
   const lock = await redlock.acquire("invoice:42", { waitMs: 0 });
   const text = new RegExp(
-    `^MOVED \\d+ 127.0.0.1:${owner.port}: the server is a node of a cluster; `,
+    `^MOVED \\d+ 127.0.0.1:${owner.port}: the server is a node of a cluster, `,
   );
   await eventually(() => assertFailed(lock, "MOVED", text));
   assert(await lock.release());
@@ -224,7 +224,7 @@ Deno.test("CROSSSLOT: a cluster's server fails its vote on several resources of 
   assertReplied(
     error.votes[0]!,
     "CROSSSLOT",
-    /^CROSSSLOT Keys in request don't hash to the same slot: the server is a node of a cluster; /,
+    /^CROSSSLOT Keys in request don't hash to the same slot: the server is a node of a cluster, /,
   );
 });
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { isElsewhere, ReplyError } from "../../redis/errors.ts";
+import { ELSEWHERE, ReplyError } from "../../redis/errors.ts";
 
 /** Servers before Redis 5 refuse a script that writes after it has read the clock, by this text. */
 const TOO_OLD = "Write commands not allowed after non deterministic commands";
@@ -13,8 +13,7 @@ const TOO_OLD_EXPLANATION =
 
 /** What follows a cluster's error about keys that another of its nodes has. */
 const CLUSTER_EXPLANATION =
-  ": the server is a node of a cluster; locks need independent servers, or " +
-  "commandNode() on the cluster's client and a hash tag in the name of each resource, such as {invoice:42}";
+  ": the server is a node of a cluster, which takes commandNode() and a hash tag in each resource";
 /** How a server says that it is a replica: also inside the errors of scripts before Redis 7. */
 const DEMOTED = /^(READONLY|MASTERDOWN) |-READONLY /u;
 
@@ -38,7 +37,7 @@ export function lua(...parts: readonly string[]): string {
 export function explained(reply: ReplyError): ReplyError {
   const { message } = reply;
   if (message.includes(TOO_OLD)) return new ReplyError(TOO_OLD_EXPLANATION);
-  return isElsewhere(message) ? new ReplyError(message + CLUSTER_EXPLANATION) : reply;
+  return ELSEWHERE.test(message) ? new ReplyError(message + CLUSTER_EXPLANATION) : reply;
 }
 
 /** Whether a server refuses a command because it is a replica now, so that another one is the primary. */

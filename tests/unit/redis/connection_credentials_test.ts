@@ -69,7 +69,7 @@ for (
       [
         `returns ${JSON.stringify(value)}`,
         () => value as unknown as { password: string },
-        "'credentials' must return an object with 'password', and 'username' if there is one, as strings",
+        "'credentials' must return { username?, password } with strings",
         undefined,
       ] as const
     ),

@@ -197,8 +197,8 @@ for (const method of ["read", "write"] as const) {
 
 /** What no count of bytes is, and how a message shows it. */
 const NO_COUNTS: readonly (readonly [value: unknown, shown: string])[] = [
-  [undefined, "a value of type 'undefined'"],
-  ["5", "a value of type 'string'"],
+  [undefined, "undefined"],
+  ["5", "string"],
   [0, "0"],
   [-1, "-1"],
   [NaN, "NaN"],
@@ -236,7 +236,7 @@ for (
       const client = new RedisClient("redis://h", { connect });
       const named = method === "write" ? "write" : "read";
       const why =
-        `the transport's '${named}' must count bytes by an integer from 1 to ${length}: it gave ${shown}`;
+        `the byte count of the transport's '${named}' must be an integer from 1 to ${length}: current value is ${shown}`;
       const error = await assertRejects(() => client.send(["PING"]), ConnectionError);
       assertEquals(error.message, `Connection to ${NAME} was lost: ${why}`);
       assertEquals(calls, 1);

@@ -280,9 +280,8 @@ for (
       await bench.send("acquire", new FakeRequest("k", { ticket })),
     ];
     await bench.answer(`-${refusal}\r\n`.repeat(2));
-    const explanation =
-      `${refusal}: the server is a node of a cluster; locks need independent servers, or ` +
-      "commandNode() on the cluster's client and a hash tag in the name of each resource, such as {invoice:42}";
+    const explanation = `${refusal}: the server is a node of a cluster, ` +
+      "which takes commandNode() and a hash tag in each resource";
     for (const { answers, errors: [error] } of asked) {
       assertEquals(answers, [["failed", 0, explanation]]);
       assert(error instanceof ReplyError && error.permanent);
