@@ -5,6 +5,7 @@
  */
 import { CLIENTS_OPEN_MAX, warnOfManyClients } from "./console_warnings.ts";
 import { type EventListener, listenerIn } from "./events.ts";
+import { valueSuffix } from "./holder.ts";
 import { Cooldowns } from "./lock/cooldowns.ts";
 import { quorumSize } from "./vote.ts";
 import type { NodeSet, QuorumNode } from "./quorum/quorum_node.ts";
@@ -30,6 +31,10 @@ export class ClientState implements NodeSet {
   readonly cooldowns: Cooldowns;
   /** Which of several keys a call had last, by the name of all. */
   readonly lastPlaces: Map<string, number> = new Map();
+  /** What all values of one second and label end with. */
+  #suffix = "";
+  #suffixSecond = NaN;
+  #suffixLabel = "";
   /** How many calls may still send something. */
   #openCalls = 0;
   #onLastEnded: (() => void) | undefined = undefined;
@@ -47,6 +52,18 @@ export class ClientState implements NodeSet {
     this.localQueues = new LocalQueues(this, listenerIn(wheel.context, onEvent));
     this.cooldowns = new Cooldowns(wheel.clock);
     if (++clientsOpen === CLIENTS_OPEN_MAX && !onEvent) warnOfManyClients();
+  }
+
+  /** A value for one attempt: random digits, the second, and the label. */
+  newValue(label: string): string {
+    const { clock, random } = this.wheel;
+    const second = Math.floor(clock.wallMs() / 1_000);
+    if (second !== this.#suffixSecond || label !== this.#suffixLabel) {
+      this.#suffixSecond = second;
+      this.#suffixLabel = label;
+      this.#suffix = valueSuffix(second, label);
+    }
+    return random.value(this.#suffix);
   }
 
   /** A call begins: before its first byte. */

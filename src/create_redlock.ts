@@ -15,6 +15,7 @@ import { RedisNode } from "./redis_node/redis_node.ts";
 import { redisServer } from "./redis_node/redis_server.ts";
 import { checkNodeCount } from "./client_nodes.ts";
 import { type Redlock, redlockOn } from "./redlock.ts";
+import { processName } from "./transport/process_name.ts";
 import { TimerWheel } from "./time/timer_wheel.ts";
 import { checkOptions } from "./validate.ts";
 import { watchNodes } from "./console_warnings.ts";
@@ -86,7 +87,11 @@ export function createRedlock<Fencing extends boolean = boolean>(
   options: CreateRedlockOptions & { fencing?: Fencing | undefined } = {},
 ): Redlock<Fencing> {
   checkOptions("create lock client", options, [...LOCK_OPTION_NAMES, ...CONNECT_OPTION_NAMES]);
-  const lockOptions = new LockOptions("create lock client", pickLockOptions(options));
+  const lockOptions = new LockOptions(
+    "create lock client",
+    pickLockOptions(options),
+    processName(),
+  );
   const parsed = parseAddresses(addresses);
   const { nodeTimeoutMs, onEvent } = lockOptions.defaults;
   const stallTimeoutMs = Math.max(STALL_TIMEOUT_MS_MIN, 2 * nodeTimeoutMs);

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { Holder } from "./holder.ts";
 import type { Vote } from "./vote.ts";
 
 /** Longest part of a resource that a message shows, in UTF-16 code units. */
@@ -64,7 +65,7 @@ export interface LockHeldErrorDetails extends RedlockErrorDetails {
   /** How long the key in the way lives, in milliseconds. */
   remainingMs?: number | undefined;
   /** Who holds the lock. */
-  holder?: string | undefined;
+  holders?: readonly Holder[] | undefined;
 }
 
 /**
@@ -91,11 +92,11 @@ export class LockHeldError extends RedlockError {
    */
   readonly remainingMs: number | undefined;
   /**
-   * Who held the lock when the wait was over, as in {@linkcode Inspection.holder}: `7c1f09be`, or with its label
-   * `7c1f09be web-3:1234`. As a node last reported it; `undefined` if no node did, because the call did not wait or because
-   * it polled, or if its key is not a string.
+   * Who held the lock when the wait was over, as in {@linkcode Inspection.holders}: as a node last reported it, or this
+   * client's own lock. Empty if no node did, because the call did not wait or because it polled, if its key is not a string,
+   * or if readers of other clients hold it.
    */
-  readonly holder: string | undefined;
+  readonly holders: readonly Holder[];
 
   /**
    * Creates the error.
@@ -107,7 +108,7 @@ export class LockHeldError extends RedlockError {
     super(message, details);
     this.waiters = details.waiters;
     this.remainingMs = details.remainingMs;
-    this.holder = details.holder;
+    this.holders = details.holders ?? [];
   }
 }
 

@@ -4,6 +4,7 @@
  * @module
  */
 import { LockHeldError, lockName, QuorumError } from "./errors.ts";
+import type { Holder } from "./holder.ts";
 import { printable } from "./printable.ts";
 import { quorumSize, type Vote } from "./vote.ts";
 
@@ -129,10 +130,12 @@ export interface Held {
   readonly waitedMs?: number | undefined;
   /** How long the key in the way lives, in milliseconds, if a node has reported it. */
   readonly remainingMs?: number | undefined;
-  /** Who holds it, with its label, if that is known. */
-  readonly holder?: string | undefined;
+  /** Who holds it, if that is known. */
+  readonly holders?: readonly Holder[] | undefined;
   /** For how long this client itself has held one of the resources, in milliseconds, if it does. */
   readonly ownHeldMs?: number | undefined;
+  /** Whether it holds that in shared mode, and asks for it alone. */
+  readonly ownReads?: boolean | undefined;
   /** For how long the resource stays in its cooldown, in milliseconds, if it is in one. */
   readonly cooldownLeftMs?: number | undefined;
   /** How many clients wait for the lock, if that is known. */
@@ -141,7 +144,7 @@ export interface Held {
 
 /** The error of a call that did not get its lock because it is held, or in its cooldown. */
 export function lockHeldError(held: Held): LockHeldError {
-  const { resources, votes, nodeCount, waitedMs, remainingMs, waiters, holder } = held;
+  const { resources, votes, nodeCount, waitedMs, remainingMs, waiters, holders } = held;
   const { cooldownLeftMs = 0 } = held;
   const cooling = cooldownLeftMs > 0;
   const parts = [
@@ -152,26 +155,26 @@ export function lockHeldError(held: Held): LockHeldError {
   ];
   const message = `Cannot acquire ${lockName(resources, held.any)}: ${parts.join("; ")}`;
   const cause = cooling ? cooldownError(cooldownLeftMs) : nodeErrors(votes);
-  return new LockHeldError(message, { resources, votes, cause, waiters, holder, remainingMs });
+  return new LockHeldError(message, { resources, votes, cause, waiters, holders, remainingMs });
 }
 
 function obstacle(held: Held): string {
-  const { votes, nodeCount, holder = "", ownHeldMs, cooldownLeftMs = 0, any } = held;
+  const { votes, nodeCount, holders: [holder] = [], ownHeldMs, cooldownLeftMs = 0, any } = held;
   if (cooldownLeftMs > 0) {
     const who = any ? "each is held or" : "it is";
     return `${who} in its cooldown for another ${Math.ceil(cooldownLeftMs)} ms`;
   }
   if (ownHeldMs !== undefined) {
-    return `this client itself has held it for ${
-      Math.round(ownHeldMs)
-    } ms, and locks are not reentrant`;
+    const [how, rule] = held.ownReads
+      ? [" in shared mode", "a reader cannot become the writer"]
+      : ["", "locks are not reentrant"];
+    return `this client itself has held it${how} for ${Math.round(ownHeldMs)} ms, and ${rule}`;
   }
   if (votes.length === 0) return "earlier calls of this client are still waiting for it";
   if (any) return "each of them is held, or others compete for it";
   const denied = votes.filter(({ outcome }) => outcome === "denied").length;
   if (denied <= nodeCount - quorumSize(nodeCount)) return "others hold it or compete for it";
-  const [, label] = / (.*)/u.exec(holder) ?? []; // behind the digits
-  return `someone else ${label === undefined ? "" : `(${label}) `}holds it`;
+  return `someone else ${holder?.label === undefined ? "" : `(${holder.label}) `}holds it`;
 }
 
 function keyText({ resources }: Held, remainingMs: number): string {

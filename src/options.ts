@@ -127,10 +127,10 @@ export interface RedlockOptions {
   keyPrefix?: string | undefined;
   /**
    * Who holds the locks, for people: at most 64 printable ASCII characters, such as `web-3:1234`. It is part of the value
-   * of the lock's keys, so everybody who may inspect the lock can read it: {@linkcode Inspection.holder},
-   * {@linkcode LockHeldError.holder} and `hasp watch` show it. It must not be a secret.
+   * of the lock's keys, so everybody who may inspect the lock can read it: {@linkcode Inspection.holders},
+   * {@linkcode LockHeldError.holders} and `hasp watch` show it. It must not be a secret. `""` for none.
    *
-   * @default {""}
+   * @default {host:pid, if the runtime says both without asking for a permission}
    */
   label?: string | undefined;
   /**
@@ -266,12 +266,13 @@ export class LockOptions {
   /**
    * @param attempt The call that fails otherwise, for messages: `create lock client`.
    * @param options The options of the client.
+   * @param label The label without one among the options.
    * @throws {TypeError} If an option is unknown or of the wrong type.
    * @throws {RangeError} If an option is out of range.
    */
-  constructor(attempt: string, options: RedlockOptions) {
+  constructor(attempt: string, options: RedlockOptions, label = "") {
     checkOptions(attempt, options, LOCK_OPTION_NAMES);
-    const complete = { ...DEFAULTS };
+    const complete = { ...DEFAULTS, label };
     applyOptions(attempt, copyOptions(options), complete);
     this.#options = this.#lastOptions = complete;
     this.defaults = this.#lastSettings = settingsOf(attempt, complete);

@@ -18,6 +18,7 @@ import { LockOptions, type RedlockOptions } from "./options.ts";
 import { checkResources } from "./resources.ts";
 import { checkAbility, checkNodes, takeNodes } from "./client_nodes.ts";
 import { ClientState } from "./client_state.ts";
+import { processName } from "./transport/process_name.ts";
 import { TimerWheel } from "./time/timer_wheel.ts";
 
 /** Nodes of this library, which need no adapter, and their timer wheel. */
@@ -88,7 +89,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
     if (!own) checkNodes(nodes);
     const resolved = options instanceof LockOptions
       ? options
-      : new LockOptions("create lock client", options);
+      : new LockOptions("create lock client", options, own ? "" : processName());
     const { wheel, nodes: asked } = own ?? { wheel: new TimerWheel(), nodes: takeNodes(nodes) };
     const client = new ClientState(wheel, asked, resolved.defaults.onEvent);
     this.#inside = { client, options: resolved };

@@ -1,6 +1,6 @@
 /**
- * Where the addresses of the nodes come from. They may contain passwords, so no message shows what was read; a path that
- * is an address by mistake is masked when it is printed.
+ * Where the addresses of the nodes come from, and the prefix of keys that a file has beside them. Addresses may contain
+ * passwords, so no message shows what was read; a path that is an address by mistake is masked when it is printed.
  *
  * @module
  */
@@ -17,6 +17,14 @@ export interface AddressOptions {
   readonly nodesFile?: string;
 }
 
+/** What a place says about the nodes. */
+export interface FoundNodes {
+  /** Their addresses, which may contain passwords. */
+  readonly addresses: readonly string[];
+  /** What the keys of locks begin with, if the place says so. */
+  readonly keyPrefix?: string | undefined;
+}
+
 /** Variables of the environment. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -29,39 +37,47 @@ export type ReadFile = (path: string) => Promise<string>;
  *
  * @throws {UsageError} If none is given, or a file cannot be read, or contains no address.
  */
-export async function findAddresses(
+export async function findNodes(
   { node = [], nodesFile }: AddressOptions,
   env: Environment,
   readFile: ReadFile,
-): Promise<string[]> {
-  if (node.length > 0) return [...node];
+): Promise<FoundNodes> {
+  if (node.length > 0) return { addresses: node };
   if (nodesFile !== undefined) return await readAddresses(nodesFile, readFile);
-  if (env.HASP_NODES) return addressesIn(env.HASP_NODES, "HASP_NODES");
+  if (env.HASP_NODES) return nodesIn(env.HASP_NODES, "HASP_NODES");
   if (env.HASP_NODES_FILE) return await readAddresses(env.HASP_NODES_FILE, readFile);
   const credential = env.CREDENTIALS_DIRECTORY && `${env.CREDENTIALS_DIRECTORY}/${CREDENTIAL}`;
   const text = credential && await readFile(credential).catch((error) => {
     if (error?.code !== "ENOENT") throw unreadable(credential, error);
   });
-  if (typeof text === "string" && credential) return addressesIn(text, credential);
+  if (typeof text === "string" && credential) return nodesIn(text, credential);
   throw new UsageError(
     "Cannot find the addresses of the nodes: set HASP_NODES or HASP_NODES_FILE, or pass --nodes-file or --node",
   );
 }
 
-async function readAddresses(path: string, readFile: ReadFile): Promise<string[]> {
+async function readAddresses(path: string, readFile: ReadFile): Promise<FoundNodes> {
   const text = await readFile(path).catch((error) => {
     throw unreadable(path, error);
   });
-  return addressesIn(text, path);
+  return nodesIn(text, path);
 }
 
 function unreadable(path: string, error: { code?: unknown; message?: unknown }): UsageError {
   return new UsageError(`Cannot read the addresses of the nodes from ${path}: ${error.message}`);
 }
 
-/** A text with the addresses, as `createRedlock` takes it; `#` at the start of a word begins a comment, which is left out. */
-function addressesIn(text: string, place: string): string[] {
-  const addresses = text.replaceAll(/(?<!\S)#.*$/gmu, "");
-  if (/[^\s,]/u.test(addresses)) return [addresses];
+/** A line that says what the keys of locks begin with. */
+const KEY_PREFIX = /^[^\S\n]*key-prefix[^\S\n]+(\S+)[^\S\n]*$/mu;
+
+/**
+ * What a text says about the nodes: addresses, as `createRedlock` takes them in one text, and at most one line
+ * `key-prefix app:`; `#` at the start of a word begins a comment, which is left out.
+ */
+function nodesIn(text: string, place: string): FoundNodes {
+  const code = text.replaceAll(/(?<!\S)#.*$/gmu, "");
+  const [, keyPrefix] = KEY_PREFIX.exec(code) ?? [];
+  const addresses = code.replace(KEY_PREFIX, "");
+  if (/[^\s,]/u.test(addresses)) return { addresses: [addresses], keyPrefix };
   throw new UsageError(`Cannot find the addresses of the nodes: ${place} contains no address`);
 }

@@ -31,9 +31,9 @@ export const FAILURES: Readonly<Record<Severity, readonly Severity[]>> = {
 
 /** Checks the nodes, and returns the exit code. */
 export async function check(options: CheckOptions): Promise<number> {
-  await using redlock = await openClient(options);
+  await using client = await openClient(options);
   const { ttl: ttlMs, fencing, restartGuard: restartGuardMs, failOn } = options;
-  const report = await checkNodes(redlock, { ttlMs, fencing, restartGuardMs });
+  const report = await checkNodes(client.redlock, { ttlMs, fencing, restartGuardMs });
   if (options.json) printJson(report, 2);
   else for (const line of colourReport(formatHealthReport(report), paintOutput())) print(line);
   const failed = report.findings.some(({ severity }) => FAILURES[failOn].includes(severity));

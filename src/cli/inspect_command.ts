@@ -1,16 +1,16 @@
 /**
- * `hasp inspect`: shows whether resources are held, for how long, and how many wait.
+ * `hasp inspect`: shows whether resources are held, by whom, since when, and how many wait.
  *
  * @module
  */
-import { type Inspection, type Redlock, RedlockError, type Vote } from "../../mod.ts";
+import { type Holder, type Inspection, type Redlock, RedlockError, type Vote } from "../../mod.ts";
 import type { ListedLock } from "../operate/mod.ts";
 import { printable } from "../printable.ts";
 import { formatDuration } from "./duration.ts";
 import { exitCodeOf, messageOf, SUCCESS } from "./exit_codes.ts";
 import { type NodeOptions, openClient } from "./node_options.ts";
 import { type Cell, formatTable } from "./table.ts";
-import { type Paint, paintOutput, print, printError, printJson } from "./terminal.ts";
+import { type Paint, paintOutput, print, printError, printJson, TIME_FORMAT } from "./terminal.ts";
 
 /** The options of `inspect`. */
 export interface InspectOptions extends NodeOptions {
@@ -22,8 +22,10 @@ export interface InspectOptions extends NodeOptions {
 export interface Inspected {
   /** The resource. */
   readonly resource: string;
+  /** Its key on the nodes. */
+  readonly key: string;
   /** Its state, or the error of the nodes. */
-  readonly state: Inspection | RedlockError;
+  readonly state: Inspection | ListedLock | RedlockError;
 }
 
 /** Shows the state of resources, and returns the exit code. */
@@ -31,8 +33,9 @@ export async function inspect(
   resources: readonly string[],
   options: InspectOptions,
 ): Promise<number> {
-  await using redlock = await openClient(options);
-  const inspected = await inspectAll(redlock, resources);
+  resources.forEach(warnOfPattern);
+  await using client = await openClient(options);
+  const inspected = await inspectAll(client.redlock, client.keyPrefix, resources);
   const errors = inspected.map(({ state }) => state).filter((it) => it instanceof RedlockError);
   if (options.json) {
     printJson(inspected.map(toJson), 2);
@@ -43,45 +46,59 @@ export async function inspect(
   return errors.length > 0 ? exitCodeOf(errors[0]) : SUCCESS;
 }
 
+/** Says that a name is no pattern, if it looks like one. */
+export function warnOfPattern(name: string): void {
+  const [, prefix] = /^(.*?)\*$/u.exec(name) ?? [];
+  if (prefix === undefined) return;
+  printError(
+    `hasp: ${printable(name)} is taken as a name, and not as a pattern: ` +
+      `'hasp list ${printable(prefix)}' lists what begins with ${printable(prefix) || "anything"}`,
+  );
+}
+
 /** Asks for the state of several resources at the same time. */
 export function inspectAll(
   redlock: Redlock,
+  keyPrefix: string,
   resources: readonly string[],
 ): Promise<Inspected[]> {
   return Promise.all(resources.map(async (resource) => {
+    const key = keyPrefix + resource;
     try {
-      return { resource, state: await redlock.inspect(resource) };
+      return { resource, key, state: await redlock.inspect(resource) };
     } catch (error) {
-      if (error instanceof RedlockError) return { resource, state: error };
+      if (error instanceof RedlockError) return { resource, key, state: error };
       throw error;
     }
   }));
 }
 
 /** Plain data for `--json`. What is not known is `null`, and so is the time to live of a key that has none. */
-export function toJson(
-  { resource, state }: { resource: string; state: Inspection | ListedLock | RedlockError },
-): Record<string, unknown> {
-  const error = state instanceof RedlockError
-    ? { code: state.code, message: printable(state.message) }
-    : null;
-  const { held = null, remainingMs = null, holder = null, sharers = null } = state as Partial<
-    Inspection
-  >;
-  const { waiters = null, foreign = null, votes } = state as Partial<Inspection> & {
-    votes: readonly Vote[];
-  };
+export function toJson({ resource, key, state }: Inspected): Record<string, unknown> {
+  const { votes } = state;
+  if (state instanceof RedlockError) {
+    const error = { code: state.code, message: printable(state.message) };
+    const unknown = { held: null, mode: null, holders: [], remainingMs: null, waiters: null };
+    return { resource, key, ...unknown, foreign: null, error, votes: plainVotes(votes) };
+  }
+  const { held = null, mode = null, holders, remainingMs, waiters = null, foreign = null } = state;
   return {
     resource,
+    key,
     held,
+    mode,
+    holders: holders.map(plainHolder),
     remainingMs: remainingMs === Infinity ? null : remainingMs,
-    holder,
-    sharers,
     waiters,
     foreign,
-    error,
+    error: null,
     votes: plainVotes(votes),
   };
+}
+
+/** A holder as plain data: what is not known is `null`. */
+function plainHolder({ holder, label, acquiredAt }: Holder): Record<string, unknown> {
+  return { holder, label: label ?? null, acquiredAt: acquiredAt?.toISOString() ?? null };
 }
 
 /** Votes as plain data. */
@@ -96,36 +113,69 @@ export function plainVotes(votes: readonly Vote[]): Record<string, unknown>[] {
 
 /** The headings of the columns. */
 export const HEADINGS: readonly string[] = [
-  ...["resource", "state", "holder", "expires in", "waiting", "nodes"],
+  ...["key", "state", "holder", "since", "expires in", "waiting", "nodes"],
 ];
-/** What stands for a number or a name that is not known. */
-export const UNKNOWN = "?";
+/** What stands for a number or a name that is not known, and for one that there is not. */
+const UNKNOWN = "?", NOTHING = "–";
+/** How many holders of one resource have a row each. */
+const HOLDERS_SHOWN_MAX = 8;
 
-/** A table with a row for each resource, and below it what is wrong with keys that no lock library has set. */
+/** A table with the rows of each resource, and below it what is wrong with keys that no lock library has set. */
 export function formatInspected(inspected: readonly Inspected[], paint: Paint): string[] {
-  const foreign = inspected.flatMap(({ resource, state }) => {
-    if (state instanceof RedlockError || state.foreign === undefined) return [];
-    return `${printable(resource)}: its key ${printable(state.foreign)}`;
-  });
-  return [...formatTable([HEADINGS, ...inspected.map(cellsOf)], paint), ...foreign];
+  return [
+    ...formatTable([HEADINGS, ...inspected.flatMap(rowsOf)], paint),
+    ...inspected.flatMap(foreignKeys),
+  ];
 }
 
-/** The row of a resource. */
-export function cellsOf({ resource, state }: Inspected): Cell[] {
-  const name = printable(resource);
+/** What is wrong with a key that no lock library has set, as a line. */
+export function foreignKeys({ key, state }: Inspected): string[] {
+  if (state instanceof RedlockError || state.foreign === undefined) return [];
+  return [`${printable(key)}: this key ${printable(state.foreign)}`];
+}
+
+/** The rows of a resource: one for each holder, and one for all that are more than a few. */
+export function rowsOf({ key, state }: Inspected): Cell[][] {
+  const name = printable(key);
   const nodes = answersOf(state.votes);
   if (state instanceof RedlockError) {
-    return [name, ["unknown", "red"], UNKNOWN, UNKNOWN, UNKNOWN, nodes];
+    return [[name, ["unknown", "red"], UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, nodes]];
   }
-  const { held, remainingMs, waiters = UNKNOWN } = state;
-  if (!held) return [name, ["free", "green"], "–", "–", "–", nodes];
-  const life = formatDuration(remainingMs);
-  return [name, ["held", "yellow"], holderText(state), life, `${waiters}`, nodes];
+  const { held, remainingMs, waiters = UNKNOWN, holders } = state;
+  const cell = stateCell(state);
+  if (cell[0] === "free") return [[name, cell, ...Array(4).fill(NOTHING), nodes]];
+  const life = held ? formatDuration(remainingMs) : UNKNOWN;
+  const shown = holders.length > 0 ? holders.slice(0, HOLDERS_SHOWN_MAX).map(holderCells) : [];
+  const [first = [UNKNOWN, UNKNOWN], ...others] = shown;
+  const more = holders.length - shown.length;
+  return [
+    [name, cell, ...first, life, `${waiters}`, nodes],
+    ...others.map((cells) => ["", "", ...cells, "", "", ""]),
+    ...(more > 0 ? [["", "", `and ${more} more`, "", "", "", ""]] : []),
+  ];
 }
 
-/** Who holds a resource: `7c1f09be web-3:1234`, or `3 in shared mode`. */
-export function holderText({ holder = UNKNOWN, sharers }: Inspection): string {
-  return sharers === undefined ? holder : `${sharers} in shared mode`;
+/** Whether a resource is held; a key on fewer than a quorum of the nodes is residue, unless other nodes are silent. */
+function stateCell({ held, holders }: Inspection | ListedLock): Exclude<Cell, string> {
+  if (held) return ["held", "yellow"];
+  if (held === undefined) return ["unknown", "red"];
+  return holders.length > 0 ? ["residue", "magenta"] : ["free", "green"];
+}
+
+function holderCells(holder: Holder): [name: string, since: string] {
+  const { acquiredAt } = holder;
+  return [holderName(holder), acquiredAt ? TIME_FORMAT.format(acquiredAt) : UNKNOWN];
+}
+
+/** A holder as `7c1f09be web-3:1234`, or without a label. */
+function holderName({ holder, label }: Holder): string {
+  return label === undefined ? holder : `${holder} ${label}`;
+}
+
+/** Who holds a resource, as `7c1f09be web-3:1234`, and how many others do in shared mode. */
+export function holderText({ holders: [first, ...others] }: Pick<Inspection, "holders">): string {
+  if (!first) return UNKNOWN;
+  return holderName(first) + (others.length > 0 ? ` and ${others.length} more` : "");
 }
 
 /** How many nodes gave which answer: `4 held, 1 timed-out`. */

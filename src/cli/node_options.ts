@@ -7,7 +7,7 @@ import { readFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import process from "node:process";
 import { createRedlock, type Redlock, type RedlockOptions, type TlsOptions } from "../../mod.ts";
-import { type AddressOptions, findAddresses } from "./addresses.ts";
+import { type AddressOptions, findNodes as findAddresses, type FoundNodes } from "./addresses.ts";
 import { UsageError } from "./exit_codes.ts";
 
 /** The options about the nodes. */
@@ -25,9 +25,7 @@ export interface NodeOptions extends AddressOptions {
 }
 
 /** The nodes, and how to reach them. */
-interface Nodes {
-  /** Their addresses, which may contain passwords. */
-  readonly addresses: readonly string[];
+interface Nodes extends FoundNodes {
   /** TLS settings, if there are any. */
   readonly tls: TlsOptions | undefined;
 }
@@ -38,22 +36,28 @@ interface Nodes {
  * @throws {UsageError} If no addresses are given, or a file cannot be read.
  */
 async function findNodes(options: NodeOptions): Promise<Nodes> {
-  const addresses = await findAddresses(options, process.env, (path) => readFile(path, "utf8"));
+  const found = await findAddresses(options, process.env, (path) => readFile(path, "utf8"));
   const [ca, cert, key] = await Promise.all(
     [options.caFile, options.certFile, options.keyFile].map(readOptional),
   );
-  if (!ca && !cert && !key) return { addresses, tls: undefined };
-  return { addresses, tls: { ...ca && { caCerts: [ca] }, ...cert && { cert }, ...key && { key } } };
+  if (!ca && !cert && !key) return { ...found, tls: undefined };
+  return { ...found, tls: { ...ca && { caCerts: [ca] }, ...cert && { cert }, ...key && { key } } };
+}
+
+/** A lock client, and what the keys of its locks begin with. */
+export interface OpenedClient extends AsyncDisposable {
+  readonly redlock: Redlock;
+  readonly keyPrefix: string;
 }
 
 /** Creates the lock client that the command line describes. */
 export async function openClient(
   options: NodeOptions,
   redlockOptions: RedlockOptions = {},
-): Promise<Redlock> {
-  const { addresses, tls } = await findNodes(options);
-  const { keyPrefix, nodeTimeout: nodeTimeoutMs } = options;
-  return createRedlock(addresses, {
+): Promise<OpenedClient> {
+  const { addresses, tls, keyPrefix: filePrefix = "" } = await findNodes(options);
+  const { keyPrefix = filePrefix, nodeTimeout: nodeTimeoutMs } = options;
+  const redlock = createRedlock(addresses, {
     onEvent: () => {}, // the commands report by themselves
     clientName: `hasp:${processName()}`,
     ...redlockOptions,
@@ -61,6 +65,7 @@ export async function openClient(
     keyPrefix,
     nodeTimeoutMs,
   });
+  return { redlock, keyPrefix, [Symbol.asyncDispose]: () => redlock.close() };
 }
 
 /** The machine and the process, as `web-3:1234`: at most 64 printable ASCII characters without spaces. */

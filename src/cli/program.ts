@@ -71,6 +71,8 @@ Nodes:
     $CREDENTIALS_DIRECTORY     systemd's LoadCredential=hasp-nodes:/etc/hasp/nodes
   An address is redis://[user[:password]@]host[:port][/db], rediss://… for TLS, or
   redis+unix:///path. Keep passwords out of --node: others can see the command line.
+  If your locks have a 'keyPrefix', pass --key-prefix, set HASP_KEY_PREFIX, or write a line
+  'key-prefix app:' beside the addresses.
 `;
 
 const EXIT_CODES_HELP = `
@@ -172,7 +174,7 @@ function addInspect(program: Command, onExitCode: OnExitCode): void {
   const command = program.command("inspect")
     .summary("show whether resources are held")
     .description(
-      "Shows whether resources are held, for how long, and how many wait for them.\n" +
+      "Shows who holds resources, since when and for how long, and how many wait for them.\n" +
         "Ends with 121 if too few nodes answered to know it.",
     )
     .argument("<resource...>", "the resources")
@@ -203,9 +205,10 @@ function addWatch(program: Command, onExitCode: OnExitCode): void {
     .summary("watch who holds resources")
     .description(
       "Watches who holds resources, since when, and how many wait for them, until it gets a signal.\n" +
+        "Without a name it watches all that is locked, as 'hasp list' lists it.\n" +
         "On a terminal it redraws a table; into a pipe or file it prints a line for each change.",
     )
-    .argument("<resource...>", "the resources")
+    .argument("[resource...]", "the resources; all that are locked by default")
     .option("--json", "print a line of JSON for each change")
     .addOption(
       durationOption("-i, --interval <duration>", "time between two looks; at least 100ms")

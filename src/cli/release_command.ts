@@ -6,6 +6,7 @@
 import { forceRelease } from "../operate/mod.ts";
 import { printable } from "../printable.ts";
 import { LOCK_HELD, SUCCESS } from "./exit_codes.ts";
+import { holderText, warnOfPattern } from "./inspect_command.ts";
 import { type NodeOptions, openClient } from "./node_options.ts";
 import { print, printError } from "./terminal.ts";
 
@@ -17,18 +18,21 @@ export interface ReleaseOptions extends NodeOptions {
 
 /** Releases a lock if that holder has it, and returns the exit code. */
 export async function release(resource: string, options: ReleaseOptions): Promise<number> {
-  await using redlock = await openClient(options);
+  warnOfPattern(resource);
+  await using client = await openClient(options);
+  const { redlock, keyPrefix } = client;
   const { holder } = options;
-  const name = printable(resource);
+  const name = printable(keyPrefix + resource);
   if (await forceRelease(redlock, resource, { holder })) {
     print(`${name}: released, ${holder} no longer holds it`);
     return SUCCESS;
   }
-  const { held, holder: other } = await redlock.inspect(resource);
-  if (held) {
-    printError(`hasp: Cannot release ${name}: ${other ?? "somebody else"} holds it, not ${holder}`);
+  const inspection = await redlock.inspect(resource);
+  if (inspection.held) {
+    const other = holderText(inspection);
+    printError(`hasp: Cannot release ${name}: ${other} holds it, not ${holder}`);
     return LOCK_HELD;
   }
-  print(`${name}: free, nobody holds it`);
+  print(`${name}: free, nobody holds this key`);
   return SUCCESS;
 }

@@ -34,6 +34,12 @@ export const paintColours: Paint = (style, text) =>
 /** Leaves a text as it is. */
 export const paintNothing: Paint = (_, text) => text;
 
+/** The machine's own time, as `2026-02-03 04:05:06`. */
+export const TIME_FORMAT: Intl.DateTimeFormat = new Intl.DateTimeFormat("sv", {
+  dateStyle: "short",
+  timeStyle: "medium",
+});
+
 /** Whether the standard output is a terminal that understands escape sequences. */
 export function canDraw(): boolean {
   return process.stdout.isTTY && process.env.TERM !== "dumb";

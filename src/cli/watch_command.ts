@@ -3,17 +3,24 @@
  *
  * @module
  */
-import { type Inspection, RedlockError } from "../../mod.ts";
+import { type EventListener, RedlockError } from "../../mod.ts";
+import { list } from "../operate/mod.ts";
 import { printable } from "../printable.ts";
 import { systemClock } from "../time/clock.ts";
 import { pause } from "../time/pause.ts";
 import { TimerWheel } from "../time/timer_wheel.ts";
-import { formatDuration } from "./duration.ts";
-import { cellsOf, HEADINGS, holderText, inspectAll, toJson, UNKNOWN } from "./inspect_command.ts";
-import { type NodeOptions, openClient } from "./node_options.ts";
+import {
+  formatInspected,
+  holderText,
+  inspectAll,
+  type Inspected,
+  toJson,
+  warnOfPattern,
+} from "./inspect_command.ts";
+import { reportFailed } from "./list_command.ts";
+import { type NodeOptions, openClient, type OpenedClient } from "./node_options.ts";
 import { type Interrupted, Signals } from "./run/signals.ts";
-import { type Cell, formatTable } from "./table.ts";
-import { canDraw, openScreen, paintOutput, print, printJson } from "./terminal.ts";
+import { canDraw, openScreen, paintOutput, print, printJson, TIME_FORMAT } from "./terminal.ts";
 
 /** The options of `watch`. */
 export interface WatchOptions extends NodeOptions {
@@ -23,90 +30,105 @@ export interface WatchOptions extends NodeOptions {
   readonly json?: boolean;
 }
 
-type State = Inspection | RedlockError;
+/** What stands for all resources. */
+const ALL = "*";
 
-/** The machine's own time, as `2026-02-03 04:05:06`. */
-const TIME_FORMAT = new Intl.DateTimeFormat("sv", { dateStyle: "short", timeStyle: "medium" });
-/** The headings of the columns. */
-export const WATCH_HEADINGS: readonly string[] = HEADINGS.toSpliced(3, 0, "held for");
-
-/** What is known about one resource from looking at it again and again. */
-export class WatchedResource {
-  readonly #resource: string;
-  #state: State | undefined = undefined;
-  #said = "";
-  /** Who holds it, or did when it was last known; `undefined` if nobody does. */
-  #holder: string | undefined = undefined;
-  #sinceMs = 0;
-  #sawStart = false;
-
-  /** @param resource The resource. */
-  constructor(resource: string) {
-    this.#resource = resource;
-  }
+/** Says what has changed from one look to the next. */
+export class Changes {
+  /** What was said about each key, and its resource. */
+  #said: Map<string, readonly [text: string, inspected: Inspected]> = new Map();
 
   /**
-   * Takes in what a look has shown.
+   * Takes in what a look has shown. A resource that it does not show is free.
    *
-   * @param state The state of the resource.
-   * @param nowMs When that was, by a monotonic clock, in milliseconds.
-   * @returns A line about what has changed; `undefined` if only the time to live has.
+   * @param inspected The state of each resource.
+   * @returns What has changed, each with a line of text; not if only a time to live has.
    */
-  look(state: State, nowMs: number): string | undefined {
-    if (!(state instanceof RedlockError)) {
-      const holder = state.held ? state.holder ?? (state.sharers ? "shared" : UNKNOWN) : undefined;
-      if (holder !== this.#holder) {
-        this.#holder = holder;
-        this.#sinceMs = nowMs;
-        this.#sawStart = this.#state !== undefined && !(this.#state instanceof RedlockError);
-      }
-    }
-    this.#state = state;
-    const text = describe(state);
-    if (text === this.#said) return undefined;
-    this.#said = text;
-    return `${printable(this.#resource)}  ${text}`;
-  }
-
-  /** The row of the table at a time, by the clock of {@linkcode look}, after the first look. */
-  row(nowMs: number): Cell[] {
-    const state = this.#state!;
-    const cells = cellsOf({ resource: this.#resource, state });
-    if (state instanceof RedlockError) return cells.toSpliced(3, 0, UNKNOWN);
-    if (this.#holder === undefined) return cells.toSpliced(3, 0, "–");
-    const heldFor = formatDuration(nowMs - this.#sinceMs);
-    return cells.toSpliced(3, 0, this.#sawStart ? heldFor : `> ${heldFor}`);
+  look(inspected: readonly Inspected[]): (readonly [text: string, inspected: Inspected])[] {
+    const before = this.#said;
+    this.#said = new Map(
+      inspected.map((it) => [it.key, [`${printable(it.key)}  ${textOf(it)}`, it]]),
+    );
+    const changed = [...this.#said].filter(([key, [text]]) => before.get(key)?.[0] !== text)
+      .map(([, said]) => said);
+    const gone = [...before].filter(([key]) => !this.#said.has(key)).map(([, [, it]]) => freed(it));
+    return [...gone, ...changed];
   }
 }
 
-function describe(state: State): string {
+/** What is said of a resource that is in a list no longer. */
+function freed({ key, resource, state }: Inspected): readonly [string, Inspected] {
+  const free = { held: false, mode: undefined, holders: [], remainingMs: 0, waiters: undefined };
+  const now = { ...free, foreign: undefined, votes: state.votes.slice(0, 0) };
+  return [`${printable(key)}  free`, { key, resource, state: now }];
+}
+
+function textOf({ state }: Inspected): string {
   if (state instanceof RedlockError) return "unknown: too few nodes answered";
-  const { held, waiters, foreign } = state;
-  if (!held) return "free";
-  if (foreign !== undefined) return `held: its key ${printable(foreign)}`;
-  return `held by ${holderText(state)}${waiters === undefined ? "" : `, ${waiters} waiting`}`;
+  const { held, waiters, foreign, holders } = state;
+  if (held === undefined) return "unknown: too few nodes answered";
+  if (foreign !== undefined) return `held: this key ${printable(foreign)}`;
+  if (held) {
+    return `held by ${holderText(state)}${waiters === undefined ? "" : `, ${waiters} waiting`}`;
+  }
+  return holders.length > 0 ? `residue of ${holderText(state)}` : "free";
+}
+
+/** Looks at resources, or at all that are locked, those that are held for the longest time first. */
+async function look(
+  { redlock, keyPrefix }: OpenedClient,
+  resources: readonly string[],
+): Promise<Inspected[]> {
+  if (resources.length > 0) return await inspectAll(redlock, keyPrefix, resources);
+  const found: Inspected[] = [];
+  try {
+    for await (const state of list(redlock)) {
+      found.push({ resource: state.resource, key: keyPrefix + state.resource, state });
+    }
+  } catch (error) {
+    if (!(error instanceof RedlockError)) throw error;
+    return [{ resource: ALL, key: keyPrefix + ALL, state: error }];
+  }
+  return found.sort((a, b) => sinceMs(a) - sinceMs(b) || (a.key < b.key ? -1 : 1));
+}
+
+function sinceMs({ state }: Inspected): number {
+  const [first] = state instanceof RedlockError ? [] : state.holders;
+  return first?.acquiredAt?.getTime() ?? 0;
+}
+
+/** Reports each node whose keys are missing in a list, once. */
+function oncePerNode(): EventListener {
+  const reported = new Set<string>();
+  return (event) => {
+    if (event.type !== "list-failed" || reported.has(event.node)) return;
+    reported.add(event.node);
+    reportFailed(event);
+  };
 }
 
 /** Shows resources until a signal arrives, in place on a terminal, else as a line for each change. */
 export async function watch(resources: readonly string[], options: WatchOptions): Promise<number> {
+  resources.forEach(warnOfPattern);
   const signals = new Signals();
   const wheel = new TimerWheel();
   try {
-    await using redlock = await openClient(options);
-    const watched = resources.map((resource) => new WatchedResource(resource));
+    await using client = await openClient(options, { onEvent: oncePerNode() });
     const draw = canDraw() && !options.json ? await openScreen() : undefined;
     const paint = paintOutput();
+    const changes = new Changes();
     while (!signals.waiting.aborted) {
-      const inspected = await inspectAll(redlock, resources);
-      const nowMs = systemClock.monotonicMs();
-      const wallMs = systemClock.wallMs();
-      watched.forEach((it, index) => {
-        const change = it.look(inspected[index].state, nowMs);
-        if (change === undefined || draw) return;
-        if (!options.json) return print(`${TIME_FORMAT.format(wallMs)}  ${change}`);
-        printJson({ timeMs: wallMs, ...toJson(inspected[index]) });
-      });
-      draw?.(formatTable([WATCH_HEADINGS, ...watched.map((it) => it.row(nowMs))], paint));
+      const inspected = await look(client, resources);
+      const timeMs = systemClock.wallMs();
+      const changed = changes.look(inspected);
+      if (draw) {
+        draw(formatInspected(inspected, paint));
+      } else {
+        for (const [text, change] of changed) {
+          if (options.json) printJson({ timeMs, ...toJson(change) });
+          else print(`${TIME_FORMAT.format(timeMs)}  ${text}`);
+        }
+      }
       await pause(wheel, options.interval, signals.waiting);
     }
     return (signals.waiting.reason as Interrupted).exitCode;

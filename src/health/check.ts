@@ -12,8 +12,11 @@ import type { NodeDiagnosis } from "../quorum/node_diagnosis.ts";
 import type { Settings } from "../options.ts";
 import { printable } from "../printable.ts";
 
-/** What the key of a check begins with, after the prefix of all keys; random digits follow, so that no client locks it. */
-const CHECKED = "hasp:check:";
+/**
+ * What the resource of a check begins with; random digits follow, so that no client locks it. A name that a lock could
+ * have: a right for names that begin with `hasp:` would not do for locks.
+ */
+const CHECKED = "check:";
 
 /** What is asked of a node. */
 type AskedNode = Pick<QuorumNode, "name" | "readyAtMs" | "inspect" | "diagnose">;

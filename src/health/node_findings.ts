@@ -119,6 +119,10 @@ const SET_ADVICE: ReadonlyMap<string, string> = new Map([
   ["READONLY", INDEPENDENT],
 ]);
 
+/** Further advice if a right is missing: it may be there for the keys that locks have. */
+const PREFIX_ADVICE =
+  ". If all your locks begin with a prefix, set it as 'keyPrefix', and check again";
+
 /** What fails if commands are refused, the ACL rules that allow them, and whether the settings ask for it. */
 type Feature = readonly [
   FindingCode,
@@ -169,7 +173,8 @@ function* ofRefusals({ refused = {} }: NodeHealth, settings: Settings): Iterable
     const replies = [...new Set(commands.map((name) => refused[name]))].join(", ");
     const predicate = `refuses ${commands.join(", ")} (${replies}): ${consequence}`;
     const acl = rules.replace("KEYS", `${printable(settings.keyPrefix)}*`);
-    const advice = SET_ADVICE.get(replies) ?? `Allow what is refused; in an ACL: ${acl}`;
+    const advice = SET_ADVICE.get(replies) ?? `Allow what is refused; in an ACL: ${acl}` +
+        (rules.includes("KEYS") && settings.keyPrefix === "" ? PREFIX_ADVICE : "");
     yield [code, severity, predicate, advice];
   }
 }

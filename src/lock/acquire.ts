@@ -94,9 +94,10 @@ import { expiryMarginMs } from "../time/validity.ts";
 import { waitToAdopt } from "./adopt.ts";
 import { takeTurn, wait } from "./contend.ts";
 import { HeldLock } from "./held_lock.ts";
-import { holderOf } from "./holder.ts";
+import { holderOf } from "../holder.ts";
 import { Lock } from "./lock.ts";
 import type { LockCall } from "./lock_call.ts";
+import { queueKey } from "../waiting/queue_names.ts";
 import { modeOf, reportAbort } from "./refusal.ts";
 import { renew } from "./renewal.ts";
 import { undo } from "./undo.ts";
@@ -154,6 +155,7 @@ function settleTurn(call: LockCall, held: HeldLock): void {
   } else if (mode) { // at once all that are behind it, beside it
     if (waiter) localQueues.yield(queueName, held.round);
     localQueues.admit(queueName, call);
+    localQueues.read(queueKey(call.keys), held);
   } else if (call.takesTurns) { // the next in the queue, when the lock ends
     localQueues.promote(queueName, call, held);
   } else { // the same, unless others of this client waited for the keys before: it has passed them
@@ -165,9 +167,8 @@ function settleTurn(call: LockCall, held: HeldLock): void {
 function begin(call: LockCall): Round<ClientState> {
   const { client, settings: { ttlMs, restartGuardMs, label }, pool, adopts } = call;
   // mutation: one-value-for-all-attempts
-  const random = client.wheel.random.value();
   // mutation: adopted-value-kept
-  const value = label === "" ? random : `${random}:${label}`;
+  const value = client.newValue(label);
   const keys = pool ? [pool.key] : call.keys;
   const round = new Round(client, keys, value, ttlMs); // step 1: it reads the clocks
   if (adopts) round.replaces = adopts.value;

@@ -12,7 +12,7 @@ import { isHopeless } from "../messages.ts";
 import type { Round } from "../quorum/round.ts";
 import { pause } from "../time/pause.ts";
 import { pollingDelayMs } from "../waiting/polling.ts";
-import { holderOf } from "./holder.ts";
+import { holderOf } from "../holder.ts";
 import { reportKey } from "./inspection.ts";
 import type { LockCall } from "./lock_call.ts";
 import { refusal, reportRefusal } from "./refusal.ts";
@@ -55,7 +55,8 @@ export async function waitToAdopt(call: LockCall, denied: Round): Promise<void> 
 async function isTaken({ client, keys, settings, adopts }: LockCall): Promise<boolean> {
   const asked = keys.map((key) => reportKey(client, key, settings.nodeTimeoutMs));
   const reports = await Promise.all(asked);
-  return reports.some(({ held, holder }) => held && holder !== holderOf(adopts!.value));
+  const own = holderOf(adopts!.value);
+  return reports.some(({ held, holders }) => held && !holders.some(({ holder }) => holder === own));
 }
 
 /** Nobody can adopt the lock any more. So what is left of it, and what others give back of it, only blocks nodes. */

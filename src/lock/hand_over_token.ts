@@ -7,13 +7,12 @@
  *
  * @module
  */
+import { isOwnValue } from "../holder.ts";
 import { TTL_MS_MAX } from "../options.ts";
 import { checkResources } from "../resources.ts";
 
 /** The first element of what a token encodes; another form gets another number. */
 const VERSION = 2;
-/** A value of this library. */
-const VALUE = /^[\da-f]{40}(:[ -~]{1,64})?$/u;
 
 /** A lock that was handed over. */
 export interface HandedOver {
@@ -44,7 +43,7 @@ export function handOverToken({ value, ttlMs, keptMs, resources }: HandedOver): 
  */
 export function readToken(token: string, keyPrefix: string): HandedOver {
   const [version, value, ttlMs, keptMs, ...resources] = decoded(token);
-  const isToken = version === VERSION && typeof value === "string" && VALUE.test(value) &&
+  const isToken = version === VERSION && isOwnValue(value) &&
     isTime(ttlMs) && isTime(keptMs);
   if (!isToken) throw notToken();
   const checked = checkResources("adopt lock", resources as string[], keyPrefix);

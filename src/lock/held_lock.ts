@@ -30,7 +30,7 @@ import { queueKey } from "../waiting/queue_names.ts";
 import type { Settings } from "../options.ts";
 import { askToRelease, type Round } from "../quorum/round.ts";
 import type { ClientState } from "../client_state.ts";
-import { holderOf } from "./holder.ts";
+import { holderOf } from "../holder.ts";
 import { hasTicket, isKept, leaveQueues, undo, undoFormer } from "./undo.ts";
 import { clockedSignal } from "./lock_signal.ts";
 import { type Forgettable, watch } from "./forgotten.ts";

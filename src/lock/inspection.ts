@@ -4,7 +4,8 @@
  * @module
  */
 import { askNode } from "../quorum/ask_node.ts";
-import { holderOf } from "./holder.ts";
+import { describeHolder, type Holder } from "../holder.ts";
+import type { LockMode } from "../options.ts";
 import { foreignKey, quorumError } from "../messages.ts";
 import type { KeyState } from "../quorum/lock_node.ts";
 import type { Vote } from "../vote.ts";
@@ -19,18 +20,13 @@ export interface Inspection {
    * fewer than a quorum of nodes have the key. 0 if it is not held, `Infinity` if the keys have no TTL.
    */
   readonly remainingMs: number;
+  /** The mode in which it is held; `undefined` if it is not held. */
+  readonly mode: LockMode | undefined;
   /**
-   * Who holds it: 8 hexadecimal digits, and the `label` of the holder, if it has one, as in `7c1f09be web-3:1234`. The
-   * digits stay the same while one holder keeps the lock, and change with the holder. They are a hash of the lock's
-   * value, which itself is enough to release the lock, but cannot be computed from the hash. `undefined` if the resource
-   * is not held, is held in shared mode, or its key is not a string.
+   * Who holds it, each on a quorum of the nodes: one in exclusive mode, any number in shared mode, in the order in which
+   * they acquired it. Empty if the resource is not held, or its key is not a string.
    */
-  readonly holder: string | undefined;
-  /**
-   * How many locks in shared mode hold the resource, each on a quorum of the nodes. `undefined` if it is not held, or held
-   * in exclusive mode.
-   */
-  readonly sharers: number | undefined;
+  readonly holders: readonly Holder[];
   /** How many clients wait for the resource. `undefined` if no node reports it, or if the resource is not held. */
   readonly waiters: number | undefined;
   /**
@@ -64,8 +60,8 @@ export interface ListedLock extends Omit<Inspection, "held"> {
    * that did not answer decide that.
    */
   readonly held: boolean | undefined;
-  /** Who has set the key, on a quorum of nodes or on fewer; `undefined` if it is not a string. */
-  readonly holder: string | undefined;
+  /** Who has set the key, on a quorum of nodes or, if it is not held, on fewer. */
+  readonly holders: readonly Holder[];
   /** What is wrong with the key if no lock library can have set it, on a quorum of nodes or on fewer. */
   readonly foreign: string | undefined;
 }
@@ -91,7 +87,7 @@ export async function inspect(
   const report = await reportKey(client, key, timeoutMs);
   const { held, votes } = report;
   if (held) return { ...report, held };
-  if (held === false) return { ...report, held, holder: undefined, foreign: undefined };
+  if (held === false) return { ...report, held, holders: [], foreign: undefined };
   throw quorumError("inspect", [resource], votes, client.nodes.length);
 }
 
@@ -106,12 +102,11 @@ export async function reportKey(
   const votes = answers.map(({ vote }) => vote);
   const silent = votes.filter(({ outcome }) => outcome !== "held" && outcome !== "free").length;
   const most = mostAgreed(answers);
-  const shared = most.some(({ sharers }) => sharers);
   const counts = countHolders(answers);
-  const sharers = counts.filter((count) => count >= quorum).length;
-  let held: boolean | undefined = sharers > 0;
+  const holding = [...counts].filter(([, count]) => count >= quorum).map(([value]) => value);
+  let held: boolean | undefined = holding.length > 0;
   // mutation: silent-nodes-count-as-free
-  if (!held && counts.some((count) => count + silent >= quorum)) held = undefined;
+  if (!held && [0, ...counts.values()].some((count) => count + silent >= quorum)) held = undefined;
   // While the quorum-th longest of the keys lives, there is a quorum of them. A node that did not answer may have one
   // for as long as any other.
   const lives = most.map(({ remainingMs }) => remainingMs).sort((a, b) => b - a);
@@ -120,8 +115,8 @@ export async function reportKey(
   return {
     held,
     remainingMs: held ? remainingMs : 0,
-    holder: most.length > 0 && type === undefined && !shared ? holderOf(most[0].value) : undefined,
-    sharers: held && shared ? sharers : undefined,
+    mode: held ? most[0].sharers ? "shared" : "exclusive" : undefined,
+    holders: type === undefined ? holdersOf(held ? holding : most.flatMap(valuesOf)) : [],
     waiters: longestQueue(answers),
     foreign: foreignKey(held ? remainingMs : lives[0], type),
     votes,
@@ -140,16 +135,26 @@ export function askAll(client: ClientState, key: string, timeoutMs: number): Pro
   }));
 }
 
-/** How many nodes have each of the values that hold the key, alone or in shared mode; 0 without any. */
-function countHolders(answers: readonly Answer[]): number[] {
+/** How many nodes have each of the values that hold the key, alone or in shared mode. */
+function countHolders(answers: readonly Answer[]): Map<string, number> {
   const counts = new Map<string, number>();
   for (const { state } of answers) {
-    if (!state) continue;
-    for (const value of state.sharers ?? [state.value]) {
+    for (const value of state ? valuesOf(state) : []) {
       counts.set(value, (counts.get(value) ?? 0) + 1);
     }
   }
-  return [0, ...counts.values()];
+  return counts;
+}
+
+/** The values that hold a key on one node. */
+function valuesOf({ sharers, value }: KeyState): readonly string[] {
+  return sharers ?? [value];
+}
+
+/** The holders with these values, each once, in the order in which they acquired the lock. */
+function holdersOf(values: readonly string[]): Holder[] {
+  const atMs = ({ acquiredAt }: Holder) => acquiredAt?.getTime() ?? 0;
+  return [...new Set(values)].map(describeHolder).sort((a, b) => atMs(a) - atMs(b));
 }
 
 function longestQueue(answers: readonly Answer[]): number | undefined {

@@ -5,7 +5,7 @@
  */
 import { handOverToken } from "./hand_over_token.ts";
 import type { HeldLock } from "./held_lock.ts";
-import { holderOf } from "./holder.ts";
+import { holderOf } from "../holder.ts";
 import type { Vote } from "../vote.ts";
 import { defineConsoleView } from "../console_view.ts";
 import { checkGuard, checkTtlMs, type LockMode } from "../options.ts";
@@ -87,8 +87,8 @@ export class Lock implements AsyncDisposable {
   }
 
   /**
-   * The value of the lock's keys: 40 random hexadecimal digits, and, if there is a `label`, `:` and the label. A secret,
-   * because it is enough to release the lock.
+   * The value of the lock's keys: 40 random hexadecimal digits, `:`, the second of the acquisition in base 36, `:`, and the
+   * `label`. A secret, because it is enough to release the lock.
    */
   get value(): string {
     return this.#lock.round.value;
@@ -96,7 +96,7 @@ export class Lock implements AsyncDisposable {
 
   /**
    * What `inspect()` and the errors of others show of this lock's holder: 8 hexadecimal digits that identify this
-   * acquisition, and, if there is a `label`, a space and the label.
+   * acquisition, {@linkcode Holder.holder}.
    */
   get holder(): string {
     return holderOf(this.#lock.round.value);

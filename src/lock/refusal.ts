@@ -4,14 +4,15 @@
  * @module
  */
 import { emit, type RedlockEvent } from "../events.ts";
+import { describeHolder } from "../holder.ts";
 import type { LockHeldError, QuorumError } from "../errors.ts";
 import { agreeOnToken } from "../fencing/token.ts";
 import { lockHeldError, quorumError } from "../messages.ts";
 import type { Round } from "../quorum/round.ts";
 import { HeldLock } from "./held_lock.ts";
-import { holderOf } from "./holder.ts";
 import type { LockCall } from "./lock_call.ts";
 import type { Vote } from "../vote.ts";
+import { queueKey } from "../waiting/queue_names.ts";
 
 /** The error of a call that ends without a lock; emits the event of the refusal. */
 export function refusal(
@@ -38,17 +39,20 @@ export function refusal(
     any,
     waitedMs: waitMs === 0 ? undefined : waitedMs,
     remainingMs: denied && !own ? ticket?.remainingMs : undefined,
-    holder: value === undefined ? undefined : holderOf(value),
+    holders: value === undefined ? [] : [describeHolder(value)],
     ownHeldMs: own?.tookMs,
+    ownReads: own?.mode && call.mode === undefined,
     cooldownLeftMs,
     waiters: ticket?.queueLength,
   });
 }
 
 /** The round that won this client itself the lock, if it holds it. */
-function ownHold({ client: { localQueues }, queueName }: LockCall): Round | undefined {
-  const owner = localQueues.owner(queueName);
-  return owner instanceof HeldLock ? owner.round : undefined;
+function ownHold({ client: { localQueues }, keys, mode, queueName }: LockCall): Round | undefined {
+  const name = queueKey(keys);
+  const owners = [localQueues.owner(queueName), localQueues.owner(name)];
+  if (!mode) owners.push(localQueues.reader(name)); // readers do not keep readers out
+  return owners.find((owner) => owner instanceof HeldLock)?.round;
 }
 
 /** Why there is no lock although a quorum granted it, if so. */

@@ -7,19 +7,19 @@ import type { ClientState } from "../client_state.ts";
 import { quorumError } from "../messages.ts";
 import { LOCK_OPTION_NAMES, type RedlockOptions, TTL_MS_MAX } from "../options.ts";
 import { askToRelease, Round } from "../quorum/round.ts";
-import { holderOf } from "../lock/holder.ts";
+import { holderOf } from "../holder.ts";
 import { askAll } from "../lock/inspection.ts";
 import { findKey, insideOf, type Redlock } from "../redlock.ts";
 import { checkOptions } from "../validate.ts";
 
-/** A holder: the digits, and perhaps the label. */
-const HOLDER = /^[\da-f]{8}(?: [ -~]{1,64})?$/u;
+/** A holder: the digits, and perhaps more of what a command has printed behind them. */
+const HOLDER = /^[\da-f]{8}(?= |$)/u;
 
 /** Options of {@linkcode forceRelease}. */
 export interface ForceReleaseOptions extends Pick<RedlockOptions, "keyPrefix" | "nodeTimeoutMs"> {
   /**
-   * Whose lock it is, as {@linkcode Inspection.holder} shows it: 8 hexadecimal digits, such as `7c1f09be`, alone or with
-   * the label behind them.
+   * Whose lock it is, as {@linkcode Holder.holder} shows it: 8 hexadecimal digits, such as `7c1f09be`. What stands behind a
+   * space is ignored.
    */
   holder: string;
 }
@@ -64,12 +64,12 @@ export async function forceRelease(
 /**
  * Checks whose lock is to be released.
  *
- * @throws {TypeError} If it is not in the form of {@linkcode Inspection.holder}.
+ * @throws {TypeError} If it is not in the form of {@linkcode Holder.holder}.
  */
 function checkHolder(holder: unknown): void {
   if (typeof holder === "string" && HOLDER.test(holder)) return;
   throw new TypeError(
-    "Cannot release lock as 'holder' must be 8 hexadecimal digits, and may have a label behind them, as 'inspect' shows it",
+    "Cannot release lock as 'holder' must be 8 hexadecimal digits, as 'inspect' shows them",
   );
 }
 
@@ -87,7 +87,7 @@ async function releaseKey(
   const values = states.flatMap(({ value, type, sharers }) => {
     return sharers ?? (type === undefined ? [value] : []);
   });
-  const found = values.find((value) => isHolder(holder, value));
+  const found = values.find((value) => holder.startsWith(holderOf(value)));
   if (found === undefined) {
     const votes = answers.map(({ vote }) => vote);
     const answered = votes.filter(({ outcome }) => outcome === "held" || outcome === "free");
@@ -100,9 +100,4 @@ async function releaseKey(
   const { granted, denied, votes } = round.tally;
   if (granted + denied < quorum) throw quorumError("release", [resource], votes, nodes.length);
   return granted > 0;
-}
-
-function isHolder(holder: string, value: string): boolean {
-  const found = holderOf(value);
-  return found === holder || found.split(" ", 1)[0] === holder;
 }

@@ -11,8 +11,12 @@ const VALUES_POOLED = 512;
 
 /** The source of randomness for the library; simulations replace it by a seeded one. */
 export interface Random {
-  /** A value that no other client has: 20 random bytes as 40 lower-case hexadecimal digits. */
-  value(): string;
+  /**
+   * A value that no other client has: 20 random bytes as 40 lower-case hexadecimal digits.
+   *
+   * @param suffix ASCII text that follows them.
+   */
+  value(suffix?: string): string;
   /** A number from 0 up to but not including 1, for jitter. */
   fraction(): number;
 }
@@ -21,9 +25,16 @@ export interface Random {
 const DIGITS = Array.from("0123456789abcdef", (digit) => digit.charCodeAt(0));
 const pool = new Uint8Array(VALUE_BYTES * VALUES_POOLED);
 const codes: number[] = new Array(VALUE_BYTES * 2).fill(0);
+/** What the character codes end with. */
+let ending = "";
 let used = pool.length;
 
-function value(): string {
+function value(suffix = ""): string {
+  if (suffix !== ending) {
+    codes.length = VALUE_BYTES * 2;
+    for (let index = 0; index < suffix.length; index++) codes.push(suffix.charCodeAt(index));
+    ending = suffix;
+  }
   if (used === pool.length) {
     crypto.getRandomValues(pool);
     used = 0;

@@ -39,6 +39,8 @@ export class LocalQueues {
   /** How many owners were removed since the map was made. */
   #removed = 0;
   readonly #queues: Map<string, LocalQueue> = new Map();
+  /** The locks in shared mode that this client holds, by the names of their keys. */
+  readonly #readers: Map<string, Set<Owner>> = new Map();
   readonly #contended: Map<string, ContendedResource> = new Map();
   readonly #nodeSet: NodeSet;
   readonly #onEvent: EventListener | undefined;
@@ -170,8 +172,22 @@ export class LocalQueues {
     for (const [, onTurn] of calls) onTurn();
   }
 
+  /** This client holds a lock in shared mode, until it leaves. */
+  read(name: string, held: Owner): void {
+    const readers = this.#readers.get(name) ?? new Set();
+    this.#readers.set(name, readers.add(held));
+  }
+
+  /** A lock in shared mode that this client holds, if it holds one. */
+  reader(name: string): Owner | undefined {
+    const [reader] = this.#readers.get(name) ?? [];
+    return reader;
+  }
+
   /** A call, or the lock, is done. If it was the first, the next call is. */
   leave(name: string, owner: Owner): void {
+    const readers = this.#readers.get(name);
+    if (readers?.delete(owner) && readers.size === 0) this.#readers.delete(name);
     const queue = this.#queues.get(name);
     if (!this.isFirst(name, owner)) return void queue?.calls.delete(owner);
     const [next] = queue?.calls ?? [];

@@ -1,11 +1,13 @@
 /** The page on the command line: its commands run, and its tables and its program agree. */
 
 import { assert, assertEquals, assertGreater } from "@std/assert";
-import { createRedlock } from "../../mod.ts";
+import { createRedlock, type Inspection } from "../../mod.ts";
 import * as codes from "../../src/cli/exit_codes.ts";
 import { createProgram } from "../../src/cli/program.ts";
 import { eventText } from "../../src/cli/run/run_log.ts";
-import { WATCH_HEADINGS, WatchedResource } from "../../src/cli/watch_command.ts";
+import { formatInspected } from "../../src/cli/inspect_command.ts";
+import { paintNothing } from "../../src/cli/terminal.ts";
+import { Changes } from "../../src/cli/watch_command.ts";
 import { DENO_PERMISSIONS, SOURCE_EDITION } from "../support/command_line.ts";
 import { eventually } from "../support/eventually.ts";
 import { plainCommand } from "../support/plain_command.ts";
@@ -14,6 +16,8 @@ import { FENCES, PAGES, ROOT, tablesOf } from "./pages.ts";
 
 const PAGE = "docs/command-line.md";
 const RUN_WITHIN_MS = 60_000;
+/** The second of an acquisition, in base 36. */
+const SECOND = "t9wbk1";
 
 const config = JSON.parse(await Deno.readTextFile(new URL("deno.json", ROOT)));
 const program = createProgram(() => {});
@@ -108,7 +112,13 @@ Deno.test("docs: what hasp inspect and hasp list are shown to print is what they
   const env = { HASP_NODES: place.nodes };
   const inspected = await place.run("hasp inspect invoice:42 nightly-backup", env);
   assertEquals(comparable(inspected), comparable(codesMarked("inspect")[0]));
-  await place.servers[0].command("SET", "invoice:7", `${"f".repeat(40)}:web-7:99`, "PX", "60000");
+  await place.servers[0].command(
+    "SET",
+    "invoice:7",
+    `${"f".repeat(40)}:${SECOND}:web-7:99`,
+    "PX",
+    "60000",
+  );
   const listed = await place.run("hasp list", env);
   assertEquals(comparable(listed, "sorted"), comparable(codesMarked("list")[0], "sorted"));
 });
@@ -136,7 +146,7 @@ function comparable(text: string, order?: "sorted"): string[] {
     line.replaceAll(/\b[0-9a-f]{8}\b/gu, (digits) => {
       if (!holders.includes(digits)) holders.push(digits);
       return `holder ${holders.indexOf(digits)}`;
-    }).replaceAll(/\d+\.\d s/gu, "# s")
+    }).replaceAll(/\d+\.\d s/gu, "# s").replaceAll(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/gu, "#")
   );
 }
 
@@ -158,7 +168,7 @@ async function holdInvoice({ servers }: { servers: ServerGroup }, waiters: numbe
   for (const call of calls) call.catch(() => {}); // the end of the test closes their clients
   return {
     /** Identify the holder. */
-    digits: holder.slice(0, 8),
+    digits: holder,
     /** Resolves when the next one has the lock. */
     next: calls[0],
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
@@ -173,7 +183,7 @@ Deno.test("docs: what hasp run --verbose is shown to say is what it says", () =>
     {
       type: "acquired",
       resources,
-      holder: "7c1f09be web-3:1234",
+      holder: "7c1f09be",
       votes: [vote, vote, vote],
       attempts: 1,
       elapsedMs: 4,
@@ -187,14 +197,17 @@ Deno.test("docs: what hasp run --verbose is shown to say is what it says", () =>
 
 Deno.test("docs: what hasp watch is shown to print is what it prints", () => {
   const [table, lines] = codesMarked("watch").map((code) => code.trim().split("\n"));
-  const watched = new WatchedResource("invoice:42");
   const votes = [1, 2, 3].map((port) => (
     { node: `redis://a:${port}`, outcome: "held", elapsedMs: 1 } as const
   ));
+  const holderOf = (
+    holder: string,
+    label: string,
+  ) => [{ holder, label, acquiredAt: new Date(2026, 1, 3, 4, 4, 54) }];
   const free = {
+    mode: undefined,
+    holders: [],
     remainingMs: 0,
-    holder: undefined,
-    sharers: undefined,
     waiters: 0,
     foreign: undefined,
     votes,
@@ -202,22 +215,23 @@ Deno.test("docs: what hasp watch is shown to print is what it prints", () => {
   const held = {
     ...free,
     held: true,
-    holder: "7c1f09be web-3:1234",
+    mode: "exclusive",
+    holders: holderOf("7c1f09be", "web-3:1234"),
     remainingMs: 27_400,
     waiters: 2,
+  } as const;
+  const changes = new Changes();
+  const look = (state: Inspection) => {
+    return changes.look([{ resource: "invoice:42", key: "invoice:42", state }])[0][0];
   };
-  watched.look({ ...free, held: false }, 0);
   const said = [
-    watched.look(held, 1_000),
-    watched.look({ ...held, holder: "e05b11a4 web-7:99", waiters: 1 }, 2_000),
-    watched.look({ ...free, held: false }, 3_000),
+    look(held),
+    look({ ...held, holders: holderOf("e05b11a4", "web-7:99"), waiters: 1 }),
+    look({ ...free, held: false }),
   ];
   assertEquals(lines.map((line) => line.slice("2026-02-03 04:05:06  ".length)), said);
-  watched.look(held, 4_000);
-  assertEquals(table.slice(1, 3).map((line) => line.split(/ {2,}/u)), [
-    [...WATCH_HEADINGS],
-    watched.row(16_000).map((cell) => [cell].flat()[0]),
-  ]);
+  const inspected = [{ resource: "invoice:42", key: "invoice:42", state: held }];
+  assertEquals(table.slice(1, 3), formatInspected(inspected, paintNothing));
 });
 
 Deno.test("docs: the table of commands names every command", () => {

@@ -220,6 +220,7 @@ for (
   const [rules, options, expected] of [
     ["~app:* ~hasp:*", { keyPrefix: "app:" }, []],
     ["~app:* ~hasp:*", { keyPrefix: "lock:" }, ["NO_QUORUM", "ACQUIRE_REFUSED", "RELEASE_REFUSED"]],
+    ["~app:* ~hasp:*", {}, ["NO_QUORUM", "ACQUIRE_REFUSED", "RELEASE_REFUSED"]], // as in the manual
     ["~app:*", { keyPrefix: "app:" }, ["FENCING_REFUSED", "NOTIFY_REFUSED"]],
     ["~app:* ~hasp:queue:*", { keyPrefix: "app:" }, ["FENCING_REFUSED"]],
     ["~app:* ~hasp:queue:*", { keyPrefix: "app:", fencing: false }, []],

@@ -98,7 +98,7 @@ Deno.test("hasp run --verbose says what happens to the lock, and --on-held skip 
     hasp(["run", "-r", "backup", "--label", "me", ...options, ...sh("echo ran; exit 7")], servers);
   const { code, stdout, stderr } = await run("--verbose");
   assertEquals([code, stdout], [7, "ran\n"]);
-  assertMatch(stderr, /^hasp: acquired "backup": holder [\da-f]{8} me, \d granted, attempts 1,/m);
+  assertMatch(stderr, /^hasp: acquired "backup": holder [\da-f]{8}, \d granted, attempts 1,/m);
   assertMatch(
     stderr,
     /^hasp: ended: code 7, elapsed .*\n(.*\n)*hasp: released "backup": .*confirmed yes/m,

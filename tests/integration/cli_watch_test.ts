@@ -17,13 +17,13 @@ Deno.test("hasp watch prints a line for each change, without the lock's value, u
   await using program = startHasp(ARGS, { urls: servers.urls });
   await program.line(/job {2}free$/);
   const lock = await redlock.acquire("job");
-  const { holder } = await redlock.inspect("job");
-  await program.line(new RegExp(`job {2}held by ${holder}, 0 waiting$`));
+  const { holders: [{ holder }] } = await redlock.inspect("job");
+  await program.line(new RegExp(`job {2}held by ${holder} \\S+, 0 waiting$`));
   const waiting = other.acquire("job");
-  await program.line(new RegExp(`job {2}held by ${holder}, 1 waiting$`));
+  await program.line(new RegExp(`job {2}held by ${holder} \\S+, 1 waiting$`));
   await lock.release();
   const next = await waiting;
-  await program.line(new RegExp(`job {2}held by (?!${holder})\\w{8}, 0 waiting$`));
+  await program.line(new RegExp(`job {2}held by (?!${holder})\\w{8} \\S+, 0 waiting$`));
   await next.release();
   program.signal("SIGINT");
   const { code, stdout, stderr } = await program.end();
@@ -39,15 +39,33 @@ Deno.test("hasp watch --json prints a line of JSON for each change", async () =>
   await using program = startHasp([...ARGS, "--json"], { urls: servers.urls });
   await program.line(/"held":false/);
   await using _lock = await redlock.acquire("job");
-  const { holder } = await redlock.inspect("job");
+  const { holders: [{ holder }] } = await redlock.inspect("job");
   await program.line(/"held":true/);
   program.signal("SIGTERM");
   const { code, stdout } = await program.end();
   assertEquals(code, 143);
   const [free, held] = stdout.trim().split("\n").map((line) => JSON.parse(line));
-  assertEquals([free.resource, free.held, free.holder, free.error], ["job", false, null, null]);
-  assertEquals([held.held, held.holder, held.votes.length], [true, holder, 3]);
+  assertEquals([free.key, free.held, free.holders, free.error], ["job", false, [], null]);
+  assertEquals([held.held, held.holders[0].holder, held.votes.length], [true, holder, 3]);
   assert(free.timeMs < held.timeMs);
+});
+
+Deno.test("hasp watch without a name watches all that is locked, and says what becomes free", async () => {
+  await using servers = shared.lend();
+  await using redlock = createRedlock(servers.urls, { label: "web-3:1234" });
+  const first = await redlock.acquire("a");
+  await using program = startHasp(["watch", "--interval", "100ms"], { urls: servers.urls });
+  await program.line(/ {2}a {2}held by [\da-f]{8} web-3:1234, 0 waiting$/);
+  const readers = [
+    await redlock.acquire("b", { mode: "shared" }),
+    await redlock.acquire("b", { mode: "shared" }),
+  ];
+  await program.line(/ {2}b {2}held by [\da-f]{8} web-3:1234 and 1 more, 0 waiting$/);
+  await first.release();
+  await program.line(/ {2}a {2}free$/);
+  program.signal("SIGINT");
+  assertEquals((await program.end()).code, 130);
+  for (const reader of readers) await reader.release();
 });
 
 /** Whether there is script(1), which gives a program a terminal. */
@@ -101,7 +119,7 @@ Deno.test({
     await using program = watchOnTerminal(servers.urls, []);
     await program.line(/job.*free/);
     await using lock = await redlock.acquire("job");
-    const { holder } = await redlock.inspect("job");
+    const { holders: [{ holder }] } = await redlock.inspect("job");
     await program.line(new RegExp(`job.*held.*${holder}.*3 held`));
     await program.write("\x03"); // Ctrl-C
     const { code, stdout } = await program.end();

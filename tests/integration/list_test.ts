@@ -34,8 +34,9 @@ Deno.test("list() shows each lock that begins with a prefix once, who holds it a
   await eventually(async () => {
     const found = await listed(list(redlock, { prefix: "job:[" }));
     assertEquals([...found.keys()], ["job:[1]*"]);
-    const { held, holder, waiters, votes, foreign } = found.get("job:[1]*")!;
-    assertEquals([held, holder, waiters, foreign], [true, lock.holder, 1, undefined]);
+    const { held, holders: [holder], waiters, votes, foreign } = found.get("job:[1]*")!;
+    assertEquals([held, waiters, foreign], [true, 1, undefined]);
+    assertEquals([holder.holder, holder.label], [lock.holder, "web-3"]);
     assertEquals(votes.map(({ outcome }) => outcome), ["held", "held", "held"]);
   });
   assertEquals([...(await listed(list(redlock))).keys()].sort(), ["job:[1]*", "mail"]);
@@ -63,9 +64,9 @@ Deno.test("list() shows what fewer than a quorum of nodes have as not held, with
   await onAll(servers, "RPUSH", "list", "x");
   const found = await listed(list(redlock));
   assertEquals([...found.keys()].sort(), ["by hand", "left"]);
-  const { held, holder, remainingMs, votes } = found.get("left")!;
+  const { held, holders, remainingMs, votes } = found.get("left")!;
   assertEquals([held, remainingMs], [false, 0]);
-  assertMatch(holder!, /^[\da-f]{8}$/);
+  assertMatch(holders[0].holder, /^[\da-f]{8}$/);
   assertEquals(votes.map(({ outcome }) => outcome), ["free", "free", "held"]);
   assertEquals(found.get("by hand")!.foreign, "has no TTL, so no lock library set it");
 });
@@ -121,10 +122,10 @@ Deno.test("hasp list prints a table of locks and residue, and lines of JSON for 
   const text = await hasp(["list", "job:"], servers);
   assertEquals([text.code, text.stderr], [0, ""]);
   const [heading, ...rows] = text.stdout.trim().split("\n");
-  assertMatch(heading, /^resource +state +holder +expires in +waiting +nodes$/);
+  assertMatch(heading, /^key +state +holder +since +expires in +waiting +nodes$/);
   const [held, residue] = rows.sort();
-  assertMatch(held, /^job:1 +held +[\da-f]{8} +(1 min|5\d\.\d s) +0 +3 held$/);
-  assertMatch(residue, /^job:2 +residue +[\da-f]{8} +\? +\? +1 held, 2 free$/);
+  assertMatch(held, /^job:1 +held +[\da-f]{8} +\? +(1 min|5\d\.\d s) +0 +3 held$/);
+  assertMatch(residue, /^job:2 +residue +[\da-f]{8} +\? +\? +0 +1 held, 2 free$/);
   const json = await hasp(["list", "--json"], servers);
   const lines = json.stdout.trim().split("\n").map((line) => JSON.parse(line));
   assertEquals(

@@ -76,8 +76,8 @@ Deno.test("acquire() draws a fresh value of 40 hexadecimal digits each time", as
   await using redlock = createRedlock(servers.urls);
   await using first = await redlock.acquire("first");
   await using second = await redlock.acquire("second");
-  assertMatch(first.value, /^[0-9a-f]{40}$/);
-  assertMatch(second.value, /^[0-9a-f]{40}$/);
+  assertMatch(first.value, /^[0-9a-f]{40}:[0-9a-z]{6}:/);
+  assertMatch(second.value, /^[0-9a-f]{40}:[0-9a-z]{6}:/);
   assertNotEquals(first.value, second.value);
 });
 

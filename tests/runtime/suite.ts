@@ -52,7 +52,10 @@ function registerLocking(
   test("a lock is acquired, seen by others and released", async () => {
     await using redlock = main.createRedlock(urls);
     const lock = await redlock.acquire(resource("plain"), { ttlMs: 5_000 });
-    expect(lock.held && /^[0-9a-f]{40}$/.test(lock.value), "the lock is not as it should be");
+    expect(
+      lock.held && /^[0-9a-f]{40}:[0-9a-z]{6}:/.test(lock.value),
+      "the lock is not as it should be",
+    );
     expect(lock.remainingMs() > 0 && lock.remainingMs() < 5_000, "wrong validity");
     expect((await redlock.inspect(resource("plain"))).held, "inspect() does not see the lock");
     expectSame(await lock.release(), true, "release()");

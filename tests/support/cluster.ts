@@ -21,7 +21,7 @@ export const MARGIN_MS = 25;
 export const REASON = new Error("changed my mind");
 
 /** The value of a lock of another client of this library. */
-export const OTHER_VALUE = "f".repeat(40);
+export const OTHER_VALUE = `${"f".repeat(40)}:t9wbk1:`;
 
 /** Digits of a client's id, with which the values that it draws begin. */
 const ID_LENGTH = 20;
@@ -60,9 +60,9 @@ export class Cluster {
 
   /** The timer wheel of another client. */
   newWheel(): TimerWheel {
-    const value = () => {
+    const value = (suffix = "") => {
       const drawn = (this.values.length + 1).toString(16).padStart(ID_LENGTH, "0");
-      this.values.push(drawn.padEnd(2 * ID_LENGTH, "0"));
+      this.values.push(drawn.padEnd(2 * ID_LENGTH, "0") + suffix);
       return this.values.at(-1)!;
     };
     return new TimerWheel(this.clock, { value, fraction: () => this.fraction });

@@ -27,7 +27,7 @@ export class StreamBench {
   /** The jitter of delays, from 0 to 1. */
   fraction = 0.5;
   readonly wheel: TimerWheel = new TimerWheel(this.clock, {
-    value: () => "value",
+    value: (suffix = "") => `value${suffix}`,
     fraction: () => this.fraction,
   });
   /** A server is found silent only if a test sets a limit. */

@@ -143,12 +143,13 @@ Deno.test("isHopeless() is true once the nodes that refuse for good leave no quo
 
 const DENIED: Vote[] = ["a", "b"].map((node) => ({ node, outcome: "denied", elapsedMs: 1 }));
 const DENIED_TWICE = "0 of 3 nodes granted it, 2 denied, 2 are needed";
+const HOLDER = { holder: "7c1f09be", label: "web 3", acquiredAt: undefined };
 const HELD = { resources: ["a"], votes: DENIED, nodeCount: 3 };
 
 for (
   const [held, why] of [
-    [{ holder: "7c1f09be" }, `someone else holds it; ${DENIED_TWICE}`],
-    [{ holder: "7c1f09be web 3" }, `someone else (web 3) holds it; ${DENIED_TWICE}`],
+    [{ holders: [{ ...HOLDER, label: undefined }] }, `someone else holds it; ${DENIED_TWICE}`],
+    [{ holders: [HOLDER] }, `someone else (web 3) holds it; ${DENIED_TWICE}`],
     [{ waitedMs: 99.7 }, `someone else holds it; waited 100 ms; ${DENIED_TWICE}`],
     [
       { remainingMs: 20.2 },
@@ -165,6 +166,11 @@ for (
     [
       { votes: [], ownHeldMs: 70.4, waitedMs: 50 },
       "this client itself has held it for 70 ms, and locks are not reentrant; waited 50 ms",
+    ],
+    [
+      { votes: [], ownHeldMs: 70.4, ownReads: true, waitedMs: 50 },
+      "this client itself has held it in shared mode for 70 ms, and a reader cannot become the " +
+      "writer; waited 50 ms",
     ],
     [
       { votes: [], waitedMs: 50 },

@@ -1,6 +1,7 @@
 import { assert, assertEquals, assertInstanceOf, assertRejects, assertThrows } from "@std/assert";
 import { LockHeldError } from "../../src/errors.ts";
 import type { RedlockOptions } from "../../src/options.ts";
+import { describeHolder } from "../../src/holder.ts";
 import { SHARED } from "../../src/redis_node/scripts/readers.ts";
 import { forceRelease } from "../../src/operate/mod.ts";
 import { Cluster, OTHER_VALUE, TTL_MS, VALIDITY_MS } from "../support/cluster.ts";
@@ -229,22 +230,18 @@ Deno.test("waiting calls of one client in shared mode all enter when the writer 
 Deno.test("inspect() and list() say how many share a resource; forceRelease() takes one of them away", async () => {
   const cluster = new Cluster();
   const [one, other] = [await cluster.lock(READ), await cluster.lock(READ)];
-  const { held, holder, sharers, foreign } = await cluster.settle(cluster.redlock.inspect("a"));
-  assertEquals({ held, holder, sharers, foreign }, {
-    held: true,
-    holder: undefined,
-    sharers: 2,
-    foreign: undefined,
-  });
+  const { held, mode, holders, foreign } = await cluster.settle(cluster.redlock.inspect("a"));
+  assertEquals([held, mode, foreign], [true, "shared", undefined]);
+  assertEquals(holders, [one, other].map(({ value }) => describeHolder(value)));
   const { redlock } = cluster;
   assertEquals(await cluster.settle(forceRelease(redlock, "a", { holder: one.holder })), true);
   assertEquals(readers(cluster), Array(3).fill([other.value]));
-  assertEquals((await cluster.settle(redlock.inspect("a"))).sharers, 1);
+  assertEquals((await cluster.settle(redlock.inspect("a"))).holders.length, 1);
   assertEquals(await cluster.settle(forceRelease(redlock, "a", { holder: one.holder })), false);
   await cluster.settle(other.release());
-  assertEquals((await cluster.settle(redlock.inspect("a"))).sharers, undefined);
+  assertEquals((await cluster.settle(redlock.inspect("a"))).holders, []);
   await cluster.lock();
-  assertEquals((await cluster.settle(redlock.inspect("a"))).sharers, undefined);
+  assertEquals((await cluster.settle(redlock.inspect("a"))).mode, "exclusive");
 });
 
 Deno.test("what readers have left on fewer than a quorum of nodes each is residue, though all of it blocks writers", async () => {
@@ -256,19 +253,40 @@ Deno.test("what readers have left on fewer than a quorum of nodes each is residu
   cluster.set("answer");
   cluster.forget(2);
   assertEquals(readers(cluster).map(({ length }) => length), [1, 1, 0]);
-  const { held, sharers } = await cluster.settle(cluster.redlock.inspect("a"));
-  assertEquals([held, sharers], [false, undefined]);
+  const { held, mode, holders } = await cluster.settle(cluster.redlock.inspect("a"));
+  assertEquals([held, mode, holders], [false, undefined, []]);
   cluster.set("fail", 2);
   const error = await cluster.rejection(cluster.redlock.inspect("a"));
   assertEquals(error.name, "QuorumError"); // the silent one may have either
 });
 
-Deno.test("LockHeldError of a writer names no holder while readers hold the resource", async () => {
+Deno.test("LockHeldError of a writer names no holder while readers of other clients hold the resource", async () => {
   const cluster = new Cluster();
-  await cluster.lock({ ...READ_LATER });
+  await cluster.settle(cluster.peer().acquire("a", READ_LATER));
   const error = await cluster.refusal({ waitMs: 200 });
   assertInstanceOf(error, LockHeldError);
-  assertEquals(error.holder, undefined);
+  assertEquals(error.holders, []);
+});
+
+Deno.test("LockHeldError says that this client itself reads what it asks to write, or writes what it asks to read", async () => {
+  const cluster = new Cluster();
+  const readers = [await cluster.lock(READ_LATER), await cluster.lock(READ_LATER)];
+  for (const reader of readers) { // one of two is enough
+    const error = await cluster.refusal({ waitMs: 200 });
+    assertInstanceOf(error, LockHeldError);
+    const text = "this client itself has held it in shared mode for ";
+    assert(error.message.includes(text), error.message);
+    assert(error.message.includes(", and a reader cannot become the writer"), error.message);
+    assertEquals(error.holders.length, 1);
+    await cluster.settle(reader.release());
+  }
+  const writer = await cluster.lock();
+  const error = await cluster.refusal({ ...READ, waitMs: 200 });
+  assert(error.message.includes("this client itself has held it for "), error.message);
+  await cluster.settle(writer.release());
+  cluster.occupy("a");
+  const other = await cluster.refusal({ waitMs: 200 });
+  assert(!other.message.includes("this client itself"), other.message);
 });
 
 Deno.test("events say the mode of what is in shared mode", async () => {

@@ -11,6 +11,7 @@ import { pause } from "../../time/pause.ts";
 import { systemRandom } from "../../time/random.ts";
 import { TimerWheel } from "../../time/timer_wheel.ts";
 import { exitCodeOf, LOCK_LOST, SUCCESS } from "../exit_codes.ts";
+import { holderText } from "../inspect_command.ts";
 import { type NodeOptions, openClient, processName } from "../node_options.ts";
 import { LockGuard } from "./lock_guard.ts";
 import { type Ending, type RunningCommand, startCommand } from "./running_command.ts";
@@ -73,7 +74,7 @@ export async function run(command: readonly string[], given: RunOptions): Promis
   const signals = new Signals();
   const extensions: Extensions = {};
   try {
-    await using redlock = await openClient(options, {
+    await using client = await openClient(options, {
       ttlMs: options.ttl,
       waitMs: options.wait,
       fencing: options.fencing && !options.shared,
@@ -88,8 +89,10 @@ export async function run(command: readonly string[], given: RunOptions): Promis
         logEvent(options, event);
       },
     });
-    const lock = await acquire(redlock, options, signals.waiting);
-    return lock ? await runLocked(command, lock, options, signals, extensions, redlock) : SUCCESS;
+    const lock = await acquire(client.redlock, options, signals.waiting);
+    return lock
+      ? await runLocked(command, lock, options, signals, extensions, client.redlock)
+      : SUCCESS;
   } catch (error) {
     if (error instanceof Interrupted) return error.exitCode;
     logProblem(options, error);
@@ -123,7 +126,11 @@ export async function acquire(
       const holders = found.filter(({ held }) => held);
       const isHeld = any ? holders.length === found.length : holders.length > 0;
       if (isHeld && onHeld === "skip") {
-        logEvent(options, { type: "skipped", resources: resource, holder: holders[0].holder });
+        logEvent(options, {
+          type: "skipped",
+          resources: resource,
+          holder: holderText(holders[0]),
+        });
         return undefined;
       }
       if (isHeld || tries === TRIES_MAX) throw error;

@@ -93,7 +93,10 @@ export class SimClient {
     const { connectTimeoutMs, nodeTimeoutMs, retryDelayMs, retryDelayMaxMs } = this.plan;
     const random = world.randomOf(`${this.name} library`);
     const fraction = () => random.fraction();
-    const wheel = new TimerWheel(process, { value: () => this.#value(random), fraction });
+    const wheel = new TimerWheel(process, {
+      value: (suffix = "") => this.#value(random, suffix),
+      fraction,
+    });
     const { notify, fencing, restartGuardMs, cooldownMs } = this.plan;
     const delays = { nodeTimeoutMs, retryDelayMs, retryDelayMaxMs };
     const options = { driftFactor, ...delays, notify, fencing, cooldownMs };
@@ -171,12 +174,13 @@ export class SimClient {
   }
 
   /** A value that shows in traces whose it is and of which attempt. */
-  #value(random: SeededRandom): string {
+  #value(random: SeededRandom, suffix: string): string {
     const head = `c${(this.index + 1).toString(16)}a${(++this.#values).toString(16)}`;
     let value = `${head}00000000`.slice(0, 8);
     while (value.length < VALUE_LENGTH) {
       value += random.integer(0, 0xffff).toString(16).padStart(4, "0");
     }
+    value += suffix;
     const { nowMs: atMs } = this.#world.loop;
     this.#world.values.set(value, { client: this, atMs, ttlMs: 0, held: undefined });
     return value;

@@ -1,5 +1,5 @@
 import { assertEquals, assertRejects } from "@std/assert";
-import { findAddresses, type ReadFile } from "../../../src/cli/addresses.ts";
+import { findNodes, type ReadFile } from "../../../src/cli/addresses.ts";
 import { parseAddress, splitAddresses } from "../../../src/redis/address.ts";
 import { UsageError } from "../../../src/cli/exit_codes.ts";
 
@@ -29,53 +29,67 @@ const ENV = {
   CREDENTIALS_DIRECTORY: "/run/credentials",
 };
 
-Deno.test("findAddresses() takes the first place that is given", async () => {
+Deno.test("findNodes() takes the first place that is given", async () => {
   const { node: _node, ...file } = OPTIONS;
   const { HASP_NODES: _nodes, ...fileAndCredential } = ENV;
   const { CREDENTIALS_DIRECTORY } = ENV;
   const found = await Promise.all([
-    findAddresses(OPTIONS, ENV, readFile),
-    findAddresses(file, ENV, readFile),
-    findAddresses({}, ENV, readFile),
-    findAddresses({}, fileAndCredential, readFile),
-    findAddresses({}, { CREDENTIALS_DIRECTORY }, readFile),
+    findNodes(OPTIONS, ENV, readFile),
+    findNodes(file, ENV, readFile),
+    findNodes({}, ENV, readFile),
+    findNodes({}, fileAndCredential, readFile),
+    findNodes({}, { CREDENTIALS_DIRECTORY }, readFile),
   ]);
-  const names = found.map((addresses) => addresses.flatMap(splitAddresses).map(nameOf));
+  const names = found.map(({ addresses }) => addresses.flatMap(splitAddresses).map(nameOf));
   assertEquals(names, [["g"], ["a", "b", "c"], ["h", "i"], ["d"], ["e", "f"]]);
 });
 
-Deno.test("findAddresses() says where addresses can be given, if none are", async () => {
+Deno.test("findNodes() reads the prefix of keys from a line beside the addresses", async () => {
+  const texts: Record<string, readonly [addresses: string[], keyPrefix: string | undefined]> = {
+    "redis://a\nkey-prefix app:\nredis://b\n": [["redis://a", "redis://b"], "app:"],
+    "\tkey-prefix\tapp:#1  # comment\r\nredis://a": [["redis://a"], "app:#1"],
+    "# key-prefix app:\nredis://a": [["redis://a"], undefined],
+    "redis://a key-prefix:": [["redis://a", "key-prefix:"], undefined],
+  };
+  for (const [text, [addresses, keyPrefix]] of Object.entries(texts)) {
+    const found = await findNodes({ nodesFile: "nodes" }, {}, () => Promise.resolve(text));
+    const split = found.addresses.flatMap((it) => `${it}`.trim().split(/\s+/u));
+    assertEquals([split, found.keyPrefix], [addresses, keyPrefix], text);
+  }
+});
+
+Deno.test("findNodes() says where addresses can be given, if none are", async () => {
   const nowhere = [{}, { HASP_NODES: "" }, { CREDENTIALS_DIRECTORY: "/run/others" }];
   for (const env of nowhere) {
     await assertRejects(
-      () => findAddresses({}, env, readFile),
+      () => findNodes({}, env, readFile),
       UsageError,
       "Cannot find the addresses of the nodes: set HASP_NODES or HASP_NODES_FILE, or pass --nodes-file or --node",
     );
   }
 });
 
-Deno.test("findAddresses() names a file that it cannot use", async () => {
+Deno.test("findNodes() names a file that it cannot use", async () => {
   const cases: [string, string][] = [
     ["/etc/none", "Cannot read the addresses of the nodes from /etc/none: ENOENT"],
     ["/etc/shadow", "Cannot read the addresses of the nodes from /etc/shadow: EACCES"],
     ["/etc/empty", "Cannot find the addresses of the nodes: /etc/empty contains no address"],
   ];
   for (const [nodesFile, message] of cases) {
-    await assertRejects(() => findAddresses({ nodesFile }, {}, readFile), UsageError, message);
+    await assertRejects(() => findNodes({ nodesFile }, {}, readFile), UsageError, message);
     await assertRejects(
-      () => findAddresses({}, { HASP_NODES_FILE: nodesFile }, readFile),
+      () => findNodes({}, { HASP_NODES_FILE: nodesFile }, readFile),
       UsageError,
       message,
     );
   }
 });
 
-Deno.test("findAddresses() does not ignore a credential that it may not read", async () => {
+Deno.test("findNodes() does not ignore a credential that it may not read", async () => {
   const env = { CREDENTIALS_DIRECTORY: "/run/credentials" };
   const refuse = () => Promise.reject(Object.assign(new Error("EACCES"), { code: "EACCES" }));
   await assertRejects(
-    () => findAddresses({}, env, refuse),
+    () => findNodes({}, env, refuse),
     UsageError,
     "Cannot read the addresses",
   );

@@ -1,8 +1,11 @@
 import { assertEquals } from "@std/assert";
 import { type Inspection, QuorumError, type Vote } from "../../../mod.ts";
+import type { ListedLock } from "../../../src/operate/mod.ts";
 import { formatInspected, toJson } from "../../../src/cli/inspect_command.ts";
-import { paintColours, paintNothing } from "../../../src/cli/terminal.ts";
+import { paintColours, paintNothing, TIME_FORMAT } from "../../../src/cli/terminal.ts";
 
+const AT = new Date("2026-02-03T04:05:06Z");
+const SINCE = TIME_FORMAT.format(AT);
 const VOTES: readonly Vote[] = [
   { node: "redis://a:1", outcome: "held", elapsedMs: 1 },
   { node: "redis://b:2", outcome: "held", elapsedMs: 2 },
@@ -11,8 +14,8 @@ const VOTES: readonly Vote[] = [
 const HELD: Inspection = {
   held: true,
   remainingMs: 12_345,
-  holder: "0123abcd web-3:1234",
-  sharers: undefined,
+  mode: "exclusive",
+  holders: [{ holder: "0123abcd", label: "web-3:1234", acquiredAt: AT }],
   waiters: 2,
   foreign: undefined,
   votes: VOTES,
@@ -20,8 +23,8 @@ const HELD: Inspection = {
 const FREE: Inspection = {
   held: false,
   remainingMs: 0,
-  holder: undefined,
-  sharers: undefined,
+  mode: undefined,
+  holders: [],
   waiters: undefined,
   foreign: undefined,
   votes: [{ node: "redis://a:1", outcome: "free", elapsedMs: 1 }],
@@ -29,7 +32,7 @@ const FREE: Inspection = {
 const FOREIGN: Inspection = {
   ...HELD,
   remainingMs: Infinity,
-  holder: "0123abcd",
+  holders: [{ holder: "0123abcd", label: undefined, acquiredAt: undefined }],
   waiters: undefined,
   foreign: "has no TTL, so no lock library set it",
 };
@@ -37,59 +40,97 @@ const UNKNOWN = new QuorumError("Cannot inspect lock: 1 of 3", { resources: ["d"
 
 Deno.test("formatInspected() has a row for each resource, and says what is wrong with keys", () => {
   const states = { a: HELD, "b\n": FREE, c: FOREIGN, d: UNKNOWN };
-  const inspected = Object.entries(states).map(([resource, state]) => ({ resource, state }));
+  const inspected = Object.entries(states).map(([resource, state]) => {
+    return { resource, key: `app:${resource}`, state };
+  });
   assertEquals(formatInspected(inspected, paintNothing), [
-    "resource  state    holder               expires in  waiting  nodes",
-    "a         held     0123abcd web-3:1234  12.3 s      2        2 held, 1 failed",
-    "b\\u{a}    free     –                    –           –        1 free",
-    "c         held     0123abcd             forever     ?        2 held, 1 failed",
-    "d         unknown  ?                    ?           ?        2 held, 1 failed",
-    "c: its key has no TTL, so no lock library set it",
+    "key         state    holder               since                expires in  waiting  nodes",
+    `app:a       held     0123abcd web-3:1234  ${SINCE}  12.3 s      2        2 held, 1 failed`,
+    "app:b\\u{a}  free     –                    –                    –           –        1 free",
+    "app:c       held     0123abcd             ?                    forever     ?        2 held, 1 failed",
+    "app:d       unknown  ?                    ?                    ?           ?        2 held, 1 failed",
+    "app:c: this key has no TTL, so no lock library set it",
   ]);
 });
 
+Deno.test("formatInspected() has a row for each of some readers, and one for all others", () => {
+  const holders = Array.from({ length: 10 }, (_, index) => ({
+    holder: `${index}`.repeat(8),
+    label: `web-${index}`,
+    acquiredAt: undefined,
+  }));
+  const state: Inspection = { ...HELD, mode: "shared", holders };
+  const lines = formatInspected([{ resource: "a", key: "a", state }], paintNothing);
+  assertEquals(lines.length, 10);
+  assertEquals(lines[1].trim().split(/ {2,}/u).slice(0, 3), ["a", "held", "00000000 web-0"]);
+  assertEquals(lines[8].trim().split(/ {2,}/u), ["77777777 web-7", "?"]);
+  assertEquals(lines[9].trim(), "and 2 more");
+});
+
+Deno.test("formatInspected() tells residue, and what silent nodes leave open, from what is free", () => {
+  const states = { a: false, b: undefined };
+  const inspected = Object.entries(states).map(([resource, held]) => {
+    const state: ListedLock = { ...HELD, mode: undefined, resource, held, remainingMs: 0 };
+    return { resource, key: resource, state };
+  });
+  assertEquals(
+    formatInspected(inspected, paintNothing).slice(1).map((line) => line.split(/ {2,}/u)),
+    [
+      ["a", "residue", "0123abcd web-3:1234", SINCE, "?", "2", "2 held, 1 failed"],
+      ["b", "unknown", "0123abcd web-3:1234", SINCE, "?", "2", "2 held, 1 failed"],
+    ],
+  );
+});
+
 Deno.test("formatInspected() aligns cells in colours", () => {
-  const inspected = [{ resource: "a", state: FREE }];
+  const inspected = [{ resource: "a", key: "a", state: FREE }];
   assertEquals(formatInspected(inspected, paintColours), [
-    "\x1b[2mresource  state  holder  expires in  waiting  nodes\x1b[0m",
-    "a         \x1b[32mfree\x1b[0m   –       –           –        1 free",
+    "\x1b[2mkey  state  holder  since  expires in  waiting  nodes\x1b[0m",
+    "a    \x1b[32mfree\x1b[0m   –       –      –           –        1 free",
   ]);
 });
 
 Deno.test("toJson() has null for what is not known, and no control characters of servers", () => {
-  const common = { resource: "a", sharers: null, foreign: null, error: null };
+  const common = { resource: "a", key: "app:a", mode: null, foreign: null, error: null };
   const votes = [
     { node: "redis://a:1", outcome: "held", elapsedMs: 1 },
     { node: "redis://b:2", outcome: "held", elapsedMs: 2 },
     { node: "redis://c:3", outcome: "failed", elapsedMs: 3, error: "gone\\u{1b}[2J" },
   ];
-  assertEquals([HELD, FREE, FOREIGN, UNKNOWN].map((state) => toJson({ resource: "a", state })), [
-    {
-      ...common,
-      held: true,
-      remainingMs: 12_345,
-      holder: "0123abcd web-3:1234",
-      waiters: 2,
-      votes,
-    },
-    { ...common, held: false, remainingMs: 0, holder: null, waiters: null, votes: FREE.votes },
-    {
-      ...common,
-      held: true,
-      remainingMs: null,
-      holder: "0123abcd",
-      waiters: null,
-      foreign: "has no TTL, so no lock library set it",
-      votes,
-    },
-    {
-      ...common,
-      held: null,
-      remainingMs: null,
-      holder: null,
-      waiters: null,
-      error: { code: "NO_QUORUM", message: "Cannot inspect lock: 1 of 3" },
-      votes,
-    },
-  ]);
+  assertEquals(
+    [HELD, FREE, FOREIGN, UNKNOWN].map((state) => toJson({ resource: "a", key: "app:a", state })),
+    [
+      {
+        ...common,
+        held: true,
+        remainingMs: 12_345,
+        mode: "exclusive",
+        holders: [
+          { holder: "0123abcd", label: "web-3:1234", acquiredAt: "2026-02-03T04:05:06.000Z" },
+        ],
+        waiters: 2,
+        votes,
+      },
+      { ...common, held: false, remainingMs: 0, holders: [], waiters: null, votes: FREE.votes },
+      {
+        ...common,
+        held: true,
+        remainingMs: null,
+        mode: "exclusive",
+        holders: [{ holder: "0123abcd", label: null, acquiredAt: null }],
+        waiters: null,
+        foreign: "has no TTL, so no lock library set it",
+        votes,
+      },
+      {
+        ...common,
+        held: null,
+        remainingMs: null,
+        holders: [],
+        waiters: null,
+        error: { code: "NO_QUORUM", message: "Cannot inspect lock: 1 of 3" },
+        votes,
+      },
+    ],
+  );
 });

@@ -132,7 +132,7 @@ Deno.test("check() only looks at a key of a node that cannot be diagnosed", asyn
   assertEquals(codes(report), ["NODE_UNREACHABLE", "NOT_DIAGNOSED", "NOT_DIAGNOSED"]);
   for (const { calls } of cluster.nodes) {
     assertEquals(calls.map(({ operation }) => operation), ["inspect"]);
-    assertMatch(calls[0].keys[0], /^app:hasp:check:[0-9a-f]{40}$/u);
+    assertMatch(calls[0].keys[0], /^app:check:[0-9a-f]{40}$/u);
   }
 });
 

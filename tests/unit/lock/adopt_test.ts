@@ -7,7 +7,7 @@ import {
   type RedlockOptions,
 } from "../../../mod.ts";
 import type { QuorumRequest } from "../../../src/quorum/quorum_node.ts";
-import { holderOf } from "../../../src/lock/holder.ts";
+import { holderOf } from "../../../src/holder.ts";
 import { handOverToken } from "../../../src/lock/hand_over_token.ts";
 import {
   Cluster,

@@ -1,7 +1,8 @@
 import { assertEquals, assertMatch, assertThrows } from "@std/assert";
 import { handOverToken, readToken } from "../../../src/lock/hand_over_token.ts";
 
-const VALUE = "0123456789abcdef0123456789abcdef01234567";
+const DIGITS = "0123456789abcdef0123456789abcdef01234567";
+const VALUE = `${DIGITS}:t9wbk1:`;
 const GIVEN = { value: VALUE, ttlMs: 30_000, keptMs: 0, resources: ["a"] };
 const MESSAGE = "Cannot adopt lock as 'token' must be what 'lock.handOver()' has returned";
 
@@ -16,7 +17,7 @@ Deno.test("a token contains value, times and resources, whatever characters they
   for (
     const [value, resources] of [
       [VALUE, ["invoice:42"]],
-      [`${VALUE}:web-3:1234 ~`, ["a"]],
+      [`${VALUE}web-3:1234 ~`, ["a"]],
       [VALUE, ["é", "日本", "\u{1f512}", '"\\', "\0\r\n", " "]],
       [VALUE, Array.from({ length: 1_000 }, (_, index) => `${index}:`.padEnd(500, "é"))],
     ] as const
@@ -55,7 +56,7 @@ Deno.test("readToken() refuses everything that is no token, and shows nothing of
         json("2", VALUE, 10, 0, "a"),
         json(2, VALUE.slice(1), 10, 0, "a"),
       ],
-      ...[`${VALUE}:`, VALUE.toUpperCase(), 7].map((value) => json(2, value, 10, 0, "a")),
+      ...[`${DIGITS}:`, DIGITS, VALUE.toUpperCase(), 7].map((value) => json(2, value, 10, 0, "a")),
       ...["10", -1, 0.5, 86_400_001, null].flatMap((ms) => [
         json(2, VALUE, ms, 0, "a"),
         json(2, VALUE, 10, ms, "a"),

@@ -207,14 +207,14 @@ Deno.test("inspect() has a short hash by which one holder differs from the next,
   const [alice, again, bob] = await Promise.all(
     ["alice9 alice9 bob9", "alice5 free alice5", "bob9 bob9 free"].map(inspected),
   );
-  assertMatch(alice.holder!, /^[\da-f]{8}$/);
-  assertEquals(again.holder, alice.holder);
-  assertNotEquals(bob.holder, alice.holder);
-  assertEquals((await inspected("alice9 bob9 free")).holder, undefined);
+  assertMatch(alice.holders[0].holder, /^[\da-f]{8}$/);
+  assertEquals(again.holders, alice.holders);
+  assertNotEquals(bob.holders, alice.holders);
+  assertEquals((await inspected("alice9 bob9 free")).holders, []);
   const cluster = clusterOf("free");
   const list = { value: "", remainingMs: 500, type: "list" };
   cluster.nodes[0].inspect = () => Promise.resolve(list);
-  assertEquals((await outcomeOf(cluster) as Inspection).holder, undefined);
+  assertEquals((await outcomeOf(cluster) as Inspection).holders, []);
 });
 
 // Waiting

@@ -13,7 +13,7 @@ const TIMEOUT_MS = 1_000;
 /** What the fake clock says in the beginning. */
 const WALL_S = 1_700_000_000;
 const CHANNEL = "hasp:wake:check";
-const KEY = "app:hasp:check:1";
+const KEY = "app:check:1";
 
 const NOPERM = "-NOPERM this user has no permissions\r\n";
 const INFO = [
