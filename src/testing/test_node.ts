@@ -22,7 +22,8 @@ export interface TestNode {
 
   /**
    * Restarts the node on the same port, after a crash if it is still running. Ends {@linkcode hang} and
-   * {@linkcode partition}; the settings of {@linkcode slow} and {@linkcode skewClock} stay.
+   * {@linkcode partition}; the settings of {@linkcode slow}, {@linkcode skewClock}
+   * and {@linkcode fill} stay.
    *
    * @param options Whether the node keeps its keys; by default it loses them, as a server without persistence does.
    * @returns A promise that resolves when the node accepts connections.
@@ -72,6 +73,15 @@ export interface TestNode {
    * @throws {RangeError} If `aheadMs` is not a safe integer.
    */
   skewClock(aheadMs: number): void;
+
+  /**
+   * Fills the node's memory: the node then refuses what may need more, with an error that begins with `OOM`, as a Redis
+   * does that has reached `maxmemory` with the policy `noeviction`. It still answers reads, releases and extensions. Stays
+   * over a restart.
+   *
+   * @param isFull Whether the memory is full, by default; `false` makes room again.
+   */
+  fill(isFull?: boolean): void;
 
   /** Deletes all keys, as `FLUSHALL` does; connections stay open. */
   flush(): void;

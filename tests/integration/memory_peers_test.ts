@@ -113,8 +113,8 @@ Deno.test("ioredis works with a node in memory: login, database, name, pipeline,
     assertEquals(await client.client("GETNAME"), "tests");
     const replies = await client.pipeline().incr("a").zadd("l", 2, "y").zadd("l", 1, "x").zrange(
       "l",
-      0,
-      0,
+      "0",
+      "0",
     )
       .exec();
     assertEquals(replies, [[null, 2], [null, 1], [null, 1], [null, ["x"]]]);

@@ -100,8 +100,13 @@ class RealConnection implements Disposable {
 }
 
 /** What the real server answers over each connection. */
-async function realReplies(connections: readonly RealConnection[], steps: readonly Step[]) {
-  for (const { over, commands, expires } of steps) {
+async function realReplies(
+  connections: readonly RealConnection[],
+  steps: readonly Step[],
+  other: RealConnection,
+) {
+  for (const { over, commands, expires, fills } of steps) {
+    if (fills) await other.ask(fill(1));
     await connections[over].ask(commands);
     const fromMs = Date.now();
     while (expires && Date.now() - fromMs < EXPIRED_AFTER_MS) {
@@ -118,7 +123,8 @@ function memoryReplies(options: { password?: string }, steps: readonly Step[]): 
   const server = new MemoryRedis({ ...options, clock });
   const sessions: MemorySession[] = [server.session(), server.session()];
   const transcripts = ["", ""];
-  for (const { over, commands, expires } of steps) {
+  for (const { over, commands, expires, fills } of steps) {
+    if (fills) server.fill();
     transcripts[over] += latin1.decode(sessions[over].push(encode(commands)));
     if (expires) nowMs += EXPIRED_AFTER_MS;
   }
@@ -131,17 +137,20 @@ function memoryReplies(options: { password?: string }, steps: readonly Step[]): 
 function assertSameReplies(actual: string, expected: string, tookMs: number): void {
   const lives: number[] = [];
   const comparable = (replies: string) =>
-    replies.replace(/^:(\d{4,13})\r$/gmu, (_, digits) => {
+    replies.replace(/(\$2\r\nid\r\n):\d+/gu, "$1:id").replace(
+      /(\$7\r\nversion\r\n)\$\d+\r\n[\d.]+/gu,
+      "$1version",
+    ).replace(/^:(\d{4,13})\r$/gmu, (_, digits) => {
       lives.push(Number(digits));
       return ":life\r";
-    }).replace(/^(:?)(\d{16})\r$/gmu, (reply, kind, digits) => {
+    }).replace(/^([:,]?)(\d{16})\r$/gmu, (reply, kind, digits) => {
       const apartMs = Math.abs(Number(digits) / 1_000 - Date.now());
       return apartMs < CLOCK_TOLERANCE_MS ? `${kind}clock\r` : reply;
-    }).replace(/^(\d{13})\r$/gmu, (reply, digits) => { // a reader's deadline
+    }).replace(/^(,?)(\d{13})\r$/gmu, (reply, kind, digits) => { // a reader's deadline
       const apartMs = Math.abs(Number(digits) - Date.now());
-      return apartMs < DEADLINE_MS_MAX ? "deadline\r" : reply;
+      return apartMs < DEADLINE_MS_MAX ? `${kind}deadline\r` : reply;
     }).replace(
-      /(?:\*3\r\n\$11\r\nunsubscribe\r\n\$\d+\r\n[\w:]+\r\n:\d\r\n)+/gu,
+      /(?:[*>]3\r\n\$11\r\nunsubscribe\r\n\$\d+\r\n[\w:]+\r\n:\d\r\n)+/gu,
       sortedNotices,
     );
   assertEquals(comparable(actual), comparable(expected));
@@ -175,6 +184,16 @@ const LOOKS = [0, 1].map((over): Step => ({
   expires: false,
 }));
 
+/** The command that gives the real server so much memory; 0 is no limit. */
+function fill(bytes: number): Command[] {
+  return [["CONFIG", "SET", "maxmemory", String(bytes)]];
+}
+
+/** From here on, the memory is full. */
+const FULL: Step = { over: 0, commands: [], expires: false, fills: true };
+/** Both connections begin with the new protocol. */
+const RESP3 = [0, 1].map((over): Step => ({ over, commands: [["HELLO", "3"]], expires: false }));
+
 /** Holds a server to the real one, sequence by sequence; each finds new connections and no keys. */
 async function compare(
   options: { password?: string },
@@ -190,21 +209,29 @@ async function compare(
   const loginSteps = [0, 1].map((over): Step => ({ over, commands: login, expires: false }));
   const sequence = fc.array(step, { minLength: 1, maxLength: 6 });
   await fc.assert(
-    fc.asyncProperty(sequence, fc.nat(4), async (drawn, loggedOut) => {
-      const clean = cleaner.ask([...login, ["FLUSHALL"], ["SCRIPT", "FLUSH"]]);
-      await Promise.all([first.reset(), second.reset(), clean]);
-      // Some begin without having logged in; all have by their end, so that what they did shows.
-      const steps = [...(loggedOut === 0 ? [] : loginSteps), ...drawn, ...loginSteps, ...LOOKS];
-      const startMs = performance.now();
-      const expected = await realReplies([first, second], steps);
-      const tookMs = performance.now() - startMs;
-      const actual = memoryReplies(options, steps);
-      expected.forEach((replies, over) => assertSameReplies(actual[over], replies, tookMs));
-    }),
+    fc.asyncProperty(
+      sequence,
+      fc.nat(4),
+      fc.boolean(),
+      fc.nat(9),
+      async (drawn, loggedOut, isNew, full) => {
+        const clean = cleaner.ask([...login, ["FLUSHALL"], ["SCRIPT", "FLUSH"], ...fill(0)]);
+        await Promise.all([first.reset(), second.reset(), clean]);
+        // Some begin without having logged in; all have by their end, so that what they did shows.
+        const logins = loggedOut === 0 ? [] : loginSteps;
+        const work = full < drawn.length ? drawn.toSpliced(full, 0, FULL) : drawn;
+        const steps = [...logins, ...(isNew ? RESP3 : []), ...work, ...loginSteps, ...LOOKS];
+        const startMs = performance.now();
+        const expected = await realReplies([first, second], steps, cleaner);
+        const tookMs = performance.now() - startMs;
+        const actual = memoryReplies(options, steps);
+        expected.forEach((replies, over) => assertSameReplies(actual[over], replies, tookMs));
+      },
+    ),
     {
       seed: SEED,
       numRuns: SEQUENCES,
-      examples: examples.map((steps) => [[...steps], 1]),
+      examples: examples.map((steps) => [[...steps], 1, false, 9]),
     },
   );
 }

@@ -33,6 +33,8 @@ export interface Step {
   readonly over: number;
   readonly commands: readonly Command[];
   readonly expires: boolean;
+  /** Whether the memory of the server is full from here on. */
+  readonly fills?: boolean;
 }
 
 interface PeerScripts {
@@ -141,6 +143,14 @@ const connectionCommand = fc.oneof(
   word("0", "1", "15", "16", "-1", "x", "2147483648", "").map((number) => ["SELECT", number]),
   word("name", "", "two words", "é", "~!").map((name) => ["CLIENT", "SETNAME", name]),
   fc.constant(["client", "getname"]),
+  fc.tuple(
+    fc.constantFrom([], ["2"], ["3"], ["3"], ["4"], ["x"], ["03"]),
+    fc.constantFrom(
+      ...[[], [], ["AUTH", "default", "secret"], ["auth", "bob", "x"], ["AUTH", "default"]],
+      ...[["SETNAME", "name"], ["SETNAME", "two words"], ["SETNAME"], ["FOO"]],
+      ["SETNAME", "a", "AUTH", "default", "secret"],
+    ),
+  ).map(([version, options]) => ["HELLO", ...version, ...options]),
   words(word("default", "bob", "secret"), 3).map((args) => ["AUTH", ...args]),
   fc.constant(["RESET"]),
 );

@@ -23,6 +23,8 @@ export interface ServerState {
   channels?: Channels;
   /** Commands of newer servers that this one has, in lower case. */
   readonly newer?: readonly string[];
+  /** Whether its memory is full. */
+  isFull?: boolean;
   /** The id of this run of the server; zeros by default. */
   readonly runId?: string;
   /** The wall clock at its start, in milliseconds; now by default. */
@@ -53,6 +55,8 @@ export interface CommandContext {
   readonly connection: ConnectionState;
   /** Whether a script calls the command. */
   readonly inScript?: boolean;
+  /** Whether the script has changed something, so that it is not stopped half-way if the memory is full. */
+  hasWritten?: boolean;
   /** The database in use; a script may select another one, for itself. */
   keys: Keyspace;
 }
@@ -67,12 +71,21 @@ export interface Command {
   readonly beforeLogin?: boolean;
   /** Whether it is allowed while the client is subscribed to channels. */
   readonly whileSubscribed?: boolean;
+  /** Whether it changes data. */
+  readonly writes?: boolean;
+  /** Whether it changes data, and is refused if the memory is full. */
+  readonly grows?: boolean;
   /** Whether scripts may not call it. */
   readonly notInScripts?: boolean;
   /** Executes it with the words behind its name. */
   run?(context: CommandContext, args: readonly string[]): Reply;
   /** The commands whose first word it is. */
   readonly subcommands?: Readonly<Record<string, Command>>;
+}
+
+/** The error of a command that needs memory, if it is full. */
+export function outOfMemory(): CommandError {
+  return new CommandError("OOM command not allowed when used memory > 'maxmemory'.");
 }
 
 /** The error of a request with too few or too many words. */

@@ -4,7 +4,7 @@
  * @module
  */
 import { CHANNEL_COMMANDS } from "./channel_commands.ts";
-import { type Command, type CommandContext, wrongArity } from "./command.ts";
+import { type Command, type CommandContext, outOfMemory, wrongArity } from "./command.ts";
 import { CONNECTION_COMMANDS } from "./connection_commands.ts";
 import { KEY_COMMANDS } from "./key_commands.ts";
 import { CommandError, encodeReply, failure, type Reply } from "../server/replies.ts";
@@ -48,7 +48,9 @@ export function runCommand(context: CommandContext, words: readonly string[]): s
     if (!context.connection.authenticated && !command.beforeLogin) {
       throw new CommandError("NOAUTH Authentication required.");
     }
-    if (context.connection.subscriptions?.size && !command.whileSubscribed) {
+    if (command.grows && context.server.isFull) throw outOfMemory();
+    const { subscriptions, protocol } = context.connection;
+    if (subscriptions?.size && protocol !== 3 && !command.whileSubscribed) {
       throw new CommandError(
         `ERR Can't execute '${name}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context`,
       );
@@ -79,6 +81,8 @@ function callFromScript(context: CommandContext, name: string, args: string[]): 
   if (command.notInScripts) {
     throw new CommandError("ERR This Redis command is not allowed from script");
   }
+  if (command.grows && context.server.isFull && !context.hasWritten) throw outOfMemory();
+  if (command.grows || command.writes) context.hasWritten = true;
   return command.run!(context, subcommands ? args.slice(1) : args);
 }
 

@@ -1,18 +1,23 @@
 /**
- * The commands about the connection: PING, AUTH, SELECT, CLIENT, RESET, QUIT.
+ * The commands about the connection: HELLO, PING, AUTH, SELECT, CLIENT, RESET, QUIT.
  *
  * @module
  */
 import { type Command, type CommandContext, wrongArity } from "./command.ts";
 import { parseInteger } from "./integers.ts";
-import { CommandError, OK, type Reply, Status } from "../server/replies.ts";
+import { VERSION } from "./server_commands.ts";
+import { CommandError, Fields, OK, type Protocol, type Reply, Status } from "../server/replies.ts";
 
+/** The error of a HELLO before the login. */
+const LOGIN_FIRST =
+  "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time";
 const PONG = new Status("PONG");
 const INT32_MAX = 2n ** 31n - 1n;
 
 /** The commands by their names in lower case. */
 export const CONNECTION_COMMANDS: Readonly<Record<string, Command>> = {
   ping: { arity: -1, whileSubscribed: true, run: ping },
+  hello: { arity: -1, beforeLogin: true, notInScripts: true, run: hello },
   auth: { arity: -2, beforeLogin: true, notInScripts: true, run: auth },
   select: { arity: 2, run: select },
   reset: {
@@ -35,7 +40,7 @@ export const CONNECTION_COMMANDS: Readonly<Record<string, Command>> = {
 
 function ping({ connection }: CommandContext, args: readonly string[]): Reply {
   if (args.length > 1) throw wrongArity("ping");
-  if (connection.subscriptions?.size) return ["pong", args[0] ?? ""];
+  if (connection.subscriptions?.size && connection.protocol !== 3) return ["pong", args[0] ?? ""];
   return args.length === 0 ? PONG : args[0];
 }
 
@@ -47,11 +52,58 @@ function auth({ server, connection }: CommandContext, args: readonly string[]): 
     );
   }
   const [user, password] = args.length === 2 ? args : ["default", args[0]];
+  login({ server, connection }, user, password);
+  return OK;
+}
+
+function login(
+  { server, connection }: Pick<CommandContext, "server" | "connection">,
+  user: string,
+  password: string,
+): void {
   if (user !== "default" || (server.password !== undefined && password !== server.password)) {
     throw new CommandError("WRONGPASS invalid username-password pair or user is disabled.");
   }
   connection.authenticated = true;
-  return OK;
+}
+
+/** Chooses the version of the protocol, and logs in and names the connection on the way. */
+function hello(context: CommandContext, [version, ...options]: readonly string[]): Reply {
+  const { connection } = context;
+  const protocol = version === undefined ? connection.protocol ?? 2 : protocolOf(version);
+  let credentials: readonly string[] | undefined;
+  let name: string | undefined;
+  for (let at = 0; at < options.length; at++) {
+    const option = options[at].toUpperCase();
+    const left = options.length - 1 - at;
+    if (option === "AUTH" && left >= 2) credentials = [options[++at], options[++at]];
+    else if (option === "SETNAME" && left >= 1) name = checkedName(options[++at]);
+    else throw new CommandError(`ERR Syntax error in HELLO option '${options[at]}'`);
+  }
+  if (credentials) login(context, credentials[0], credentials[1]);
+  if (!connection.authenticated) throw new CommandError(LOGIN_FIRST);
+  connection.name = name ?? connection.name;
+  connection.protocol = protocol;
+  return new Fields([
+    ["server", "redis"],
+    ["version", VERSION],
+    ["proto", protocol],
+    ["id", connection.id],
+    ["mode", "standalone"],
+    ["role", "master"],
+    ["modules", []],
+  ]);
+}
+
+function protocolOf(version: string): Protocol {
+  const number = /^(?:0|-?[1-9]\d{0,17})$/u.test(version) ? Number(version) : undefined;
+  if (number === undefined) {
+    throw new CommandError("ERR Protocol version is not an integer or out of range");
+  }
+  if (number !== 2 && number !== 3) {
+    throw new CommandError("NOPROTO unsupported protocol version");
+  }
+  return number;
 }
 
 function select(context: CommandContext, [number]: readonly string[]): Reply {
@@ -75,6 +127,7 @@ function reset({ server, connection }: CommandContext): Reply {
   server.channels?.leave(connection);
   connection.database = 0;
   connection.name = "";
+  connection.protocol = 2;
   connection.authenticated = server.password === undefined;
   return new Status("RESET");
 }
@@ -85,11 +138,13 @@ function quit({ connection }: CommandContext): Reply {
 }
 
 function setName({ connection }: CommandContext, [name]: readonly string[]): Reply {
-  if (!/^[!-~]*$/u.test(name)) {
-    throw new CommandError(
-      "ERR Client names cannot contain spaces, newlines or special characters.",
-    );
-  }
-  connection.name = name;
+  connection.name = checkedName(name);
   return OK;
+}
+
+function checkedName(name: string): string {
+  if (/^[!-~]*$/u.test(name)) return name;
+  throw new CommandError(
+    "ERR Client names cannot contain spaces, newlines or special characters.",
+  );
 }

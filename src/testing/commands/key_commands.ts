@@ -12,16 +12,20 @@ import { CommandError, OK, type Reply, Status } from "../server/replies.ts";
 /** The commands by their names in lower case. */
 export const KEY_COMMANDS: Readonly<Record<string, Command>> = {
   get: { arity: 2, run: ({ keys }, [key]) => keys.get(key) ?? null },
-  set: { arity: -3, run: set },
-  del: { arity: -2, run: ({ keys }, args) => howMany(args, (key) => keys.delete(key)) },
+  set: { arity: -3, grows: true, run: set },
+  del: {
+    arity: -2,
+    writes: true,
+    run: ({ keys }, args) => howMany(args, (key) => keys.delete(key)),
+  },
   exists: { arity: -2, run: ({ keys }, args) => howMany(args, (key) => keys.has(key)) },
   pttl: { arity: 2, run: ({ keys }, [key]) => keys.remainingMs(key) },
   type: { arity: 2, run: ({ keys }, [key]) => new Status(keys.type(key)) },
-  pexpire: { arity: 3, run: expire },
-  incr: { arity: 2, run: (context, [key]) => count(context, key, 1n) },
-  decr: { arity: 2, run: (context, [key]) => count(context, key, -1n) },
-  delex: { arity: -2, newer: true, run: deleteIf },
-  delifeq: { arity: 3, newer: true, run: deleteIfEqual },
+  pexpire: { arity: 3, writes: true, run: expire },
+  incr: { arity: 2, grows: true, run: (context, [key]) => count(context, key, 1n) },
+  decr: { arity: 2, grows: true, run: (context, [key]) => count(context, key, -1n) },
+  delex: { arity: -2, writes: true, newer: true, run: deleteIf },
+  delifeq: { arity: 3, writes: true, newer: true, run: deleteIfEqual },
 };
 
 /** The options of one SET. */

@@ -10,7 +10,7 @@ import type { Command, CommandContext, ServerState } from "./command.ts";
 import { CommandError, Fields, NULL_ARRAY, OK, type Reply, Verbatim } from "../server/replies.ts";
 
 /** The version of the server that is imitated. */
-const VERSION = "7.0.15";
+export const VERSION = "7.0.15";
 /** The settings of CONFIG GET, with their defaults. */
 const SETTINGS: ReadonlyMap<string, string> = new Map([
   ["maxmemory-policy", "noeviction"],
@@ -24,7 +24,7 @@ export const SERVER_COMMANDS: Readonly<Record<string, Command>> = {
   time: { arity: 1, run: time },
   info: { arity: -1, run: info },
   config: { arity: -2, subcommands: { get: { arity: -3, notInScripts: true, run: configGet } } },
-  flushall: { arity: -1, run: flushAll },
+  flushall: { arity: -1, writes: true, run: flushAll },
   command: { arity: -1, subcommands: { info: { arity: -2, run: commandInfo } } },
 };
 
@@ -54,7 +54,10 @@ function infoSections(server: ServerState): Record<string, string[]> {
       `uptime_in_seconds:${uptimeS}`,
       `uptime_in_days:${Math.floor(uptimeS / 86_400)}`,
     ],
-    Memory: ["maxmemory:0", `maxmemory_policy:${SETTINGS.get("maxmemory-policy")}`],
+    Memory: [
+      `maxmemory:${server.isFull ? 1 : 0}`,
+      `maxmemory_policy:${SETTINGS.get("maxmemory-policy")}`,
+    ],
     Persistence: ["loading:0", "aof_enabled:0"],
     Replication: ["role:master", "connected_slaves:0"],
     Cluster: ["cluster_enabled:0"],

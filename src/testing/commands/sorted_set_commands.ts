@@ -13,9 +13,9 @@ const SCORE_DIGITS = 17;
 
 /** The commands by their names in lower case. */
 export const SORTED_SET_COMMANDS: Readonly<Record<string, Command>> = {
-  zadd: { arity: -4, run: add },
-  zrem: { arity: -3, run: remove },
-  zremrangebyscore: { arity: 4, run: removeByScore },
+  zadd: { arity: -4, grows: true, run: add },
+  zrem: { arity: -3, writes: true, run: remove },
+  zremrangebyscore: { arity: 4, writes: true, run: removeByScore },
   zcard: { arity: 2, run: ({ keys }, [key]) => keys.sortedSet(key)?.size ?? 0 },
   zrange: { arity: -4, run: range },
   zrank: { arity: 3, run: ({ keys }, [key, member]) => keys.sortedSet(key)?.rank(member) ?? null },

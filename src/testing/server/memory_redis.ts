@@ -54,18 +54,18 @@ export interface MemoryRestartOptions {
 }
 
 /**
- * A RESP2 server in memory, for tests. Its replies are byte for byte those of Redis 7.0 for what this library and other
- * lock libraries send. It supports these commands:
+ * A server in memory that speaks RESP2 and RESP3, for tests. Its replies are byte for byte those of Redis 7.0 for what this
+ * library and other lock libraries send. It supports these commands:
  *
  * - keys: GET, SET (NX, XX, PX, EX), DEL, EXISTS, PTTL, PEXPIRE, INCR, DECR, TYPE, SCAN (in another order, with other cursors)
  * - sorted sets: ZADD (NX, XX), ZREM, ZREMRANGEBYSCORE, ZCARD, ZRANGE (by rank, WITHSCORES), ZRANK, ZSCORE
  * - scripts: EVAL, EVALSHA and SCRIPT (LOAD, EXISTS, FLUSH), for every script in the subset of Lua that lock scripts use
  * - channels: PUBLISH, SUBSCRIBE, UNSUBSCRIBE, PUBSUB (CHANNELS, NUMSUB)
- * - the connection: PING, AUTH, SELECT, CLIENT (ID, GETNAME, SETNAME), RESET, QUIT
+ * - the connection: HELLO (2 and 3, with AUTH and SETNAME), PING, AUTH, SELECT, CLIENT (ID, GETNAME, SETNAME), RESET, QUIT
  * - with the option `newer`: DELEX and DELIFEQ, as Redis 8.4 and Valkey 9.0 have them; COMMAND INFO, of these alone
  * - the server: TIME, FLUSHALL, INFO and CONFIG GET, these two with the fields that lock libraries read
  *
- * It replies with an error to every other command, also to HELLO, as a server does that supports RESP2 only.
+ * It replies with an error to every other command.
  *
  * Scripts are compiled from their sources: statements, functions, the libraries `string`, `table` and `math`, and `redis`.
  * What a script uses beyond that (metatables, coroutines, `pcall`, `cjson`, …) and what no other implementation can know (the
@@ -99,6 +99,7 @@ export class MemoryRedis {
   readonly #sessions: Set<MemorySession> = new Set();
   #state: ServerState;
   #connections = 0;
+  #isFull = false;
 
   /**
    * Creates a server without keys.
@@ -160,6 +161,17 @@ export class MemoryRedis {
     for (const keys of this.#state.databases) keys.clear();
   }
 
+  /**
+   * Fills the memory of the server: it then refuses every command that may need more, as a Redis does that has reached
+   * `maxmemory` with the policy `noeviction`. A script goes on if it has changed something before. Stays over a restart.
+   *
+   * @param isFull Whether the memory is full; `false` makes room again.
+   */
+  fill(isFull: boolean = true): void {
+    this.#isFull = isFull;
+    this.#state.isFull = isFull;
+  }
+
   #freshState(databases?: readonly Keyspace[]): ServerState {
     const clock = this.#clock;
     return {
@@ -168,6 +180,7 @@ export class MemoryRedis {
       databases: databases ?? Array.from({ length: DATABASES }, () => new Keyspace(clock)),
       scripts: new Map(),
       newer: this.#newer,
+      isFull: this.#isFull,
       runId: systemRandom.value(),
       startedAtMs: clock.wallMs(),
     };

@@ -15,7 +15,7 @@ export interface MemorySession {
   /**
    * Receives the next bytes, however they are split, and executes every command that they complete.
    *
-   * @param bytes RESP2 requests, that is, arrays of bulk strings. The array is not kept.
+   * @param bytes Requests, that is, arrays of bulk strings. The array is not kept.
    * @returns The replies, one after the other; empty if no command is complete.
    */
   push(bytes: Uint8Array): Uint8Array;
@@ -43,6 +43,8 @@ export class ServerSession implements MemorySession {
   readonly #connection: ConnectionState;
   readonly #decoder: RespDecoder;
   #replies = "";
+  /** Whether it executes requests: a message that these make stands between their replies. */
+  #isBusy = false;
   #ended = false;
 
   /**
@@ -69,11 +71,14 @@ export class ServerSession implements MemorySession {
 
   push(bytes: Uint8Array): Uint8Array {
     if (this.#ended) return new Uint8Array(0);
+    this.#isBusy = true;
     try {
       this.#decoder.push(bytes);
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
       this.#refuse();
+    } finally {
+      this.#isBusy = false;
     }
     const replies = fromByteString(this.#replies);
     this.#replies = "";
@@ -89,7 +94,7 @@ export class ServerSession implements MemorySession {
 
   #onMessage(message: Reply): void {
     const encoded = encodeReply(message, this.#connection.protocol ?? 2);
-    if (this.#options.onMessage) this.#options.onMessage(fromByteString(encoded));
+    if (this.#options.onMessage && !this.#isBusy) this.#options.onMessage(fromByteString(encoded));
     else this.#replies += encoded;
   }
 
@@ -104,7 +109,8 @@ export class ServerSession implements MemorySession {
     const connection = this.#connection;
     const keys = this.#server.databases[connection.database];
     const context = { server: this.#server, connection, keys };
-    this.#replies += runCommand(context, words.map(toByteString));
+    const reply = runCommand(context, words.map(toByteString)); // first: it may send messages
+    this.#replies += reply;
     if (connection.quit) this.close();
   }
 

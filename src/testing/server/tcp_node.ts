@@ -94,6 +94,10 @@ export class TcpNode implements TestNode {
     this.#clock.aheadMs = aheadMs;
   }
 
+  fill(isFull?: boolean): void {
+    this.#server.fill(isFull);
+  }
+
   flush(): void {
     this.#server.flush();
   }

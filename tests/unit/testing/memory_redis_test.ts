@@ -64,13 +64,14 @@ Deno.test("MemoryRedis.session() reports the time of its clock, and drops a key 
   assertEquals([bench.ask("GET", "a"), bench.ask("PTTL", "a")], ["$-1", ":-2"]);
 });
 
-Deno.test("MemoryRedis.session() keeps its own name, and knows no HELLO", () => {
+Deno.test("MemoryRedis.session() keeps its own name and its own protocol", () => {
   const redis = new MemoryRedis();
   const session = redis.session();
   ask(session, "CLIENT", "SETNAME", "one");
   assertEquals(ask(redis.session(), "CLIENT", "GETNAME"), "$-1");
-  const error = "-ERR unknown command 'HELLO', with args beginning with: '3'";
-  assertEquals(ask(session, "HELLO", "3"), error);
+  ask(session, "HELLO", 3);
+  assertEquals(ask(session, "GET", "a"), "_");
+  assertEquals(ask(redis.session(), "GET", "a"), "$-1");
 });
 
 Deno.test("MemoryRedis.session() delivers messages at once, or in front of the next reply", () => {
@@ -144,6 +145,23 @@ Deno.test("MemoryRedis.flush() deletes the keys of every database and keeps sess
   redis.flush();
   assertEquals(ask(session, "GET", "a"), "$-1");
   assertEquals(ask(session, "SCRIPT", "EXISTS", RELEASE.sha1), "*1\r\n:1");
+});
+
+Deno.test("MemoryRedis.fill() refuses what may need memory, also after a restart, until there is room", () => {
+  const redis = new MemoryRedis();
+  const refusal = "-OOM command not allowed when used memory > 'maxmemory'.";
+  redis.fill();
+  assertEquals(ask(redis.session(), "SET", "a", "1"), refusal);
+  redis.restart();
+  const session = redis.session();
+  assertEquals(ask(session, "SET", "a", "1"), refusal);
+  assertEquals([ask(session, "GET", "a"), ask(session, "DEL", "a")], ["$-1", ":0"]);
+  const first = ask(session, "EVAL", "return redis.call('SET', 'a', 1)", 0);
+  assert(first.startsWith(refusal), first);
+  const source = "redis.call('DEL', 'a') return redis.call('SET', 'a', 1)";
+  assertEquals(ask(session, "EVAL", source, 0), "+OK");
+  redis.fill(false);
+  assertEquals(ask(session, "SET", "a", "1"), "+OK");
 });
 
 Deno.test("MemoryRedis reports in INFO how long it has run, and another run_id after each start", () => {
