@@ -158,7 +158,7 @@ const FEATURES: readonly Feature[] = [
     "NOTIFY_REFUSED",
     "warning",
     "waiting calls poll",
-    "~hasp:* &hasp:* +publish +pubsub|numsub +subscribe +time +zadd +zcard +zrange +zrank +zrem +zscore",
+    "~hasp:* &hasp:* +publish +pubsub|numsub +subscribe +time +zadd +zcard +zrange +zrank +zrem +zremrangebyscore +zscore",
   ],
   ["INFO_REFUSED", "info", "check() sees a part of its state only", "+info +time"],
   ["LIST_REFUSED", "info", "list() does not see its keys", "+scan"],

@@ -183,6 +183,7 @@ for (
     ["zrange", "NOTIFY_REFUSED"],
     ["zrank", "NOTIFY_REFUSED"],
     ["zrem", "NOTIFY_REFUSED"],
+    ["zremrangebyscore", "NOTIFY_REFUSED"],
     ["zscore", "NOTIFY_REFUSED"],
     ["scan", "LIST_REFUSED"],
     ["info", "INFO_REFUSED"],

@@ -27,7 +27,7 @@ const LOCKING_COMMANDS = ["set", "get", "del", "exists", "pttl", "pexpire", "eva
 const WAITING_COMMANDS = [
   ...LOCKING_COMMANDS,
   ...["subscribe", "publish", "pubsub", "ping", "time"],
-  ...["zadd", "zcard", "zrange", "zrank", "zrem", "zscore"],
+  ...["zadd", "zcard", "zrange", "zrank", "zrem", "zremrangebyscore", "zscore"],
 ];
 const WAITING_RULES = "~lock:* ~hasp:queue:lock:* resetchannels &hasp:wake:* -@all " +
   WAITING_COMMANDS.map((name) => `+${name}`).join(" ");

@@ -187,6 +187,25 @@ Deno.test("inspect() of what thousands of readers hold counts them all, and brea
   assertEquals(events.filter((type) => type === "node-disconnected"), []);
 });
 
+Deno.test("thousands of readers that crashed are dropped by one command", async () => {
+  await using servers = shared.lend();
+  await using redlock = createRedlock(servers.urls, READ);
+  await warmUp(redlock, servers);
+  const lock = await redlock.acquire("config");
+  const others = Array.from({ length: 5_000 }, (_, index) => [String(1_000 + index), `r${index}`]);
+  await onAll(servers, "ZADD", "hasp:readers:config", ...others.flat());
+  for (const server of servers) await server.resetCommandCounts();
+  await lock.extend();
+  await eventually(async () => {
+    assertEquals(await onAll(servers, "ZCARD", "hasp:readers:config"), [1, 1, 1, 1, 1]);
+  });
+  for (const server of servers) {
+    const { zrem = 0, zremrangebyscore } = await server.commandCounts();
+    assertEquals([zrem, zremrangebyscore], [0, 1]);
+  }
+  assertEquals(await lock.release(), true);
+});
+
 Deno.test("a node whose set of readers is something else fails, and the others decide", async () => {
   await using servers = shared.lend();
   await using clients = openClients(servers.urls, 2);

@@ -166,6 +166,24 @@ Deno.test("writers and readers wait in one queue: a reader enters beside others 
   assertEquals(cluster.queueLengths, [0, 0, 0]);
 });
 
+Deno.test("a reader that only tries does not pass a writer that waits, also while the key is free", async () => {
+  const cluster = new Cluster();
+  const [first, other] = cluster.nodes;
+  for (const node of cluster.nodes) node.enqueue("a", "other:1:50");
+  assertEquals([await cluster.try(READ), await cluster.try(READ)], [undefined, undefined]);
+  assertEquals(first.messages, ["other:1:50"]); // told once
+  await cluster.advance(1_400);
+  assertEquals(await cluster.try(READ), undefined);
+  await cluster.advance(101);
+  const lock = await cluster.try(READ); // the writer is stopped
+  assertEquals([lock?.held, other.queue()], [true, ["other:1:50"]]);
+  await cluster.settle(lock!.release());
+  await cluster.advance(1_500);
+  assertEquals(await cluster.try(READ), undefined);
+  for (const node of cluster.nodes) node.leaveChannel("other");
+  assertEquals((await cluster.try(READ))?.held, true);
+});
+
 Deno.test("readers behind a writer that gives up enter at once", async () => {
   const cluster = new Cluster();
   const [writer, late] = [cluster.peer(), cluster.peer()];

@@ -81,7 +81,7 @@ return start
 /**
  * `KEYS` resources; `ARGV` value, token. Raises the counters to the token if all keys hold the value; replies with
  * the counter then, or 0 if a key does not hold it. A missing counter starts from the clock if that is more, because the
- * node may have lost one that was above the token.
+ * node may have lost one that was above the token. The `PEXPIRE` in front has a server without memory take the rest.
  */
 export const RAISE: Script = {
   source: /* @__PURE__ */ lua(
@@ -90,8 +90,9 @@ export const RAISE: Script = {
 for _, key in ipairs(KEYS) do
   if redis.call('GET', key) ~= value then return 0 end
 end
+redis.call('PEXPIRE', 'hasp:fence:' .. KEYS[1], 691200000)
 return fence(KEYS, token, token, 0)
 `,
   ),
-  sha1: "349f1cec9153fbeef6acfcc81543c80f7c6f6ff9",
+  sha1: "b9a888e183854194a99770041628fb7a6147c261",
 };

@@ -40,13 +40,9 @@ const READERS = `local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local function settle(key)
   local readers = 'hasp:readers:' .. key
-  local oldest = redis.call('ZRANGE', readers, 0, 0, 'WITHSCORES')
-  while oldest[1] and tonumber(oldest[2]) <= now do
-    redis.call('ZREM', readers, oldest[1])
-    oldest = redis.call('ZRANGE', readers, 0, 0, 'WITHSCORES')
-  end
-  if not oldest[1] then return redis.call('DEL', key) end
+  redis.call('ZREMRANGEBYSCORE', readers, '-inf', string.format('%.0f', now))
   local latest = redis.call('ZRANGE', readers, -1, -1, 'WITHSCORES')[2]
+  if not latest then return redis.call('DEL', key) end
   for _, name in ipairs({ key, readers }) do
     redis.call('PEXPIRE', name, string.format('%.0f', latest - now))
   end
@@ -75,6 +71,11 @@ end
  * not queue, or nothing if it passes those that wait: makes the value a reader of all keys and leaves their queues, or
  * changes no key and stands in their queues. A key that is not free must be held by readers, and no writer may be ahead of the
  * caller. It shortens no deadline, because it may come twice, and late. Returns 1, or what `ACQUIRE_OR_WAIT` returns.
+ *
+ * A caller that does not queue waits for writers as well, also while the key is free: else those that only try would pass a
+ * writer that has just been notified, again and again. But nobody drops a writer that is stopped if all others only try. So
+ * the first one that is denied keeps for which writer under `hasp:turn:<key>`, and notifies that one. After 1.5 s such callers
+ * pass it, for as long again.
  */
 export const ACQUIRE_SHARED: Script = {
   source: /* @__PURE__ */ lua(
@@ -83,7 +84,15 @@ export const ACQUIRE_SHARED: Script = {
     TAKE,
     JOINING,
     READERS,
-    `local value, ttl, ticket, stuck, since, agreed = unpack(ARGV)
+    `local function waitsFor(key, writer)
+  local turn = 'hasp:turn:' .. key
+  if redis.pcall('GET', turn) ~= writer then
+    redis.pcall('SET', turn, writer, 'PX', 3000)
+    notify(key)
+  end
+  return (tonumber(redis.pcall('PTTL', turn)) or 0) > 1500
+end
+local value, ttl, ticket, stuck, since, agreed = unpack(ARGV)
 stuck = stuck or ''
 local blocked, lives, wait, first = false, {}, 0, ''
 for index, key in ipairs(KEYS) do
@@ -93,10 +102,11 @@ end
 local overtakes = false
 for index, key in ipairs(ticket and not blocked and KEYS or {}) do
   local isFree = lives[index] == -2
-  local writer, dropped
-  if not isFree or ticket ~= '' then writer, dropped = writerAhead(key, ticket) end
+  local writer, dropped = writerAhead(key, ticket)
   if dropped and not isFree then rouse(key, ticket, 0, 0) end
-  if writer and isFree then
+  if writer and isFree and ticket == '' then
+    blocked = blocked or waitsFor(key, writer)
+  elseif writer and isFree then
     local patience, notified = blocks(key, ticket, stuck, since, agreed)
     if patience then blocked, wait, first = true, math.max(wait, patience), notified end
   elseif writer and not stuck:find(' ' .. writer .. ' ', 1, true) then
@@ -125,12 +135,14 @@ end
 `,
     JOIN,
   ),
-  sha1: "3f55219f45dc811545a21fe3f85958816f1fc852",
+  sha1: "4c4193d92c817b26353d72131070e0a41f99e37f",
 };
 
 /**
  * `KEYS` resources; `ARGV` value, TTL, and anything to shorten: as `EXTEND`, of a reader's own deadline. Replies 2 if the
  * value is no reader of some keys that nobody else holds.
+ *
+ * Its first write is a `PEXPIRE`, which a server without memory allows: it refuses `ZADD`, but not behind another write.
  */
 export const EXTEND_SHARED: Script = {
   source: /* @__PURE__ */ lua(
@@ -148,6 +160,7 @@ end
 for index, key in ipairs(KEYS) do
   if held[index] > 0 then
     local score = math.max(now + ttl, shortens and 0 or held[index])
+    redis.call('PEXPIRE', key, ttl)
     redis.call('ZADD', 'hasp:readers:' .. key, string.format('%.0f', score), value)
     settle(key)
     rouse(key, nil, 0, 0)
@@ -156,7 +169,7 @@ end
 return reply
 `,
   ),
-  sha1: "8e57cb7304ebeb4a525a1c1a9a67c8f6069141b3",
+  sha1: "bae57c65c95c3956674fefc97c9345fc6745fee1",
 };
 
 /**
@@ -180,5 +193,5 @@ end
 `,
     RELEASE_ALL,
   ),
-  sha1: "57885416ca2e34045d920d6c3dd76caa0fd091dc",
+  sha1: "b16be5ab61bb1fe0d01548c44b4331e580d7d9a0",
 };

@@ -8,7 +8,7 @@ import type { Script } from "./script.ts";
 /** The commands that {@linkcode TRIAL} tries; it names each by its place here, from 1. */
 export const TRIED: readonly string[] = [
   ...["GET", "DEL", "EXISTS", "PEXPIRE", "PTTL", "TYPE"],
-  ...["ZADD", "ZCARD", "ZRANGE", "ZRANK", "ZREM", "ZSCORE"],
+  ...["ZADD", "ZCARD", "ZRANGE", "ZRANK", "ZREM", "ZREMRANGEBYSCORE", "ZSCORE"],
   ...["INCR", "DECR"],
 ];
 
@@ -40,13 +40,14 @@ try(8, 'ZCARD', queue)
 try(9, 'ZRANGE', queue, 0, 0)
 try(10, 'ZRANK', queue, '-')
 try(11, 'ZREM', queue, '-')
-try(12, 'ZSCORE', queue, '-')
-if deletes and try(13, 'DEL', fence) then
-  try(13, 'INCR', fence)
-  try(14, 'DECR', fence)
+try(12, 'ZREMRANGEBYSCORE', queue, 1, 0)
+try(13, 'ZSCORE', queue, '-')
+if deletes and try(14, 'DEL', fence) then
+  try(14, 'INCR', fence)
+  try(15, 'DECR', fence)
   redis.call('DEL', fence)
 end
 return refused
 `,
-  sha1: "c2a3f58d84205df8dc0c1d67ff342a80c85d7bb8",
+  sha1: "0cb8ac34903e174306c5f9702d6b558b6b1cea2d",
 };
