@@ -109,7 +109,10 @@ export class RedisDiagnostics {
       this.#askAnother([RUN_ID_COMMAND, SUBSCRIBE_COMMAND], limitMs),
       this.#askAnother([RUN_ID_COMMAND], limitMs),
     ]);
-    return plainData(diagnosisOf(replies, [first, second], subscribed), this.#connection.password);
+    // Clients of others may reply nothing to it.
+    const ended = subscribed === null && !this.#connection.unconnected;
+    const diagnosis = diagnosisOf(replies, [first, second], subscribed, ended);
+    return plainData(diagnosis, this.#connection.password);
   }
 
   /** Closes the further connections; those of the node's own are not touched. */
@@ -196,17 +199,19 @@ async function answerTo(connection: CommandSender, command: readonly string[]): 
   }
 }
 
-/** What the replies say; those on the further connections are `undefined` if they did not come in time. */
+/** What the replies say; those on the further connections are `undefined` if they did not come in time, and `ended` if the one to
+ * `SUBSCRIBE` was the end of its connection. */
 function diagnosisOf(
   replies: Replies,
   infos: readonly (Reply | undefined)[],
   subscribed: Reply | undefined,
+  ended: boolean,
 ): NodeDiagnosis {
   const { byCommand } = replies;
   const parts = infoParts(byCommand.get("INFO"));
   const config = byCommand.get("CONFIG");
   const refused = Object.fromEntries(refusals([...byCommand, ["SUBSCRIBE", subscribed]]));
-  if (subscribed === null && typeof infos[0] === "string") refused.SUBSCRIBE = BY_ENDING;
+  if (ended && typeof infos[0] === "string") refused.SUBSCRIBE = BY_ENDING;
   return {
     roundTripMs: rounded(replies.roundTripMs),
     clockOffsetMs: clockOffsetMs(byCommand.get("TIME"), replies),
