@@ -169,7 +169,19 @@ async function runParts({ parts, testArgs }: Choice, folder: string): Promise<Ou
     await runPart(part, args, { ...env, ...part.env }, outcome);
   }
   await packing?.catch(() => {}); // the run was interrupted
+  const filter = filterIn(testArgs);
+  if (filter !== undefined && outcome.results.length === 0 && outcome.failed.length === 0) {
+    outcome.brokenOff++;
+    outcome.failed.push(`no test matches the filter ${JSON.stringify(filter)}`);
+  }
   return outcome;
+}
+
+/** What `--filter` asks for, also among the arguments of `deno test`. */
+function filterIn(testArgs: string[]): string | undefined {
+  const options = { filter: { type: "string" } } as const;
+  const { values } = parseArgs({ args: testArgs, options, strict: false });
+  return values.filter === undefined ? undefined : String(values.filter);
 }
 
 /** The arguments of `deno`. Files that are named after `--` take the place of all files of the part. */

@@ -10,6 +10,7 @@ import { pathToFileURL } from "node:url";
 import {
   CODE_FOLDER,
   type Config,
+  LIBRARY,
   MAPPINGS,
   packageJson,
   PEERS,
@@ -49,8 +50,8 @@ export interface DntOptions {
   readonly skipNpmInstall: boolean;
   readonly package: Readonly<Record<string, unknown>>;
   readonly compilerOptions: {
-    readonly target: "ES2022";
-    readonly lib: readonly "ES2022"[];
+    readonly target: typeof TARGET;
+    readonly lib: readonly (typeof LIBRARY)[];
     readonly skipLibCheck: boolean;
   };
 }
@@ -114,7 +115,7 @@ export async function emitThroughDnt(dnt: Dnt, config: Config, folder: string): 
       skipSourceOutput: true,
       skipNpmInstall: true,
       package: packageJson(config),
-      compilerOptions: { target: TARGET, lib: [TARGET], skipLibCheck: true },
+      compilerOptions: { target: TARGET, lib: [LIBRARY], skipLibCheck: true },
     });
   } finally {
     await Deno.remove(work, { recursive: true });
@@ -139,7 +140,7 @@ export async function emitThroughTsc(config: Config, folder: string): Promise<vo
     const tsconfig = {
       compilerOptions: {
         target: TARGET,
-        lib: [TARGET],
+        lib: [LIBRARY],
         module: "nodenext",
         rootDir: work,
         outDir: join(folder, CODE_FOLDER),

@@ -48,6 +48,9 @@ export const PROGRAM = `${CODE_FOLDER}/src/cli/mod.js`;
 /** What the code is compiled to: Node 20 runs it as it is. */
 export const TARGET = "ES2022" as const;
 
+/** The functions of the language that the code may call: all of Node 20's. */
+export const LIBRARY = "ES2023" as const;
+
 /** The part of `deno.json` that counts here. */
 export interface Config {
   readonly name: string;

@@ -108,7 +108,7 @@ Deno.test("docs: the tests for the runners of Node and Bun, Vitest, Jest, ts-jes
     await using folder = await testFolder("tsJest", consumer.folder);
     const tests = await writeTests(folder.path, "ts-jest", ".test.ts");
     await Deno.writeTextFile(`${folder.path}/jest.config.cjs`, marked("ts-jest-config").code);
-    const compilerOptions = { module: "commonjs", target: "es2022", strict: true, allowJs: true };
+    const compilerOptions = { module: "commonjs", target: "es2021", strict: true, allowJs: true };
     await Deno.writeTextFile(`${folder.path}/tsconfig.json`, JSON.stringify({ compilerOptions }));
     await expectPasses(tests, node, ["../node_modules/jest/bin/jest.js"], folder.path);
   });

@@ -60,3 +60,17 @@ Deno.test("a run that is interrupted in a part without tests reports that, and n
   const [, ended] = output.split(/ \(\d+\.\d s\)\n/u);
   assertEquals(ended, "\nInterrupted: not everything was run\n\n0 passed, 0 failed\n");
 });
+
+Deno.test("a run whose filter no test matches fails, and says so", async () => {
+  const { code, stdout } = await plainCommand(Deno.execPath(), {
+    args: [
+      ...["run", "-A", join(ROOT, "scripts", "test.ts"), "unit"],
+      ...["--filter", "matches nothing", "--", "tests/unit/vote_test.ts"],
+    ],
+    stderr: "null",
+  }).output();
+  assertEquals(code, 1);
+  const output = new TextDecoder().decode(stdout);
+  assertStringIncludes(output, 'Failed:\n  no test matches the filter "matches nothing"\n');
+  assertStringIncludes(output, "\n0 passed, 1 failed\n");
+});

@@ -138,7 +138,7 @@ class RunningClock extends ManualClock implements FakeClock {
   }
 
   async tick(ms: number): Promise<void> {
-    const endMs = this.#endMs("ms", ms);
+    const endMs = super.monotonicMs() + this.#checked("ms", ms);
     if (ms === Infinity) throw rangeError("move fake clock", "ms", "must be finite", ms);
     await this.#untilQuiet();
     while (await this.#step(endMs));
@@ -147,7 +147,7 @@ class RunningClock extends ManualClock implements FakeClock {
   }
 
   async tickUntil<T>(promise: Promise<T>, limitMs: number = SETTLE_WITHIN_MS): Promise<T> {
-    const endMs = this.#endMs("limitMs", limitMs);
+    const endMs = super.monotonicMs() + this.#checked("limitMs", limitMs);
     let settled = false;
     const settle = () => void (settled = true);
     promise.then(settle, settle);
@@ -176,11 +176,12 @@ class RunningClock extends ManualClock implements FakeClock {
     this.restore();
   }
 
-  #endMs(name: string, ms: number): number {
+  /** Checks a time to move by. TypeScript for ES2021 cannot compile a private method that uses `super`. */
+  #checked(name: string, ms: number): number {
     if (this.#restored) throw new Error("Cannot move fake clock as it was given back");
     checkNumber("move fake clock", name, ms);
     if (!(ms >= 0)) throw rangeError("move fake clock", name, "must be at least 0", ms);
-    return super.monotonicMs() + ms;
+    return ms;
   }
 
   /** Fires the next timer, and waits for what follows from it; returns whether there was one before `endMs`. */
