@@ -80,9 +80,11 @@ export class ReleaseSubscription implements SubscriberOwner {
 
   /** The connection for commands has been made; what ended the one before may have ended the subscription's, too. */
   onCommandsPossible(): void {
-    if (this.#subscribed) this.#probe(); // this may be another server
     // mutation: subscription-outlives-its-server
-    if (this.#listening) this.#subscriber!.ask?.();
+    if (this.#subscribed) {
+      this.#probe(); // this may be another server
+      this.#subscriber!.ask?.();
+    }
   }
 
   /** The server does not allow what it takes. */
