@@ -7,14 +7,18 @@ import { CLIENTS_OPEN_MAX, warnOfManyClients } from "./console_warnings.ts";
 import { type EventListener, listenerIn } from "./events.ts";
 import { valueSuffix } from "./holder.ts";
 import { Cooldowns } from "./lock/cooldowns.ts";
+import { ROUNDS_MAX } from "./quorum/round.ts";
 import { quorumSize } from "./vote.ts";
 import type { NodeSet, QuorumNode } from "./quorum/quorum_node.ts";
+import { Gate } from "./time/gate.ts";
 import { settledWithin } from "./time/settled_within.ts";
 import type { TimerWheel } from "./time/timer_wheel.ts";
 import { LocalQueues } from "./waiting/local_queues.ts";
 
 /** Longest wait for calls to end, and for a node's own `close`, in milliseconds; those of ours take half a second. */
 const CLOSE_TIMEOUT_MS = 2_000;
+/** How much longer nodes may take for each lock that is held then, in milliseconds. */
+const CLOSE_TIMEOUT_MS_PER_LOCK = 0.1;
 
 /** How many clients of this process are not closed. */
 let clientsOpen = 0;
@@ -35,6 +39,10 @@ export class ClientState implements NodeSet {
   #suffix = "";
   #suffixSecond = NaN;
   #suffixLabel = "";
+  /** Attempts, extensions and releases, each apart, so that none waits for a crowd of another kind. */
+  readonly attempts: Gate;
+  readonly extensions: Gate;
+  readonly releases: Gate;
   /** How many calls may still send something. */
   #openCalls = 0;
   #onLastEnded: (() => void) | undefined = undefined;
@@ -51,6 +59,9 @@ export class ClientState implements NodeSet {
     this.wheel = wheel;
     this.localQueues = new LocalQueues(this, listenerIn(wheel.context, onEvent));
     this.cooldowns = new Cooldowns(wheel.clock);
+    this.attempts = new Gate(wheel, ROUNDS_MAX);
+    this.extensions = new Gate(wheel, ROUNDS_MAX);
+    this.releases = new Gate(wheel, ROUNDS_MAX);
     if (++clientsOpen === CLIENTS_OPEN_MAX && !onEvent) warnOfManyClients();
   }
 
@@ -89,6 +100,7 @@ export class ClientState implements NodeSet {
     const { nodes, wheel } = this;
     this.closed = true;
     clientsOpen--;
+    const limitMs = CLOSE_TIMEOUT_MS + CLOSE_TIMEOUT_MS_PER_LOCK * wheel.size;
     wheel.ref();
     wheel.announceClose();
     // Every call ends now, and sends what undoes its requests before the nodes close.
@@ -100,7 +112,7 @@ export class ClientState implements NodeSet {
     await settledWithin(wheel, ended, CLOSE_TIMEOUT_MS);
     await Promise.all(nodes.map((node) => {
       const close = async () => await node.close?.();
-      return settledWithin(wheel, close(), CLOSE_TIMEOUT_MS);
+      return settledWithin(wheel, close(), limitMs);
     }));
     wheel.unref();
     wheel.close();

@@ -36,7 +36,6 @@ const TYPES: Readonly<Record<keyof NodeDiagnosis, "boolean" | "number" | "object
   appendfsync: "string",
   maxmemoryBytes: "number",
   maxmemoryPolicy: "string",
-  releasedBy: "string",
   refused: "object",
 };
 

@@ -133,8 +133,7 @@ function cellsOf(node: NodeHealth): string[] {
   return [
     name,
     roundTripMs === undefined ? UNKNOWN : `${roundTripMs.toFixed(1)} ms`,
-    (serverName === undefined ? version : `${serverName} ${version}`) +
-    (node.releasedBy === undefined ? "" : `, ${node.releasedBy}`),
+    serverName === undefined ? version : `${serverName} ${version}`,
     (node.clustered ? "cluster, " : "") + (node.role ?? UNKNOWN),
     uptimeMs === undefined ? UNKNOWN : duration(uptimeMs),
     clockOffsetMs === undefined ? UNKNOWN : clock(clockOffsetMs, roundTripMs ?? 0),

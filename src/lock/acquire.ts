@@ -89,7 +89,7 @@ import type { ClientState } from "../client_state.ts";
 import { LockHeldError } from "../errors.ts";
 import { emit } from "../events.ts";
 import { askFenced, takeToken } from "../fencing/fenced_attempt.ts";
-import { askToAcquire, Round } from "../quorum/round.ts";
+import { askToAcquire, Round, ROUNDS_MAX } from "../quorum/round.ts";
 import { expiryMarginMs } from "../time/validity.ts";
 import { waitToAdopt } from "./adopt.ts";
 import { takeTurn, wait } from "./contend.ts";
@@ -98,7 +98,7 @@ import { holderOf } from "../holder.ts";
 import { Lock } from "./lock.ts";
 import type { LockCall } from "./lock_call.ts";
 import { queueKey } from "../waiting/queue_names.ts";
-import { modeOf, reportAbort } from "./refusal.ts";
+import { crowded, modeOf, reportAbort } from "./refusal.ts";
 import { renew } from "./renewal.ts";
 import { undo } from "./undo.ts";
 import { watch } from "./forgotten.ts";
@@ -114,7 +114,7 @@ import { watch } from "./forgotten.ts";
  */
 export async function acquire(call: LockCall): Promise<Lock | undefined> {
   const { client, queueName } = call;
-  const { localQueues } = client;
+  const { localQueues, attempts } = client;
   let held: HeldLock | undefined;
   client.beginCall();
   try {
@@ -122,8 +122,10 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
     if (turn) await turn;
     for (;;) {
       call.throwIfEnded();
+      if (!attempts.enter() && !await waitForRoom(call)) throw crowded(call);
       const round = begin(call);
       await ask(call, round); // step 2: until the votes are decided
+      attempts.leave();
       held = conclude(call, round);
       if (held) break;
       if (call.pool?.tryNext(round)) continue;
@@ -145,6 +147,17 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
   const lock = new Lock(held.handOut());
   if (extends_ && call.purpose !== "use") watch(lock, held);
   return lock;
+}
+
+/**
+ * Waits while the client has too many attempts under way: if the call waits for nobody, for as long as those may take, and
+ * those that wait before it.
+ */
+function waitForRoom(call: LockCall): Promise<boolean> {
+  const { client: { attempts }, waitMs, settings: { nodeTimeoutMs, signal } } = call;
+  call.startClock();
+  const crowdMs = nodeTimeoutMs * (1 + attempts.waiting / ROUNDS_MAX);
+  return attempts.wait(waitMs > 0 ? call.leftMs() : crowdMs, signal);
 }
 
 /** A call has its lock: decides who of this client has the next turn, and when. */

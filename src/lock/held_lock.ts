@@ -362,20 +362,32 @@ export class HeldLock extends TimerEntry implements Forgettable {
 
   async #release(): Promise<boolean> {
     const { client, settings, round: won } = this;
-    const round = won.follow(); // it reads the clocks
-    const keptMs = isKept(won) ? won.keptMs!() : 0;
-    if (keptMs > 0) round.keptMs = won.keptMs!;
+    let round = won.follow(); // it reads the clocks
     const leftMs = this.#leftAt(round.startMs);
     const ranOut = this.#end !== undefined || leftMs <= 0;
     // mutation: held-after-release
     this.#end ??= "released"; // step 5: before any key is deleted
     client.wheel.cancel(this);
     won.cancel();
-    if (keptMs > 0) leaveQueues(won);
-    else if (hasTicket(won)) round.ticket = won.ticket;
+    const crowded = !client.releases.enter();
+    let inside = true;
+    if (crowded) {
+      client.beginCall(); // so that nodes close after it was sent
+      inside = await client.releases.wait(Infinity); // else the client closes, and all are sent now
+      round = won.follow();
+    }
+    const keptMs = isKept(won) ? won.keptMs!() : 0;
+    if (keptMs > 0) {
+      round.keptMs = won.keptMs!;
+      leaveQueues(won);
+    } else if (hasTicket(won)) {
+      round.ticket = won.ticket;
+    }
     const asked = round.ask(askToRelease, settings.nodeTimeoutMs);
     undoFormer(won);
+    if (crowded) client.endCall();
     await asked;
+    if (inside) client.releases.leave();
     return this.#concludeRelease(round, ranOut, leftMs, keptMs);
   }
 

@@ -8,7 +8,7 @@ import { describeHolder } from "../holder.ts";
 import type { LockHeldError, QuorumError } from "../errors.ts";
 import { agreeOnToken } from "../fencing/token.ts";
 import { lockHeldError, quorumError } from "../messages.ts";
-import type { Round } from "../quorum/round.ts";
+import { type Round, ROUNDS_MAX } from "../quorum/round.ts";
 import { HeldLock } from "./held_lock.ts";
 import type { LockCall } from "./lock_call.ts";
 import type { Vote } from "../vote.ts";
@@ -45,6 +45,15 @@ export function refusal(
     cooldownLeftMs,
     waiters: ticket?.queueLength,
   });
+}
+
+/** The error of a call whose wait ended before the client could ask the nodes for it; throws if the call was ended. */
+export function crowded(call: LockCall): QuorumError {
+  call.throwIfEnded();
+  const { client: { nodes }, resources, pool, verb } = call;
+  reportRefusal(call, "no-quorum", []);
+  const why = `because ${ROUNDS_MAX} other attempts of this client were under way`;
+  return quorumError(verb, resources, [], nodes.length, why, pool !== undefined);
 }
 
 /** The round that won this client itself the lock, if it holds it. */

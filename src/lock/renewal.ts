@@ -38,7 +38,14 @@ async function tryExtend(
   ttlMs: number,
   signal?: AbortSignal,
 ): Promise<readonly Vote[] | undefined> {
-  const { settings, round: won } = lock;
+  const { settings, round: won, client: { extensions } } = lock;
+  if (!extensions.enter()) {
+    if (!await extensions.wait(lock.remainingMs(), signal)) return [];
+    if (!lock.active) { // it ended meanwhile
+      extensions.leave();
+      return [];
+    }
+  }
   // mutation: extended-below-the-claim
   ttlMs = Math.max(ttlMs, Math.ceil(lock.keysLeftMs()));
   const round = won.follow(ttlMs); // step 7: it reads the clocks
@@ -46,6 +53,7 @@ async function tryExtend(
   won.ttlMs = Math.max(won.ttlMs, ttlMs); // keys may live for longer from here on
   const timeoutMs = Math.min(settings.nodeTimeoutMs, lock.remainingMs());
   await round.ask(askToExtend, timeoutMs, signal);
+  extensions.leave();
   if (!lock.active) return round.votes; // step 6
   const newValidityMs = validityMs(ttlMs, settings.driftFactor);
   // mutation: extended-after-its-end

@@ -41,8 +41,6 @@ export interface NodeDiagnosis {
   readonly maxmemoryBytes?: number | undefined;
   /** What the server does at that limit (`maxmemory-policy`). */
   readonly maxmemoryPolicy?: string | undefined;
-  /** The command by which the node releases a lock on one key; missing if that is a script. */
-  readonly releasedBy?: string | undefined;
   /** The commands that the node refused, each with the first word of its reply, as `{ SET: "OOM" }`, or `in scripts`. */
   readonly refused?: Readonly<Record<string, string>> | undefined;
 }

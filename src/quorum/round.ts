@@ -29,6 +29,12 @@ export type Question = (node: QuorumNode, request: QuorumRequest, nodeIndex: num
 /** How long a denied round with a ticket waits for the last nodes at least, in milliseconds. */
 const LINGER_MS_MIN = 2;
 
+/**
+ * Most rounds of one kind that a client has under way: more would not be faster, and their nodes would answer the last of
+ * them late. Those beyond wait, each before its validity begins.
+ */
+export const ROUNDS_MAX = 4_096;
+
 /** The questions. Each is a constant function, so that asking allocates no closure. */
 export const askToAcquire: Question = (node, request, index) =>
   request.replaces === undefined ? node.acquire(request, index) : node.adopt!(request, index);

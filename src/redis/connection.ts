@@ -39,11 +39,11 @@ import type { RawReply } from "./reply.ts";
 import { type ReplyLimits, ReplyWatch } from "./reply_watch.ts";
 import { Wire, type WireOwner } from "./wire.ts";
 
-/** Limit of the commands that wait for replies. Commands that undo others may exceed it, up to twice as many. */
+/** Limit of the commands that wait for replies. What undoes others may exceed it: so nothing of it is lost. */
 export const QUEUE_LENGTH_MAX = 16_384;
 /** For how long a connection that is given up takes what undoes its commands, in milliseconds: other nodes decide, too. */
 const ENDING_MS = 50;
-/** Longest wait of `close` for replies that are due, in milliseconds, so that no undo is cut off. */
+/** For how long `close` waits for a further reply while some are due, in milliseconds, so that no undo is cut off. */
 const CLOSE_GRACE_MS = 250;
 
 /** How a connection is opened, and the callbacks of its owner. */
@@ -59,6 +59,8 @@ export interface ConnectionOptions
   onConnected?(): void;
   /** Called when an open connection is lost, or the first attempt fails; not for further attempts. */
   onDisconnected?(error: ConnectionError): void;
+  /** Called before the commands of this tick are written: it may submit more. */
+  onWriting?(): void;
   /** Called for each reply to a command of the owner; returns whether it was a message of a channel, and no reply. */
   takesMessage?(reply: RawReply): boolean;
 }
@@ -163,13 +165,15 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
     if (!open && this.#state !== "connecting") {
       return receiver.onFailure(this.#downError ??= this.#error("was closed"), context, tag);
     }
-    if (this.#queue.length >= 2 * QUEUE_LENGTH_MAX) {
-      return receiver.onFailure(this.crowded!, context, tag);
-    }
     const bytes = command.bytes ??= encodeCommand(command.args);
     const slot = this.#queue.push(bytes, receiver, context, tag); // first, because a write may fail at once
     if (open) this.#flush();
     return slot;
+  }
+
+  /** Calls `onWriting` by the end of this tick; only while it is open. */
+  writeSoon(): void {
+    this.#flush();
   }
 
   /** Removes a command that is not written yet; returns whether it did. */
@@ -190,6 +194,11 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
   /** Closes for good: waits a moment for replies that are due, then fails the other commands. Idempotent. */
   close(): Promise<void> {
     return this.#closing ??= this.#close();
+  }
+
+  /** Part of {@linkcode WireOwner}. */
+  onWriting(): void {
+    this.#options.onWriting?.();
   }
 
   /** Part of {@linkcode WireOwner}. */
@@ -371,7 +380,10 @@ export class Connection implements WireOwner, DialerOwner, IdleConnection {
     if (this.#state === "open" && this.#queue.length > 0) {
       this.#state = "closing";
       const drained = new Promise<void>((resolve) => this.#onDrained = resolve);
-      await settledWithin(this.#wheel, drained, CLOSE_GRACE_MS);
+      for (let settled = -1; this.#queue.settled > settled && this.#queue.length > 0;) {
+        settled = this.#queue.settled;
+        await settledWithin(this.#wheel, drained, CLOSE_GRACE_MS);
+      }
     }
     this.#teardown();
     this.#state = "closed";

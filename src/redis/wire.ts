@@ -32,6 +32,8 @@ function writeAll(): void {
 
 /** The owner of a wire. */
 export interface WireOwner {
+  /** Called before what is queued is written: it may queue more. */
+  onWriting(): void;
   /** Called when bytes arrive, before they are decoded. */
   onBytes(): void;
   /** Called for each complete reply: a function of its own, which the decoder calls. */
@@ -59,6 +61,8 @@ export class Wire {
   #turnEnds = ELEMENTS_PER_TURN;
   /** Whether a write is queued for the end of this tick, or under way; it takes along what is queued meanwhile. */
   #flushing = false;
+  /** Whether the owner queues its last commands before a write. */
+  #gathering = false;
   #open = true;
 
   /**
@@ -96,7 +100,7 @@ export class Wire {
     if (!this.#flushing) {
       this.#flushing = true;
       if (writes.push(this.#begin) === 1) queueMicrotask(writeAll);
-    } else if (this.queue.length - this.queue.sent >= QUEUED_MAX) {
+    } else if (this.queue.length - this.queue.sent >= QUEUED_MAX && !this.#gathering) {
       this.#begin();
     }
   }
@@ -121,12 +125,16 @@ export class Wire {
     try {
       if (written < this.#bytes.length) {
         this.#bytes = this.#bytes.subarray(written);
-      } else if (this.queue.length > this.queue.sent) {
-        this.#bytes = this.queue.takeUnsent();
       } else {
-        this.#bytes = NO_BYTES;
-        this.#flushing = false;
-        return;
+        this.#gathering = true;
+        this.#owner.onWriting();
+        this.#gathering = false;
+        if (this.queue.length === this.queue.sent) {
+          this.#bytes = NO_BYTES;
+          this.#flushing = false;
+          return;
+        }
+        this.#bytes = this.queue.takeUnsent();
       }
       const transport = this.#transport;
       if (transport.send) transport.send(this.#bytes, this.#onSent);

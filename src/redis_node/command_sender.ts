@@ -46,6 +46,11 @@ export interface CommandSender {
   /** The error of a command that undoes nothing, if too many others wait for it to be sent now. */
   readonly crowded: ConnectionError | undefined;
   /**
+   * Calls `onWriting` of the owner at the end of this tick, or before: then it may submit commands that go out with those
+   * of the tick. Only while it is open. Missing: the owner submits all commands at once.
+   */
+  writeSoon?(): void;
+  /**
    * Sends one command. The receiver is called exactly once, perhaps before this returns.
    *
    * @param command The command.
@@ -80,6 +85,8 @@ export interface SenderEvents extends AvailabilityEvents {
   onConnected?(): void;
   /** Commands cannot be sent. */
   onDisconnected?(): void;
+  /** The commands of this tick are about to be written; see {@linkcode CommandSender.writeSoon}. */
+  onWriting?(): void;
 }
 
 /** A subscription to one channel. */
@@ -98,8 +105,6 @@ export interface ServerAccess {
   readonly wheel: TimerWheel;
   /** See {@linkcode QuorumNode.resends}. */
   readonly resends?: boolean;
-  /** Whether replies come in the order of the commands, so that a release may be two commands. Missing: they may not. */
-  readonly inOrder?: boolean;
   /** Makes a sender: the node's own, or one more for a diagnosis. */
   open(events?: SenderEvents): CommandSender;
   /** Subscribes to a channel, and again whenever the subscription is lost. Missing: waiting calls poll. */

@@ -17,7 +17,7 @@ export type OperatedNode = Pick<
 /** Adds to a node on Redis what operators ask of it; any other node has that itself. */
 export function operated(node: QuorumNode): OperatedNode {
   if (!(node instanceof RedisNode)) return node;
-  const { name, parts: { connection, server, native } } = node;
+  const { name, parts: { connection, server } } = node;
   return {
     name,
     get readyAtMs() {
@@ -25,13 +25,9 @@ export function operated(node: QuorumNode): OperatedNode {
     },
     inspect: (key) => node.inspect(key),
     keys: (prefix) => scanKeys(connection, name, prefix),
-    async diagnose(timeoutMs, key) {
+    diagnose(timeoutMs, key) {
       node.diagnostics ??= new RedisDiagnostics(connection, server);
-      const asked = node.diagnostics.diagnose(timeoutMs, key);
-      native?.find();
-      const diagnosis = await asked;
-      const releasedBy = native?.command;
-      return releasedBy === undefined ? diagnosis : { ...diagnosis, releasedBy };
+      return node.diagnostics.diagnose(timeoutMs, key);
     },
   };
 }

@@ -11,6 +11,7 @@ import { ACQUIRE_OR_WAIT } from "./scripts/acquire.ts";
 import { ADOPT } from "./scripts/adopt.ts";
 import { EXTEND } from "./scripts/extend.ts";
 import { ACQUIRE_COUNTED, RAISE } from "./scripts/fencing.ts";
+import { EXTEND_MANY, RELEASE_MANY } from "./scripts/group.ts";
 import { ACQUIRE_ANY } from "./scripts/pool.ts";
 import { ACQUIRE_SHARED, EXTEND_SHARED, RELEASE_SHARED } from "./scripts/readers.ts";
 import { RELEASE, RELEASE_QUEUED } from "./scripts/release.ts";
@@ -143,7 +144,8 @@ export const RAISE_COUNTERS: Operation = {
   read: countOrDenial,
 };
 
-const EXTEND_KEYS = /* @__PURE__ */ extension(EXTEND);
+/** Extends all keys. */
+export const EXTEND_KEYS: Operation = /* @__PURE__ */ extension(EXTEND);
 const EXTEND_READER = /* @__PURE__ */ extension(EXTEND_SHARED);
 
 function extension(script: Script): Operation {
@@ -224,6 +226,33 @@ export function releaseOperation(
   if (mode) return RELEASE_READER;
   if (replaces !== undefined) return GIVE_BACK_KEYS;
   return keys.length > 1 || ticket !== undefined ? RELEASE_KEYS : RELEASE_KEY;
+}
+
+// Groups
+
+/** Requests whose keys one script gets; it replies to each as to the operation of one alone. */
+export interface GroupRequest extends QuorumRequest {
+  readonly requests: readonly QuorumRequest[];
+}
+
+/** The operation for many requests, each for one key, by the operation for one of them. */
+export const GROUP_OPERATIONS: ReadonlyMap<Operation, Operation<GroupRequest>> = /* @__PURE__ */
+  new Map([
+    [RELEASE_KEY, grouping("release", RELEASE_MANY, ({ value }) => [value])],
+    [EXTEND_KEYS, grouping("extend", EXTEND_MANY, ({ value, ttlMs }) => [value, String(ttlMs)])],
+  ]);
+
+function grouping(
+  kind: Operation["kind"],
+  script: Script,
+  argsOf: (request: QuorumRequest) => string[],
+): Operation<GroupRequest> {
+  return {
+    kind,
+    script,
+    args: ({ keys, requests }, call) => callArgs(call, script, keys, ...requests.flatMap(argsOf)),
+    read: () => undefined,
+  };
 }
 
 /** Takes a ticket, which is the value of the request, out of the queues for the keys. */

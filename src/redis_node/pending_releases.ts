@@ -1,5 +1,6 @@
 /**
- * Releases that did not reach their node, and tickets that are still in its queues: sent when it can be reached.
+ * Releases that did not reach their node, and tickets that are still in its queues: sent when it can be reached. Each is
+ * kept until its keys are gone, so there are at most as many as keys that the client can have set.
  *
  * @module
  */
@@ -8,8 +9,6 @@ import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import type { CommandSender, Release } from "./command_sender.ts";
 import { type Operation, releaseOperation } from "./operations.ts";
 
-/** Most releases that are kept for one node; one more drops the oldest, whose TTL takes over. */
-const PENDING_RELEASES_MAX = 4_096;
 /** How long a release waits that the server refused for the moment, in milliseconds; doubled each time. */
 const RETRY_DELAY_MS = 100;
 /** Longest such delay, in milliseconds. */
@@ -61,7 +60,6 @@ export class PendingReleases {
   /** Keeps a release that was not sent, did not arrive, or was refused for the moment. */
   add(release: Repeatable | PendingRelease, operation?: Operation<Release>): void {
     const pending = "untilMs" in release ? release : this.#pending(release, operation);
-    if (this.#releases.length >= PENDING_RELEASES_MAX) this.#releases.shift();
     this.#releases.push(pending);
     if (this.#connection.open) this.#askLater(); // else it is sent on the next connection
   }

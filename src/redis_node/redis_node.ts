@@ -16,21 +16,21 @@ import type { RawReply } from "../redis/reply.ts";
 import type { CommandSender, LockCommand, ServerAccess } from "./command_sender.ts";
 import type { RedisDiagnostics } from "./diagnostics.ts";
 import { inspectKey } from "./inspect_key.ts";
-import { NativeRelease, type NativeReleaseOwner } from "./native_release.ts";
 import { PendingReleases } from "./pending_releases.ts";
 import {
   acquireOperation,
   ADOPT_KEYS,
   type Call,
+  EXTEND_KEYS,
   extendOperation,
   freeKeys,
   LEAVE_QUEUES,
   type Operation,
   queuePosition,
   RAISE_COUNTERS,
-  RELEASE_KEY,
   releaseOperation,
 } from "./operations.ts";
+import { Grouping, RequestGroup } from "./request_group.ts";
 import { ReleaseSubscription } from "./release_subscription.ts";
 import { type GuardedCommand, RedisGuard } from "./restart_guard.ts";
 import { QUEUE_TTL_MS } from "./scripts/queue.ts";
@@ -45,7 +45,7 @@ const UNKNOWN_SCRIPT = "NOSCRIPT";
 const WHOLE = 1, REPEATED = 2, TAG_BITS = 2;
 
 /** One Redis server as a node. */
-export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<Asked> {
+export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   readonly name: string;
   readonly subscribe: QuorumNode["subscribe"];
   readonly #server: ServerAccess;
@@ -54,8 +54,7 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
   readonly #pendingReleases: PendingReleases;
   /** The scripts that were sent whole on this connection, and whether that was answered. */
   readonly #scripts: Map<Script, boolean> = new Map();
-  /** Missing if replies may come in another order. */
-  readonly #native: NativeRelease | undefined;
+  readonly #grouping: Grouping;
   #guard: RedisGuard | undefined = undefined;
   #subscription: ReleaseSubscription | undefined = undefined;
   /** What has diagnosed it, which is closed with it; set from outside. */
@@ -69,18 +68,24 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
     this.#connection = server.open({
       onConnected: () => {
         this.#scripts.clear();
-        this.#native?.onConnected();
+        this.#grouping.enabled = this.#connection.writeSoon !== undefined;
         this.#guard?.onConnected();
         this.#pendingReleases.sendAll();
         this.#subscription?.onCommandsPossible();
       },
-      onDisconnected: () => this.#guard?.onDisconnected(),
+      onDisconnected: () => {
+        this.#grouping.flush(); // so that it fails
+        this.#guard?.onDisconnected();
+      },
+      onWriting: () => this.#grouping.flush(),
       onAvailable: () => this.#emit({ type: "node-connected", node: this.name }),
       onUnavailable: (error) => this.#emit({ type: "node-disconnected", node: this.name, error }),
     });
-    if (server.inOrder) this.#native = new NativeRelease(this.#connection, this);
+    this.#grouping = new Grouping(this.#connection, (operation, request, nodeIndex) => {
+      this.#send(operation, request, nodeIndex);
+    });
     this.#pendingReleases = new PendingReleases(this.#connection, server.wheel, (pending) => {
-      this.#send(pending.operation, pending, 0);
+      this.#grouping.ask(pending.operation, pending, 0);
     });
   }
 
@@ -104,7 +109,11 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
   }
 
   extend(request: QuorumRequest, nodeIndex: number): void {
-    this.#send(extendOperation(request), request, nodeIndex);
+    const operation = extendOperation(request);
+    const alone = operation !== EXTEND_KEYS || request.keys.length > 1 || request.shortens ||
+      request.guardMs;
+    if (alone) this.#send(operation, request, nodeIndex);
+    else this.#grouping.ask(operation, request, nodeIndex);
   }
 
   raiseCounters(request: QuorumRequest, nodeIndex: number): void {
@@ -112,23 +121,7 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
   }
 
   release(request: QuorumRequest, nodeIndex: number): void {
-    const operation = releaseOperation(request);
-    if (operation === RELEASE_KEY && this.#native?.release(request, nodeIndex)) return;
-    this.#send(operation, request, nodeIndex);
-  }
-
-  /** Part of {@linkcode NativeReleaseOwner}. */
-  onScriptNeeded(request: QuorumRequest, nodeIndex: number, deleted: boolean): void {
-    if (!deleted) return this.#send(RELEASE_KEY, request, nodeIndex);
-    this.#pendingReleases.send(request); // notifies the first in the queue
-    request.contended!(nodeIndex, this.#connection.receivedAtMs);
-  }
-
-  /** Part of {@linkcode NativeReleaseOwner}. */
-  onReleaseFailed(request: QuorumRequest, nodeIndex: number, error: ConnectionError): void {
-    // mutation: release-forgotten
-    if (request.maySet!(nodeIndex)) this.#pendingReleases.add(request);
-    request.fail(nodeIndex, error, error.outcome === "not-sent");
+    this.#grouping.ask(releaseOperation(request), request, nodeIndex);
   }
 
   inspect(key: string): Promise<KeyState | undefined> {
@@ -147,11 +140,12 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
 
   /** What it is made of, for `operated_node.ts`. */
   get parts() {
-    return { connection: this.#connection, server: this.#server, native: this.#native };
+    return { connection: this.#connection, server: this.#server };
   }
 
   async close(): Promise<void> {
     this.#pendingReleases.sendAll(); // for the last time
+    this.#grouping.flush();
     await Promise.all([
       this.#subscription?.close(),
       this.diagnostics?.close(),
@@ -162,9 +156,35 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
 
   /** Part of {@linkcode ReplyReceiver}. */
   onReply(reply: RawReply, asked: Asked, tag: number): void {
-    const { operation, request, guarded } = asked;
+    const { operation, request } = asked;
     if (tag & WHOLE) this.#scripts.set(operation.script!, true); // the server knows it from here on
     if (reply instanceof ReplyError) return this.#onErrorReply(explained(reply), asked, tag);
+    if (!(request instanceof RequestGroup)) return this.#onAnswer(reply, asked, tag);
+    const { single, requests } = request;
+    const replies = Array.isArray(reply) ? reply : [];
+    for (let index = 0; index < requests.length; index++) {
+      const answer: RawReply = replies[index] ?? null;
+      const answered: Asked = { operation: single, request: requests[index] };
+      if (answer instanceof ReplyError) this.#onErrorReply(answer, answered, tag);
+      else this.#onAnswer(answer, answered, tag);
+    }
+  }
+
+  /** Part of {@linkcode ReplyReceiver}. */
+  onFailure(error: ConnectionError, { operation, request }: Asked, tag: number): void {
+    if (operation.kind !== "release") return this.#fail(request, error, tag);
+    for (const release of request instanceof RequestGroup ? request.requests : [request]) {
+      // mutation: release-forgotten
+      if (release.maySet!(tag >> TAG_BITS)) this.#pendingReleases.add(release);
+      this.#fail(release, error, tag);
+    }
+  }
+
+  #fail(request: QuorumRequest, error: ConnectionError, tag: number): void {
+    request.fail(tag >> TAG_BITS, error, error.outcome === "not-sent");
+  }
+
+  #onAnswer(reply: RawReply, { operation, request, guarded }: Asked, tag: number): void {
     const nodeIndex = tag >> TAG_BITS;
     const atMs = this.#connection.receivedAtMs;
     const outcome = operation.read(reply, request);
@@ -191,13 +211,6 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
     }
   }
 
-  /** Part of {@linkcode ReplyReceiver}. */
-  onFailure(error: ConnectionError, { operation, request }: Asked, tag: number): void {
-    const nodeIndex = tag >> TAG_BITS;
-    if (operation.kind === "release") return this.onReleaseFailed(request, nodeIndex, error);
-    request.fail(nodeIndex, error, error.outcome === "not-sent");
-  }
-
   #subscribe(listener: ReleaseListener, nodeIndex: number): void {
     this.#subscription ??= new ReleaseSubscription(this.#server, this.#connection);
     this.#subscription.open(listener, nodeIndex);
@@ -216,6 +229,7 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
   #send(operation: Operation, request: QuorumRequest, nodeIndex: number, flags = 0): void {
     const { kind, script } = operation;
     const connection = this.#connection;
+    this.#grouping.flushFor(request.keys);
     const whole = script !== undefined && !this.#scripts.has(script);
     const command = whole || flags !== 0
       ? new RequestCommand(operation, request, whole ? "EVAL" : "EVALSHA")
@@ -231,7 +245,6 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
     // The command says what was asked. Several nodes may send it, so it does not say what concerns one of them.
     const asked: Asked = guarded ? { operation, request, guarded } : command;
     connection.submit(command, this, asked, nodeIndex << TAG_BITS | flags | (whole ? WHOLE : 0));
-    if (whole) this.#native?.find();
     if (guarded) guard.behind(guarded);
   }
 
@@ -242,6 +255,16 @@ export class RedisNode implements QuorumNode, NativeReleaseOwner, ReplyReceiver<
     if (
       reply.prefix === UNKNOWN_SCRIPT && !(tag & WHOLE) && this.#repeat(operation, request, tag)
     ) return;
+    if (request instanceof RequestGroup) {
+      const { single, requests } = request;
+      // They may be allowed one by one: without MGET, or in a cluster, whose slots they then name one by one.
+      if (reply.permanent) this.#grouping.enabled = false;
+      for (const one of requests) {
+        if (reply.permanent) this.#send(single, one, nodeIndex);
+        else this.#onErrorReply(reply, { operation: single, request: one }, tag);
+      }
+      return;
+    }
     const wrongType = isWrongType(reply);
     if (queues && request.wanted && (wrongType || reply.commandRefused)) {
       // The node cannot queue: asks it all the same. If the server does not allow it, callers poll from now on.

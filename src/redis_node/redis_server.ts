@@ -18,7 +18,6 @@ export function redisServer(
   return {
     ...address,
     wheel,
-    inOrder: true,
     open: (events) => new Connection(address, { ...options, ...events }, wheel),
     subscribe: (channel, owner) => new Subscriber(address, options, wheel, channel, owner),
   };

@@ -8,6 +8,7 @@ import { parseAddress } from "../../src/redis/address.ts";
 import type { ConnectionOptions } from "../../src/redis/connection.ts";
 import { RedisNode } from "../../src/redis_node/redis_node.ts";
 import { redisServer } from "../../src/redis_node/redis_server.ts";
+import { RELEASE_MANY } from "../../src/redis_node/scripts/group.ts";
 import { RELEASE, RELEASE_QUEUED } from "../../src/redis_node/scripts/release.ts";
 import { runMicrotasks } from "./fake_clock.ts";
 import { FakeRequest, TICKET_ID, ticketOf } from "./fake_request.ts";
@@ -52,8 +53,6 @@ export class NodeBench extends StreamBench implements ReleaseListener {
   readonly notices: unknown[][] = [];
   /** The readings of the node's clock that the listener received. */
   readonly readings: (TimeReading | undefined)[] = [];
-  /** Whether the node finds out by which command its server deletes a key; set before {@linkcode use}. */
-  native = false;
   #node: RedisNode | undefined = undefined;
 
   /** The node, created with the defaults unless {@linkcode use} was called. */
@@ -70,7 +69,6 @@ export class NodeBench extends StreamBench implements ReleaseListener {
     this.#node = new RedisNode({
       ...server(this.network.connect),
       subscribe,
-      inOrder: this.native,
     }, (event) => {
       if (event.type === "node-connected") this.events.push(`${event.node} connected`);
       if (event.type === "node-disconnected") {
@@ -219,6 +217,13 @@ export function wholeRelease(value = "v", ...keys: string[]): string {
   const named = keys.length > 0 ? keys : ["k"];
   const { source } = named.length > 1 ? RELEASE_QUEUED : RELEASE;
   return wire("EVAL", source, String(named.length), ...named, value);
+}
+
+/** Releases in one command, each of a key and its value, by the name of the command. */
+export function groupRelease(call: "EVAL" | "EVALSHA", ...locks: [key: string, value: string][]) {
+  const script = call === "EVAL" ? RELEASE_MANY.source : RELEASE_MANY.sha1;
+  const words = [...locks.map(([key]) => key), ...locks.map(([, value]) => value)];
+  return wire(call, script, String(locks.length), ...words);
 }
 
 /** The same as a later one. */

@@ -21,8 +21,6 @@ export interface ServerState {
   readonly scripts: Map<string, LuaScript>;
   /** The channels; created by the first command about them. */
   channels?: Channels;
-  /** Commands of newer servers that this one has, in lower case. */
-  readonly newer?: readonly string[];
   /** Whether its memory is full. */
   isFull?: boolean;
   /** The id of this run of the server; zeros by default. */
@@ -65,8 +63,6 @@ export interface CommandContext {
 export interface Command {
   /** The number of words of a request, including the name; negative if it is a minimum. */
   readonly arity: number;
-  /** Whether only servers have it that list it as {@linkcode ServerState.newer}. */
-  readonly newer?: boolean;
   /** Whether it is allowed before the login. */
   readonly beforeLogin?: boolean;
   /** Whether it is allowed while the client is subscribed to channels. */

@@ -44,7 +44,6 @@ const SCRIPT_NAMES: ReadonlyMap<string, Command> = new Map(
 export function runCommand(context: CommandContext, words: readonly string[]): string {
   try {
     const { command, name, args } = findCommand(words);
-    if (command.newer && !context.server.newer?.includes(name)) throw unknownCommand(words);
     if (!context.connection.authenticated && !command.beforeLogin) {
       throw new CommandError("NOAUTH Authentication required.");
     }
@@ -70,9 +69,7 @@ function callFromScript(context: CommandContext, name: string, args: string[]): 
   const subname = subcommands && args[0].toLowerCase();
   const isKnown = subname === undefined || Object.hasOwn(subcommands!, subname);
   const command = isKnown && subname !== undefined ? subcommands![subname] : container;
-  if (
-    !command || !isKnown || command.newer && !context.server.newer?.includes(name.toLowerCase())
-  ) {
+  if (!command || !isKnown) {
     throw new CommandError("ERR Unknown Redis command called from script");
   }
   if (!hasArity(command, args.length + 1)) {

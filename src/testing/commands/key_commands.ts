@@ -1,5 +1,5 @@
 /**
- * The commands about keys: GET, SET, DEL, EXISTS, PTTL, TYPE, PEXPIRE, INCR, DECR, and on newer servers DELEX and DELIFEQ.
+ * The commands about keys: GET, MGET, SET, DEL, EXISTS, PTTL, TYPE, PEXPIRE, INCR, DECR.
  *
  * SET supports NX, XX, PX and EX; any other option is a syntax error, as on a server that is older than the option.
  *
@@ -7,11 +7,13 @@
  */
 import type { Command, CommandContext } from "./command.ts";
 import { INT64_MAX, INT64_MIN, parseInteger } from "./integers.ts";
+import type { Keyspace } from "../server/keyspace.ts";
 import { CommandError, OK, type Reply, Status } from "../server/replies.ts";
 
 /** The commands by their names in lower case. */
 export const KEY_COMMANDS: Readonly<Record<string, Command>> = {
   get: { arity: 2, run: ({ keys }, [key]) => keys.get(key) ?? null },
+  mget: { arity: -2, run: ({ keys }, names) => names.map((key) => textOf(keys, key)) },
   set: { arity: -3, grows: true, run: set },
   del: {
     arity: -2,
@@ -24,8 +26,6 @@ export const KEY_COMMANDS: Readonly<Record<string, Command>> = {
   pexpire: { arity: 3, writes: true, run: expire },
   incr: { arity: 2, grows: true, run: (context, [key]) => count(context, key, 1n) },
   decr: { arity: 2, grows: true, run: (context, [key]) => count(context, key, -1n) },
-  delex: { arity: -2, writes: true, newer: true, run: deleteIf },
-  delifeq: { arity: 3, writes: true, newer: true, run: deleteIfEqual },
 };
 
 /** The options of one SET. */
@@ -88,17 +88,9 @@ function count({ keys }: CommandContext, key: string, step: bigint): Reply {
   return after;
 }
 
-function deleteIf(context: CommandContext, [key, ...condition]: readonly string[]): Reply {
-  if (condition.length === 0) return context.keys.delete(key) ? 1 : 0;
-  const [word, value] = condition;
-  if (condition.length !== 2 || word.toUpperCase() !== "IFEQ") {
-    throw new CommandError("ERR syntax error");
-  }
-  return deleteIfEqual(context, [key, value]);
-}
-
-function deleteIfEqual({ keys }: CommandContext, [key, value]: readonly string[]): Reply {
-  return keys.get(key) === value && keys.delete(key) ? 1 : 0;
+/** What MGET replies for a key: null also if it holds no text. */
+function textOf(keys: Keyspace, key: string): Reply {
+  return keys.type(key) === "string" ? keys.get(key)! : null;
 }
 
 function howMany(keys: readonly string[], holds: (key: string) => boolean): number {

@@ -7,7 +7,7 @@
  * @module
  */
 import type { Command, CommandContext, ServerState } from "./command.ts";
-import { CommandError, Fields, NULL_ARRAY, OK, type Reply, Verbatim } from "../server/replies.ts";
+import { CommandError, Fields, OK, type Reply, Verbatim } from "../server/replies.ts";
 
 /** The version of the server that is imitated. */
 export const VERSION = "7.0.15";
@@ -25,7 +25,6 @@ export const SERVER_COMMANDS: Readonly<Record<string, Command>> = {
   info: { arity: -1, run: info },
   config: { arity: -2, subcommands: { get: { arity: -3, notInScripts: true, run: configGet } } },
   flushall: { arity: -1, writes: true, run: flushAll },
-  command: { arity: -1, subcommands: { info: { arity: -2, run: commandInfo } } },
 };
 
 function time({ server }: CommandContext): Reply {
@@ -62,14 +61,6 @@ function infoSections(server: ServerState): Record<string, string[]> {
     Replication: ["role:master", "connected_slaves:0"],
     Cluster: ["cluster_enabled:0"],
   };
-}
-
-/** Replies the names of newer commands alone, and that there are no others. */
-function commandInfo({ server }: CommandContext, names: readonly string[]): Reply {
-  return names.map((name) => {
-    const known = server.newer?.includes(name.toLowerCase());
-    return known ? [name.toLowerCase()] : NULL_ARRAY;
-  });
 }
 
 /** Replies each known setting once, under the name in the request. */

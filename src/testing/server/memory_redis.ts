@@ -17,9 +17,7 @@ import { checkOptions } from "../../validate.ts";
 /** The number of databases. */
 const DATABASES = 16;
 /** The names of all options of a server. */
-export const MEMORY_REDIS_OPTION_NAMES: readonly string[] = ["clock", "password", "newer"];
-/** The commands that only newer servers have. */
-const NEWER = ["delex", "delifeq"];
+export const MEMORY_REDIS_OPTION_NAMES: readonly string[] = ["clock", "password"];
 
 /** Options of {@linkcode MemoryRedis} and of {@linkcode startNodes}. */
 export interface MemoryRedisOptions {
@@ -35,12 +33,6 @@ export interface MemoryRedisOptions {
    * @default {no login is required}
    */
   password?: string | undefined;
-  /**
-   * Commands of newer servers that this one has, by which a client releases a lock without a script.
-   *
-   * @default {none of them}
-   */
-  newer?: readonly ("DELEX" | "DELIFEQ")[] | undefined;
 }
 
 /** Options of {@linkcode MemoryRedis.restart}. */
@@ -57,12 +49,12 @@ export interface MemoryRestartOptions {
  * A server in memory that speaks RESP2 and RESP3, for tests. Its replies are byte for byte those of Redis 7.0 for what this
  * library and other lock libraries send. It supports these commands:
  *
- * - keys: GET, SET (NX, XX, PX, EX), DEL, EXISTS, PTTL, PEXPIRE, INCR, DECR, TYPE, SCAN (in another order, with other cursors)
+ * - keys: GET, MGET, SET (NX, XX, PX, EX), DEL, EXISTS, PTTL, PEXPIRE, INCR, DECR, TYPE
+ * - SCAN, in another order, with other cursors
  * - sorted sets: ZADD (NX, XX), ZREM, ZREMRANGEBYSCORE, ZCARD, ZRANGE (by rank, WITHSCORES), ZRANK, ZSCORE
  * - scripts: EVAL, EVALSHA and SCRIPT (LOAD, EXISTS, FLUSH), for every script in the subset of Lua that lock scripts use
  * - channels: PUBLISH, SUBSCRIBE, UNSUBSCRIBE, PUBSUB (CHANNELS, NUMSUB)
  * - the connection: HELLO (2 and 3, with AUTH and SETNAME), PING, AUTH, SELECT, CLIENT (ID, GETNAME, SETNAME), RESET, QUIT
- * - with the option `newer`: DELEX and DELIFEQ, as Redis 8.4 and Valkey 9.0 have them; COMMAND INFO, of these alone
  * - the server: TIME, FLUSHALL, INFO and CONFIG GET, these two with the fields that lock libraries read
  *
  * It replies with an error to every other command.
@@ -95,7 +87,6 @@ export interface MemoryRestartOptions {
 export class MemoryRedis {
   readonly #clock: CommandClock;
   readonly #password: string | undefined;
-  readonly #newer: readonly string[];
   readonly #sessions: Set<MemorySession> = new Set();
   #state: ServerState;
   #connections = 0;
@@ -104,17 +95,12 @@ export class MemoryRedis {
   /**
    * Creates a server without keys.
    *
-   * @param options The clock, the password and the newer commands.
-   * @throws {TypeError} If an option or a newer command is unknown.
+   * @param options The clock and the password.
+   * @throws {TypeError} If an option is unknown.
    */
   constructor(options: MemoryRedisOptions = {}) {
     checkOptions("create server", options, MEMORY_REDIS_OPTION_NAMES);
-    const { clock = systemClock, password, newer = [] } = options;
-    this.#newer = newer.map((name) => name.toLowerCase());
-    const unknown = newer.find((name) => !NEWER.includes(name.toLowerCase()));
-    if (unknown !== undefined) {
-      throw new TypeError(`Cannot create server as 'newer' has an unknown command: ${unknown}`);
-    }
+    const { clock = systemClock, password } = options;
     this.#clock = new CommandClock(clock);
     this.#password = password === undefined ? undefined : utf8ByteString(password);
     this.#state = this.#freshState();
@@ -179,7 +165,6 @@ export class MemoryRedis {
       password: this.#password,
       databases: databases ?? Array.from({ length: DATABASES }, () => new Keyspace(clock)),
       scripts: new Map(),
-      newer: this.#newer,
       isFull: this.#isFull,
       runId: systemRandom.value(),
       startedAtMs: clock.wallMs(),

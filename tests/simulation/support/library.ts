@@ -28,6 +28,7 @@ export {
   RELEASE_SHARED,
   SHARED,
 } from "../../../src/redis_node/scripts/readers.ts";
+export { EXTEND_MANY, RELEASE_MANY } from "../../../src/redis_node/scripts/group.ts";
 export { RELEASE, RELEASE_QUEUED } from "../../../src/redis_node/scripts/release.ts";
 export { QUEUE_LEAD_MS, queueOf, WAKE_CHANNEL } from "../../../src/redis_node/scripts/queue.ts";
 export type { ConnectionState, ServerState } from "../../../src/testing/commands/command.ts";

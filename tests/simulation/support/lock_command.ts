@@ -10,8 +10,10 @@ import {
   ACQUIRE_SHARED,
   ADOPT,
   EXTEND,
+  EXTEND_MANY,
   EXTEND_SHARED,
   RELEASE,
+  RELEASE_MANY,
   RELEASE_QUEUED,
   RELEASE_SHARED,
 } from "./library.ts";
@@ -42,14 +44,35 @@ const OPERATIONS = new Map<string, LockCommand["operation"]>(
   ] as const).flatMap(([operation, { sha1, source }]) => [[sha1, operation], [source, operation]]),
 );
 
+/** How many arguments the scripts for many locks have for each, of which the first is the value. */
+const VALUES_OF_GROUPS = new Map(
+  ([
+    ["release", 1, RELEASE_MANY],
+    ["extend", 2, EXTEND_MANY],
+  ] as const).flatMap(([operation, step, { sha1, source }]) => [
+    [sha1, { operation, step }],
+    [source, { operation, step }],
+  ]),
+);
+
 /** The scripts about locks in shared mode. */
 const OF_READERS = [ACQUIRE_SHARED, EXTEND_SHARED, RELEASE_SHARED]
   .flatMap(({ sha1, source }) => [sha1, source]);
 
-/** What a request is about, where it is about a lock. */
-export function lockCommand(words: readonly string[]): LockCommand | undefined {
+/** What a request is about, where it is about locks: a group of releases, or of extensions, is about each of them. */
+export function lockCommands(words: readonly string[]): LockCommand[] {
+  const values = VALUES_OF_GROUPS.get(words[1]);
+  if (!values) return [lockCommand(words) ?? []].flat();
+  const count = Number(words[2]);
+  return words.slice(3, 3 + count).map((key, index) => ({
+    operation: values.operation,
+    keys: [key],
+    value: words[3 + count + values.step * index],
+  }));
+}
+
+function lockCommand(words: readonly string[]): LockCommand | undefined {
   if (words[0] === "SET") return { operation: "acquire", keys: [words[1]], value: words[2] };
-  if (words[0] === "delex") return { operation: "release", keys: [words[1]], value: words[3] };
   if (words[0] !== "EVALSHA" && words[0] !== "EVAL") return undefined;
   const operation = OPERATIONS.get(words[1]);
   if (!operation) return undefined;

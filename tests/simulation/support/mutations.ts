@@ -157,10 +157,6 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
     drop,
     "a client forgets that others wait for the lock that it releases",
   ],
-  "native-release-notifies-nobody": [
-    without(0),
-    "a release by a native command ignores the queue",
-  ],
   "unnotified-waiter-never-asks": [becomes("Infinity"), "nobody asks who is not notified"],
   "stuck-first-never-overtaken": [becomes("Infinity"), "the first in the queue is never overtaken"],
   "notified-first-never-overtaken": [drop, "a first that was notified and is stuck is waited for"],
@@ -209,6 +205,14 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
     "a release notifies nobody",
     ["local notified = notify(key)", "local notified = false"],
     ["waiting = pass(key, score and own, held[index]) or waiting", ""],
+  ],
+  "group-notifies-nobody": [
+    "releases of one tick notify nobody",
+    ["if redis.pcall('EXISTS', unpack(queues)) ~= 0 then", "if false then"],
+  ],
+  "group-does-not-compare": [
+    "releases of one tick do not compare",
+    ["local mine = found[index] == ARGV[index]", "local mine = found[index]"],
   ],
   "newcomers-overtake": [
     "newcomers pass those who wait",

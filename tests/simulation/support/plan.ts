@@ -141,8 +141,11 @@ export interface Plan {
    * nobody out.
    */
   readonly login?: "password" | "database" | "open";
-  /** Whether nodes have `DELEX`, and clients look for it; left out: they don't. */
-  readonly native?: boolean;
+  /**
+   * For how long a client puts off a release and an extension, in milliseconds, so that it sends those of several locks in
+   * one tick; left out: it does not.
+   */
+  readonly gatherMs?: number;
   readonly network: NetworkManners;
   readonly process: ProcessManners;
   /** Until everything is mended; left out: they all come, once. */

@@ -40,7 +40,7 @@ export interface ScenarioDetails {
   readonly faults?: readonly Fault[];
   readonly nodeTimeoutMs?: number;
   readonly login?: Plan["login"];
-  readonly native?: boolean;
+  readonly gatherMs?: number;
   readonly process?: Partial<Plan["process"]>;
   readonly network?: Partial<Plan["network"]>;
   readonly messages?: Plan["messages"];
@@ -83,7 +83,7 @@ export function scenario(id: string, name: string, details: ScenarioDetails): Sc
     faults,
     driftFactor: 0.01,
     login: details.login,
-    native: details.native,
+    gatherMs: details.gatherMs,
     network: { ...STEADY_NETWORK, ...details.network },
     process: { ...STEADY_PROCESS, ...details.process },
     messages: details.messages,

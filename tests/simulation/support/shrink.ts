@@ -124,7 +124,7 @@ function calmed(plan: Plan): ((plan: Plan) => Plan)[] {
     })),
     (each) => ({ ...each, messages: undefined }),
     (each) => ({ ...each, login: undefined }),
-    (each) => ({ ...each, native: undefined }),
+    (each) => ({ ...each, gatherMs: undefined }),
     (each) => ({ ...each, left: [] }),
   ];
   plan.clients.forEach((client, index) => {

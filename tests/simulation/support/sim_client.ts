@@ -81,6 +81,8 @@ export class SimClient {
   /** Whether it was closed by its caller. */
   closed = false;
   readonly #world: World;
+  readonly #gatherMs: number | undefined;
+  #gathering: Promise<void> | undefined = undefined;
   #values = 0;
 
   constructor(world: World, index: number, process: SimProcess, plan: Plan) {
@@ -89,6 +91,7 @@ export class SimClient {
     this.name = process.name;
     this.process = process;
     this.plan = plan.clients[index];
+    this.#gatherMs = plan.gatherMs;
     const { driftFactor, login } = plan;
     const { connectTimeoutMs, nodeTimeoutMs, retryDelayMs, retryDelayMaxMs } = this.plan;
     const random = world.randomOf(`${this.name} library`);
@@ -123,11 +126,22 @@ export class SimClient {
         login === "database" ? `/${DATABASE}` : ""
       }`;
       const server = redisServer(parseAddress(address), connection, wheel);
-      return new RedisNode({ ...server, inOrder: plan.native ?? false }, onNodeEvent);
+      return new RedisNode(server, onNodeEvent);
     });
     // A listener reads the clocks, and each reading may stall the process: it is there whether or not it writes.
     const onEvent = (event: RedlockEvent) => this.onEvent(event);
     this.redlock = redlockOn(wheel, nodes, { ...options, ...guard, onEvent });
+  }
+
+  /** Puts off what it sends until others of its locks send theirs, if the plan says so. */
+  async gathered(): Promise<void> {
+    if (this.#gatherMs === undefined) return;
+    await (this.#gathering ??= this.#gather(this.#gatherMs));
+  }
+
+  async #gather(forMs: number): Promise<void> {
+    await this.process.sleep(forMs);
+    this.#gathering = undefined;
   }
 
   /** Has the checkers look at a lock from the moment on at which the caller has it. */

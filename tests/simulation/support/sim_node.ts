@@ -18,7 +18,7 @@ import {
   SHARED,
   WAKE_CHANNEL,
 } from "./library.ts";
-import { type LockCommand, lockCommand } from "./lock_command.ts";
+import { type LockCommand, lockCommands } from "./lock_command.ts";
 import type { MachineClock } from "./machine_clock.ts";
 import type { MessageManners } from "./plan.ts";
 import { brokenReaders, heldBy, type HeldKey, readersOf } from "./readers.ts";
@@ -96,7 +96,6 @@ export class SimNode {
     surroundings: { loop: EventLoop; clock: MachineClock; ledger: Ledger; trace: Trace },
     options: {
       password: string | undefined;
-      native?: boolean | undefined;
       database: number;
       rateMax: number;
       messages: Messages;
@@ -120,8 +119,7 @@ export class SimNode {
     const bornMs = clock.wallMs() - BORN_MS_AGO;
     this.#keyspace.set(CREATED_KEY, String(Math.floor(bornMs)));
     const { password } = options;
-    const newer = options.native ? ["delex"] : [];
-    this.#state = { clock, password, databases, scripts: new Map(), newer, startedAtMs: bornMs };
+    this.#state = { clock, password, databases, scripts: new Map(), startedAtMs: bornMs };
   }
 
   /** Whether it runs but does nothing. */
@@ -311,20 +309,26 @@ export class SimNode {
   #refused(words: readonly string[]): string | undefined {
     const { refusal } = this;
     if (!refusal?.commands.includes(words[0].toUpperCase())) return undefined;
-    const { operation, value } = lockCommand(words) ?? {};
-    if (operation === "release") this.#ledger.of(value!, this.index).releaseRefused = true;
+    for (const { operation, value } of lockCommands(words)) {
+      if (operation === "release") this.#ledger.of(value, this.index).releaseRefused = true;
+    }
     return failure(refusal.text);
   }
 
   #run(session: NodeSession, words: readonly string[]): string {
     const keys = this.#state.databases[session.state.database];
     const context = { server: this.#state, connection: session.state, keys };
-    const command = lockCommand(words);
-    const { value = "", shared = false } = command ?? {};
-    const before = command?.keys.map((key) => heldBy(keys, key, value, shared));
+    const commands = lockCommands(words);
+    const before = commands.map((each) =>
+      each.keys.map((key) => heldBy(keys, key, each.value, each.shared ?? false))
+    );
     const reply = runCommand(context, words);
-    if (command) this.#note(session, command, before!, reply);
-    const broken = this.damaged ? undefined : brokenReaders(keys, command?.keys ?? []);
+    commands.forEach((each, index) => {
+      const others = commands.filter(({ value }) => value !== each.value);
+      this.#note(session, each, before[index], reply, others);
+    });
+    const named = commands.flatMap((each) => each.keys);
+    const broken = this.damaged ? undefined : brokenReaders(keys, named);
     if (broken) this.#ledger.misdeed(`${this.name}, asked by ${session.client}: ${broken}`);
     return reply;
   }
@@ -334,6 +338,7 @@ export class SimNode {
     { operation, keys, value, replaces, shared = false }: LockCommand,
     before: readonly HeldKey[],
     reply: string,
+    others: readonly LockCommand[],
   ): void {
     const database = session.state.database;
     const nowMs = this.#loop.nowMs;
@@ -349,7 +354,8 @@ export class SimNode {
       const keyspace = this.#state.databases[database];
       const { value: now, remainingMs: livesMs } = heldBy(keyspace, key, value, shared);
       const was = before[at].value;
-      if (was !== undefined && was !== value && was !== replaces && now !== was) {
+      const isOthers = others.some((other) => other.value === was && other.keys.includes(key));
+      if (was !== undefined && was !== value && was !== replaces && now !== was && !isOthers) {
         this.#ledger.misdeed(
           `${this.name} was brought by ${session.client} to ${operation} "${key}" of another`,
         );
@@ -391,10 +397,10 @@ export class SimNode {
   }
 
   #traceCommand(session: NodeSession, words: readonly string[], reply: string): void {
-    const command = lockCommand(words);
-    const text = command
-      ? `${command.operation} ${command.keys.join("+")} ${command.value.slice(0, 12)}`
-      : words[0];
+    const texts = lockCommands(words).map(({ operation, keys, value }) =>
+      `${operation} ${keys.join("+")} ${value.slice(0, 12)}`
+    );
+    const text = texts.length > 0 ? texts.join(", ") : words[0];
     this.#trace.add(this.name, `${text} of ${session.client} → ${reply.trim().slice(0, 40)}`);
   }
 }

@@ -118,8 +118,8 @@ export function swarmPlan(seed: string | number, { kinds = FAULT_KINDS }: SwarmO
     ],
     messages: waiting.messages,
     driftFactor,
-    native: new SeededRandom(`${seed} native`).chance(0.3),
     login: random.chance(0.3) ? new SeededRandom(`${seed} login`).pick(LOGINS) : undefined,
+    gatherMs: new SeededRandom(`${seed} gather`).pick([undefined, 5, 50]),
     network,
     process: {
       timerLateMs: random.pick([0, 0.5, 2, 15]),

@@ -229,6 +229,7 @@ async function work(world: World, held: Held, op: Op, bounds: Bounds): Promise<v
     if (lock.held) await write(world, held);
     if (process.awakeMs < extendAtMs) continue;
     extendAtMs = process.awakeMs + op.extendEveryMs!;
+    await client.gathered();
     try {
       await client.call("extend", bounds.extendMs, lock.extend({ ttlMs: op.extendTtlMs }));
     } catch (error) {
@@ -268,6 +269,7 @@ function handOver(world: World, held: Held, op: Op): void {
 
 async function release(world: World, held: Held, { releaseMs }: Bounds): Promise<void> {
   const { client, lock } = held;
+  await client.gathered();
   const { cooldowns } = world.checkers;
   const { held: wasHeld } = lock; // else the cooldown began when it ended
   const { uptimeMs } = client.process; // it may stall before it sees that the release has failed

@@ -81,7 +81,6 @@ export class World {
       clock.change({ wallRate: rate, monotonicRate: rate }, 0);
       return new SimNode(index, { loop, clock, ledger: this.ledger, trace: this.trace }, {
         password: plan.login && plan.login !== "open" ? PASSWORD : undefined,
-        native: plan.native,
         database: plan.login === "database" ? DATABASE : 0,
         rateMax,
         messages: {

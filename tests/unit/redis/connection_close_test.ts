@@ -76,6 +76,21 @@ test.open("Connection.close() waits a moment for the replies that are due, and t
   assertEquals([bench.replies, bench.transport.closed], [[refused, [1, 1]], true]);
 });
 
+test.open("Connection.close() waits for as long as replies keep coming, and no longer", async (bench) => {
+  for (let count = 0; count < 5; count++) bench.queue(count, "DEL", "k");
+  const closing = bench.connection.close();
+  for (let count = 0; count < 4; count++) {
+    await bench.advance(200);
+    bench.transport.feed(":1\r\n");
+  }
+  await bench.advance(200);
+  assertEquals([bench.replies.length, bench.transport.closed], [4, false]);
+  await bench.advance(250);
+  await closing;
+  const unanswered = [4, `Connection to ${NAME} was closed`, "unknown"];
+  assertEquals([bench.replies.at(-1), bench.transport.closed], [unanswered, true]);
+});
+
 test.open("Connection.close() says which of the commands that are left may have been executed", async (bench) => {
   bench.transport.writesHang = true;
   await bench.submit(1);

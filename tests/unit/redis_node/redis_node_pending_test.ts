@@ -1,5 +1,4 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import { QUEUE_LENGTH_MAX } from "../../../src/redis/connection.ts";
 import { ADOPT } from "../../../src/redis_node/scripts/adopt.ts";
 import { EXTEND } from "../../../src/redis_node/scripts/extend.ts";
 import { EXTEND_SHARED, RELEASE_SHARED } from "../../../src/redis_node/scripts/readers.ts";
@@ -8,6 +7,7 @@ import { advanceUntil, runMicrotasks } from "../../support/fake_clock.ts";
 import { FakeRequest, ticketOf } from "../../support/fake_request.ts";
 import { PING, wire } from "../../support/fake_transport.ts";
 import {
+  groupRelease,
   laterRelease,
   type NodeBench,
   NOSCRIPT,
@@ -16,9 +16,6 @@ import {
   wholeRelease,
 } from "../../support/redis_node_bench.ts";
 import { LOST, PONG } from "../../support/stream_bench.ts";
-
-/** How many releases are kept. */
-const PENDING_MAX = 4_096;
 
 const release = (value: string, keys: string | string[] = "k", ttlMs = 1_000) =>
   new FakeRequest(keys, { value, ttlMs });
@@ -132,7 +129,7 @@ test.opened("RedisNode sends pending releases in order, before anything else on 
   const { writes } = bench.transport;
   await bench.feed(PONG);
   const set = wire("SET", "k", "v", "NX", "PX", "1000");
-  assertEquals(writes, [PING, wholeRelease("v1", "k") + laterRelease("v2", "l") + set]);
+  assertEquals(writes, [PING, groupRelease("EVAL", ["k", "v1"], ["l", "v2"]) + set]);
 });
 
 for (
@@ -176,15 +173,18 @@ test.opened("RedisNode counts the life of a key from the first failure of its re
   assertEquals(await bench.reconnect(), "");
 });
 
-test("RedisNode drops the oldest pending release for one more than it keeps", async (bench) => {
+test("RedisNode keeps every pending release, and sends them in groups", async (bench) => {
   bench.use({ connectTimeoutMs: 60_000 });
   await bench.opened();
   await bench.hangUp();
-  for (let count = 0; count <= PENDING_MAX; count++) bench.release(release("v", `key${count}`));
-  const expected = Array.from({ length: PENDING_MAX }, (_, index) => {
-    return (index === 0 ? wholeRelease : laterRelease)("v", `key${index + 1}`);
-  });
-  assertEquals(await bench.reconnect(), expected.join(""));
+  for (let count = 0; count < 600; count++) bench.release(release("v", `key${count}`));
+  const locks = Array.from({ length: 600 }, (_, index): [string, string] => [`key${index}`, "v"]);
+  const [first, second, last] = [0, 256, 512].map((from) => locks.slice(from, from + 256));
+  assertEquals(
+    await bench.reconnect(),
+    groupRelease("EVAL", ...first) + groupRelease("EVALSHA", ...second) +
+      groupRelease("EVALSHA", ...last),
+  );
 });
 
 // Servers that refuse for the moment
@@ -199,7 +199,7 @@ for (const refusal of REFUSALS) {
   test.opened(`RedisNode sends releases again after ${refusal}: one asks, and the others follow once it was taken`, async (bench) => {
     const requests = ["v1", "v2", "v3"].map((value) => bench.release(release(value, "k", 10_000)));
     await runMicrotasks();
-    await bench.answer(`-${refusal}\r\n`.repeat(3));
+    await bench.answer(`-${refusal}\r\n`); // to all of them, in one command
     for (const { answers } of requests) assertEquals(answers, [["failed", 0, refusal]]);
     for (const [index, value] of ["v1", "v2"].entries()) {
       await bench.advance(2 ** index * REFUSED_DELAY_MS - 1);
@@ -209,8 +209,8 @@ for (const refusal of REFUSALS) {
       if (index === 0) await bench.answer(`-${refusal}\r\n`);
     }
     await bench.answer(":1\r\n");
-    assertEquals(bench.transport.writes, [laterRelease("v3") + laterRelease("v1")]);
-    await bench.answer(":1\r\n:0\r\n");
+    assertEquals(bench.transport.writes, [groupRelease("EVALSHA", ["k", "v3"], ["k", "v1"])]);
+    await bench.answer("*2\r\n:1\r\n:0\r\n");
     await bench.advance(10_000);
     assertEquals(bench.written, "");
   });
@@ -241,24 +241,11 @@ test.opened("RedisNode asks ever more rarely while the server refuses, and not a
 test.opened("RedisNode asks by the next release if the server refuses one for good", async (bench) => {
   for (const value of ["v1", "v2"]) bench.release(release(value, "k", 10_000));
   await runMicrotasks();
-  await bench.answer("-BUSY no\r\n".repeat(2));
+  await bench.answer("-BUSY no\r\n");
   await bench.advance(REFUSED_DELAY_MS);
   await bench.answer("-NOPERM no\r\n");
   await bench.advance(2 * REFUSED_DELAY_MS);
   assertEquals(bench.written, laterRelease("v2"));
-});
-
-test.opened("RedisNode sends a release again after BUSY although another found no room before", async (bench) => {
-  bench.release(release("busy"));
-  const crowd = new FakeRequest();
-  for (let count = 1; count < 2 * QUEUE_LENGTH_MAX; count++) bench.ask("release", crowd);
-  bench.release(release("refused"));
-  await runMicrotasks();
-  await bench.answer("-BUSY no\r\n" + ":0\r\n".repeat(2 * QUEUE_LENGTH_MAX - 1));
-  await bench.advance(REFUSED_DELAY_MS);
-  assertEquals(bench.written, laterRelease("refused"));
-  await bench.answer(":1\r\n");
-  assertEquals(bench.written, laterRelease("busy"));
 });
 
 for (const [when, mode] of [["sooner", "accept"], ["later", "refuse"]] as const) {

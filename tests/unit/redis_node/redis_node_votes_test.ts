@@ -213,6 +213,7 @@ test.queueing("RedisNode refuses what sets keys while too many commands wait, bu
     bench.ask("acquire", new FakeRequest("k", { ticket })),
     bench.ask("extend"),
   ];
+  await runMicrotasks(); // an extension is sent, or refused, at the end of its tick
   for (const { answers, unsent } of refused) {
     assertEquals([answers, unsent], [[["failed", 0, message]], true]);
   }
@@ -220,17 +221,6 @@ test.queueing("RedisNode refuses what sets keys while too many commands wait, bu
   assertEquals([release.answers, bench.written.endsWith(laterRelease())], [[], true]);
   await bench.answer("+OK\r\n+OK\r\n"); // room for one more
   assertEquals([bench.ask("acquire").answers.length, bench.ask("acquire").answers.length], [0, 1]);
-});
-
-test.opened("RedisNode sends a release that found no room once there is some", async (bench) => {
-  const crowd = new FakeRequest();
-  for (let count = 0; count < 2 * QUEUE_LENGTH_MAX; count++) bench.ask("release", crowd);
-  const refused = bench.release(new FakeRequest("k", { value: "refused" }));
-  assertEquals(refused.outcomes, ["failed"]);
-  await runMicrotasks();
-  await bench.answer(":0\r\n".repeat(2 * QUEUE_LENGTH_MAX));
-  await bench.advance(refused.ttlMs - 1);
-  assertEquals(bench.written, laterRelease("refused"));
 });
 
 // Servers that are too old

@@ -1,0 +1,196 @@
+import { assertEquals } from "@std/assert";
+import type { QuorumRequest } from "../../../src/quorum/quorum_node.ts";
+import { EXTEND } from "../../../src/redis_node/scripts/extend.ts";
+import { EXTEND_MANY, RELEASE_MANY } from "../../../src/redis_node/scripts/group.ts";
+import { runMicrotasks } from "../../support/fake_clock.ts";
+import { FakeRequest, ticketOf } from "../../support/fake_request.ts";
+import { wire } from "../../support/fake_transport.ts";
+import {
+  groupRelease,
+  laterRelease,
+  NodeBench,
+  NOSCRIPT,
+  REFUSED_DELAY_MS,
+  test,
+} from "../../support/redis_node_bench.ts";
+import { LOST } from "../../support/stream_bench.ts";
+
+const request = (key: string, value = "v", ttlMs = 1_000) => new FakeRequest(key, { value, ttlMs });
+
+/** Releases `k0` with the value `v0`, and so on, in this tick. */
+function releaseMany(bench: NodeBench, count = 3): FakeRequest[] {
+  return lockNames(count).map(([key, value]) => bench.release(request(key, value)));
+}
+
+function lockNames(count: number, from = 0): [key: string, value: string][] {
+  return Array.from({ length: count }, (_, index) => [`k${from + index}`, `v${from + index}`]);
+}
+
+const SET = (key: string) => wire("SET", key, "v", "NX", "PX", "1000");
+
+test.opened("RedisNode releases what one tick releases by one script, behind the other commands of the tick", async (bench) => {
+  const requests = releaseMany(bench);
+  bench.ask("acquire", request("other"));
+  await runMicrotasks();
+  assertEquals(bench.transport.writes, [
+    SET("other") + groupRelease("EVAL", ...lockNames(3)),
+  ]);
+  await bench.answer("+OK\r\n*3\r\n:1\r\n:0\r\n:2\r\n");
+  assertEquals(requests.map(({ outcomes, hasWaiters }) => [outcomes, hasWaiters]), [
+    [["granted"], false],
+    [["denied"], false],
+    [["granted"], true],
+  ]);
+});
+
+test.opened("RedisNode extends what one tick extends by one script, each with its own TTL", async (bench) => {
+  const requests = [request("k", "v", 1_000), request("l", "w", 2_000), request("m", "x", 3_000)];
+  const missing: QuorumRequest["missing"] = (index) => requests[2].note(["missing", index, 0]);
+  Object.assign(requests[2], { missing });
+  for (const each of requests) bench.ask("extend", each, 2);
+  await runMicrotasks();
+  const words = ["3", "k", "l", "m", "v", "1000", "w", "2000", "x", "3000"];
+  assertEquals(bench.written, wire("EVAL", EXTEND_MANY.source, ...words));
+  await bench.answer("*3\r\n:1\r\n:0\r\n:2\r\n");
+  assertEquals(requests.map(({ outcomes }) => outcomes), [["granted"], ["denied"], ["missing"]]);
+});
+
+test.opened("RedisNode sends a group before a command that names one of its keys", async (bench) => {
+  releaseMany(bench, 2);
+  bench.ask("acquire", request("k1"));
+  bench.release(request("k2", "v2"));
+  await runMicrotasks();
+  const group = groupRelease("EVAL", ...lockNames(2));
+  assertEquals(bench.transport.writes, [group + SET("k1") + laterRelease("v2", "k2")]);
+});
+
+test.opened("RedisNode keeps the order of releases and extensions", async (bench) => {
+  releaseMany(bench, 2);
+  bench.ask("extend", request("k0"));
+  releaseMany(bench, 2);
+  await runMicrotasks();
+  const extension = wire("EVALSHA", EXTEND.sha1, "1", "k0", "v", "1000");
+  const [whole, digest] = (["EVAL", "EVALSHA"] as const).map((call) =>
+    groupRelease(call, ...lockNames(2))
+  );
+  assertEquals(bench.transport.writes, [whole + extension + digest]);
+});
+
+for (
+  const [what, parts] of [
+    ["a ticket", { ticket: ticketOf() }],
+    ["a value to give back", { replaces: "old" }],
+    ["shared mode", { mode: "shared" }],
+    ["several keys", { keys: ["k", "l"] }],
+  ] as const
+) {
+  test.opened(`RedisNode sends a release with ${what} alone`, async (bench) => {
+    for (let times = 0; times < 2; times++) bench.release(new FakeRequest("k", parts));
+    await runMicrotasks();
+    assertEquals(bench.written.match(/\$(?:4|7)\r\nEVAL/gu)?.length, 2);
+  });
+}
+
+for (const parts of [{ guardMs: 1_000 }, { shortens: true }, { mode: "shared" }] as const) {
+  test.opened(`RedisNode sends an extension with ${JSON.stringify(parts)} alone`, async (bench) => {
+    for (const key of ["k", "l"]) bench.ask("extend", new FakeRequest(key, parts));
+    await runMicrotasks();
+    assertEquals(bench.written.includes(EXTEND_MANY.source), false);
+  });
+}
+
+test.opened("RedisNode puts at most 256 locks into a group, and sends a full one at once", async (bench) => {
+  releaseMany(bench, 300);
+  assertEquals(bench.written, ""); // the rest of the tick goes into the same write
+  await runMicrotasks();
+  const first = groupRelease("EVAL", ...lockNames(256));
+  assertEquals(bench.transport.writes, [
+    first + groupRelease("EVALSHA", ...lockNames(44, 256)),
+  ]);
+});
+
+test.opened("RedisNode shares a group with other nodes, and sends those of its locks that it was asked for", async (bench) => {
+  const [other, late, apart] = [
+    await new NodeBench().opened(),
+    await new NodeBench().opened(),
+    await new NodeBench().opened(),
+  ];
+  const requests = lockNames(3).map(([key, value]) => request(key, value));
+  for (const [index, each] of requests.entries()) {
+    for (const { node } of [bench, other]) node.release(each, 0);
+    if (index < 2) late.node.release(each, 0);
+    if (index > 0) apart.node.release(each, 0);
+  }
+  await runMicrotasks();
+  const all = groupRelease("EVAL", ...lockNames(3));
+  assertEquals([bench.written, other.written], [all, all]);
+  assertEquals(late.written, groupRelease("EVAL", ...lockNames(2)));
+  assertEquals(apart.written, groupRelease("EVAL", ...lockNames(2, 1)));
+  await late.answer("*2\r\n:1\r\n:1\r\n");
+  assertEquals(requests.map(({ answers }) => answers.length), [1, 1, 0]);
+  await Promise.all([other.close(), late.close(), apart.close()]);
+});
+
+test.opened("RedisNode sends a group whole on NOSCRIPT", async (bench) => {
+  for (let times = 0; times < 2; times++) {
+    releaseMany(bench);
+    await runMicrotasks();
+    if (times === 0) await bench.answer("*3\r\n:1\r\n:1\r\n:1\r\n");
+  }
+  assertEquals(bench.written, groupRelease("EVALSHA", ...lockNames(3)));
+  await bench.answer(NOSCRIPT);
+  assertEquals(bench.written, groupRelease("EVAL", ...lockNames(3)));
+});
+
+for (
+  const refusal of [
+    "CROSSSLOT Keys in request don't hash to the same slot",
+    "NOPERM User locker has no permissions to run the 'mget' command",
+    "ERR unknown command 'mget'",
+  ]
+) {
+  test.opened(`RedisNode sends locks one by one after ${refusal}, until the next connection`, async (bench) => {
+    const requests = releaseMany(bench);
+    await runMicrotasks();
+    await bench.answer(`-${refusal}\r\n`);
+    const alone = lockNames(3).map(([key, value]) => laterRelease(value, key)).join("");
+    assertEquals(bench.written, alone);
+    await bench.answer(":1\r\n:1\r\n:0\r\n");
+    assertEquals(requests.flatMap(({ outcomes }) => outcomes), ["granted", "granted", "denied"]);
+    releaseMany(bench);
+    await runMicrotasks();
+    assertEquals(bench.written, alone);
+    await bench.hangUp();
+    await bench.reconnect();
+    releaseMany(bench);
+    await runMicrotasks();
+    assertEquals(bench.written.includes(RELEASE_MANY.sha1), true);
+  });
+}
+
+test.opened("RedisNode passes the error of one key on to its release alone", async (bench) => {
+  const requests = releaseMany(bench);
+  await runMicrotasks();
+  await bench.answer("*3\r\n:1\r\n-WRONGTYPE Operation against a key\r\n:1\r\n");
+  assertEquals(requests.flatMap(({ outcomes }) => outcomes), ["granted", "failed", "granted"]);
+  await bench.advance(REFUSED_DELAY_MS);
+  assertEquals(bench.written, ""); // what is of another type is no lock
+});
+
+test.opened("RedisNode fails each release of a group that has an unreadable reply", async (bench) => {
+  const requests = releaseMany(bench);
+  await runMicrotasks();
+  await bench.answer("*1\r\n:1\r\n");
+  assertEquals(requests.flatMap(({ outcomes }) => outcomes), ["granted", "failed", "failed"]);
+});
+
+for (const [when, written] of [["before", false], ["after", true]] as const) {
+  test.opened(`RedisNode keeps each release of a group whose connection breaks ${when} it was written`, async (bench) => {
+    const requests = releaseMany(bench);
+    if (written) await runMicrotasks();
+    else bench.transport.end();
+    await bench.hangUp();
+    assertEquals(requests.map(({ answers }) => answers), Array(3).fill([["failed", 0, LOST]]));
+    assertEquals(await bench.reconnect(), groupRelease("EVAL", ...lockNames(3)));
+  });
+}
