@@ -11,15 +11,17 @@ import { type LockLostError, lostError } from "../errors.ts";
 import { isHopeless } from "../messages.ts";
 import type { Round } from "../quorum/round.ts";
 import { pause } from "../time/pause.ts";
-import { pollingDelayMs } from "../waiting/polling.ts";
+import { backoffMs } from "../waiting/polling.ts";
 import { holderOf } from "../holder.ts";
 import { reportKey } from "./inspection.ts";
 import type { LockCall } from "./lock_call.ts";
 import { refusal, reportRefusal } from "./refusal.ts";
 import { deleteValue } from "./undo.ts";
 
-/** How many attempts are made at least, if all nodes answer and neither this client nor another has a quorum. */
+/** How many attempts are made at least, if no node takes too long and neither this client nor another has a quorum. */
 const ATTEMPTS_MIN = 8;
+/** The limit of the first pause between these attempts is two round trips, and at least so many milliseconds. */
+const SPLIT_MS_MIN = 2;
 
 /**
  * Waits for the next attempt.
@@ -42,10 +44,15 @@ export async function waitToAdopt(call: LockCall, denied: Round): Promise<void> 
     throw lost(call, denied, "a majority of the nodes no longer holds it");
   }
   if (taken) throw lost(call, denied, "somebody else holds it");
-  const answered = tally.granted + tally.denied === nodes.length;
-  const isLast = call.leftMs() <= 0 && !(answered && attempts < ATTEMPTS_MIN);
+  const answered = tally.pending === 0 && !tally.unanswered &&
+    denied.votes.every(({ outcome }) => outcome !== "timed-out");
+  const split = answered && attempts < ATTEMPTS_MIN;
+  const isLast = call.leftMs() <= 0 && !split;
   if (isLast || isHopeless(votes, nodes.length, quorum)) throw refusal(call, denied);
-  await pause(wheel, pollingDelayMs(wheel, settings, attempts - 1), settings.signal);
+  const { retryDelayMs, retryDelayMaxMs, signal } = settings;
+  const limitMs = split ? Math.max(2 * tally.slowestMs, SPLIT_MS_MIN) : retryDelayMs;
+  const pauseMs = backoffMs(attempts - 1, limitMs, retryDelayMaxMs, wheel.random.fraction());
+  await pause(wheel, pauseMs, signal);
 }
 
 /**
