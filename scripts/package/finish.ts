@@ -33,7 +33,7 @@ const PAPERS = ["README.md", "LICENSE"];
 const RELATIVE_IMPORT = /\b(from |import |import\()"(\.[^"]+)"/g;
 
 /** Modules that stay files of their own, as the package's `imports` choose between them. */
-const TRANSPORTS = /^src\/transport\/(?!transport\.js)/;
+const TRANSPORTS = /^src\/transport\/(default_npm|node|node_listener|none|workers)\.js$/;
 
 /** Finishes the package in `folder`. */
 export async function finish(config: Config, folder: string): Promise<void> {

@@ -45,16 +45,17 @@ export async function main(addresses: readonly (string | URL)[], signal: AbortSi
  */
 const OPTIONAL = `
 import { createRedlock, type CreateRedlockOptions, type ExtendOptions, LockHeldError, type LockHeldErrorDetails,
-  type ListOptions, type RedlockErrorDetails, type RedlockOptions, type TlsOptions, type Transport } from "@hasp/redlock";
+  type RedlockErrorDetails, type RedlockOptions, type TlsOptions, type Transport } from "@hasp/redlock";
 import type { CommandNodeOptions, KeyState, LockNode, NodeDiagnosis } from "@hasp/redlock/nodes";
 import type { OtelOptions } from "@hasp/redlock/otel";
+import type { ForceReleaseOptions, ListOptions } from "@hasp/redlock/operate";
 import { type ClientOptions, connect, type SendOptions } from "@hasp/redlock/redis";
 import type { MemoryRedisOptions, MemoryRestartOptions, MemorySessionOptions, NodeToTest, TestLockNodeOptions,
   TimerHandle } from "@hasp/redlock/testing";
 import type { UpstashNodeOptions } from "@hasp/redlock/upstash";
 
 type Refusing<T> = { [K in keyof T]-?: {} extends Pick<T, K> ? undefined extends Required<T>[K] ? never : K : never }[keyof T];
-type Inputs = [CreateRedlockOptions, RedlockOptions, ExtendOptions, ListOptions, LockHeldErrorDetails, RedlockErrorDetails,
+type Inputs = [CreateRedlockOptions, RedlockOptions, ExtendOptions, ForceReleaseOptions, ListOptions, LockHeldErrorDetails, RedlockErrorDetails,
   TlsOptions, Transport, CommandNodeOptions, KeyState, LockNode, NodeDiagnosis, OtelOptions, ClientOptions, SendOptions,
   TimerHandle, MemoryRedisOptions, MemoryRestartOptions, MemorySessionOptions, NodeToTest,
   TestLockNodeOptions, UpstashNodeOptions];
@@ -68,7 +69,7 @@ export async function main(): Promise<void> {
   await lock.extend({ signal: undefined });
   const client = await connect("redis://localhost", { tls: { cert: undefined } });
   await client.send(["PING"], { signal: undefined });
-  throw new LockHeldError("", { resources: [], holder: undefined });
+  throw new LockHeldError("", { resources: [], waiters: undefined });
 }
 `;
 
