@@ -84,27 +84,22 @@ async function writeApi(tools: string, work: string): Promise<SidebarGroup> {
   return { text: "API", items };
 }
 
-/** The groups of pages in the README's last table, each page by its own heading. */
+/** The groups of pages in the manual's index, each page by its own heading. */
 async function manualGroups(): Promise<SidebarGroup[]> {
-  const tokens = new MarkdownIt().parse(await Deno.readTextFile(join(ROOT, "README.md")), {});
-  const start = tokens.findLastIndex(({ type }) => type === "tbody_open");
-  const cells = tokens.slice(start).filter(({ type }) => type === "inline");
-  const groups: SidebarGroup[] = [];
-  for (let at = 0; at + 1 < cells.length; at += 2) {
-    const links = (cells[at + 1].children ?? []).filter(({ type }) => type === "link_open")
-      .map((token) => siteLink(String(token.attrGet("href")), "README.md"))
-      .filter((link) => link.startsWith("/"));
-    const items = await Promise.all(links.map(async (link) => {
+  const tokens = new MarkdownIt().parse(await Deno.readTextFile(join(ROOT, "docs/README.md")), {});
+  const groups: { text: string; items: { text: string; link: string }[] }[] = [];
+  for (const [at, { type, tag, children }] of tokens.entries()) {
+    if (type === "heading_open" && tag === "h2") {
+      groups.push({ text: tokens[at + 1].content, items: [] });
+    }
+    if (type !== "inline" || groups.length === 0) continue;
+    for (const token of (children ?? []).filter(({ type }) => type === "link_open")) {
+      const link = siteLink(String(token.attrGet("href")), "docs/README.md");
       const text = await Deno.readTextFile(join(ROOT, "docs", `${basename(link)}.md`));
-      return { text: text.match(/^# (.*)$/mu)![1], link };
-    }));
-    if (items.length > 0) groups.push({ text: capitalized(cells[at].content), items });
+      groups.at(-1)!.items.push({ text: text.match(/^# (.*)$/mu)![1], link });
+    }
   }
   return groups;
-}
-
-function capitalized(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 async function writeConfig(work: string, settings: SiteSettings): Promise<void> {

@@ -48,6 +48,18 @@ Deno.test("docs: the command line is installed from this package, with the permi
   }
 });
 
+Deno.test("docs: the commands for Kubernetes have options that hasp has", () => {
+  const run = program.commands.find((command) => command.name() === "run")!;
+  const known = run.options.map(({ long }) => long);
+  const commands = FENCES.filter(({ marks }) => marks.includes("kubernetes"))
+    .map(({ code }) => /"exec hasp run ([^"]*)"/u.exec(code)![1].split(" "));
+  assertEquals(commands.length, 2);
+  for (const args of commands) {
+    const options = args.slice(0, args.indexOf("--")).filter((arg) => arg.startsWith("--"));
+    assertEquals(options.filter((option) => !known.includes(option)), []);
+  }
+});
+
 Deno.test("docs: the commands of the command line do what they are shown for", async () => {
   await using place = await makePlace();
   for (const code of codesMarked("hasp")) {
@@ -56,7 +68,6 @@ Deno.test("docs: the commands of the command line do what they are shown for", a
   }
   const ran = (await Deno.readTextFile(`${place.folder}/ran`)).replace(/gpu:[01]/u, "any gpu");
   assertEquals(ran.trim().split("\n"), [
-    "./backup.sh nightly-backup", // of the README
     "./backup.sh nightly-backup",
     "./close_month.sh invoices ledger",
     "./train.sh any gpu",

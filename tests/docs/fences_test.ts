@@ -44,7 +44,17 @@ const WAIT_OUTLASTED_MS_MAX = 2_000;
 /** How a fence is tested, by its language and its marks; whatever is not in here is not tested. */
 const WAYS: Record<string, readonly string[]> = {
   ts: ["", "node", "bun", "workerd", "file"],
-  TypeScript: ["file", "peers", "tls", "deno-test", "node-test", "bun-test", "vitest", "ts-jest"],
+  TypeScript: [
+    "file",
+    "peers",
+    "tls",
+    "deno-test",
+    "node-test",
+    "bun-test",
+    "vitest",
+    "ts-jest",
+    "nest",
+  ],
   js: ["node", "bun"],
   JavaScript: ["file", "commonjs", "jest", "ts-jest-config", "vitest", "sinon"],
   lua: ["guarded-write"],
@@ -55,7 +65,7 @@ const WAYS: Record<string, readonly string[]> = {
   ],
   conf: ["redis", "hosts", "tls"],
   ini: ["systemd", "unit"],
-  yaml: ["compose"],
+  yaml: ["compose", "kubernetes"],
 };
 
 Deno.test("docs: every fence says how it is tested", () => {
@@ -128,9 +138,12 @@ function masked(line: string): string {
   return line.replaceAll(/[+-]?\d[\d.]*/gu, "#").replaceAll(/ +/gu, " ");
 }
 
-Deno.test("docs: an example that is a file has at most 40 lines", () => {
+Deno.test("docs: an example that is a file has at most 40 lines, and a whole interface twice as many", () => {
   const files = FENCES.filter(({ marks }) => fileOf(marks) !== undefined);
-  const long = files.filter(({ code }) => code.trimEnd().split("\n").length > EXAMPLE_LINES_MAX);
+  const long = files.filter(({ code, page }) => {
+    const isInterface = page === "docs/migrating.md"; // that of another library
+    return code.trimEnd().split("\n").length > EXAMPLE_LINES_MAX * (isInterface ? 2 : 1);
+  });
   assertEquals(long.map(titleOf), []);
 });
 
