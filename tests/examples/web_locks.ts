@@ -22,7 +22,7 @@ type Callback<T> = (lock: Granted) => T | PromiseLike<T>;
 /** Locks that live as long as their callbacks, such as `navigator.locks`. */
 export class Locks {
   readonly #redlock: Redlock;
-  /** What ends the requests of this object that hold a name, so that they hear at once of a theft. */
+  /** What ends the requests of this object that hold a name, so that a theft ends them at once. */
   readonly #held = new Map<string, Set<() => void>>();
 
   constructor(redlock: Redlock) {
@@ -67,7 +67,7 @@ export class Locks {
     }
   }
 
-  /** Takes the lock from whoever holds it; the others notice with their next extension. */
+  /** Takes the lock away from its holders; other processes notice with their next extension. */
   async #steal(name: string): Promise<Lock> {
     for (;;) {
       for (const end of this.#held.get(name) ?? []) end();

@@ -198,7 +198,7 @@ pairTest(
   },
 );
 
-pairTest("verrou's store takes a lock away from whoever holds it", async (one, other) => {
+pairTest("verrou's store takes a lock away from its holder", async (one, other) => {
   const store = new QuorumStore(one);
   await store.save("a", "owner", 60_000);
   await new QuorumStore(other).forceDelete("a");
