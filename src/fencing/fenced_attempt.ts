@@ -26,7 +26,7 @@ export async function askFenced(
   const { nodeSet } = round;
   const { nodes, quorum, wheel: { clock } } = nodeSet;
   round.counterFloor = counterHint(clock.wallMs());
-  const counts = round.tally.counts = { last: new Array(nodes.length).fill(undefined), min: 0 };
+  const counts = round.counts = { last: new Array(nodes.length).fill(undefined), min: 0 };
   await round.ask(askToAcquire, Math.min(nodeTimeoutMs, validityMs), signal);
   let decided: Round | undefined;
   for (let raises = 0; raises < RAISES_MAX && round.decision === "granted"; raises++) {
@@ -41,9 +41,9 @@ export async function askFenced(
     );
     if (leftMs <= 0) return;
     raising.counterFloor = Math.max(token, counts.min);
-    raising.tally.counts = counts;
+    raising.counts = counts;
     await raising.ask(askToRaiseCounters, leftMs, signal);
-    if (raising.tally.deniedByMajority) return;
+    if (raising.deniedByMajority) return;
   }
 }
 

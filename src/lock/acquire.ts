@@ -190,11 +190,11 @@ function begin(call: LockCall): Round<ClientState> {
   if (restartGuardMs > 0) round.guardMs = restartGuardMs;
   call.admitted = false;
   call.attempts++;
-  call.startClock(round.tally.sinceMs);
+  call.startClock(round.sinceMs);
   round.ticket = call.waiter?.nextTicket();
   const asked = pool?.next(round.ticket !== undefined);
   if (asked) round.pool = asked;
-  round.connectingMs = call.connectingMs(round.tally.sinceMs);
+  round.connectingMs = call.connectingMs(round.sinceMs);
   return round;
 }
 
@@ -230,7 +230,7 @@ function conclude(call: LockCall, round: Round<ClientState>): HeldLock | undefin
 function accepts(call: LockCall, round: Round): boolean {
   // mutation: accepted-in-its-cooldown
   if (call.ended || call.cooldownOf(round.keys) > 0) return false;
-  const { counts } = round.tally;
+  const { counts } = round;
   return !counts || takeToken(round, counts);
 }
 

@@ -35,22 +35,22 @@ const SPLIT_MS_MIN = 2;
 export async function waitToAdopt(call: LockCall, denied: Round): Promise<void> {
   const { client, settings, attempts } = call;
   const { nodes, quorum, wheel } = client;
-  const { votes, tally } = denied;
+  const { votes } = denied;
   call.throwIfEnded(votes);
-  const taken = !tally.unanswered && await isTaken(call);
+  const taken = !denied.unanswered && await isTaken(call);
   call.throwIfEnded(votes);
   // Read now, because nodes that fail at once may decide a round before the others answer.
-  if (tally.missing > nodes.length - quorum) {
+  if (denied.missing > nodes.length - quorum) {
     throw lost(call, denied, "a majority of the nodes no longer holds it");
   }
   if (taken) throw lost(call, denied, "somebody else holds it");
-  const answered = tally.pending === 0 && !tally.unanswered &&
+  const answered = denied.pending === 0 && !denied.unanswered &&
     denied.votes.every(({ outcome }) => outcome !== "timed-out");
   const split = answered && attempts < ATTEMPTS_MIN;
   const isLast = call.leftMs() <= 0 && !split;
   if (isLast || isHopeless(votes, nodes.length, quorum)) throw refusal(call, denied);
   const { retryDelayMs, retryDelayMaxMs, signal } = settings;
-  const limitMs = split ? Math.max(2 * tally.slowestMs, SPLIT_MS_MIN) : retryDelayMs;
+  const limitMs = split ? Math.max(2 * denied.slowestMs, SPLIT_MS_MIN) : retryDelayMs;
   const pauseMs = backoffMs(attempts - 1, limitMs, retryDelayMaxMs, wheel.random.fraction());
   await pause(wheel, pauseMs, signal);
 }

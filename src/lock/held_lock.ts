@@ -99,7 +99,7 @@ export class HeldLock extends TimerEntry implements Forgettable {
 
   /** The fencing token, if there is one. */
   get fencingToken(): number | undefined {
-    const { tally: { counts }, counterFloor } = this.round;
+    const { counts, counterFloor } = this.round;
     return counts && counterFloor;
   }
 
@@ -395,7 +395,7 @@ export class HeldLock extends TimerEntry implements Forgettable {
   #concludeRelease(round: Round, ranOut: boolean, leftMs: number, keptMs: number): boolean {
     const { client, settings: { onEvent }, resources } = this;
     const name = queueKey(round.keys);
-    client.localQueues.noteReleased(name, round.tally.hasWaiters);
+    client.localQueues.noteReleased(name, round.hasWaiters);
     this.leaveLocalQueue();
     const confirmed = isConfirmed(round, ranOut);
     if (!confirmed && this.#end === "released") {
@@ -439,6 +439,6 @@ export class HeldLock extends TimerEntry implements Forgettable {
  */
 function isConfirmed(round: Round, ranOut: boolean): boolean | undefined {
   if (round.decision === "granted") return true;
-  if (round.tally.unanswered || !round.settled) return ranOut ? false : undefined;
-  return !round.tally.deniedByMajority && !ranOut;
+  if (round.unanswered || !round.settled) return ranOut ? false : undefined;
+  return !round.deniedByMajority && !ranOut;
 }

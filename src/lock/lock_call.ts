@@ -138,7 +138,7 @@ export class LockCall {
   /** Whether an attempt failed because nodes did not answer, or not in time, and not because others hold the lock. */
   isUnanswered(denied: Round | undefined): boolean {
     return denied !== undefined && this.cooldownMs === 0 &&
-      (denied.tally.unanswered || denied.decision === "granted");
+      (denied.unanswered || denied.decision === "granted");
   }
 
   /** Whether its signal was aborted or the client was closed. */

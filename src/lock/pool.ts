@@ -123,10 +123,10 @@ export class Pool {
 }
 
 /** On how many nodes a key may be free: those that said so, and those that did not say whether it is. */
-function freeOn({ tally, nodeSet, pool }: Round, place: number): number {
-  return nodeSet.nodes.filter((_, nodeIndex) => {
-    const free = pool?.free[nodeIndex];
-    if (free === undefined) return tally.grantedBy(nodeIndex) || tally.deniedBy(nodeIndex);
+function freeOn(round: Round, place: number): number {
+  return round.nodeSet.nodes.filter((_, nodeIndex) => {
+    const free = round.pool?.free[nodeIndex];
+    if (free === undefined) return round.grantedBy(nodeIndex) || round.deniedBy(nodeIndex);
     // mutation: free-keys-ignored
     return Math.floor(free / 2 ** place) % 2 === 1;
   }).length;

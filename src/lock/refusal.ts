@@ -65,7 +65,7 @@ function ownHold({ client: { localQueues }, keys, mode, queueName }: LockCall): 
 }
 
 /** Why there is no lock although a quorum granted it, if so. */
-function note({ decision, tally: { counts } }: Round, quorum: number): string | undefined {
+function note({ decision, counts }: Round, quorum: number): string | undefined {
   if (decision !== "granted") return undefined;
   const unsettled = counts !== undefined && !agreeOnToken(counts.last, quorum).agreed;
   return unsettled ? "but they did not agree on a fencing token" : "but too late for its validity";

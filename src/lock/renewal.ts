@@ -63,12 +63,12 @@ async function tryExtend(
   report(lock, round, extended);
   if (extended) {
     const token = lock.fencingToken;
-    round.tally.forEachDenied((nodeIndex, missing) => {
+    round.forEachDenied((nodeIndex, missing) => {
       // mutation: filled-in-after-its-end
       if (lock.held) fillIn(won, ttlMs, nodeIndex, missing, token);
     });
   }
-  if (round.tally.deniedByMajority) {
+  if (round.deniedByMajority) {
     lock.lose("gone", new Error("a majority of the nodes no longer holds it"));
   }
   return extended ? undefined : round.votes;
@@ -162,7 +162,7 @@ function fillIn(
   if (!missing && !adopts) return;
   const node = nodes[nodeIndex];
   // mutation: filled-in-key-forgotten
-  won.tally.filledInOn |= 1 << nodeIndex;
+  won.filledInOn |= 1 << nodeIndex;
   const filling = won.follow(ttlMs);
   filling.guardMs = 0;
   filling.entersAtOnce = true;

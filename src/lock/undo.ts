@@ -36,7 +36,7 @@ export function undo(round: Round, failed = false): void {
   round.nodeSet.nodes.forEach((node, nodeIndex) => {
     // mutation: undo-spares-no-node
     // mutation: undo-spares-what-may-be-set
-    if (round.tally.deniedBy(nodeIndex) && !round.maySet(nodeIndex)) return;
+    if (round.deniedBy(nodeIndex) && !round.maySet(nodeIndex)) return;
     node.release(request, nodeIndex);
   });
   if (isKept(round)) leaveQueues(round);
@@ -47,11 +47,12 @@ export function undo(round: Round, failed = false): void {
  * Has the former value of an adopted lock deleted on the nodes that have not adopted it. To be called when the lock ends:
  * until then its holder has them adopt it with each extension.
  */
-export function undoFormer({ former, keys, nodeSet, tally }: Round): void {
+export function undoFormer(won: Round): void {
+  const { former, keys, nodeSet } = won;
   if (!former) return;
   const ttlMs = former.untilMs - nodeSet.wheel.clock.monotonicMs();
   // mutation: former-value-stays
-  if (ttlMs > 0) deleteValue(nodeSet, keys, former.value, ttlMs, (index) => tally.grantedBy(index));
+  if (ttlMs > 0) deleteValue(nodeSet, keys, former.value, ttlMs, (index) => won.grantedBy(index));
 }
 
 /**

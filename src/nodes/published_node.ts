@@ -4,6 +4,7 @@
  * @module
  */
 import type { Grant, LockNode, LockRequest } from "../quorum/lock_node.ts";
+import { isDenial, isGrant, MISSING } from "../quorum/outcome.ts";
 import { type QuorumNode, quorumNodes } from "../quorum/quorum_node.ts";
 import { operated } from "../redis_node/operated_node.ts";
 
@@ -21,10 +22,11 @@ export function publishedNode(node: QuorumNode): Required<LockNode> {
           wanted: true,
           shared: undefined,
           maySet: () => true,
-          grant: (_nodeIndex, _atMs, count) => resolve(count ?? "granted"),
-          deny: () => resolve("denied"),
-          missing: () => resolve("missing"),
-          fail: (_nodeIndex, error) => reject(error),
+          answer(_nodeIndex, outcome, detail) {
+            if (isGrant(outcome)) resolve(typeof detail === "number" ? detail : "granted");
+            else if (isDenial(outcome)) resolve(outcome === MISSING ? "missing" : "denied");
+            else reject(detail);
+          },
         }, 0);
       });
   };

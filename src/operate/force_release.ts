@@ -27,7 +27,7 @@ export interface ForceReleaseOptions extends Pick<RedlockOptions, "keyPrefix" | 
 /** A release that waits for every node: the last to answer may be the only one that has the key. */
 class ForcedRound extends Round<ClientState> {
   override get settled(): boolean {
-    return this.tally.pending === 0;
+    return this.pending === 0;
   }
 }
 
@@ -97,7 +97,7 @@ async function releaseKey(
   const round = new ForcedRound(client, [key], found, TTL_MS_MAX);
   if (states.some(({ sharers }) => sharers?.includes(found))) round.mode = "shared";
   await round.ask(askToRelease, timeoutMs);
-  const { granted, denied, votes } = round.tally;
+  const { granted, denied, votes } = round;
   if (granted + denied < quorum) throw quorumError("release", [resource], votes, nodes.length);
   return granted > 0;
 }

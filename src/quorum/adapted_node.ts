@@ -5,7 +5,15 @@
  */
 import { toError } from "../to_error.ts";
 import type { Grant, LockNode } from "./lock_node.ts";
+import { DENIED, FAILED, GRANTED, MISSING, type Outcome } from "./outcome.ts";
 import type { QuorumNode, QuorumRequest } from "./quorum_node.ts";
+
+/** What the words that a node answers with mean. */
+const OUTCOMES: ReadonlyMap<Grant, Outcome> = /* @__PURE__ */ new Map([
+  ["granted", GRANTED],
+  ["denied", DENIED],
+  ["missing", MISSING],
+]);
 
 /** Turns the promises of a node into callbacks. Whatever it does, returns or throws becomes its vote. */
 export function adaptedNode(node: LockNode): QuorumNode {
@@ -20,12 +28,12 @@ export function adaptedNode(node: LockNode): QuorumNode {
       new Promise<Grant>((resolve) => {
         resolve(node[method]!({ keys, value, ttlMs, counterFloor, replaces, shortens, mode }));
       }).then((grant) => {
-        if (grant === "granted") request.grant(nodeIndex);
-        else if (Number.isSafeInteger(grant)) request.grant(nodeIndex, undefined, grant as number);
-        else if (grant === "denied") request.deny(nodeIndex);
-        else if (grant === "missing") (request.missing ?? request.deny).call(request, nodeIndex);
-        else throw new TypeError(`${name} answered ${method}() with no Grant`);
-      }).catch((error) => request.fail(nodeIndex, toError(error)));
+        const outcome = Number.isSafeInteger(grant) ? GRANTED : OUTCOMES.get(grant);
+        if (outcome === undefined) {
+          throw new TypeError(`${name} answered ${method}() with no Grant`);
+        }
+        request.answer(nodeIndex, outcome, typeof grant === "number" ? grant : undefined);
+      }).catch((error) => request.answer(nodeIndex, FAILED, toError(error)));
     };
   };
   return {

@@ -6,7 +6,8 @@
  */
 import type { KeyState, LockNode, LockRequest } from "./lock_node.ts";
 import type { NodeDiagnosis } from "./node_diagnosis.ts";
-import type { QueuePosition, QueueTicket, ReleaseListener } from "./queue_ticket.ts";
+import type { Detail, Outcome } from "./outcome.ts";
+import type { QueueTicket, ReleaseListener } from "./queue_ticket.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";
 
 /** Several keys of which a call locks any one, and the one that an attempt is for. */
@@ -20,7 +21,7 @@ export interface KeyPool {
 }
 
 /**
- * A request to all nodes, and the place for their answers. Each node answers it by calling one of its methods with its
+ * A request to all nodes, and the place for their answers. Each node answers it by calling {@linkcode answer} with its
  * own `nodeIndex`, which is the node's index in the client's array of nodes.
  */
 export interface QuorumRequest extends LockRequest {
@@ -50,7 +51,7 @@ export interface QuorumRequest extends LockRequest {
   /** Only with a release: whether the ticket goes back into the queue with its score, because its caller keeps waiting. */
   readonly keepsTicket?: boolean;
   /**
-   * For this long after a node may have lost keys, in milliseconds, it answers {@linkcode quarantine} instead of
+   * For this long after a node may have lost keys, in milliseconds, it answers `QUARANTINED` instead of
    * granting an acquisition or an extension. Missing or 0: never.
    */
   readonly guardMs?: number;
@@ -62,85 +63,26 @@ export interface QuorumRequest extends LockRequest {
   /** Only with a release: whether keys may be set on a node, so that a release which does not reach it is repeated. */
   maySet?(nodeIndex: number): boolean;
   /**
-   * Answers that the node did what the request asks for.
+   * Answers.
    *
    * @param nodeIndex The index of the node.
-   * @param atMs When the answer came, by the monotonic clock in milliseconds; now by default.
-   * @param count Only with fencing tokens: the node's counter for the keys, after the request.
-   */
-  grant(nodeIndex: number, atMs?: number, count?: number): void;
-  /**
-   * Answers a release: it is done, and others wait for the keys.
-   *
-   * @param nodeIndex The index of the node.
+   * @param outcome How; see `outcome.ts`, which also says what the detail is.
+   * @param detail What comes with it, if anything does.
    * @param atMs When the answer came, by the monotonic clock in milliseconds; now by default.
    */
-  contended?(nodeIndex: number, atMs?: number): void;
-  /**
-   * Grants a request with fencing tokens, but without a count, because the node's counter may be outdated.
-   *
-   * @param nodeIndex The index of the node.
-   * @param countMin The value to which counters must be raised at least.
-   * @param atMs When the answer came, by the monotonic clock in milliseconds; now by default.
-   */
-  outdated?(nodeIndex: number, countMin: number, atMs?: number): void;
-  /**
-   * Answers that a key has another value, or that an extension or a release did not find it. An acquisition has set
-   * nothing then.
-   *
-   * @param nodeIndex The index of the node.
-   * @param atMs When the answer came, by the monotonic clock in milliseconds; now by default.
-   * @param free Only with a {@linkcode pool}: which of its keys are free, as the sum of 2 to the power of their indexes.
-   */
-  deny(nodeIndex: number, atMs?: number, free?: number): void;
-  /**
-   * Answers an extension that some keys are missing and none has another value. Counts as a denial; the client may ask
-   * the node to set the keys again.
-   *
-   * @param nodeIndex The index of the node.
-   * @param atMs When the answer came, by the monotonic clock in milliseconds; now by default.
-   */
-  missing?(nodeIndex: number, atMs?: number): void;
-  /**
-   * Answers that a key has another value or is for a ticket ahead, that nothing was set, and that the ticket is in the
-   * queue.
-   *
-   * @param nodeIndex The index of the node.
-   * @param position The ticket's position in the queue.
-   * @param atMs When the answer came, by the monotonic clock in milliseconds; now by default.
-   */
-  enqueued?(nodeIndex: number, position: QueuePosition, atMs?: number): void;
-  /**
-   * Answers that the node did what the request asks for, but may have lost keys less than {@linkcode guardMs} ago.
-   *
-   * @param nodeIndex The index of the node.
-   * @param atMs When the answer came, by the monotonic clock in milliseconds; now by default.
-   */
-  quarantine?(nodeIndex: number, atMs?: number): void;
-  /**
-   * Answers that the node failed.
-   *
-   * @param nodeIndex The index of the node.
-   * @param error The reason. If it has `permanent: true`, as a {@linkcode RedisError} about wrong credentials has, no
-   *   later attempt can succeed: a call ends at once if more than N − quorum nodes fail so.
-   * @param unsent Whether it is certain that the store got nothing of the request.
-   */
-  fail(nodeIndex: number, error: Error, unsent?: boolean): void;
+  answer(nodeIndex: number, outcome: Outcome, detail?: Detail, atMs?: number): void;
 }
 
 /** What is the same in every request whose answers nobody reads. */
 export const UNREAD: Omit<QuorumRequest, keyof LockRequest> = {
   wanted: true,
   shared: undefined,
-  grant() {},
-  contended() {},
-  deny() {},
-  fail() {},
+  answer() {},
 };
 
 /**
  * A node as the algorithm asks it. `acquire`, `extend`, `release` and `raiseCounters` do what {@linkcode LockNode}
- * describes, answer by calling a method of the request exactly once, during the call or later, and do not throw.
+ * describes, answer by calling `answer` of the request exactly once, during the call or later, and do not throw.
  */
 export interface QuorumNode {
   /** See {@linkcode LockNode.name}. */

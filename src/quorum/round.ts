@@ -5,23 +5,20 @@
  */
 import { offAbort, onAbort } from "../time/abort_listeners.ts";
 import { answerDueMs } from "./ask_node.ts";
-import type { Vote } from "../vote.ts";
 import type { KeyPool, NodeSet, QuorumNode, QuorumRequest } from "./quorum_node.ts";
 import type { QueuePosition, QueueTicket } from "./queue_ticket.ts";
 import {
-  CONTENDED,
-  type Decision,
-  DENIED,
+  type Detail,
   FAILED,
   GRANTED,
-  MISSING,
-  QUARANTINED,
+  isDenial,
+  type Outcome,
+  OUTDATED,
   QUEUED,
-  Tally,
   TIMED_OUT,
   UNSENT,
-} from "./tally.ts";
-import { TimerEntry } from "../time/timer_wheel.ts";
+} from "./outcome.ts";
+import { Tally } from "./tally.ts";
 
 /** Sends one node the request of a round. */
 export type Question = (node: QuorumNode, request: QuorumRequest, nodeIndex: number) => void;
@@ -44,10 +41,10 @@ export const askToRaiseCounters: Question = (node, request, index) =>
 export const askToRelease: Question = (node, request, index) => node.release(request, index);
 
 /**
- * One request to all nodes. It is its own request and deadline, so that an uncontended lock allocates two objects and
+ * One request to all nodes. It is its own request, deadline and tally, so that an uncontended lock allocates one object and
  * one promise for it.
  */
-export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implements QuorumRequest {
+export class Round<Nodes extends NodeSet = NodeSet> extends Tally<Nodes> implements QuorumRequest {
   readonly keys: readonly string[];
   readonly value: string;
   ttlMs: number;
@@ -67,10 +64,6 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
   connectingMs = 0;
   /** The continuous clock when the round began, before the first byte was sent. */
   readonly startMs: number;
-  /** The nodes that are asked. */
-  readonly nodeSet: Nodes;
-  /** How they have answered. */
-  readonly tally: Tally;
   /** The round that won the lock which this one extends or releases. */
   readonly #origin: Round<Nodes> | undefined;
   #cancelled = false;
@@ -91,17 +84,15 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
     ttlMs: number,
     origin?: Round<Nodes>,
   ) {
-    super();
-    this.nodeSet = nodeSet;
+    const { continuous } = nodeSet.wheel;
+    const monotonicMs = continuous.look();
+    super(nodeSet, monotonicMs);
     this.keys = keys;
     this.value = value;
     this.ttlMs = ttlMs;
     if (origin?.guardMs) this.guardMs = origin.guardMs;
     if (origin?.mode) this.mode = origin.mode;
     this.#origin = origin;
-    const { continuous } = nodeSet.wheel;
-    const monotonicMs = continuous.look();
-    this.tally = new Tally(nodeSet, monotonicMs);
     this.startMs = monotonicMs + continuous.steppedMs;
   }
 
@@ -112,7 +103,7 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
 
   /** How long it has taken, in milliseconds of the monotonic clock: what people are shown, which no step of a clock spoils. */
   get tookMs(): number {
-    return this.nodeSet.wheel.clock.monotonicMs() - this.tally.sinceMs;
+    return this.nodeSet.wheel.clock.monotonicMs() - this.sinceMs;
   }
 
   /** A round about the lock that this one won. */
@@ -132,14 +123,14 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
   ask(question: Question, timeoutMs: number, signal?: AbortSignal): Promise<void> {
     const { nodes, wheel } = this.nodeSet;
     this.#timeoutMs = timeoutMs;
-    this.tally.waitsForReasons = question === askToRelease;
+    this.waitsForReasons = question === askToRelease;
     for (let nodeIndex = 0; nodeIndex < nodes.length; nodeIndex++) {
       question(nodes[nodeIndex], this, nodeIndex);
     }
     this.shared = undefined; // the encoded command is sent, and must not live as long as the lock
     if (this.settled || signal?.aborted || this.nodeSet.closed) return Promise.resolve();
     // mutation: no-deadline
-    wheel.schedule(this, this.tally.sinceMs + timeoutMs);
+    wheel.schedule(this, this.sinceMs + timeoutMs);
     wheel.ref();
     // Nothing is decided before all were asked, because an undo must follow the request that it undoes.
     return new Promise((resolve) => {
@@ -157,68 +148,28 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
     this.#cancelled = true;
   }
 
-  /** The decision by the votes so far. */
-  get decision(): Decision {
-    return this.tally.decision;
+  override maySet(nodeIndex: number): boolean {
+    return this.#origin ? this.#origin.maySet(nodeIndex) : super.maySet(nodeIndex);
   }
 
-  /** The answers so far. */
-  get votes(): readonly Vote[] {
-    return this.tally.votes;
-  }
-
-  /** Whether there is nothing more to wait for, so that an open round was cut short. */
-  get settled(): boolean {
-    return this.tally.settled;
-  }
-
-  maySet(nodeIndex: number): boolean {
-    return (this.#origin ?? this).tally.maySet(nodeIndex);
-  }
-
-  grant(nodeIndex: number, atMs?: number, count?: number): void {
-    // A counter that was raised counts only on a node that granted the lock.
-    const counts = this.#origin?.tally.grantedBy(nodeIndex) !== false;
-    this.#note(nodeIndex, GRANTED, atMs, counts ? count : undefined);
-  }
-
-  contended(nodeIndex: number, atMs?: number): void {
-    this.#note(nodeIndex, CONTENDED, atMs);
-  }
-
-  outdated(nodeIndex: number, countMin: number, atMs?: number): void {
-    const { counts } = this.tally;
-    if (counts) counts.min = Math.max(counts.min, countMin);
-    this.#note(nodeIndex, GRANTED, atMs);
-  }
-
-  deny(nodeIndex: number, atMs?: number, free?: number): void {
-    if (this.pool) this.pool.free[nodeIndex] = free;
-    this.#note(nodeIndex, DENIED, atMs);
-  }
-
-  enqueued(
+  answer(
     nodeIndex: number,
-    position: QueuePosition,
+    outcome: Outcome,
+    detail?: Detail,
     atMs: number = this.nodeSet.wheel.clock.monotonicMs(),
   ): void {
-    if (this.pool) this.pool.free[nodeIndex] = position.free;
-    this.tally.note(nodeIndex, QUEUED, atMs); // first, because the ticket looks at it
-    this.ticket?.onEnqueued(nodeIndex, position, this.tally.sinceMs, atMs);
+    const { counts, pool } = this;
+    if (outcome === FAILED || outcome === UNSENT) this.noteError(nodeIndex, detail as Error);
+    if (outcome === OUTDATED && counts) counts.min = Math.max(counts.min, detail as number);
+    const position = outcome === QUEUED ? detail as QueuePosition : undefined;
+    if (pool && isDenial(outcome)) {
+      pool.free[nodeIndex] = position ? position.free : detail as number | undefined;
+    }
+    // A counter that was raised counts only on a node that granted the lock.
+    const counted = outcome === GRANTED && this.#origin?.grantedBy(nodeIndex) !== false;
+    this.note(nodeIndex, outcome, atMs, counted ? detail as number | undefined : undefined);
+    if (position) this.ticket?.onEnqueued(nodeIndex, position, this.sinceMs, atMs); // which looks at what is noted
     this.#settleIfDecided();
-  }
-
-  missing(nodeIndex: number, atMs?: number): void {
-    this.#note(nodeIndex, MISSING, atMs);
-  }
-
-  quarantine(nodeIndex: number, atMs?: number): void {
-    this.#note(nodeIndex, QUARANTINED, atMs);
-  }
-
-  fail(nodeIndex: number, error: Error, unsent = false): void {
-    this.tally.noteError(nodeIndex, error);
-    this.#note(nodeIndex, unsent ? UNSENT : FAILED);
   }
 
   /** Ends the wait for answers. */
@@ -237,15 +188,15 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
 
   /** The deadline: marks the nodes that have not answered in time as timed out. */
   override onDue(): void {
-    const { tally, nodeSet: { nodes, wheel } } = this;
+    const { nodeSet: { nodes, wheel } } = this;
     const timeoutMs = this.#timeoutMs;
     const nowMs = wheel.clock.monotonicMs();
     if (this.ticket && this.settled) return this.stop(); // it has lingered
     let nextMs = Infinity;
     for (let nodeIndex = 0; nodeIndex < nodes.length; nodeIndex++) {
-      if (!tally.pendingOn(nodeIndex)) continue;
-      const dueMs = answerDueMs(nodes[nodeIndex], tally.sinceMs, timeoutMs, this.connectingMs);
-      if (dueMs <= nowMs) tally.note(nodeIndex, TIMED_OUT, nowMs);
+      if (!this.pendingOn(nodeIndex)) continue;
+      const dueMs = answerDueMs(nodes[nodeIndex], this.sinceMs, timeoutMs, this.connectingMs);
+      if (dueMs <= nowMs) this.note(nodeIndex, TIMED_OUT, nowMs);
       else nextMs = Math.min(nextMs, dueMs, nowMs + timeoutMs);
     }
     this.#settleIfDecided();
@@ -256,19 +207,14 @@ export class Round<Nodes extends NodeSet = NodeSet> extends TimerEntry implement
     this.stop();
   }
 
-  #note(nodeIndex: number, outcome: number, atMs?: number, count?: number): void {
-    this.tally.note(nodeIndex, outcome, atMs ?? this.nodeSet.wheel.clock.monotonicMs(), count);
-    this.#settleIfDecided();
-  }
-
   #settleIfDecided(): void {
     if (!this.#settle || !this.settled) return;
-    const { tally, nodeSet: { wheel } } = this;
-    if (!this.ticket || tally.pending === 0 || tally.decision !== "refused") return this.stop();
+    const { nodeSet: { wheel } } = this;
+    if (!this.ticket || this.pending === 0 || this.decision !== "refused") return this.stop();
     // A caller that is denied waits anyway. So it lingers, for as long again, for the answers of the last nodes: those that
     // deny need no release.
     const nowMs = wheel.clock.monotonicMs();
-    const lingerMs = Math.max(nowMs - tally.sinceMs, LINGER_MS_MIN);
+    const lingerMs = Math.max(nowMs - this.sinceMs, LINGER_MS_MIN);
     wheel.schedule(this, Math.min(this.dueMs, nowMs + lingerMs));
   }
 }

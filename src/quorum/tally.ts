@@ -4,25 +4,27 @@
  * @module
  */
 import type { Vote } from "../vote.ts";
+import { TimerEntry } from "../time/timer_wheel.ts";
+import {
+  CONTENDED,
+  isDenial,
+  isGrant,
+  MISSING,
+  type Outcome,
+  PENDING,
+  QUEUED,
+  TIMED_OUT,
+  UNSENT,
+} from "./outcome.ts";
 import type { NodeSet } from "./quorum_node.ts";
 
-/** How a node has answered: not yet, granted, denied, or failed to do either. */
-const PENDING = 0;
-export const GRANTED = 1, CONTENDED = 2;
-export const DENIED = 3, MISSING = 4, QUEUED = 5;
-export const FAILED = 6, UNSENT = 7, TIMED_OUT = 8, QUARANTINED = 9;
 /** What votes call each of these. */
-const VOTES: Readonly<Record<number, Vote["outcome"]>> = {
-  [GRANTED]: "granted",
-  [CONTENDED]: "granted",
-  [DENIED]: "denied",
-  [MISSING]: "denied",
-  [QUEUED]: "denied",
-  [FAILED]: "failed",
-  [UNSENT]: "failed",
-  [TIMED_OUT]: "timed-out",
-  [QUARANTINED]: "quarantined",
-};
+const VOTES: readonly (Vote["outcome"] | undefined)[] = [
+  undefined,
+  ...["granted", "granted", "granted"] as const,
+  ...["denied", "denied", "denied"] as const,
+  ...["failed", "failed", "timed-out", "quarantined"] as const,
+];
 /**
  * A node's answer and when it came are one number: microseconds since the request, times this, plus one of the above. So a
  * lock keeps one small array.
@@ -50,8 +52,8 @@ export function decide(granted: number, pending: number, quorum: number): Decisi
   return granted + pending < quorum ? "refused" : "open";
 }
 
-/** How the nodes have answered one request so far. */
-export class Tally {
+/** How the nodes have answered one request so far: what a round has of it. */
+export abstract class Tally<Nodes extends NodeSet = NodeSet> extends TimerEntry {
   /** How many nodes granted, and how many denied. */
   granted = 0;
   denied = 0;
@@ -70,33 +72,35 @@ export class Tally {
   declare errors?: Error[];
   /** When the request began, by the monotonic clock. */
   readonly sinceMs: number;
-  readonly #nodeSet: NodeSet;
+  /** The nodes that are asked. */
+  readonly nodeSet: Nodes;
   readonly #answers: number[];
 
-  constructor(nodeSet: NodeSet, sinceMs: number) {
-    this.#nodeSet = nodeSet;
+  constructor(nodeSet: Nodes, sinceMs: number) {
+    super();
+    this.nodeSet = nodeSet;
     this.sinceMs = sinceMs;
     this.#answers = NONE_ANSWERED.slice(0, nodeSet.nodes.length);
   }
 
   /** How many nodes have not answered, and still have time to. */
   get pending(): number {
-    return this.#nodeSet.nodes.length - this.granted - this.denied - this.failed;
+    return this.nodeSet.nodes.length - this.granted - this.denied - this.failed;
   }
 
   /** The decision by the votes so far. */
   get decision(): Decision {
-    return decide(this.granted, this.pending, this.#nodeSet.quorum);
+    return decide(this.granted, this.pending, this.nodeSet.quorum);
   }
 
   /** Whether so many nodes gave no answer that the others are too few for a quorum. */
   get unanswered(): boolean {
-    return this.failed > this.#nodeSet.nodes.length - this.#nodeSet.quorum;
+    return this.failed > this.nodeSet.nodes.length - this.nodeSet.quorum;
   }
 
   /** Whether so many nodes denied that the others are too few for a quorum. */
   get deniedByMajority(): boolean {
-    return this.denied > this.#nodeSet.nodes.length - this.#nodeSet.quorum;
+    return this.denied > this.nodeSet.nodes.length - this.nodeSet.quorum;
   }
 
   /** Whether there is nothing more to wait for. */
@@ -130,7 +134,7 @@ export class Tally {
   /** Whether keys of the lock may be set on a node: one that denied or got nothing has none, unless it was filled in. */
   maySet(nodeIndex: number): boolean {
     if (this.filledInOn & 1 << nodeIndex) return true;
-    if (this.deniedBy(nodeIndex)) return this.#nodeSet.nodes[nodeIndex].resends === true;
+    if (this.deniedBy(nodeIndex)) return this.nodeSet.nodes[nodeIndex].resends === true;
     return this.#outcomeOf(nodeIndex) !== UNSENT;
   }
 
@@ -166,7 +170,7 @@ export class Tally {
   /** The answers so far; a node is left out that has not answered and still has time to. */
   get votes(): readonly Vote[] {
     const votes: Vote[] = [];
-    this.#nodeSet.nodes.forEach(({ name: node }, nodeIndex) => {
+    this.nodeSet.nodes.forEach(({ name: node }, nodeIndex) => {
       const outcome = VOTES[this.#outcomeOf(nodeIndex)];
       if (!outcome) return;
       const elapsedMs = this.#elapsedMsOf(nodeIndex);
@@ -184,7 +188,7 @@ export class Tally {
    * @param atMs When, by the monotonic clock.
    * @param count With fencing tokens, the node's counter.
    */
-  note(nodeIndex: number, outcome: number, atMs: number, count?: number): void {
+  note(nodeIndex: number, outcome: Outcome, atMs: number, count?: number): void {
     const before = this.#outcomeOf(nodeIndex);
     if (before === TIMED_OUT) this.failed--;
     else if (before !== PENDING) return;
@@ -214,16 +218,6 @@ export class Tally {
   #elapsedMsOf(nodeIndex: number): number {
     return Math.floor(this.#answers[nodeIndex] / OUTCOMES_MAX) / MICROSECONDS_PER_MS;
   }
-}
-
-/** Whether an answer is a grant. */
-function isGrant(outcome: number): boolean {
-  return outcome === GRANTED || outcome === CONTENDED;
-}
-
-/** Whether an answer is a denial, of whatever kind. */
-function isDenial(outcome: number): boolean {
-  return outcome >= DENIED && outcome <= QUEUED;
 }
 
 function isContended(answer: number): boolean {

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { CONTENDED, DENIED, GRANTED, MISSING, type Outcome, QUEUED } from "../quorum/outcome.ts";
 import type { QuorumRequest } from "../quorum/quorum_node.ts";
 import type { QueuePosition, QueueTicket } from "../quorum/queue_ticket.ts";
 import { type RawReply, textReply } from "../redis/reply.ts";
@@ -19,12 +20,6 @@ import type { Script } from "./scripts/script.ts";
 
 /** How a script is called: by its digest, or with its source if the server may not know it. */
 export type Call = "EVALSHA" | "EVAL";
-
-/**
- * What a node did: `counted` grants with the counter that it replied, `missing` found no other's key but not all of
- * ours, `contended` released while others wait.
- */
-export type Outcome = "granted" | "counted" | "denied" | "missing" | "queued" | "contended";
 
 /** One operation. A reply means something only together with its operation: most are answered by an integer. */
 export interface Operation<Content = QuorumRequest> {
@@ -69,7 +64,7 @@ const SET_KEY: Operation = {
   kind: "acquire",
   script: undefined,
   args: ({ keys, value, ttlMs }) => ["SET", keys[0], value, "NX", "PX", String(ttlMs)],
-  read: (reply) => reply === "OK" ? "granted" : reply === null ? "denied" : undefined,
+  read: (reply) => reply === "OK" ? GRANTED : reply === null ? DENIED : undefined,
 };
 
 const COUNT_KEY = /* @__PURE__ */ acquisition(ACQUIRE_COUNTED);
@@ -96,8 +91,8 @@ function acquisition(script: Script, queues = false): Operation {
       return callArgs(call, script, pool?.keys ?? keys, ...args);
     },
     read(reply, request) {
-      if (queues && isPosition(reply, request)) return "queued";
-      if (!queues && isDenial(reply, request)) return "denied";
+      if (queues && isPosition(reply, request)) return QUEUED;
+      if (!queues && isDenial(reply, request)) return DENIED;
       return grantOf(reply, request);
     },
   };
@@ -130,7 +125,7 @@ export const ADOPT_KEYS: Operation = {
     if (counterFloor !== undefined) args.push(String(counterFloor));
     return callArgs(call, ADOPT, keys, ...args);
   },
-  read: (reply, request) => reply === -1 ? "missing" : countOrDenial(reply, request),
+  read: (reply, request) => reply === -1 ? MISSING : countOrDenial(reply, request),
 };
 
 // Counters, extensions and releases
@@ -156,7 +151,7 @@ function extension(script: Script): Operation {
       callArgs(call, script, keys, value, String(ttlMs), ...shortens ? ["1"] : []),
     read(reply) {
       // mutation: missing-key-counts-as-extended
-      return outcomeOf(reply, ["denied", "granted", "missing"]);
+      return outcomeOf(reply, [DENIED, GRANTED, MISSING]);
     },
   };
 }
@@ -167,7 +162,7 @@ export function extendOperation({ mode }: QuorumRequest): Operation {
 }
 
 /** What the replies 0, 1 and 2 to a release mean. */
-const RELEASE_OUTCOMES = ["denied", "granted", "contended"] as const;
+const RELEASE_OUTCOMES: readonly Outcome[] = [DENIED, GRANTED, CONTENDED];
 
 /** Deletes a single key, and notifies the next waiter. */
 export const RELEASE_KEY: Operation<Release> = {
@@ -201,7 +196,7 @@ const GIVE_BACK_KEYS: Operation<Release> = {
   kind: "release",
   script: ADOPT,
   args: ({ keys, value, replaces }, call) => callArgs(call, ADOPT, keys, replaces!, "1", value),
-  read: (reply) => reply === -1 ? "denied" : outcomeOf(reply, ["denied", "granted"]),
+  read: (reply) => reply === -1 ? DENIED : outcomeOf(reply, [DENIED, GRANTED]),
 };
 
 const KEEP_KEYS = /* @__PURE__ */ keeping(EXTEND);
@@ -214,7 +209,7 @@ function keeping(script: Script): Operation<Release> {
     script,
     args: ({ keys, value, keptMs }, call) =>
       callArgs(call, script, keys, value, String(Math.ceil(keptMs!())), "1"),
-    read: (reply) => outcomeOf(reply, ["denied", "granted", "denied"]),
+    read: (reply) => outcomeOf(reply, [DENIED, GRANTED, DENIED]),
   };
 }
 
@@ -289,12 +284,12 @@ function outcomeOf(
 
 /** A grant replies 1, and with fencing tokens the counter. */
 function grantOf(reply: RawReply, { counterFloor }: QuorumRequest): Outcome | undefined {
-  if (counterFloor === undefined) return reply === 1 ? "granted" : undefined;
-  return Number.isSafeInteger(reply) && Number(reply) > 0 ? "counted" : undefined;
+  if (counterFloor === undefined) return reply === 1 ? GRANTED : undefined;
+  return Number.isSafeInteger(reply) && Number(reply) > 0 ? GRANTED : undefined;
 }
 
 function countOrDenial(reply: RawReply, request: QuorumRequest): Outcome | undefined {
-  return reply === 0 ? "denied" : grantOf(reply, request);
+  return reply === 0 ? DENIED : grantOf(reply, request);
 }
 
 /** A denial without a ticket replies 0, and of a pool which of its keys are free. */
@@ -316,9 +311,17 @@ function isNumber(reply: RawReply): reply is number {
   return typeof reply === "number";
 }
 
-/** Which keys of a pool are free, if a denial says so: see {@linkcode QuorumRequest.deny}. */
-export function freeKeys(reply: RawReply): number | undefined {
-  return Array.isArray(reply) ? reply.find(isNumber) : undefined;
+/** What comes with an outcome that was read from a reply; see `outcome.ts`. */
+export function detailOf(
+  outcome: Outcome,
+  reply: RawReply,
+  { kind }: Operation,
+  { counterFloor }: QuorumRequest,
+): number | QueuePosition | undefined {
+  if (outcome === QUEUED) return queuePosition(reply);
+  if (Array.isArray(reply)) return reply.find(isNumber); // a denial of a pool
+  const counts = counterFloor !== undefined && (kind === "acquire" || kind === "raise");
+  return outcome === GRANTED && counts && isNumber(reply) ? reply : undefined;
 }
 
 /**
@@ -326,7 +329,7 @@ export function freeKeys(reply: RawReply): number | undefined {
  *
  * @param reply The reply of {@linkcode ACQUIRE_OR_WAIT}, or of a script of its kind.
  */
-export function queuePosition(reply: RawReply): QueuePosition {
+function queuePosition(reply: RawReply): QueuePosition {
   const [pttl, ahead, length, score, timeUs, foreign, value, patienceMs, first, free, kept = 0] =
     reply as PositionReply;
   return {

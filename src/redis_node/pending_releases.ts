@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { isDenial, isGrant, type Outcome } from "../quorum/outcome.ts";
 import { type QuorumRequest, UNREAD } from "../quorum/quorum_node.ts";
 import type { TimerEntry, TimerWheel } from "../time/timer_wheel.ts";
 import type { CommandSender, Release } from "./command_sender.ts";
@@ -76,7 +77,9 @@ export class PendingReleases {
     { keys, value, ttlMs, replaces, mode, keptMs }: Repeatable,
     operation?: Operation<Release>,
   ): PendingRelease {
-    const taken = () => this.sendAll();
+    const answer = (_nodeIndex: number, outcome: Outcome) => {
+      if (isGrant(outcome) || isDenial(outcome)) this.sendAll(); // the server has taken it
+    };
     const untilMs = this.#wheel.clock.monotonicMs() + ttlMs;
     return {
       ...UNREAD,
@@ -88,9 +91,7 @@ export class PendingReleases {
         // mutation: pending-release-forgotten
         return true;
       },
-      grant: taken,
-      contended: taken,
-      deny: taken,
+      answer,
     };
   }
 

@@ -9,6 +9,7 @@
 import { emit, type EventListener, type RedlockEvent } from "../events.ts";
 import type { KeyState } from "../quorum/lock_node.ts";
 import type { ReleaseListener } from "../quorum/queue_ticket.ts";
+import { FAILED, GRANTED, UNSENT } from "../quorum/outcome.ts";
 import type { QuorumNode, QuorumRequest } from "../quorum/quorum_node.ts";
 import type { ReplyReceiver } from "../redis/command_queue.ts";
 import { type ConnectionError, ProtocolError, ReplyError } from "../redis/errors.ts";
@@ -21,12 +22,11 @@ import {
   acquireOperation,
   ADOPT_KEYS,
   type Call,
+  detailOf,
   EXTEND_KEYS,
   extendOperation,
-  freeKeys,
   LEAVE_QUEUES,
   type Operation,
-  queuePosition,
   RAISE_COUNTERS,
   releaseOperation,
 } from "./operations.ts";
@@ -181,33 +181,22 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   }
 
   #fail(request: QuorumRequest, error: ConnectionError, tag: number): void {
-    request.fail(tag >> TAG_BITS, error, error.outcome === "not-sent");
+    request.answer(tag >> TAG_BITS, error.outcome === "not-sent" ? UNSENT : FAILED, error);
   }
 
   #onAnswer(reply: RawReply, { operation, request, guarded }: Asked, tag: number): void {
     const nodeIndex = tag >> TAG_BITS;
     const atMs = this.#connection.receivedAtMs;
     const outcome = operation.read(reply, request);
-    switch (outcome) {
-      case "contended":
-        return request.contended!(nodeIndex, atMs);
-      case "granted":
-      case "counted": {
-        const count = typeof reply === "number" && outcome === "counted" ? reply : undefined;
-        if (!guarded) return request.grant(nodeIndex, atMs, count);
-        guarded.granted = { atMs, count }; // it counts only if the node cannot have lost locks of others
-        return;
-      }
-      case "denied":
-        return request.deny(nodeIndex, atMs, freeKeys(reply));
-      case "missing":
-        return request.missing ? request.missing(nodeIndex, atMs) : request.deny(nodeIndex, atMs);
-      case "queued":
-        return request.enqueued!(nodeIndex, queuePosition(reply), atMs);
-      default: {
-        const text = `Cannot read vote as ${this.name} sent an unexpected reply`;
-        request.fail(nodeIndex, new ProtocolError(text));
-      }
+    if (outcome === undefined) {
+      const text = `Cannot read vote as ${this.name} sent an unexpected reply`;
+      return request.answer(nodeIndex, FAILED, new ProtocolError(text), atMs);
+    }
+    const detail = detailOf(outcome, reply, operation, request);
+    if (guarded && outcome === GRANTED) { // it counts only if the node cannot have lost locks of others
+      guarded.granted = { atMs, count: detail as number | undefined };
+    } else {
+      request.answer(nodeIndex, outcome, detail, atMs);
     }
   }
 
@@ -237,7 +226,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     // Only these are refused if there is no room: what undoes them always finds some.
     const refusable = kind === "acquire" || kind === "extend";
     const { crowded } = connection;
-    if (refusable && crowded) return request.fail(nodeIndex, crowded, true);
+    if (refusable && crowded) return request.answer(nodeIndex, UNSENT, crowded);
     const guard = refusable && request.guardMs ? this.#guard ??= this.#newGuard() : undefined;
     const guarded = guard && { request, nodeIndex, granted: undefined };
     guard?.ahead();
@@ -273,7 +262,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     }
     const demoted = isDemoted(reply);
     if (kind === "release" && passes(reply)) this.#pendingReleases.add(request);
-    request.fail(nodeIndex, reply, demoted); // a replica sets nothing
+    request.answer(nodeIndex, demoted ? UNSENT : FAILED, reply); // a replica sets nothing
     if (demoted) this.#connection.leave?.(reply);
   }
 

@@ -6,6 +6,7 @@
  *
  * @module
  */
+import type { Detail, Outcome } from "../quorum/outcome.ts";
 import type { QuorumRequest } from "../quorum/quorum_node.ts";
 import type { CommandSender } from "./command_sender.ts";
 import { GROUP_OPERATIONS, type Operation } from "./operations.ts";
@@ -31,12 +32,8 @@ export class RequestGroup implements QuorumRequest {
     this.keys = requests.map(({ keys: [key] }) => key);
   }
 
-  grant(): void {}
-
-  deny(): void {}
-
-  fail(nodeIndex: number, error: Error, unsent?: boolean): void {
-    for (const request of this.requests) request.fail(nodeIndex, error, unsent);
+  answer(nodeIndex: number, outcome: Outcome, detail?: Detail): void {
+    for (const request of this.requests) request.answer(nodeIndex, outcome, detail);
   }
 }
 

@@ -7,6 +7,7 @@
  *
  * @module
  */
+import { FAILED, GRANTED, OUTDATED, QUARANTINED } from "../quorum/outcome.ts";
 import type { QuorumRequest } from "../quorum/quorum_node.ts";
 import type { ReplyReceiver } from "../redis/command_queue.ts";
 import { type ConnectionError, ProtocolError, ReplyError } from "../redis/errors.ts";
@@ -103,7 +104,7 @@ export class RedisGuard implements ReplyReceiver<GuardedCommand | undefined> {
   /** Part of {@linkcode ReplyReceiver}. */
   onFailure(error: ConnectionError, command: GuardedCommand | undefined, tag: number): void {
     if (tag === INFO) return this.onDisconnected();
-    if (command?.granted) command.request.fail(command.nodeIndex, error);
+    if (command?.granted) command.request.answer(command.nodeIndex, FAILED, error);
   }
 
   #askUptime(): void {
@@ -136,9 +137,9 @@ export class RedisGuard implements ReplyReceiver<GuardedCommand | undefined> {
   ): void {
     const fail = (why: string) => {
       const text = `Cannot determine the age of ${this.#name}: it ${why}`;
-      request.fail(nodeIndex, new ProtocolError(text));
+      request.answer(nodeIndex, FAILED, new ProtocolError(text));
     };
-    if (reply instanceof ReplyError) return request.fail(nodeIndex, explained(reply));
+    if (reply instanceof ReplyError) return request.answer(nodeIndex, FAILED, explained(reply));
     const [ageMs, timeMs] = Array.isArray(reply) ? reply : [];
     if (typeof ageMs !== "number" || typeof timeMs !== "number") {
       return fail("sent an unexpected reply");
@@ -152,11 +153,11 @@ export class RedisGuard implements ReplyReceiver<GuardedCommand | undefined> {
       const oldBelow = oldCountsBelow(timeMs, receivedAtMs - restartedMs);
       // A counter that may be an old one is withheld, so that counters are raised above it.
       // mutation: old-counters-believed
-      if (count === undefined || count >= oldBelow) request.grant(nodeIndex, atMs, count);
-      else request.outdated!(nodeIndex, oldBelow, atMs);
+      if (count === undefined || count >= oldBelow) request.answer(nodeIndex, GRANTED, count, atMs);
+      else request.answer(nodeIndex, OUTDATED, oldBelow, atMs);
       return;
     }
-    request.quarantine!(nodeIndex, receivedAtMs);
+    request.answer(nodeIndex, QUARANTINED, undefined, receivedAtMs);
     if (quarantine.sinceMs <= this.#reportedMs + SAME_CAUSE_MS) return;
     this.#reportedMs = quarantine.sinceMs;
     this.#onQuarantined(quarantine);

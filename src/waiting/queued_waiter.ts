@@ -136,10 +136,10 @@ export class QueuedWaiter implements NotificationHandler {
     signal: AbortSignal | undefined,
     denied: Round,
   ): Promise<void> {
-    this.#roundTripMs = Math.min(denied.tally.slowestMs, ROUND_TRIP_MS_MAX);
-    this.#unanswered = denied.tally.unanswered;
+    this.#roundTripMs = Math.min(denied.slowestMs, ROUND_TRIP_MS_MAX);
+    this.#unanswered = denied.unanswered;
     this.ticket.stuck = [];
-    if (denied.tally.granted > 0) this.#firsts.postpone(denied.elapsedMs);
+    if (denied.granted > 0) this.#firsts.postpone(denied.elapsedMs);
     this.#notifiedMs = Infinity;
     if (this.#notifiedOn !== 0) this.#planNotified();
     this.#plan(attempt, denied);
@@ -280,7 +280,7 @@ export class QueuedWaiter implements NotificationHandler {
       return this.#nowMs + this.#graceMs(POLL_ROUND_TRIP_MS_MAX) * POLL_FACTOR * 2 ** attempt;
     }
     const pollMs = this.#nowMs + pollingDelayMs(this.#nodeSet.wheel, this.settings, attempt);
-    if (denied.tally.unanswered) return pollMs;
+    if (denied.unanswered) return pollMs;
     if (hasQuorum && !isQueued && askedCount < quorum) return this.#nowMs;
     const livesMs = this.ticket.livesMs(denied);
     if (livesMs.length >= quorum) {
@@ -304,7 +304,7 @@ export class QueuedWaiter implements NotificationHandler {
     const ahead = Math.max(0, ...positions.map((position) => position.ahead));
     const delaysMs = [this.#idleMs(ahead)];
     // Contenders may have split the vote, so that nobody has the lock; or somebody has it by a bare quorum.
-    const split = denied.tally.granted > 0 || freeInMs === 0 && ahead === 0;
+    const split = denied.granted > 0 || freeInMs === 0 && ahead === 0;
     this.#splits = split ? this.#splits + 1 : 0;
     if (split) delaysMs.push(this.#graceMs() * SPLIT_FACTOR ** this.#splits);
     const foreign = positions.some((position) => position.foreign);

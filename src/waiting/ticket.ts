@@ -156,10 +156,10 @@ export class Ticket implements QueueTicket {
   }
 
   /** How long keys will be in the way, node by node, as far as it is known, the shortest first, in milliseconds. */
-  livesMs({ tally }: Round): number[] {
+  livesMs(round: Round): number[] {
     return this.#nodeSet.nodes.flatMap((_, nodeIndex) => {
-      if (tally.grantedBy(nodeIndex)) return 0;
-      return tally.queuedBy(nodeIndex) ? this.#positions[nodeIndex]?.remainingMs ?? [] : [];
+      if (round.grantedBy(nodeIndex)) return 0;
+      return round.queuedBy(nodeIndex) ? this.#positions[nodeIndex]?.remainingMs ?? [] : [];
     }).sort(ascending);
   }
 
@@ -167,14 +167,14 @@ export class Ticket implements QueueTicket {
    * Where the nodes say that the ticket stands that have put it in their queues. If their scores differ, it takes a later
    * one that a quorum of them will have next time: else each contender may be the first on some nodes and on no quorum.
    */
-  agree({ tally }: Round): QueuePosition[] {
+  agree(round: Round): QueuePosition[] {
     const positions = this.#positions.flatMap((position, nodeIndex) => {
-      return position && tally.queuedBy(nodeIndex) ? position : [];
+      return position && round.queuedBy(nodeIndex) ? position : [];
     });
     // Nodes that granted have put the ticket back with its own score.
     const scores = [
       ...positions.map(({ score = 0 }) => score),
-      ...Array(tally.granted).fill(this.score),
+      ...Array(round.granted).fill(this.score),
     ].sort(ascending);
     // mutation: scores-stay-apart
     this.score = Math.max(this.score, scores[this.#nodeSet.quorum - 1] ?? 0);
@@ -192,7 +192,7 @@ export class Ticket implements QueueTicket {
     if (won) this.#left = keys;
     if (!this.#stands) return;
     this.#nodeSet.nodes.forEach((_, nodeIndex) => {
-      if (!won?.tally.grantedBy(nodeIndex) && !won?.tally.pendingOn(nodeIndex)) {
+      if (!won?.grantedBy(nodeIndex) && !won?.pendingOn(nodeIndex)) {
         this.#leaveNode(nodeIndex, keys);
       }
     });

@@ -3,6 +3,19 @@
  *
  * @module
  */
+import {
+  CONTENDED,
+  DENIED,
+  type Detail,
+  FAILED,
+  GRANTED,
+  MISSING,
+  type Outcome,
+  OUTDATED,
+  QUARANTINED,
+  QUEUED,
+  UNSENT,
+} from "../../src/quorum/outcome.ts";
 import type { QueuePosition, QueueTicket } from "../../src/quorum/queue_ticket.ts";
 import type { QuorumRequest } from "../../src/quorum/quorum_node.ts";
 
@@ -30,6 +43,17 @@ export type Answer = readonly [
   atMsOrMessage: number | string | undefined,
   detail?: number | QueuePosition,
 ];
+
+/** The first words of answers, by their outcomes. */
+const WORDS: Readonly<Record<Outcome, Answer[0]>> = {
+  [GRANTED]: "granted",
+  [CONTENDED]: "granted",
+  [OUTDATED]: "granted",
+  [DENIED]: "denied",
+  [MISSING]: "missing",
+  [QUEUED]: "queued",
+  [QUARANTINED]: "quarantined",
+};
 
 /** A request about some keys, with a TTL of a second by default. */
 export class FakeRequest implements QuorumRequest {
@@ -73,37 +97,18 @@ export class FakeRequest implements QuorumRequest {
     return this.set;
   }
 
-  contended(nodeIndex: number, atMs?: number): void {
-    this.hasWaiters = true;
-    this.grant(nodeIndex, atMs);
-  }
-
-  outdated(nodeIndex: number, countMin: number, atMs?: number): void {
-    this.countMin = countMin;
-    this.grant(nodeIndex, atMs);
-  }
-
-  grant(nodeIndex: number, atMs?: number, count?: number): void {
-    const answer = ["granted", nodeIndex, atMs] as const;
-    this.note(count === undefined ? answer : [...answer, count]);
-  }
-
-  deny(nodeIndex: number, atMs?: number): void {
-    this.note(["denied", nodeIndex, atMs]);
-  }
-
-  enqueued(nodeIndex: number, position: QueuePosition, atMs?: number): void {
-    this.note(["queued", nodeIndex, atMs, position]);
-  }
-
-  quarantine(nodeIndex: number, atMs?: number): void {
-    this.note(["quarantined", nodeIndex, atMs]);
-  }
-
-  fail(nodeIndex: number, error: Error, unsent = false): void {
-    this.unsent = unsent;
-    this.errors.push(error);
-    this.note(["failed", nodeIndex, error.message]);
+  answer(nodeIndex: number, outcome: Outcome, detail?: Detail, atMs?: number): void {
+    if (outcome === FAILED || outcome === UNSENT) {
+      const error = detail as Error;
+      this.unsent = outcome === UNSENT;
+      this.errors.push(error);
+      return this.note(["failed", nodeIndex, error.message]);
+    }
+    if (outcome === CONTENDED) this.hasWaiters = true;
+    if (outcome === OUTDATED) this.countMin = detail as number;
+    const noted = [WORDS[outcome], nodeIndex, atMs] as const;
+    const isNoted = outcome === QUEUED || outcome === GRANTED && detail !== undefined;
+    this.note(isNoted ? [...noted, detail as number | QueuePosition] : noted);
   }
 
   /** Writes down an answer. */

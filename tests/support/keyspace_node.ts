@@ -5,6 +5,7 @@
  * @module
  */
 import { commandBytes } from "./command_bytes.ts";
+import { FAILED, GRANTED, OUTDATED, QUARANTINED } from "../../src/quorum/outcome.ts";
 import type { KeyState } from "../../src/quorum/lock_node.ts";
 import type { QuorumNode, QuorumRequest } from "../../src/quorum/quorum_node.ts";
 import * as queue from "../../src/quorum/queue_ticket.ts";
@@ -13,10 +14,10 @@ import type { RawReply } from "../../src/redis/reply.ts";
 import {
   acquireOperation,
   ADOPT_KEYS,
+  detailOf,
   extendOperation,
   LEAVE_QUEUES,
   type Operation as LockOperation,
-  queuePosition,
   RAISE_COUNTERS,
   releaseOperation,
 } from "../../src/redis_node/operations.ts";
@@ -333,12 +334,12 @@ export class KeyspaceNode implements QuorumNode {
     nodeIndex: number,
   ): void {
     this.#note(kind, request);
-    if (this.closed > 0) return request.fail(nodeIndex, new Error(`${this.name} is closed`));
+    if (this.closed > 0) return this.#fail(request, nodeIndex, "closed");
     const mode = this.modes[kind] ?? this.mode;
     const command = commandBytes(operation.args(this.#known(request), "EVAL"));
     const act = () => {
       if (mode === "fail" || this.closed > 0) {
-        return request.fail(nodeIndex, new Error(`${this.name} is down`));
+        return this.#fail(request, nodeIndex, "down");
       }
       this.before[kind]?.();
       const reply = this.#server.send(command);
@@ -356,21 +357,23 @@ export class KeyspaceNode implements QuorumNode {
     request: QuorumRequest,
     nodeIndex: number,
   ): void {
-    if (reply instanceof ReplyError) return request.fail(nodeIndex, reply);
+    if (reply instanceof ReplyError) return request.answer(nodeIndex, FAILED, reply);
     const { kind } = operation;
-    const outcome = operation.read(reply, this.#known(request));
-    if (outcome === "queued") return request.enqueued!(nodeIndex, queuePosition(reply));
-    const [free] = Array.isArray(reply) ? reply as number[] : [];
-    if (outcome === "denied") return request.deny(nodeIndex, undefined, free);
-    if (outcome === "missing") return request.missing!(nodeIndex);
-    if (outcome === "contended") return request.contended!(nodeIndex);
-    const guarded = kind === "acquire" || kind === "extend";
-    if (guarded && this.quarantined && request.guardMs) return request.quarantine!(nodeIndex);
-    const counted = outcome === "counted";
-    if (counted && kind === "acquire" && this.outdated) {
-      return request.outdated!(nodeIndex, request.counterFloor!);
+    const known = this.#known(request);
+    const outcome = operation.read(reply, known)!;
+    const detail = detailOf(outcome, reply, operation, known);
+    const guarded = outcome === GRANTED && (kind === "acquire" || kind === "extend");
+    if (guarded && this.quarantined && request.guardMs) {
+      return request.answer(nodeIndex, QUARANTINED);
     }
-    request.grant(nodeIndex, undefined, counted ? Number(reply) : undefined);
+    if (guarded && detail !== undefined && this.outdated) {
+      return request.answer(nodeIndex, OUTDATED, request.counterFloor);
+    }
+    request.answer(nodeIndex, outcome, detail);
+  }
+
+  #fail(request: QuorumRequest, nodeIndex: number, why: string): void {
+    request.answer(nodeIndex, FAILED, new Error(`${this.name} is ${why}`));
   }
 
   /** What the node understands of a request. */

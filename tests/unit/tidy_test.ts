@@ -28,7 +28,7 @@ const AREAS: readonly (readonly [name: string, path: RegExp, mayImport: readonly
     ],
   ],
   ["redis", /^src\/redis\//u, ["time", "transport", "base"]],
-  ["seam", /^src\/quorum\/(lock_node|node_diagnosis|queue_ticket|quorum_node)\.ts$/u, [
+  ["seam", /^src\/quorum\/(lock_node|node_diagnosis|queue_ticket|quorum_node|outcome)\.ts$/u, [
     "time",
     "base",
   ]],

@@ -1,4 +1,5 @@
 import { assert, assertEquals, assertInstanceOf, assertRejects } from "@std/assert";
+import { FAILED } from "../../../src/quorum/outcome.ts";
 import { LockLostError, QuorumError } from "../../../src/errors.ts";
 import type { ExtendOptions } from "../../../src/lock/lock.ts";
 import { locked, VALIDITY_MS } from "../../support/cluster.ts";
@@ -71,7 +72,7 @@ Deno.test("Lock.extend() that never succeeds settles, even if the lock extends i
     const extend = node.extend.bind(node);
     node.extend = (request, nodeIndex) => {
       if (request.ttlMs !== 5_000) extend(request, nodeIndex);
-      else request.fail(nodeIndex, new Error("no"));
+      else request.answer(nodeIndex, FAILED, new Error("no"));
     };
   }
   const startMs = cluster.nowMs;

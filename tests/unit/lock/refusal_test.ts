@@ -1,4 +1,5 @@
 import { assertEquals, assertInstanceOf } from "@std/assert";
+import { FAILED } from "../../../src/quorum/outcome.ts";
 import { LockHeldError, QuorumError } from "../../../src/errors.ts";
 import { Cluster } from "../../support/cluster.ts";
 
@@ -95,7 +96,7 @@ function refuse(cluster: Cluster, ...messages: string[]): void {
   messages.forEach((message, index) => {
     const permanent = message.startsWith("wrong");
     cluster.nodes[index].acquire = (request, nodeIndex) =>
-      request.fail(nodeIndex, Object.assign(new Error(message), { permanent }));
+      request.answer(nodeIndex, FAILED, Object.assign(new Error(message), { permanent }));
   });
 }
 

@@ -1,4 +1,12 @@
 import { assertEquals } from "@std/assert";
+import {
+  DENIED,
+  FAILED,
+  GRANTED,
+  QUARANTINED,
+  QUEUED,
+  UNSENT,
+} from "../../../src/quorum/outcome.ts";
 import { undo } from "../../../src/lock/undo.ts";
 import type { QuorumRequest } from "../../../src/quorum/quorum_node.ts";
 import { Round } from "../../../src/quorum/round.ts";
@@ -41,14 +49,14 @@ const ANSWERS: readonly (readonly [
   maySet: boolean,
   asked: boolean,
 ])[] = [
-  ["granted", (round) => round.grant(0), true, true],
-  ["denied", (round) => round.deny(0), false, false],
-  ["put the caller in its queue", (round) => round.enqueued(0, POSITION), false, false],
+  ["granted", (round) => round.answer(0, GRANTED), true, true],
+  ["denied", (round) => round.answer(0, DENIED), false, false],
+  ["put the caller in its queue", (round) => round.answer(0, QUEUED, POSITION), false, false],
   [
     "denied, but resends",
     (round, node) => {
       node.resends = true;
-      round.deny(0);
+      round.answer(0, DENIED);
     },
     true,
     true,
@@ -57,20 +65,20 @@ const ANSWERS: readonly (readonly [
     "put the caller in its queue, but resends",
     (round, node) => {
       node.resends = true;
-      round.enqueued(0, POSITION);
+      round.answer(0, QUEUED, POSITION);
     },
     true,
     true,
   ],
-  ["failed", (round) => round.fail(0, DOWN), true, true],
-  ["was not sent anything", (round) => round.fail(0, DOWN, true), false, true],
-  ["is in quarantine", (round) => round.quarantine(0), true, true],
+  ["failed", (round) => round.answer(0, FAILED, DOWN), true, true],
+  ["was not sent anything", (round) => round.answer(0, UNSENT, DOWN), false, true],
+  ["is in quarantine", (round) => round.answer(0, QUARANTINED), true, true],
   ["has not answered", () => {}, true, true],
   [
     "denied, and was filled in later",
     (round) => {
-      round.deny(0);
-      round.tally.filledInOn = 1;
+      round.answer(0, DENIED);
+      round.filledInOn = 1;
     },
     true,
     true,

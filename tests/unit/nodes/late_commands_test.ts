@@ -186,7 +186,7 @@ Deno.test("commandNode() takes a place in the queue for no proof that nothing wa
       onEnqueued: nothing,
     };
     await round.ask(askToAcquire, 5_000);
-    assertEquals([round.tally.queuedBy(0), await client.value("k")], [true, "v"]);
+    assertEquals([round.queuedBy(0), await client.value("k")], [true, "v"]);
     undo(round, true);
     await eventually(async () => await client.value("k") === null);
     wheel.close();

@@ -21,7 +21,7 @@ for (const answered of [true, false]) {
     if (answered) clock.setTimer(() => nodes.forEach((node) => node.resume()), 0);
     await clock.advance(0);
     await asked;
-    assertEquals([round.tally.granted, round.tally.failed], answered ? [3, 0] : [0, 3]);
+    assertEquals([round.granted, round.failed], answered ? [3, 0] : [0, 3]);
     assertEquals((await asking).outcome, answered ? "answered" : "timed-out");
   });
 }

@@ -1,4 +1,5 @@
 import { assertEquals } from "@std/assert";
+import { DENIED, FAILED, GRANTED, QUARANTINED } from "../../../src/quorum/outcome.ts";
 import { getEventListeners } from "node:events";
 import type { NodeSet } from "../../../src/quorum/quorum_node.ts";
 import { createNodeSet } from "../../support/node_set.ts";
@@ -38,9 +39,9 @@ function ask(bench: Bench, signal?: AbortSignal, connectingMs = 0) {
 }
 
 function cast(round: Round, nodeIndex: number, answer: Answer): void {
-  if (answer === "granted") round.grant(nodeIndex);
-  if (answer === "denied") round.deny(nodeIndex);
-  if (answer === "failed") round.fail(nodeIndex, DOWN);
+  if (answer === "granted") round.answer(nodeIndex, GRANTED);
+  if (answer === "denied") round.answer(nodeIndex, DENIED);
+  if (answer === "failed") round.answer(nodeIndex, FAILED, DOWN);
 }
 
 /** Every way in which `length` nodes can answer. */
@@ -81,14 +82,14 @@ for (let nodeCount = 1; nodeCount <= 7; nodeCount++) {
       for (const { answers, asked: { round, settled }, count } of all) {
         assertEquals(settled, true);
         assertEquals(round.decision, count("granted") >= quorum ? "granted" : "refused");
-        assertEquals([round.tally.granted, round.tally.denied], [
+        assertEquals([round.granted, round.denied], [
           count("granted"),
           count("denied"),
         ]);
-        assertEquals(round.tally.deniedByMajority, count("denied") > nodeCount - quorum);
+        assertEquals(round.deniedByMajority, count("denied") > nodeCount - quorum);
         const lost = count("failed") + count("silent");
-        if (round.tally.failed === lost) {
-          assertEquals(round.tally.unanswered, lost > nodeCount - quorum);
+        if (round.failed === lost) {
+          assertEquals(round.unanswered, lost > nodeCount - quorum);
         }
         for (const { node, outcome, error } of round.votes) {
           const answer = answers[Number(node.slice(1))];
@@ -107,10 +108,10 @@ Deno.test("Round.ask() asks every node by its index before anything is decided, 
   const round = newRound(bench);
   await round.ask((node, request, nodeIndex) => {
     asked.push([node.name, request === round, nodeIndex]);
-    request.grant(nodeIndex);
+    request.answer(nodeIndex, GRANTED);
   }, TIMEOUT_MS);
   assertEquals(asked, [["n0", true, 0], ["n1", true, 1], ["n2", true, 2]]);
-  assertEquals([round.tally.granted, bench.wheel.size, bench.clock.timersAlive], [3, 0, 0]);
+  assertEquals([round.granted, bench.wheel.size, bench.clock.timersAlive], [3, 0, 0]);
 });
 
 Deno.test("Round counts a node's first answer only", () => {
@@ -118,7 +119,7 @@ Deno.test("Round counts a node's first answer only", () => {
   for (let times = 0; times < 3; times++) {
     for (const answer of ANSWERS) cast(round, 0, answer);
   }
-  assertEquals([round.tally.granted, round.tally.denied, round.tally.failed, round.decision], [
+  assertEquals([round.granted, round.denied, round.failed, round.decision], [
     1,
     0,
     0,
@@ -128,32 +129,32 @@ Deno.test("Round counts a node's first answer only", () => {
 
 Deno.test("Round counts a vote in quarantine like a failed one, and distinguishes them in votes", () => {
   const { round } = ask(setUp());
-  round.quarantine(0);
-  round.grant(1);
-  assertEquals([round.tally.granted, round.tally.failed, round.decision], [1, 1, "open"]);
-  round.quarantine(2);
-  assertEquals([round.tally.failed, round.decision, round.tally.unanswered], [2, "refused", true]);
+  round.answer(0, QUARANTINED);
+  round.answer(1, GRANTED);
+  assertEquals([round.granted, round.failed, round.decision], [1, 1, "open"]);
+  round.answer(2, QUARANTINED);
+  assertEquals([round.failed, round.decision, round.unanswered], [2, "refused", true]);
   const outcomes = round.votes.map(({ outcome }) => outcome);
   assertEquals(outcomes, ["quarantined", "granted", "quarantined"]);
-  assertEquals([0, 1].map((nodeIndex) => round.tally.grantedBy(nodeIndex)), [false, true]);
+  assertEquals([0, 1].map((nodeIndex) => round.grantedBy(nodeIndex)), [false, true]);
 });
 
 Deno.test("Round.votes has when each answer came, and takes in votes that come after the decision", async () => {
   const { clock, ...bench } = setUp();
   const { round } = ask({ ...bench, clock });
   await clock.advance(10);
-  round.deny(2);
+  round.answer(2, DENIED);
   await clock.advance(10);
-  round.grant(0, clock.monotonicMs() - 5);
+  round.answer(0, GRANTED, undefined, clock.monotonicMs() - 5);
   const denied = { node: "n2", outcome: "denied", elapsedMs: 10 } as const;
   assertEquals(round.votes, [{ node: "n0", outcome: "granted", elapsedMs: 15 }, denied]);
   await clock.advance(TIMEOUT_MS);
   assertEquals(round.votes[1], { node: "n1", outcome: "timed-out", elapsedMs: 100 });
-  assertEquals([round.tally.granted, round.tally.failed, round.tally.unanswered], [1, 1, false]);
+  assertEquals([round.granted, round.failed, round.unanswered], [1, 1, false]);
   clock.block(30);
-  round.grant(1); // in place of its time-out
+  round.answer(1, GRANTED); // in place of its time-out
   assertEquals(round.votes[1], { node: "n1", outcome: "granted", elapsedMs: 150 });
-  assertEquals([round.tally.granted, round.tally.failed, round.votes[2]], [2, 0, denied]);
+  assertEquals([round.granted, round.failed, round.votes[2]], [2, 0, denied]);
 });
 
 for (
@@ -200,8 +201,8 @@ Deno.test("Round waits its time although the wall clock jumps ahead", async () =
 });
 
 const ENDS: Record<string, (bench: Bench, round: Round, controller: AbortController) => void> = {
-  "is granted": (_, round) => [0, 1].forEach((nodeIndex) => round.grant(nodeIndex)),
-  "is denied": (_, round) => [0, 1].forEach((nodeIndex) => round.deny(nodeIndex)),
+  "is granted": (_, round) => [0, 1].forEach((nodeIndex) => round.answer(nodeIndex, GRANTED)),
+  "is denied": (_, round) => [0, 1].forEach((nodeIndex) => round.answer(nodeIndex, DENIED)),
   "is cut short by its signal": (_bench, _round, controller) => controller.abort(),
   "is cut short as the client closes": ({ wheel }) => wheel.announceClose(),
   "times out": ({ clock }) => clock.advanceSync(TIMEOUT_MS),
@@ -229,23 +230,23 @@ Deno.test("Round.ask() settles if its signal aborts while the nodes are asked", 
   await round.ask(
     (_, request, nodeIndex) => {
       controller.abort();
-      if (nodeIndex === 0) request.grant(nodeIndex);
+      if (nodeIndex === 0) request.answer(nodeIndex, GRANTED);
     },
     TIMEOUT_MS,
     controller.signal,
   );
-  assertEquals([round.tally.granted, bench.wheel.size], [1, 0]);
+  assertEquals([round.granted, bench.wheel.size], [1, 0]);
 });
 
 Deno.test("Round begins when it is made, by both clocks", async () => {
   const bench = setUp(1);
   bench.clock.stepWall(500);
   const round = newRound(bench);
-  assertEquals(round.tally.sinceMs, bench.clock.monotonicMs());
+  assertEquals(round.sinceMs, bench.clock.monotonicMs());
   assertEquals([round.startMs, round.elapsedMs], [bench.wheel.continuous.nowMs(), 0]);
-  assertEquals(round.startMs, round.tally.sinceMs + 500);
+  assertEquals(round.startMs, round.sinceMs + 500);
   bench.clock.block(10);
-  await round.ask((_, request, nodeIndex) => request.grant(nodeIndex), TIMEOUT_MS);
+  await round.ask((_, request, nodeIndex) => request.answer(nodeIndex, GRANTED), TIMEOUT_MS);
   assertEquals(round.votes[0].elapsedMs, 10);
 });
 

@@ -1,5 +1,4 @@
 import { assertEquals } from "@std/assert";
-import type { QuorumRequest } from "../../../src/quorum/quorum_node.ts";
 import { EXTEND } from "../../../src/redis_node/scripts/extend.ts";
 import { EXTEND_MANY, RELEASE_MANY } from "../../../src/redis_node/scripts/group.ts";
 import { runMicrotasks } from "../../support/fake_clock.ts";
@@ -45,8 +44,6 @@ test.opened("RedisNode releases what one tick releases by one script, behind the
 
 test.opened("RedisNode extends what one tick extends by one script, each with its own TTL", async (bench) => {
   const requests = [request("k", "v", 1_000), request("l", "w", 2_000), request("m", "x", 3_000)];
-  const missing: QuorumRequest["missing"] = (index) => requests[2].note(["missing", index, 0]);
-  Object.assign(requests[2], { missing });
   for (const each of requests) bench.ask("extend", each, 2);
   await runMicrotasks();
   const words = ["3", "k", "l", "m", "v", "1000", "w", "2000", "x", "3000"];
