@@ -15,7 +15,7 @@ import { RedisNode } from "./redis_node/redis_node.ts";
 import { redisServer } from "./redis_node/redis_server.ts";
 import { checkNodeCount } from "./client_nodes.ts";
 import { type Redlock, redlockOn } from "./redlock.ts";
-import { processName } from "./transport/process_name.ts";
+import { processName } from "./process_name.ts";
 import { TimerWheel } from "./time/timer_wheel.ts";
 import { checkOptions } from "./validate.ts";
 import { watchNodes } from "./console_warnings.ts";

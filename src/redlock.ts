@@ -18,7 +18,7 @@ import { LockOptions, type RedlockOptions } from "./options.ts";
 import { checkResources } from "./resources.ts";
 import { checkAbility, checkNodes, takeNodes } from "./client_nodes.ts";
 import { ClientState } from "./client_state.ts";
-import { processName } from "./transport/process_name.ts";
+import { processName } from "./process_name.ts";
 import { TimerWheel } from "./time/timer_wheel.ts";
 
 /** Nodes of this library, which need no adapter, and their timer wheel. */

@@ -47,8 +47,8 @@ const OPTIONAL = `
 import { createRedlock, type CreateRedlockOptions, type ExtendOptions, LockHeldError, type LockHeldErrorDetails,
   type RedlockErrorDetails, type RedlockOptions, type TlsOptions, type Transport } from "@hasp/redlock";
 import type { CommandNodeOptions, KeyState, LockNode, NodeDiagnosis } from "@hasp/redlock/nodes";
-import type { OtelOptions } from "@hasp/redlock/otel";
 import type { ForceReleaseOptions, ListOptions } from "@hasp/redlock/operate";
+import type { OtelOptions } from "@hasp/redlock/otel";
 import { type ClientOptions, connect, type SendOptions } from "@hasp/redlock/redis";
 import type { MemoryRedisOptions, MemoryRestartOptions, MemorySessionOptions, NodeToTest, TestLockNodeOptions,
   TimerHandle } from "@hasp/redlock/testing";
@@ -69,7 +69,7 @@ export async function main(): Promise<void> {
   await lock.extend({ signal: undefined });
   const client = await connect("redis://localhost", { tls: { cert: undefined } });
   await client.send(["PING"], { signal: undefined });
-  throw new LockHeldError("", { resources: [], waiters: undefined });
+  throw new LockHeldError("", { resources: [], holders: undefined });
 }
 `;
 

@@ -2,7 +2,7 @@
  * The command line `hasp`: runs commands under a lock, shows and watches locks, and checks the nodes.
  *
  * ```sh
- * deno run --allow-net --allow-run --allow-read --allow-env --allow-sys=hostname jsr:@hasp/redlock/cli --help
+ * deno run --allow-net --allow-run --allow-read --allow-write --allow-env --allow-sys=hostname jsr:@hasp/redlock/cli --help
  * npx @hasp/redlock run --resource nightly-backup -- ./backup.sh
  * ```
  *

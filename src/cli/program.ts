@@ -13,6 +13,7 @@ import type { ReleaseOptions } from "./release_command.ts";
 import type { RunOptions } from "./run/run_command.ts";
 import { writeError, writeOut } from "./terminal.ts";
 import { VERSION } from "./version.ts";
+import type { TimelineOptions } from "./timeline/timeline_command.ts";
 import type { WatchOptions } from "./watch_command.ts";
 
 /** Shortest TTL of `run`, in milliseconds: to start a process, or to end one, takes a while. */
@@ -58,6 +59,7 @@ export function createProgram(onExitCode: OnExitCode): Command {
   addWatch(program, onExitCode);
   addRelease(program, onExitCode);
   addCheck(program, onExitCode);
+  addTimeline(program, onExitCode);
   addDemo(program, onExitCode);
   return program;
 }
@@ -158,6 +160,7 @@ function addRun(program: Command, onExitCode: OnExitCode): void {
     .option("--label <text>", "who holds the lock, for others to see (default: host and process)")
     .option("-v, --verbose", "say on the standard error what happens to the lock")
     .option("--json", "the same as lines of JSON")
+    .option("--events <file>", "append what happens to the lock to a file, for 'hasp timeline'")
     .option("--no-fencing", "run the command without HASP_FENCING_TOKEN")
     .addOption(
       durationOption("--restart-guard <duration>", "how long a restarted node does not count"),
@@ -266,6 +269,21 @@ function addCheck(program: Command, onExitCode: OnExitCode): void {
     const { check } = await import("./check_command.ts");
     onExitCode(await check(options));
   });
+}
+
+function addTimeline(program: Command, onExitCode: OnExitCode): void {
+  program.command("timeline")
+    .summary("draw who held what when")
+    .description(
+      "Prints an HTML page about events: who held what, who waited, and what was lost. Each line of the\n" +
+        "files is an event as JSON, as 'hasp run --events' or an 'onEvent' of yours has written it.",
+    )
+    .argument("[file...]", "the files, of one process or of many; the standard input by default")
+    .option("--title <text>", "what stands above the picture")
+    .action(async (files: string[], options: TimelineOptions) => {
+      const { timeline } = await import("./timeline/timeline_command.ts");
+      onExitCode(await timeline(files, options));
+    });
 }
 
 function addDemo(program: Command, onExitCode: OnExitCode): void {

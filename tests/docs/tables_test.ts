@@ -91,6 +91,8 @@ function checkDefault(option: string, cell: string): void {
     const given = [10, 10_000, 86_400_000];
     const expected = given.map((ttlMs) => Math.min(Math.max(ttlMs / divisor, least), most));
     assertEquals(given.map((ttlMs) => resolved({ ttlMs, driftFactor: 0 })[option]), expected);
+  } else if (option === "label") {
+    assertEquals([cell, resolved({})[option]], ["`host:pid`", ""]); // the client's, not the options'
   } else if (option === "autoExtend") {
     assertEquals(resolved({})[option], undefined); // `using` and `acquire` have defaults of their own
   } else {

@@ -44,7 +44,7 @@ export class QuorumStore {
   }
 
   async forceDelete(key: string): Promise<void> {
-    const { holder } = await this.#redlock.inspect(key);
-    if (holder) await forceRelease(this.#redlock, key, { holder });
+    const { holders } = await this.#redlock.inspect(key);
+    for (const { holder } of holders) await forceRelease(this.#redlock, key, { holder });
   }
 }

@@ -71,8 +71,8 @@ export class Locks {
   async #steal(name: string): Promise<Lock> {
     for (;;) {
       for (const end of this.#held.get(name) ?? []) end();
-      const { holder } = await this.#redlock.inspect(name);
-      if (holder) await forceRelease(this.#redlock, name, { holder });
+      const { holders } = await this.#redlock.inspect(name);
+      for (const { holder } of holders) await forceRelease(this.#redlock, name, { holder });
       const lock = await this.#redlock.tryAcquire(name, { autoExtend: true });
       if (lock) return lock;
     }

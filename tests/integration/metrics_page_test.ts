@@ -55,7 +55,7 @@ interface Selector {
 
 /** The metrics of a query, which all begin with `redlock_`. */
 function selectorsOf(query: string): Selector[] {
-  const ungrouped = query.replaceAll(/\bby \([^)]*\)/gu, "");
+  const ungrouped = query.replaceAll(/\b(?:by|on) \([^)]*\)/gu, "");
   return [...ungrouped.matchAll(/\b(redlock_\w+)(?:\{([^}]*)\})?(?!\w*=)/gu)].map(
     ([, name, matchers = ""]) => ({
       name,

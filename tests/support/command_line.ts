@@ -15,7 +15,14 @@ export type Edition = readonly [path: string, ...args: string[]];
 
 /** The permissions of Deno that the manual names. */
 export const DENO_PERMISSIONS = [
-  ...["--allow-net", "--allow-run", "--allow-read", "--allow-env", "--allow-sys=hostname"],
+  ...[
+    "--allow-net",
+    "--allow-run",
+    "--allow-read",
+    "--allow-write",
+    "--allow-env",
+    "--allow-sys=hostname",
+  ],
 ];
 
 /** The source, run by this Deno. */

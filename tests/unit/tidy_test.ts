@@ -22,7 +22,7 @@ const AREAS: readonly (readonly [name: string, path: RegExp, mayImport: readonly
   ["transport", /^src\/transport\//u, []],
   [
     "base",
-    /^src\/(console_view|credentials|errors|events|holder|messages|options|printable|resources|validate|to_error|vote|console_warnings)\.ts$/u,
+    /^src\/(console_view|credentials|errors|events|holder|messages|options|printable|process_name|resources|validate|to_error|vote|console_warnings)\.ts$/u,
     [
       "time",
     ],
@@ -45,7 +45,7 @@ const AREAS: readonly (readonly [name: string, path: RegExp, mayImport: readonly
   [
     "redlock",
     /^src\/(client_nodes|redlock)\.ts$/u,
-    ["time", "transport", "base", "seam", "quorum", "fencing", "waiting", "lock"],
+    ["time", "base", "seam", "quorum", "fencing", "waiting", "lock"],
   ],
   [
     "operate",
@@ -243,7 +243,7 @@ const NOWHERE_ELSE: readonly (readonly [rule: string, Part, pattern: RegExp, all
       "Deno is named in its own transport, in the clock and in the name of the process alone",
       "code",
       /\bDeno\b/u,
-      /^src\/(transport\/(deno\w*|process_name)|time\/clock)\.ts$/u,
+      /^src\/(transport\/deno\w*|process_name|time\/clock)\.ts$/u,
     ],
     ["no text names Deno", "uncommented", /["'`]Deno["'`]/u, /^src\/transport\/default\.ts$/u],
     [

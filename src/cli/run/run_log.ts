@@ -3,12 +3,14 @@
  *
  * @module
  */
+import { appendFileSync } from "node:fs";
 import type { RedlockEvent, Vote } from "../../../mod.ts";
 import { printable } from "../../printable.ts";
 import { systemClock } from "../../time/clock.ts";
 import { formatDuration } from "../duration.ts";
 import { messageOf } from "../exit_codes.ts";
 import { answersOf, plainVotes } from "../inspect_command.ts";
+import { processName } from "../node_options.ts";
 import { jsonLine, printError } from "../terminal.ts";
 
 /** The options about it. */
@@ -17,6 +19,10 @@ export interface LogOptions {
   readonly verbose?: boolean;
   /** Whether that is said in lines of JSON. */
   readonly json?: boolean;
+  /** A file to which it is appended in lines of JSON. */
+  readonly events?: string;
+  /** Who holds the lock, for others to see. */
+  readonly label?: string;
 }
 
 /** What happens to a command, beside the events of its lock. */
@@ -26,10 +32,27 @@ export type RunEvent =
   | { readonly type: "ended"; readonly code: number; readonly elapsedMs: number };
 
 /** Says what has happened, if that is to be said. */
-export function logEvent({ verbose, json }: LogOptions, event: RunEvent): void {
+export function logEvent(options: LogOptions, event: RunEvent): void {
+  const { verbose, json, events } = options;
+  if (events) recordEvent(events, options.label ?? processName(), event);
   if (json) printError(jsonLine({ timeMs: systemClock.wallMs(), ...plainEvent(event) }));
   else if (verbose) printError(eventText(event));
 }
+
+/** Appends an event to a file, as one write, because several processes may do so. */
+function recordEvent(file: string, process: string, event: RunEvent): void {
+  const line = jsonLine({ timeMs: systemClock.wallMs(), process, ...plainEvent(event) });
+  try {
+    appendFileSync(file, `${line}\n`);
+  } catch (error) {
+    if (failed.has(file)) return;
+    failed.add(file);
+    printError(messageOf(new Error(`Cannot write ${file}: ${(error as Error).message}`)));
+  }
+}
+
+/** The files that cannot be written, which was said. */
+const failed = new Set<string>();
 
 /** Says what went wrong. */
 export function logProblem({ json }: LogOptions, problem: unknown): void {

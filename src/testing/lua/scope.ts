@@ -48,7 +48,7 @@ export class FunctionScope {
 
   /** The variable that a name stands for; `undefined` if it is a global. */
   find(name: string): Variable | undefined {
-    const local = this.#visible.findLast((variable) => variable.name === name);
+    const local = this.#visible.filter((variable) => variable.name === name).at(-1);
     if (local) return local;
     const outer = this.#outer?.find(name);
     if (!outer) return undefined;

@@ -34,11 +34,11 @@ export function processName(): string {
 }
 
 /** The name of the process with these globals. */
-export function nameIn({ Deno, navigator, process }: Globals): string {
+export function nameIn({ Deno: deno, navigator, process }: Globals): string {
   try {
-    if (Deno) {
-      const allowed = Deno.permissions.querySync({ name: "sys", kind: "hostname" });
-      return allowed.state === "granted" ? joined(Deno.hostname(), Deno.pid) : "";
+    if (deno) {
+      const { state } = deno.permissions.querySync({ name: "sys", kind: "hostname" });
+      return state === "granted" ? joined(deno.hostname(), deno.pid) : "";
     }
     if (navigator?.userAgent === "Cloudflare-Workers") return ""; // its emulation of Node makes a name up
     return joined(process?.getBuiltinModule?.("os")?.hostname(), process?.pid);

@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { type Globals, nameIn } from "../../../src/transport/process_name.ts";
+import { type Globals, nameIn } from "../../src/process_name.ts";
 
 const permissions = (state: string) => ({ querySync: () => ({ state }) });
 const os = (host: string) => ({ getBuiltinModule: () => ({ hostname: () => host }) });

@@ -1,0 +1,50 @@
+/**
+ * `hasp timeline`: draws who held what, who waited and what was lost, from events that were written as lines of JSON.
+ *
+ * @module
+ */
+import { readFile } from "node:fs/promises";
+import { basename } from "node:path";
+import process from "node:process";
+import { SUCCESS, UsageError } from "../exit_codes.ts";
+import { printError, writeOut } from "../terminal.ts";
+import { counted, drawPicture } from "./drawing.ts";
+import { RecordedEvents } from "./recorded_events.ts";
+
+/** The options of `timeline`. */
+export interface TimelineOptions {
+  /** What stands above the picture. */
+  readonly title?: string;
+}
+
+/** Stands for the standard input. */
+const STDIN = "-";
+
+/** Prints a page about the events in files, and returns the exit code. */
+export async function timeline(
+  files: readonly string[],
+  { title = "Who held what when" }: TimelineOptions,
+): Promise<number> {
+  const events = new RecordedEvents();
+  for (const file of files.length > 0 ? files : [STDIN]) {
+    events.read(await readText(file), basename(file).replace(/\.\w+$/u, ""));
+  }
+  if (events.skipped > 0) {
+    printError(`hasp: ${counted(events.skipped, "line")} without an event left out`);
+  }
+  if (events.count === 0) throw new UsageError(`Cannot draw ${files.join(", ")}: no event in it`);
+  writeOut(drawPicture(events.picture(title)));
+  return SUCCESS;
+}
+
+async function readText(file: string): Promise<string> {
+  if (file !== STDIN) {
+    return await readFile(file, "utf8").catch((error) => {
+      throw new UsageError(`Cannot read ${file}: ${error.message}`);
+    });
+  }
+  let text = "";
+  process.stdin.setEncoding("utf8");
+  for await (const chunk of process.stdin) text += chunk;
+  return text;
+}

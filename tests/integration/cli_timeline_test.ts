@@ -1,0 +1,66 @@
+/** `hasp timeline`: from the events of `hasp run --events` and of a program to a page. */
+
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { join } from "node:path";
+import { hasp } from "../support/command_line.ts";
+import { plainCommand } from "../support/plain_command.ts";
+import { shareServers } from "../support/shared_servers.ts";
+
+const shared = shareServers(3);
+
+/** A module as a specifier in a program. */
+function pathOf(path: string): string {
+  return JSON.stringify(new URL(path, import.meta.url).href);
+}
+
+Deno.test("hasp timeline draws what hasp run --events and a program have recorded", async () => {
+  await using servers = shared.lend();
+  const folder = await Deno.makeTempDir();
+  try {
+    const run = join(folder, "run.jsonl");
+    const args = ["run", "-r", "job", "--label", "web-7:99", "--events", run, "--", "true"];
+    const ran = await hasp(args, servers);
+    assertEquals([ran.code, ran.stderr], [0, ""]);
+    const lines = (await Deno.readTextFile(run)).trim().split("\n").map((line) => JSON.parse(line));
+    assertEquals(lines.find(({ type }) => type === "acquired").process, "web-7:99");
+    const program = `
+      import { createRedlock } from ${pathOf("../../mod.ts")};
+      import { record } from ${pathOf("../examples/record_events.ts")};
+      await using redlock = createRedlock(${JSON.stringify(servers.urls)}, { onEvent: record });
+      await redlock.using("<b>job", async () => {});`;
+    const map = new URL("../support/std/import_map.json", import.meta.url).pathname;
+    const { success, stderr } = await plainCommand(Deno.execPath(), {
+      args: ["eval", "--quiet", "--no-check", `--import-map=${map}`, program],
+      cwd: folder,
+    }).output();
+    assert(success, new TextDecoder().decode(stderr));
+    const drawn = await hasp(["timeline", "--title", "a & b", run, join(folder, "events.jsonl")]);
+    assertEquals([drawn.code, drawn.stderr], [0, ""]);
+    assertStringIncludes(drawn.stdout, "<h1>a &amp; b</h1>");
+    assertMatch(drawn.stdout, /2 resources, 2 processes: 2 acquired, 0 denied, 0 lost\./u);
+    assertStringIncludes(drawn.stdout, "\\u003cb>job");
+    assertStringIncludes(drawn.stdout, "web-7:99");
+    assertEquals(drawn.stdout.match(/(?:src|href)\s*=|@import|url\(/gu), null);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});
+
+Deno.test("hasp timeline ends with 125 if there is no event, and says which lines are none", async () => {
+  const file = await Deno.makeTempFile();
+  await Deno.writeTextFile(file, "one\ntwo\n");
+  const { code, stdout, stderr } = await hasp(["timeline", file]);
+  await Deno.remove(file);
+  assertEquals([code, stdout], [125, ""]);
+  assert(stderr.includes("hasp: 2 lines without an event left out"), stderr);
+  assert(stderr.includes("no event in it"), stderr);
+  assertEquals((await hasp(["timeline", "/nowhere/events.jsonl"])).code, 125);
+});
+
+Deno.test("hasp run runs on if the file of --events cannot be written, and says so once", async () => {
+  await using servers = shared.lend();
+  const args = ["run", "-r", "job", "--events", "/nowhere/events.jsonl", "--", "echo", "ran"];
+  const { code, stdout, stderr } = await hasp(args, servers);
+  assertEquals([code, stdout], [0, "ran\n"]);
+  assertEquals(stderr.match(/Cannot write/gu)?.length, 1);
+});
