@@ -45,8 +45,8 @@ export interface RedlockOptions {
   ttlMs?: number | undefined;
   /**
    * Longest time that `acquire` and `using` wait for the lock, in milliseconds, counted from the call. The call may
-   * settle one `nodeTimeoutMs` later, because the last attempt may take that long. 0 makes one attempt; `Infinity` waits
-   * without a limit.
+   * settle one `nodeTimeoutMs` later, because the last attempt may take that long. 0 waits for nobody, as `tryAcquire`;
+   * `Infinity` waits without a limit.
    *
    * @default {10000}
    */

@@ -120,7 +120,9 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
   }
 
   /**
-   * Makes one attempt to acquire a lock, without waiting; with `any: true`, one for each resource that is free.
+   * Tries to acquire a lock, without waiting for anybody: makes one attempt; with `any: true`, one for each resource that is
+   * free. If some nodes granted it, and too few, others may have the other nodes, and nobody the lock: then it tries again,
+   * up to four times, after a random pause of up to four round trips. So of callers that ask together, one wins.
    *
    * @param resource The resource to lock, or several, as in {@linkcode acquire}.
    * @param options Options that replace the client's own for this call; `waitMs` has no effect here.

@@ -128,6 +128,7 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
       attempts.leave();
       held = conclude(call, round);
       if (held) break;
+      call.noteVotes(round);
       if (call.pool?.tryNext(round)) continue;
       await (call.adopts === undefined ? wait(call, round) : waitToAdopt(call, round));
     }
@@ -192,6 +193,7 @@ function begin(call: LockCall): Round<ClientState> {
   call.attempts++;
   call.startClock(round.sinceMs);
   round.ticket = call.waiter?.nextTicket();
+  if (call.waitMs === 0 && !adopts) round.seeksGrant = true;
   const asked = pool?.next(round.ticket !== undefined);
   if (asked) round.pool = asked;
   round.connectingMs = call.connectingMs(round.sinceMs);

@@ -12,6 +12,16 @@ import { pollingDelayMs } from "../waiting/polling.ts";
 import type { LockCall } from "./lock_call.ts";
 import { refusal } from "./refusal.ts";
 
+/** How often a call that may not wait tries again at most because several calls have split the votes. */
+const SPLIT_RETRIES_MAX = 4;
+/**
+ * The longest pause before that, as a multiple of the slowest round trip of the attempt. It is chosen at random, so one of the
+ * calls most likely asks a round trip earlier than the others.
+ */
+const SPLIT_PAUSE_FACTOR = 4;
+/** The least of these longest pauses, in milliseconds: timers count whole ones. */
+const SPLIT_PAUSE_MS_MIN = 8;
+
 /**
  * Waits until the earlier calls of this client for the same keys are done with the lock, and until no cooldown is left.
  * If others wait for the lock, has the nodes put the first attempt in their queues. A call that may not wait has no turn.
@@ -65,7 +75,11 @@ export async function wait(call: LockCall, denied: Round): Promise<void> {
   const { onEvent, signal } = settings;
   call.throwIfEnded(denied.votes);
   const hopeless = call.isUnanswered(denied) && isHopeless(denied.votes, nodes.length, quorum);
-  if (hopeless || call.leftMs() <= 0) throw refusal(call, denied);
+  if (hopeless) throw refusal(call, denied);
+  if (call.waitMs === 0 && call.split && call.retries < SPLIT_RETRIES_MAX) {
+    return await pauseAfterSplit(call, denied);
+  }
+  if (call.leftMs() <= 0) throw refusal(call, denied);
   if (!leads(call)) return await waitForTurn(call, false, denied);
   const waiter = call.waiter ??= localQueues.waiter(call, settings);
   const queue = localQueues.get(queueName);
@@ -77,6 +91,19 @@ export async function wait(call: LockCall, denied: Round): Promise<void> {
   if (onEvent && waiter?.notified) emit(onEvent, { type: "woken", resources, elapsedMs });
   await coolDown(call, denied);
   call.pool?.startOver(waiter?.place);
+}
+
+/**
+ * Others have the other nodes, and may have too few as well: then nobody holds the lock, and one of those that ask again
+ * gets it.
+ */
+async function pauseAfterSplit(call: LockCall, denied: Round): Promise<void> {
+  const { client: { wheel }, settings: { signal } } = call;
+  const longestMs = Math.max(denied.slowestMs * SPLIT_PAUSE_FACTOR, SPLIT_PAUSE_MS_MIN);
+  call.split = false;
+  call.retries++;
+  await pause(wheel, longestMs * wheel.random.fraction(), signal);
+  call.pool?.startOver(undefined);
 }
 
 /** Waits until the cooldown of the resources is over, if they are in one, and leaves the queues meanwhile. */

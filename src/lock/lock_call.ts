@@ -39,6 +39,10 @@ export class LockCall {
   admitted = false;
   /** How many attempts were made. */
   attempts = 0;
+  /** Whether an attempt was granted by some nodes, and by too few, since the call began or last paused. */
+  split = false;
+  /** How often it tried again because of that. */
+  retries = 0;
   /** How it waits among other clients, if it has waited and does not poll. */
   waiter: QueuedWaiter | undefined = undefined;
   /** When the call began, by the monotonic clock: with its first attempt, or when it began to wait for its turn. */
@@ -48,7 +52,7 @@ export class LockCall {
    * @param client The client.
    * @param settings The settings of the call.
    * @param resources The resources.
-   * @param purpose To try is one attempt, whatever `waitMs` is; to use is to extend, unless `autoExtend` is `false`.
+   * @param purpose To try is not to wait, whatever `waitMs` is; to use is to extend, unless `autoExtend` is `false`.
    * @param adopts The lock that it adopts, if it does.
    */
   constructor(
@@ -133,6 +137,11 @@ export class LockCall {
   /** How long some of the keys stay in their cooldown, in milliseconds; 0 as {@linkcode cooldownMs} is. */
   cooldownOf(keys: readonly string[]): number {
     return this.adopts === undefined ? this.client.cooldowns.leftMs(keys) : 0;
+  }
+
+  /** Notes whether an attempt that failed was granted by some nodes, and by too few of those that answered. */
+  noteVotes({ decision, granted, unanswered }: Round): void {
+    if (decision === "refused" && granted > 0 && !unanswered) this.split = true;
   }
 
   /** Whether an attempt failed because nodes did not answer, or not in time, and not because others hold the lock. */

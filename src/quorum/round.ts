@@ -23,7 +23,7 @@ import { Tally } from "./tally.ts";
 /** Sends one node the request of a round. */
 export type Question = (node: QuorumNode, request: QuorumRequest, nodeIndex: number) => void;
 
-/** How long a denied round with a ticket waits for the last nodes at least, in milliseconds. */
+/** How long a denied round that lingers waits for the last nodes at least, in milliseconds. */
 const LINGER_MS_MIN = 2;
 
 /**
@@ -58,6 +58,8 @@ export class Round<Nodes extends NodeSet = NodeSet> extends Tally<Nodes> impleme
   declare guardMs?: number;
   declare replaces?: string;
   declare keptMs?: () => number;
+  /** Whether it lingers for a grant if it is refused without one. A round with a ticket always lingers. */
+  declare seeksGrant?: boolean;
   /** Of an adopted lock: the value that it has replaced, which some nodes may have, and until when, by the monotonic clock. */
   declare former?: { readonly value: string; readonly untilMs: number };
   /** How long it waits for first connections that are being made, in milliseconds: only an acquisition does. */
@@ -191,7 +193,7 @@ export class Round<Nodes extends NodeSet = NodeSet> extends Tally<Nodes> impleme
     const { nodeSet: { nodes, wheel } } = this;
     const timeoutMs = this.#timeoutMs;
     const nowMs = wheel.clock.monotonicMs();
-    if (this.ticket && this.settled) return this.stop(); // it has lingered
+    if (this.settled) return this.stop(); // it has lingered
     let nextMs = Infinity;
     for (let nodeIndex = 0; nodeIndex < nodes.length; nodeIndex++) {
       if (!this.pendingOn(nodeIndex)) continue;
@@ -210,9 +212,10 @@ export class Round<Nodes extends NodeSet = NodeSet> extends Tally<Nodes> impleme
   #settleIfDecided(): void {
     if (!this.#settle || !this.settled) return;
     const { nodeSet: { wheel } } = this;
-    if (!this.ticket || this.pending === 0 || this.decision !== "refused") return this.stop();
+    const lingers = this.ticket || this.seeksGrant && this.granted === 0 && !this.unanswered;
+    if (!lingers || this.pending === 0 || this.decision !== "refused") return this.stop();
     // A caller that is denied waits anyway. So it lingers, for as long again, for the answers of the last nodes: those that
-    // deny need no release.
+    // deny need no release. One that may not wait learns whether it is one of those that have split the vote.
     const nowMs = wheel.clock.monotonicMs();
     const lingerMs = Math.max(nowMs - this.sinceMs, LINGER_MS_MIN);
     wheel.schedule(this, Math.min(this.dueMs, nowMs + lingerMs));

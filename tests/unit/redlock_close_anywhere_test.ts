@@ -71,8 +71,8 @@ for (const method of ["acquire", "tryAcquire", "using"] as const) {
       cluster.resume(); // every answer, and nothing between them
       const settled = await cluster.settle(Promise.allSettled(calls));
       const codes = settled.map((each) => each.status === "rejected" && each.reason.code);
-      // The listener of a loss runs behind calls that have their locks by then: those are lost.
-      const late = type === "lost" && method !== "using";
+      // The listener of a loss, or of a denial by all nodes, runs when calls have their locks: those are lost.
+      const late = ["lost", "denied"].includes(type) && method !== "using";
       assertEquals([codes, ran], [Array(4).fill(late ? false : "CLOSED"), 0]);
       await expectEnd(cluster, [first], () => closing!);
       assertEquals(cluster.holders("before"), Array(3).fill(undefined));

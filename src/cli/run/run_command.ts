@@ -7,9 +7,6 @@ import process from "node:process";
 import { type Lock, LockHeldError, type Redlock } from "../../../mod.ts";
 import { forceRelease } from "../../operate/mod.ts";
 import { systemClock } from "../../time/clock.ts";
-import { pause } from "../../time/pause.ts";
-import { systemRandom } from "../../time/random.ts";
-import { TimerWheel } from "../../time/timer_wheel.ts";
 import { exitCodeOf, LOCK_LOST, SUCCESS } from "../exit_codes.ts";
 import { holderText } from "../inspect_command.ts";
 import { type NodeOptions, openClient, processName } from "../node_options.ts";
@@ -18,15 +15,6 @@ import { type Ending, type RunningCommand, startCommand } from "./running_comman
 import { OVER } from "./shell_scripts.ts";
 import { logEvent, type LogOptions, logProblem } from "./run_log.ts";
 import { Interrupted, signalExitCode, Signals } from "./signals.ts";
-
-/** How often the lock is tried for if others deny it though nobody holds it. */
-const TRIES_MAX = 5;
-/**
- * The pause between two of these tries is at random between these, in milliseconds. The shortest one is not 0, so that
- * all tries together outlast a short stall of another machine.
- */
-const RETRY_MS_MIN = 150;
-const RETRY_MS_MAX = 300;
 
 /** A command is killed before the end of the validity by this share of the TTL, and at least this many milliseconds. */
 const MARGIN_DIVISOR = 20;
@@ -103,11 +91,10 @@ export async function run(command: readonly string[], given: RunOptions): Promis
 }
 
 /**
- * Acquires the lock; `undefined` if somebody else holds it and that is to be skipped. A denial does not show that: some
- * nodes may deny while others fail, or machines that ask at the same moment may deny each other. So a quorum is asked
- * who holds the resources. If none is held, or with `--any` not all are, the machines try again at different times.
+ * Acquires the lock; `undefined` if somebody else holds it and that is to be skipped. A denial does not show that, because
+ * some nodes may deny while others fail. So a quorum is asked who holds the resources.
  *
- * @throws {LockHeldError} If nobody got the lock in the last try either, or if somebody holds it and that is a failure.
+ * @throws {LockHeldError} If nobody holds it by a quorum, or if somebody does and that is a failure.
  * @throws The reason of `signal`, if it aborts.
  */
 export async function acquire(
@@ -116,27 +103,17 @@ export async function acquire(
   signal: AbortSignal,
 ): Promise<Lock | undefined> {
   const { resource, onHeld, any } = options;
-  for (let tries = 1;; tries++) {
-    try {
-      return await redlock.acquire(resource, tries === 1 ? { signal } : { signal, waitMs: 0 });
-    } catch (error) {
-      if (!(error instanceof LockHeldError)) throw error;
-      const found = await Promise.all(resource.map((name) => redlock.inspect(name)));
-      signal.throwIfAborted();
-      const holders = found.filter(({ held }) => held);
-      const isHeld = any ? holders.length === found.length : holders.length > 0;
-      if (isHeld && onHeld === "skip") {
-        logEvent(options, {
-          type: "skipped",
-          resources: resource,
-          holder: holderText(holders[0]),
-        });
-        return undefined;
-      }
-      if (isHeld || tries === TRIES_MAX) throw error;
-      const delayMs = RETRY_MS_MIN + (RETRY_MS_MAX - RETRY_MS_MIN) * systemRandom.fraction();
-      await pause(new TimerWheel(), delayMs, signal);
-    }
+  try {
+    return await redlock.acquire(resource, { signal });
+  } catch (error) {
+    if (!(error instanceof LockHeldError) || onHeld !== "skip") throw error;
+    const found = await Promise.all(resource.map((name) => redlock.inspect(name)));
+    signal.throwIfAborted();
+    const holders = found.filter(({ held }) => held);
+    if (any ? holders.length < found.length : holders.length === 0) throw error;
+    const holder = holderText(holders[0]);
+    logEvent(options, { type: "skipped", resources: resource, holder });
+    return undefined;
   }
 }
 

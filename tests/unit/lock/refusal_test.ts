@@ -53,11 +53,12 @@ for (
   });
 }
 
-Deno.test("acquire() with a waitMs of 0 sends nothing beyond its attempt and its undo", async () => {
+Deno.test("acquire() with a waitMs of 0 sends nothing beyond its attempts and what undoes them", async () => {
   const cluster = new Cluster();
   for (const node of cluster.nodes.slice(0, 2)) node.set("a", "other", 500);
   assertInstanceOf(await cluster.refusal({ waitMs: 0 }), LockHeldError);
-  assertEquals(cluster.steps, ["acquire", "acquire", "acquire release"]);
+  const repeated = (step: string) => Array(5).fill(step).join(" ");
+  assertEquals(cluster.steps, ["acquire", "acquire", "acquire release"].map(repeated));
 });
 
 Deno.test("tryAcquire() does not ask what is in its way", async () => {
