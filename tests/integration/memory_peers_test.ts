@@ -3,6 +3,7 @@
  */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { Redis } from "ioredis";
+import { createClient } from "redis";
 import { createRedlock, LockHeldError, type Redlock } from "../../mod.ts";
 import { connect } from "../../src/redis/mod.ts";
 import { startNodes, type TestNodes } from "../../src/testing/mod.ts";
@@ -141,3 +142,29 @@ Deno.test("ioredis works with a node in memory: login, database, name, pipeline,
     }
   }
 });
+
+for (const RESP of [2, 3] as const) {
+  Deno.test(`node-redis works with a node in memory by RESP${RESP}: login, script, scores, channels`, async () => {
+    await using nodes = await startNodes(1, { password: "s/cret" });
+    const client = createClient({ url: nodes.addresses[0], RESP, name: "tests" });
+    const subscriber = client.duplicate();
+    await Promise.all([client.connect(), subscriber.connect()]);
+    try {
+      assertEquals(await client.clientGetName(), "tests");
+      const source =
+        "return { redis.call('SET', KEYS[1], ARGV[1]), redis.call('GET', KEYS[1]), 3 }";
+      const reply = await client.eval(source, { keys: ["a"], arguments: ["1"] });
+      assertEquals(reply as unknown, ["OK", "1", 3]);
+      assertEquals(await client.get("missing"), null);
+      await client.zAdd("l", [{ score: 1.5, value: "x" }]);
+      assertEquals(await client.zScore("l", "x"), 1.5);
+      assertEquals(await client.zRangeWithScores("l", 0, -1), [{ value: "x", score: 1.5 }]);
+      const message = Promise.withResolvers<string>();
+      await subscriber.subscribe("news", (text) => message.resolve(text));
+      assertEquals(await client.publish("news", "hello"), 1);
+      assertEquals(await message.promise, "hello");
+    } finally {
+      await Promise.all([client.close(), subscriber.close()]);
+    }
+  });
+}

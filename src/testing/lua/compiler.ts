@@ -83,21 +83,22 @@ class Compiler {
     this.#globals = globals;
   }
 
-  function({ parameters, rest, captures, body }: FunctionCode): Evaluate {
+  function({ parameters, rest, captures, size, body }: FunctionCode): Evaluate {
     const run = this.#block(body);
     const outer = captures.map(({ slot }) => slot);
     const start = outer.length;
-    const count = parameters.length;
     const boxed = parameters.map((variable) => variable.boxed);
     return (enclosing) => {
-      const boxes = outer.map((slot) => enclosing[slot]);
+      const boxes = new Array<Frame[number]>(start);
+      for (let at = 0; at < start; at++) boxes[at] = enclosing[outer[at]];
       return (args) => {
         enter();
-        const frame: Frame = start === 0 ? [] : boxes.slice();
-        for (let at = 0; at < count; at++) {
+        const frame: Frame = new Array(size);
+        for (let at = 0; at < start; at++) frame[at] = boxes[at];
+        for (let at = 0; at < boxed.length; at++) {
           frame[start + at] = boxed[at] ? { value: args[at] } : args[at];
         }
-        if (rest) frame[rest.slot] = args.slice(count);
+        if (rest) frame[rest.slot] = args.slice(boxed.length);
         const result = run(frame);
         machine.depth--;
         return result === undefined ? NOTHING : result as Result;
@@ -278,8 +279,9 @@ class Compiler {
     const run = this.#block(body);
     const site = { line };
     return (frame) => {
-      const [iterate, state, initial] = all(frame);
-      let control = initial;
+      const given = all(frame);
+      const [iterate, state] = [given[0], given[1]];
+      let control = given[2];
       if (iterate === nextItem) return eachItem(frame, state as LuaTable, declare, run);
       for (;;) {
         step();
@@ -313,6 +315,10 @@ class Compiler {
     if (!last) return () => NOTHING;
     if (last.kind !== "call" && last.kind !== "varargs") {
       const singles = expressions.map((expression) => this.#expression(expression));
+      const [one, two, three] = singles;
+      if (singles.length === 1) return (frame) => [one(frame)];
+      if (singles.length === 2) return (frame) => [one(frame), two(frame)];
+      if (singles.length === 3) return (frame) => [one(frame), two(frame), three(frame)];
       return (frame) => {
         const list = new Array<Value>(singles.length);
         for (let at = 0; at < singles.length; at++) list[at] = singles[at](frame);
@@ -419,8 +425,10 @@ class Compiler {
           return isTrue(value) ? value : b(frame);
         };
       case "==":
+        if (right.kind === "constant") return equals(a, right.value, true);
         return (frame) => a(frame) === b(frame);
       case "~=":
+        if (right.kind === "constant") return equals(a, right.value, false);
         return (frame) => a(frame) !== b(frame);
       case "<":
       case "<=":
@@ -535,6 +543,12 @@ function declaration({ slot, boxed }: Variable): (frame: Frame, value: Value) =>
 function assignment({ slot, boxed }: Variable): (frame: Frame, value: Value) => undefined {
   if (boxed) return (frame, value) => void ((frame[slot] as Box).value = value);
   return (frame, value) => void (frame[slot] = value);
+}
+
+/** Compares with a constant. */
+function equals(evaluate: Evaluate, value: Value, isEqual: boolean): Evaluate {
+  if (isEqual) return (frame) => evaluate(frame) === value;
+  return (frame) => evaluate(frame) !== value;
 }
 
 /** An operand of a list of operands: only its first value counts. */

@@ -21,10 +21,7 @@ type Name = string | undefined;
 
 /** `container[key]`. */
 export function index(container: Value, key: Value, site: Site): Value {
-  if (container instanceof LuaTable) {
-    machine.site = site; // a library may have no such member
-    return container.get(key);
-  }
+  if (container instanceof LuaTable) return container.get(key);
   if (typeof container === "string") {
     machine.site = site;
     return STRING_METHODS.get(key);

@@ -51,8 +51,7 @@ class Parser {
   main(): FunctionCode {
     const body = this.#block();
     if (this.#token.kind !== END) throw this.#unexpected();
-    this.#scope.finish();
-    return { parameters: [], rest: undefined, captures: [], body };
+    return { parameters: [], rest: undefined, captures: [], size: this.#scope.finish(), body };
   }
 
   get #token(): Token {
@@ -410,8 +409,8 @@ class Parser {
     scope.show(...parameters);
     const body = this.#block();
     this.#expect("end");
-    scope.finish();
-    const code = { parameters, rest: this.#rest, captures: scope.captures, body };
+    const size = scope.finish();
+    const code = { parameters, rest: this.#rest, captures: scope.captures, size, body };
     [this.#scope, this.#rest, this.#loops] = [outer.scope, outer.rest, outer.loops];
     return code;
   }

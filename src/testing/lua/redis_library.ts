@@ -117,7 +117,11 @@ function toValue(reply: Reply): Value {
   if (typeof reply === "string" || typeof reply === "number") return reply;
   if (reply === null) return false;
   if (typeof reply === "bigint") return Number(reply);
-  if (Array.isArray(reply)) return new LuaTable(reply.map(toValue));
+  if (Array.isArray(reply)) {
+    return new LuaTable(
+      reply.every((item) => typeof item === "string") ? reply : reply.map(toValue),
+    );
+  }
   if (reply instanceof Status) return tableWith("ok", reply.text);
   if (reply instanceof Double) return reply.text;
   throw new UnsupportedError("a command with such a reply");

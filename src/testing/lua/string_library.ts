@@ -21,6 +21,8 @@ import {
 const SPECIAL = /[\^$*+?.([%-]/u;
 /** One conversion of `format`. */
 const CONVERSION = /%(?:%|(0?)(\d{0,2})(?:\.(\d{1,2}))?([A-Za-z])|[^]?)/gu;
+/** Most formats that are kept. */
+const KEPT_MAX = 256;
 /** Integers of 32 bits end here: greater ones are written in ways of their own. */
 const UINT32_END = 2 ** 32;
 
@@ -139,27 +141,61 @@ function badCapture(part: string): never {
   throw new UnsupportedError(`'${part}' in the replacement of 'gsub'`);
 }
 
+/** One conversion of a format. */
+interface Conversion {
+  readonly text: string;
+  readonly letter: string | undefined;
+  readonly width: number;
+  readonly precision: number | undefined;
+  readonly hasZeros: boolean;
+}
+
+/** Formats that were read, so that none is read twice. */
+const formats = new Map<string, readonly (string | Conversion)[]>();
+
 function format(args: Value[]): string {
+  let [result, at] = ["", 0];
+  for (const part of partsOf(textAt(args, 0))) {
+    if (typeof part === "string") {
+      result += part;
+      continue;
+    }
+    if (++at >= args.length) badArgument(at, "no value");
+    const { letter, width, precision, hasZeros } = part;
+    const text = converted(args, at, letter, precision);
+    if (text === undefined || hasZeros && !/^[dfg]$/u.test(letter!)) {
+      throw new UnsupportedError(`'${part.text}' in a format`);
+    }
+    const sign = hasZeros && text.startsWith("-") ? "-" : "";
+    result += sign + text.slice(sign.length).padStart(width - sign.length, hasZeros ? "0" : " ");
+  }
+  return bounded(result);
+}
+
+/** The texts and conversions of a format. */
+function partsOf(format: string): readonly (string | Conversion)[] {
+  const known = formats.get(format);
+  if (known) return known;
+  const parts: (string | Conversion)[] = [];
   let at = 0;
-  return bounded(
-    textAt(args, 0).replace(CONVERSION, (...match) => {
-      const [conversion, zero, width, precision, letter] = match as (string | undefined)[];
-      if (conversion === "%%") return "%";
-      if (++at >= args.length) badArgument(at, "no value");
-      const text = converted(
-        args,
-        at,
+  for (const match of format.matchAll(CONVERSION)) {
+    const [text, zero, width = "", precision, letter] = match;
+    parts.push(format.slice(at, match.index));
+    at = match.index + text.length;
+    parts.push(
+      text === "%%" ? "%" : {
+        text,
         letter,
-        precision === undefined ? undefined : Number(precision),
-      );
-      if (text === undefined || zero && !/^[dfg]$/u.test(letter!)) {
-        throw new UnsupportedError(`'${conversion}' in a format`);
-      }
-      if (!zero) return text.padStart(Number(width ?? 0));
-      const sign = text.startsWith("-") ? "-" : "";
-      return sign + text.slice(sign.length).padStart(Number(width) - sign.length, "0");
-    }),
-  );
+        width: Number(width),
+        precision: precision === undefined ? undefined : Number(precision),
+        hasZeros: zero === "0",
+      },
+    );
+  }
+  parts.push(format.slice(at));
+  if (formats.size >= KEPT_MAX) formats.clear();
+  formats.set(format, parts);
+  return parts;
 }
 
 /** One argument in one format; `undefined` if the format is unknown. */

@@ -124,5 +124,7 @@ export interface FunctionCode {
   readonly rest: Variable | undefined;
   /** The variables of the enclosing function that it uses, in the order of its first slots. */
   readonly captures: readonly Variable[];
+  /** How many slots its frame has. */
+  readonly size: number;
   readonly body: Block;
 }

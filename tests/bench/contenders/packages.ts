@@ -6,7 +6,6 @@
 
 /** Packages that the bench alone needs; those that tests need too have their names and versions in `deno.json`. */
 export const BENCH_PACKAGES: Record<string, string> = {
-  "redis-semaphore": "npm:redis-semaphore@5.8.0",
   "redlock-universal": "npm:redlock-universal@0.8.5",
   sesamecare: "npm:@sesamecare-oss/redlock@1.4.0",
 };
