@@ -13,6 +13,7 @@ import { startServers } from "../support/servers.ts";
 import { CLIENTS, contenders } from "./contenders/contender.ts";
 import { clients } from "./scenarios/clients.ts";
 import { concurrent } from "./scenarios/concurrent.ts";
+import { engines } from "./scenarios/engines.ts";
 import { fencing } from "./scenarios/fencing.ts";
 import { faults } from "./scenarios/faults.ts";
 import { memory } from "./scenarios/memory.ts";
@@ -35,11 +36,17 @@ const SCENARIOS: Record<string, Scenario> = {
   fencing,
   clients,
   scale,
+  engines,
 };
+
+/** Those that need no other servers. */
+const DEFAULT_SCENARIOS = Object.keys(SCENARIOS).filter((name) => name !== "engines");
 
 const HELP = `Usage: deno task bench [options]
 
-  --only LIST      scenarios, comma-separated: ${Object.keys(SCENARIOS).join(", ")}
+  --only LIST      scenarios, comma-separated; all but engines by default: ${
+  Object.keys(SCENARIOS).join(", ")
+}
   --peers LIST     measured beside the floor and ours; default ours-waiting,redlock5, "" for none, all, or of
                    ${peerNames().join(", ")}
   --rounds N       rounds, of which the median is printed; default 5
@@ -54,7 +61,7 @@ BENCH_DENO, BENCH_NODE and BENCH_BUN name other executables of the runtimes.`;
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
-      only: { type: "string", default: Object.keys(SCENARIOS).join(",") },
+      only: { type: "string", default: DEFAULT_SCENARIOS.join(",") },
       peers: { type: "string", default: "ours-waiting,redlock5" },
       rounds: { type: "string" },
       duration: { type: "string" },
