@@ -4,6 +4,7 @@
  * @module
  */
 import {
+  type Check,
   checkBoolean,
   checkCount,
   checkFiniteMs,
@@ -199,9 +200,6 @@ export interface Settings extends CompleteOptions {
   readonly validityMs: number;
 }
 
-/** Checks one option, which is not `undefined`. */
-type OptionCheck = (attempt: string, name: string, value: never) => void;
-
 /** Every option with its default; that of `nodeTimeoutMs` follows from the TTL. */
 const DEFAULTS: CompleteOptions = {
   ttlMs: 30_000,
@@ -228,7 +226,7 @@ const DEFAULTS: CompleteOptions = {
 export const LOCK_OPTION_NAMES: readonly string[] = /* @__PURE__ */ Object.keys(DEFAULTS);
 
 /** The check of each option by itself; how some of them go together is checked in {@linkcode settingsOf}. */
-const CHECKS: Readonly<Record<keyof CompleteOptions, OptionCheck>> = {
+const CHECKS: Readonly<Record<keyof CompleteOptions, Check<never>>> = {
   ttlMs: checkNumber,
   waitMs: checkNotNegative,
   signal: checkSignal,

@@ -48,15 +48,41 @@ export function checkType(attempt: string, name: string, value: unknown, type: s
   );
 }
 
-/** As {@linkcode checkType}, for a boolean. */
-export function checkBoolean(attempt: string, name: string, value: unknown): void {
-  checkType(attempt, name, value, "boolean");
+/** Checks an option: its type, and a rule. Throws a `TypeError`, or a `RangeError` that says the rule and the value. */
+export type Check<Value = unknown> = (attempt: string, name: string, value: Value) => void;
+
+/** As {@linkcode checkType}, for one type. */
+function ofType(type: string): Check {
+  return (attempt, name, value) => checkType(attempt, name, value, type);
 }
 
-/** As {@linkcode checkType}, for a function. */
-export function checkFunction(attempt: string, name: string, value: unknown): void {
-  checkType(attempt, name, value, "function");
+/** Checks that an option is a number of which a rule holds. */
+function numberOf(rule: string, holds: (value: number) => boolean): Check<number> {
+  return (attempt, name, value) => {
+    checkNumber(attempt, name, value);
+    if (!holds(value)) throw rangeError(attempt, name, rule, value);
+  };
 }
+
+export const checkBoolean: Check = /* @__PURE__ */ ofType("boolean");
+export const checkFunction: Check = /* @__PURE__ */ ofType("function");
+export const checkNotNegative: Check<number> = /* @__PURE__ */ numberOf(
+  "must not be negative",
+  (value) => value >= 0,
+);
+export const checkFiniteMs: Check<number> = /* @__PURE__ */ numberOf(
+  "must be a finite number of at least 0",
+  (value) => value >= 0 && value < Infinity,
+);
+export const checkPositiveMs: Check<number> = /* @__PURE__ */ numberOf(
+  "must be a finite number greater than 0",
+  (value) => value > 0 && value < Infinity,
+);
+/** How many of something, or no limit. */
+export const checkCount: Check<number> = /* @__PURE__ */ numberOf(
+  "must be a safe integer of at least 0, or Infinity",
+  (value) => value === Infinity || Number.isSafeInteger(value) && value >= 0,
+);
 
 /** UTF-8 cannot encode a lone surrogate, so two strings that differ in one would be the same key. */
 const LONE_SURROGATE = /[\ud800-\udfff]/u;
@@ -94,51 +120,6 @@ export function checkSignal(attempt: string, name: string, value: AbortSignal | 
 }
 
 /**
- * Checks that a number counts something, or sets no limit.
- *
- * @param attempt The call that fails otherwise.
- * @param name The option.
- * @param value Its value.
- * @throws {TypeError} If it is not a number.
- * @throws {RangeError} If it is negative, or neither a safe integer nor `Infinity`.
- */
-export function checkCount(attempt: string, name: string, value: number): void {
-  checkNotNegative(attempt, name, value);
-  if (value === Infinity || Number.isSafeInteger(value)) return;
-  throw rangeError(attempt, name, "must be a safe integer or Infinity", value);
-}
-
-/**
- * Checks that a duration is positive and finite.
- *
- * @param attempt The call that fails otherwise.
- * @param name The option.
- * @param value Its value.
- * @throws {TypeError} If it is not a number.
- * @throws {RangeError} If it is NaN, infinite, zero or negative.
- */
-export function checkPositiveMs(attempt: string, name: string, value: number): void {
-  checkNumber(attempt, name, value);
-  if (!(value > 0 && value < Infinity)) {
-    throw rangeError(attempt, name, "must be a finite number greater than 0", value);
-  }
-}
-
-/**
- * Checks that a number is not negative; `Infinity` passes.
- *
- * @param attempt The call that fails otherwise.
- * @param name The option.
- * @param value Its value.
- * @throws {TypeError} If it is not a number.
- * @throws {RangeError} If it is NaN or negative.
- */
-export function checkNotNegative(attempt: string, name: string, value: number): void {
-  checkNumber(attempt, name, value);
-  if (!(value >= 0)) throw rangeError(attempt, name, "must not be negative", value);
-}
-
-/**
  * Checks that an option is a number.
  *
  * @param attempt The call that fails otherwise.
@@ -151,22 +132,6 @@ export function checkNumber(attempt: string, name: string, value: unknown): void
   throw new TypeError(
     `Cannot ${attempt} as '${name}' must be a number: current type is '${typeof value}'`,
   );
-}
-
-/**
- * Checks that a duration is finite and not negative.
- *
- * @param attempt The call that fails otherwise.
- * @param name The option.
- * @param value Its value.
- * @throws {TypeError} If it is not a number.
- * @throws {RangeError} If it is NaN, infinite or negative.
- */
-export function checkFiniteMs(attempt: string, name: string, value: number): void {
-  checkNumber(attempt, name, value);
-  if (!(value >= 0 && value < Infinity)) {
-    throw rangeError(attempt, name, "must be a finite number of at least 0", value);
-  }
 }
 
 /** A label: see {@linkcode RedlockOptions.label}. */

@@ -122,8 +122,7 @@ const RANGES: Record<string, [within: number[], ...rules: [rule: string, outside
   atLeastMs: [[0, 0.5, 30_000], [FINITE, [-1, NaN, Infinity]]],
   extensionsMax: [
     [0, 1, Infinity],
-    ["must not be negative", [-1, NaN]],
-    ["must be a safe integer or Infinity", [1.5, 2 ** 53]],
+    ["must be a safe integer of at least 0, or Infinity", [-1, NaN, 1.5, 2 ** 53]],
   ],
 };
 

@@ -27,7 +27,8 @@ const CHECKS = [
 ] as const;
 
 for (const [check, rule, allows] of CHECKS) {
-  Deno.test(`${check.name}() lets the right numbers through, and refuses the others with their value`, () => {
+  const what = `a check of numbers that ${rule || "may be any"}`;
+  Deno.test(`${what} lets the right numbers through, and refuses the others with their value`, () => {
     for (const value of NUMBERS) {
       if (allows(value)) check("try", "delayMs", value);
       else {
@@ -39,7 +40,7 @@ for (const [check, rule, allows] of CHECKS) {
     }
   });
 
-  Deno.test(`${check.name}() refuses what is no number by its type, without showing it`, () => {
+  Deno.test(`${what} refuses what is no number by its type, without showing it`, () => {
     for (
       const value of ["1", 1n, null, undefined, true, new Number(1), Symbol("one"), () => 1]
     ) {
