@@ -7,7 +7,7 @@
 import MarkdownIt from "markdown-it";
 import { basename, dirname, join, relative } from "node:path";
 import { filesIn, findTools, ROOT, succeed } from "../package/tools.ts";
-import type { SidebarGroup, SiteSettings } from "./config.ts";
+import type { SidebarGroup, SidebarLink, SiteSettings } from "./config.ts";
 import { siteLink, siteName } from "./names.ts";
 
 /** How long one of the two generators may take, in milliseconds. */
@@ -33,9 +33,18 @@ export async function buildSite(outDir: string, base: string): Promise<void> {
   }
 }
 
+/** The README with its first picture before its first example, so that the first page shows at a glance what it is. */
+function firstPage(readme: string): string {
+  const [picture] = readme.match(/^!\[.*\]\(.*\)\n\n/mu)!;
+  return readme.replace(picture, "").replace(/^```/mu, `${picture}\`\`\``);
+}
+
 /** Copies the pages under their names on the site, and what else is in `docs/`. */
 async function copyPages(work: string): Promise<void> {
-  await Deno.copyFile(join(ROOT, "README.md"), join(work, "index.md"));
+  await Deno.writeTextFile(
+    join(work, "index.md"),
+    firstPage(await Deno.readTextFile(join(ROOT, "README.md"))),
+  );
   for (const path of await filesIn(join(ROOT, "docs"))) {
     const page = siteName(`docs/${path}`);
     const target = join(work, page ? `${page}.md` : `public/${path}`);
@@ -44,7 +53,7 @@ async function copyPages(work: string): Promise<void> {
   }
 }
 
-/** Writes the pages of the API, and returns the links to its modules. */
+/** Writes the pages of the API, and returns the links to its modules and their symbols. */
 async function writeApi(tools: string, work: string): Promise<SidebarGroup> {
   const { exports } = JSON.parse(await Deno.readTextFile(join(ROOT, "deno.json")));
   const entryPoints = Object.values<string>(exports).map((path) => join(ROOT, path));
@@ -77,17 +86,28 @@ async function writeApi(tools: string, work: string): Promise<SidebarGroup> {
   const file = join(work, "typedoc.json");
   await Deno.writeTextFile(file, JSON.stringify(options));
   await runTool(work, [join(tools, "typedoc/dist/cli.js"), "--options", file]);
+  const pages = await filesIn(options.out);
   const items = Object.keys(exports).map((path) => {
     const text = path.replace(".", "@hasp/redlock");
-    return { text, link: `/api/${text}/` };
+    return { text, link: `/api/${text}/`, collapsed: true, items: symbolLinks(text, pages) };
   });
   return { text: "API", items };
+}
+
+/** The links to the symbols of a module, by name; each has a page in a folder of its kind. */
+function symbolLinks(module: string, pages: readonly string[]): SidebarLink[] {
+  return pages.flatMap((page) => {
+    const [, folder, symbol] = page.match(/^(.*)\/[\w-]+\/(\w+)\.md$/u) ?? [];
+    return folder === module && symbol !== "index"
+      ? [{ text: symbol, link: `/api/${page.replace(/\.md$/u, "")}` }]
+      : [];
+  }).sort((one, other) => one.text < other.text ? -1 : 1);
 }
 
 /** The groups of pages in the manual's index, each page by its own heading. */
 async function manualGroups(): Promise<SidebarGroup[]> {
   const tokens = new MarkdownIt().parse(await Deno.readTextFile(join(ROOT, "docs/README.md")), {});
-  const groups: { text: string; items: { text: string; link: string }[] }[] = [];
+  const groups: { text: string; items: SidebarLink[] }[] = [];
   for (const [at, { type, tag, children }] of tokens.entries()) {
     if (type === "heading_open" && tag === "h2") {
       groups.push({ text: tokens[at + 1].content, items: [] });

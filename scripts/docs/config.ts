@@ -7,16 +7,22 @@
 import { anchorOf, siteLink } from "./names.ts";
 
 /**
- * Room for lines of code of 100 columns on a wide window. On a narrow one, each cell of a table has a line of its own.
- * If there are three columns or more, it begins with the name of its column.
+ * Room for lines of code of 100 columns from a window of 1280 pixels on. On a narrow one, each cell of a table has a
+ * line of its own. If there are three columns or more, it begins with the name of its column.
  */
 const STYLE = `
-  .vp-doc div[class*="language-"] code { font-size: 13px }
+  :root { --vp-sidebar-width: 248px }
+  .vp-doc div[class*="language-"] code { font-size: 12.5px; padding: 0 16px }
   .vp-doc td { min-width: 7rem; vertical-align: top }
   .vp-doc td:last-child { min-width: 12rem }
-  @media (min-width: 1440px) {
-    .VPDoc.has-aside .content { padding: 0 8px 128px !important }
-    .VPDoc.has-aside .content-container { max-width: 52rem !important }
+  .vp-doc p > img[src*="demo"] { max-width: 688px; width: 100% }
+  .VPSidebarItem.level-2 .text { font-size: 13px !important }
+  @media (min-width: 1280px) {
+    .VPDoc.has-aside { padding: 32px 16px 0 24px !important }
+    .VPDoc.has-aside > .container > .content { padding: 0 0 128px !important }
+    .VPDoc.has-aside .content-container { max-width: 804px !important }
+    .VPDoc.has-aside .aside { max-width: 190px; padding-left: 8px !important }
+    .VPDoc.has-aside .aside-container { width: 180px !important }
   }
   @media (max-width: 640px) {
     .vp-doc :is(table, tbody, tr, td) { display: block }
@@ -30,6 +36,32 @@ const STYLE = `
   }
 `;
 
+/** A closed hasp: a ring through a staple. */
+const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">
+  <rect x="4" y="13" width="24" height="16" rx="4" fill="#1d6fb8"/>
+  <path d="M9 13V10a7 7 0 0 1 14 0v3" fill="none" stroke="#1d6fb8" stroke-width="4"/>
+  <path d="M11 21h10" stroke="#fff" stroke-width="3" stroke-linecap="round"/></svg>`;
+
+const TITLE = "Hasp: a distributed lock";
+const DESCRIPTION =
+  "A distributed lock on one Redis server or several, for Node, Deno, Bun and Cloudflare Workers";
+/** Where the site is. */
+const SITE_URL = "https://hasp-lock.github.io/redlock/";
+
+/** What the head of each page has; the tags are what other sites show of a link. */
+const HEAD = [
+  ["link", { rel: "icon", href: `data:image/svg+xml,${encodeURIComponent(ICON)}` }],
+  ...Object.entries({
+    "og:title": TITLE,
+    "og:description": DESCRIPTION,
+    "og:type": "website",
+    "og:url": SITE_URL,
+    "og:image": `${SITE_URL}social.png`,
+    "twitter:card": "summary_large_image",
+  }).map(([property, content]) => ["meta", { property, content }]),
+  ["style", {}, STYLE],
+];
+
 /** A page must have all the words; only long ones may be misspelt, because a short one resembles too many others. */
 const SEARCH = {
   combineWith: "AND",
@@ -38,10 +70,18 @@ const SEARCH = {
   boost: { title: 4, text: 2, titles: 1 },
 };
 
+/** A link beside the pages, and what is below it. */
+export interface SidebarLink {
+  readonly text: string;
+  readonly link: string;
+  readonly collapsed?: boolean;
+  readonly items?: readonly SidebarLink[];
+}
+
 /** One group of links beside the pages. */
 export interface SidebarGroup {
   readonly text: string;
-  readonly items: readonly { readonly text: string; readonly link: string }[];
+  readonly items: readonly SidebarLink[];
 }
 
 /** What differs between sites. */
@@ -118,13 +158,11 @@ export function siteConfig({ base, outDir, manual, api }: SiteSettings): object 
     title: "Hasp",
     titleTemplate: ":title · Hasp",
     transformPageData: ({ relativePath }: { relativePath: string }) =>
-      relativePath === "index.md"
-        ? { title: "Hasp: a distributed lock", titleTemplate: false }
-        : {},
-    description: "A distributed lock for Deno, Node, Bun and Cloudflare Workers",
+      relativePath === "index.md" ? { title: TITLE, titleTemplate: false } : {},
+    description: DESCRIPTION,
     lang: "en",
     cleanUrls: true,
-    head: [["link", { rel: "icon", href: "data:," }], ["style", {}, STYLE]],
+    head: HEAD,
     markdown: {
       // Comments show what examples print, so they must be easy to read.
       theme: { light: "github-light", dark: "github-dark-high-contrast" },

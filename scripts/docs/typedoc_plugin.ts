@@ -1,12 +1,13 @@
 /**
  * A plugin of TypeDoc, which writes the pages of the API: modules have the names by which they are imported, the
- * errors of a call are one list, each with its class, and defaults are values or words.
+ * errors of a call are one list, each with its class, defaults are values or words, and examples print what the tests
+ * check.
  *
  * @module
  */
 
 interface CommentPart {
-  readonly kind: "text";
+  readonly kind: "text" | "code";
   readonly text: string;
 }
 
@@ -44,6 +45,7 @@ export function load({ converter }: Application): void {
       if (!reflection.comment) continue;
       joinThrows(reflection.comment);
       readDefault(reflection.comment);
+      for (const tag of reflection.comment.blockTags) tag.content = tag.content.map(printing);
     }
   });
 }
@@ -72,6 +74,30 @@ function readDefault({ blockTags }: { blockTags: BlockTag[] }): void {
     const value = tag.typeAnnotation?.slice(1, -1) ?? "";
     tag.content = [text(VALUE.test(value) ? `\`${value}\`` : value)];
   }
+}
+
+/** What an example of ours asserts, and how a reader would print it. */
+const ASSERTIONS: readonly (readonly [assertion: RegExp, print: string])[] = [
+  [/^import \{ assert.*\} from "@std\/assert";\n/gmu, ""],
+  [
+    /^( *)(const \w+ =) await assertRejects\(\(\) => (.*), (\w+)\);$/gmu,
+    "$1$2 await $3.catch((error) => error); // $4",
+  ],
+  [
+    /^( *)await assertRejects\(\(\) => (.*), (\w+)\);$/gmu,
+    "$1await $2.catch(({ name }) => console.log(name)); // $3",
+  ],
+  [/^( *)assertMatch\((.*), (\/.*\/)\);$/gmu, "$1console.log($3.test($2)); // true"],
+  [/^( *)assertEquals\((.*), ([^,()]+)\);$/gmu, "$1console.log($2); // $3"],
+  [/^( *)assert\((.*)\);(?: \/\/.*)?$/gmu, "$1console.log($2); // true"],
+];
+
+function printing({ kind, text }: CommentPart): CommentPart {
+  if (kind !== "code") return { kind, text };
+  return {
+    kind,
+    text: ASSERTIONS.reduce((code, [assertion, print]) => code.replace(assertion, print), text),
+  };
 }
 
 function text(text: string): CommentPart {

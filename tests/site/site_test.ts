@@ -11,7 +11,18 @@ import { findBrowser, startBrowser, type Tab } from "./browser.ts";
 /** A base as on GitHub's pages, which links must not leave. */
 const BASE = "/redlock/";
 /** The widths that pages must fit, in pixels: a phone's and a desk's. */
-const WIDTHS = [390, 1_440];
+const WIDTHS = [390, 1_280, 1_440];
+/** What strangers look for, and the page that they must find; one of the first five will do. */
+const SEARCHES: Readonly<Record<string, string>> = {
+  payment: "recipes",
+  cron: "recipes",
+  leader: "recipes",
+  throttle: "recipes",
+  kubernetes: "kubernetes",
+  elasticache: "managed-redis",
+  postgres: "recipes",
+  nestjs: "nestjs",
+};
 /** Set to a folder to have pictures of the pages there. */
 const picturesFolder = Deno.env.get("SITE_PICTURES");
 
@@ -86,6 +97,40 @@ async function lookAround(t: Deno.TestContext, tab: Tab, address: string): Promi
       await keepPicture(tab, `search-${found.replace("/", "")}`);
     }
   });
+  for (const [words, page] of Object.entries(SEARCHES)) {
+    await t.step(`search for "${words}" finds the page ${page}`, async () => {
+      await show(tab, address, 1_440);
+      await search(tab, words);
+      const links = "[...document.querySelectorAll('a.result')].slice(0, 5)";
+      await tab.until(`${links}.some((it) => it.getAttribute("href").includes("/${page}"))`);
+    });
+  }
+  await t.step("lines of code of 100 columns fit in a window of 1280 pixels", async () => {
+    for (const name of ["", "recipes", "runtimes", "testing"]) {
+      await show(tab, address + name, 1_280);
+      const cut = await tab.read<string[]>(
+        "[...document.querySelectorAll('.vp-doc pre')].filter((it) => " +
+          "it.innerText.split('\\n').every((line) => line.length <= 100) && " +
+          "it.scrollWidth > it.clientWidth).map((it) => it.innerText)",
+      );
+      assertEquals(cut, [], name);
+    }
+  });
+  await t.step(
+    "the first page begins with a picture, and the API has its symbols beside it",
+    async () => {
+      await show(tab, address, 1_280);
+      const tops = await tab.read<number[]>(
+        "['img', 'pre'].map((it) => document.querySelector(`.vp-doc ${it}`).getBoundingClientRect().top)",
+      );
+      assert(tops[0] < tops[1] && tops[1] < 900, String(tops));
+      await show(tab, `${address}api/@hasp/redlock/classes/Redlock`, 1_280);
+      const text = await tab.read<string>("document.querySelector('.VPSidebar').innerText");
+      assert(text.includes("LockHeldError"));
+      const code = await tab.read<string>("document.querySelector('.vp-doc').innerText");
+      assert(!code.includes("@std/assert") && !/\bassert\w*\(/u.test(code));
+    },
+  );
   await t.step("light becomes dark", async () => {
     await show(tab, address, 1_440);
     const isDark = "document.documentElement.classList.contains('dark')";
