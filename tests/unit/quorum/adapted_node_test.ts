@@ -69,7 +69,7 @@ Deno.test("adaptedNode() has a release extend the keys by what is left of their 
   await request.answered;
   leftMs = 0;
   node.release(request, 0);
-  assertEquals(request.answers.map(([outcome]) => outcome), ["denied"]);
+  assertEquals(request.answers.map(([outcome]) => outcome), ["missing"]);
   assertEquals(asked.map(([method, { ttlMs, shortens }]) => [method, ttlMs, shortens]), [
     ["extend", 8, true],
     ["release", 1_000, undefined],
