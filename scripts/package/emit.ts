@@ -53,6 +53,7 @@ export interface DntOptions {
     readonly target: typeof TARGET;
     readonly lib: readonly (typeof LIBRARY)[];
     readonly skipLibCheck: boolean;
+    readonly sourceMap: boolean;
   };
 }
 
@@ -115,7 +116,7 @@ export async function emitThroughDnt(dnt: Dnt, config: Config, folder: string): 
       skipSourceOutput: true,
       skipNpmInstall: true,
       package: packageJson(config),
-      compilerOptions: { target: TARGET, lib: [LIBRARY], skipLibCheck: true },
+      compilerOptions: { target: TARGET, lib: [LIBRARY], skipLibCheck: true, sourceMap: true },
     });
   } finally {
     await Deno.remove(work, { recursive: true });
@@ -145,6 +146,7 @@ export async function emitThroughTsc(config: Config, folder: string): Promise<vo
         rootDir: work,
         outDir: join(folder, CODE_FOLDER),
         declaration: true,
+        sourceMap: true,
         rewriteRelativeImportExtensions: true,
         strict: true,
         verbatimModuleSyntax: true,

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { existsSync } from "node:fs";
 import { join, posix } from "node:path";
 import { bundleCli } from "./cli.ts";
 import { addCommonJs } from "./commonjs.ts";
@@ -16,7 +17,7 @@ import {
   PEERS,
   TARGET,
 } from "./manifest.ts";
-import { filesIn, findTool, ROOT, succeed } from "./tools.ts";
+import { filesIn, findTool, findTools, ROOT, succeed } from "./tools.ts";
 
 /** What dnt leaves. A package.json beside the code would hide `sideEffects` and `imports` of the real one. */
 const LEFTOVERS = [
@@ -41,10 +42,13 @@ export async function finish(config: Config, folder: string): Promise<void> {
     await Deno.remove(join(folder, left), { recursive: true }).catch(() => {});
   }
   const code = join(folder, CODE_FOLDER);
-  await pruneDeclarations(code, Object.values(config.exports));
-  for (const path of await filesIn(code)) await mapImports(code, path);
-  await joinModules(code, Object.values(config.exports).map(emittedPath));
+  const entryPoints = Object.values(config.exports).map(emittedPath);
+  for (const path of await filesIn(code)) if (/\.[jt]s$/.test(path)) await mapImports(code, path);
+  await joinDeclarations(code, entryPoints);
+  await mapSources(code); // the names of the pieces depend on it
+  await joinModules(code, entryPoints);
   await addDenoTransport(code);
+  await mapSources(code);
   await addCommonJs(config, folder);
   await bundleCli(folder);
   const manifest = JSON.stringify(packageJson(config), undefined, 2) + "\n";
@@ -68,7 +72,7 @@ async function joinModules(code: string, entryPoints: readonly string[]): Promis
   for (const path of others) {
     const specifier = posix.relative(posix.dirname(path), main!);
     const text = await Deno.readTextFile(join(code, path));
-    await Deno.writeTextFile(join(code, path), `import "${specifier}";\n${text}`);
+    await Deno.writeTextFile(join(code, path), `import "${specifier}"; ${text}`);
   }
   const entries = [...entryPoints, ...modules.filter((path) => TRANSPORTS.test(path))];
   const external = [
@@ -81,9 +85,12 @@ async function joinModules(code: string, entryPoints: readonly string[]): Promis
     ...entries,
     ...["--bundle", "--splitting", "--format=esm", "--platform=neutral", `--target=${TARGET}`],
     ...["--outbase=.", "--outdir=.", "--chunk-names=src/shared-[hash]", "--allow-overwrite"],
-    ...["--log-level=warning", ...external.map((name) => `--external:${name}`)],
+    ...["--sourcemap", "--log-level=warning", ...external.map((name) => `--external:${name}`)],
   ], { cwd: code });
-  for (const path of modules) if (!entries.includes(path)) await Deno.remove(join(code, path));
+  for (const path of modules.filter((path) => !entries.includes(path))) {
+    await Deno.remove(join(code, path));
+    await Deno.remove(join(code, `${path}.map`));
+  }
 }
 
 /** Emits Deno's transport beside the others. */
@@ -92,35 +99,67 @@ async function addDenoTransport(code: string): Promise<void> {
   const source = join(ROOT, `${DENO_TRANSPORT}.ts`);
   await succeed(await findTool("locked", "esbuild"), [
     source,
-    ...["--format=esm", `--target=${TARGET}`, "--log-level=warning", `--outfile=${path}`],
+    ...["--format=esm", `--target=${TARGET}`, "--sourcemap", "--log-level=warning"],
+    `--outfile=${path}`,
   ]);
   await mapImports(code, `${DENO_TRANSPORT}.js`);
 }
 
-/** Removes the declarations that no entry point leads to. */
-async function pruneDeclarations(code: string, entryPoints: readonly string[]): Promise<void> {
-  const reached = new Set<string>();
-  const pending = entryPoints.map((path) => declarationOf(posix.normalize(path)));
-  for (let path = pending.pop(); path !== undefined; path = pending.pop()) {
-    if (reached.has(path)) continue;
-    reached.add(path);
-    const text = await Deno.readTextFile(join(code, path));
-    for (const [, , specifier = ""] of text.matchAll(RELATIVE_IMPORT)) {
-      pending.push(declarationOf(posix.join(posix.dirname(path), specifier)));
-    }
+/** Joins declarations with rollup: its arguments are a folder, and the paths in it of the entry points. */
+const JOIN_DECLARATIONS = `
+import { dts } from "rollup-plugin-dts";
+import { rollup } from "rollup";
+const [folder, ...paths] = process.argv.slice(2);
+const bundle = await rollup({
+  input: Object.fromEntries(paths.map((path) => [path, folder + "/" + path + ".d.ts"])),
+  plugins: [dts()],
+  external: (name) => !/^[./]/.test(name),
+});
+await bundle.write({
+  dir: folder,
+  format: "es",
+  entryFileNames: "[name].d.ts",
+  chunkFileNames: "src/types-[hash].d.ts",
+  hashCharacters: "hex",
+});
+`;
+
+/** Joins the declarations as the modules, without what no entry point exports. */
+async function joinDeclarations(code: string, entryPoints: readonly string[]): Promise<void> {
+  const emitted = (await filesIn(code)).filter((path) => path.endsWith(".d.ts"));
+  const entries = entryPoints.map((path) => path.replace(/\.js$/, ""));
+  const script = join(code, "join.mjs");
+  const tools = await findTools("locked");
+  await Deno.writeTextFile(script, JOIN_DECLARATIONS);
+  await Deno.symlink(tools, join(code, "node_modules"));
+  try {
+    await succeed("node", [script, code, ...entries]);
+  } finally {
+    await Deno.remove(join(code, "node_modules"));
+    await Deno.remove(script);
   }
-  for (const path of await filesIn(code)) {
-    if (path.endsWith(".d.ts") && !reached.has(path)) await Deno.remove(join(code, path));
+  for (const path of emitted) {
+    if (!entries.includes(path.replace(/\.d\.ts$/, ""))) await Deno.remove(join(code, path));
+  }
+}
+
+/** Has source maps name the modules of the source, from the package's folder; they come without these modules. */
+async function mapSources(code: string): Promise<void> {
+  for (const path of (await filesIn(code)).filter((path) => path.endsWith(".js.map"))) {
+    const map = JSON.parse(await Deno.readTextFile(join(code, path)));
+    const up = posix.relative(posix.dirname(posix.join(CODE_FOLDER, path)), "");
+    map.sources = map.sources.map((source: string) => {
+      const inSource = source.slice(source.lastIndexOf("/src/") + 1);
+      return posix.join(up, existsSync(join(ROOT, inSource)) ? inSource : "mod.ts");
+    });
+    delete map.sourcesContent;
+    await Deno.writeTextFile(join(code, path), JSON.stringify(map));
   }
 }
 
 /** The path of what was emitted for a module, from the folder of the code. */
 function emittedPath(source: string): string {
   return posix.normalize(source).replace(/\.ts$/, ".js");
-}
-
-function declarationOf(path: string): string {
-  return path.replace(/\.[jt]s$/, ".d.ts");
 }
 
 /** Has modules import by name what the package's `imports` lead to, and declarations name modules as they are now. */

@@ -51,7 +51,7 @@ export function readToken(token: string, keyPrefix: string): HandedOver {
 }
 
 function isTime(ms: unknown): ms is number {
-  return Number.isSafeInteger(ms) && ms as number >= 0 && ms as number <= TTL_MS_MAX;
+  return Number.isSafeInteger(ms) && (ms as number) >= 0 && (ms as number) <= TTL_MS_MAX;
 }
 
 function decoded(token: string): unknown[] {

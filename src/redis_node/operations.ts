@@ -233,8 +233,11 @@ export interface GroupRequest extends QuorumRequest {
 /** The operation for many requests, each for one key, by the operation for one of them. */
 export const GROUP_OPERATIONS: ReadonlyMap<Operation, Operation<GroupRequest>> = /* @__PURE__ */
   new Map([
-    [RELEASE_KEY, grouping("release", RELEASE_MANY, ({ value }) => [value])],
-    [EXTEND_KEYS, grouping("extend", EXTEND_MANY, ({ value, ttlMs }) => [value, String(ttlMs)])],
+    [RELEASE_KEY, /* @__PURE__ */ grouping("release", RELEASE_MANY, ({ value }) => [value])],
+    [
+      EXTEND_KEYS,
+      /* @__PURE__ */ grouping("extend", EXTEND_MANY, ({ value, ttlMs }) => [value, String(ttlMs)]),
+    ],
   ]);
 
 function grouping(
