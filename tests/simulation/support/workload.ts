@@ -23,12 +23,16 @@ const SLACK_MS = 25;
 const STALLED_MS = 1_000;
 /** The most attempts at adopting a lock beyond those within `waitMs`. */
 const ADOPTIONS_MAX = 9;
+/** The most attempts of a call that does not wait, and the longest pause before each, in round trips. */
+const TRIES_MAX = 5;
+const TRY_PAUSE_ROUND_TRIPS = 4;
 /** The most that closing takes: two graces and a turn. */
 const CLOSE_MS = 600;
 
 /** How long calls may take at the most, in a process's own time. */
 export interface Bounds {
   readonly attemptMs: number;
+  readonly tryMs: number;
   readonly acquireMs: number;
   readonly adoptMs: number;
   readonly extendMs: number;
@@ -45,11 +49,14 @@ export function boundsOf(world: World, client: SimClient, op: Op): Bounds {
   const attempts = op.any ? op.resources.length : 1;
   const attemptMs = attempts * answerMs / rate + slackMs;
   const { retryDelayMaxMs } = client.plan;
+  const tryMs = TRIES_MAX *
+    (attemptMs + TRY_PAUSE_ROUND_TRIPS * client.nodeTimeoutMs(op.ttlMs) / rate);
   return {
     attemptMs,
+    tryMs,
     // Each attempt looks who has the lock, and waits, before the next.
     adoptMs: op.waitMs / rate + ADOPTIONS_MAX * (2 * attemptMs + retryDelayMaxMs / rate),
-    acquireMs: op.waitMs / rate + attemptMs,
+    acquireMs: op.waitMs === 0 ? tryMs : op.waitMs / rate + attemptMs,
     extendMs: Math.max(op.ttlMs, op.extendTtlMs ?? 0) / rate + attemptMs,
     releaseMs: attemptMs,
   };
@@ -156,7 +163,7 @@ async function takeAndWork(
     ? await client.call("adopt", bounds.adoptMs, redlock.adopt(token, options))
     : op.kind === "acquire"
     ? await client.call("acquire", bounds.acquireMs, redlock.acquire(op.resources, options))
-    : await client.call("tryAcquire", bounds.attemptMs, redlock.tryAcquire(op.resources, options));
+    : await client.call("tryAcquire", bounds.tryMs, redlock.tryAcquire(op.resources, options));
   if (!lock) return false;
   const held = client.track(lock, op, token);
   listener.held = held;
