@@ -32,7 +32,11 @@ const NODE_TIMEOUT_DIVISOR = 20;
 const NODE_TIMEOUT_MS_MIN = 50;
 const NODE_TIMEOUT_MS_MAX = 1_000;
 
-/** Who else may hold a resource: nobody, or others in shared mode. */
+/**
+ * Who else may hold a resource: nobody, or others in shared mode.
+ *
+ * @experimental until 1.0
+ */
 export type LockMode = "exclusive" | "shared";
 
 /** Options of a lock client, and of each of its calls. A missing or `undefined` option has its default. */
@@ -148,6 +152,7 @@ export interface RedlockOptions {
    * let it expire, it does not acquire that resource again for this long. A confirmed release starts no cooldown, and ends
    * none. Calls during a cooldown wait, as for a lock that somebody else holds; `adopt()` does not.
    *
+   * @experimental until 1.0
    * @default {0}
    */
   cooldownMs?: number | undefined;
@@ -156,6 +161,7 @@ export interface RedlockOptions {
    * {@linkcode Lock.resources} says which. `resource` must be an array of 1 to 52 names then, such as that of
    * {@linkcode slots}.
    *
+   * @experimental until 1.0
    * @default {false}
    */
   any?: boolean | undefined;
@@ -163,6 +169,7 @@ export interface RedlockOptions {
    * Who else may hold the resource. `shared`: any number of locks in this mode are held together, such as by callers that
    * only read. `exclusive`: the lock is held alone. Both wait in one queue. `shared` goes with neither `fencing` nor `any`.
    *
+   * @experimental until 1.0
    * @default {"exclusive"}
    */
   mode?: LockMode | undefined;
@@ -172,6 +179,7 @@ export interface RedlockOptions {
    * end. At most `ttlMs`, so that it holds if the process is killed, too. A lock that is lost because its keys are gone ends
    * earlier.
    *
+   * @experimental until 1.0
    * @default {0}
    */
   atLeastMs?: number | undefined;

@@ -214,6 +214,7 @@ export class Redlock<Fencing extends boolean = boolean> implements AsyncDisposab
    *   support adopting, or fencing tokens although `fencing` is set.
    * @throws {RangeError} If an option is out of range, or a key would begin with `hasp:`.
    * @throws The reason of `signal`, if it aborts; the lock can still be adopted then.
+   * @experimental until 1.0
    */
   async adopt<F extends boolean = Fencing>(
     token: string,

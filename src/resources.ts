@@ -38,6 +38,7 @@ export const POOL_MAX = 52;
  * @returns The names, with numbers from 0.
  * @throws {TypeError} If `name` is not a non-empty string, or `count` is not a number.
  * @throws {RangeError} If `count` is not an integer from 1 to 52.
+ * @experimental until 1.0
  */
 export function slots(name: string, count: number): string[] {
   if (typeof name !== "string" || name === "") {

@@ -264,6 +264,7 @@ const LIMITS_OF: Record<string, string> = {
   REPLY_BYTES_MAX: "src/create_redlock.ts",
   REPLY_ELEMENTS_MAX: "src/create_redlock.ts",
   GZIP_BYTES_MAX: "scripts/package/sizes.ts",
+  ROUNDS_MAX: "src/quorum/round.ts",
 };
 
 /** The value of a constant that stands once or with one value in the library. */
