@@ -96,7 +96,7 @@ export const PROCESS_SCENARIOS: readonly Scenario[] = [
   scenario("P8", "a client that a listener closes while other calls are decided leaves no key", {
     clients: [
       [
-        { kind: "tryAcquire", resources: ["theirs"], listener: { on: "attempt", does: "close" } },
+        { kind: "acquire", resources: ["theirs"], listener: { on: "attempt", does: "close" } },
         ...["b", "c", "d"].map((name) => ({ resources: [name], ttlMs: 60_000, holdMs: 8_000 })),
       ],
       ["b", "c", "d"].map((name) => ({ atMs: 20, resources: [name] })),
