@@ -254,7 +254,7 @@ for (const [limit, value] of tableUnder("Limits", "limit").rows) {
 }
 
 Deno.test("docs: the page of figures rounds up the size that the check of the package allows", async () => {
-  const { text } = PAGES.find(({ path }) => path === "docs/figures.md")!;
+  const { text } = PAGES.find(({ path }) => path === "docs/evidence.md")!;
   const shown = [...text.matchAll(/at most (\d+) kB/gu)].map(([, kilobytes]) => Number(kilobytes));
   assertEquals(shown, [Math.ceil(await constant("GZIP_BYTES_MAX") / 1_000)]);
 });
