@@ -163,6 +163,7 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
     const { single, requests } = request;
     const replies = Array.isArray(reply) ? reply : [];
     for (let index = 0; index < requests.length; index++) {
+      // mutation: group-answers-the-neighbour
       const answer: RawReply = replies[index] ?? null;
       const answered: Asked = { operation: single, request: requests[index] };
       if (answer instanceof ReplyError) this.#onErrorReply(answer, answered, tag);

@@ -59,6 +59,7 @@ export class Gate {
       return;
     }
     this.#pauses.delete(next);
+    // mutation: gate-lets-nobody-in
     next.end();
   }
 }

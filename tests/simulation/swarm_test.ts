@@ -26,6 +26,8 @@ const KINDS: Readonly<Record<string, (plan: Plan) => boolean>> = {
         "flush-scripts": true,
         evict: true,
         errors: true,
+        full: true,
+        demote: true,
         foreign: true,
         "node-step": true,
         "node-rate": true,
@@ -65,6 +67,7 @@ const KINDS: Readonly<Record<string, (plan: Plan) => boolean>> = {
   "fencing with a clock of a node that is years off": ({ clients, nodes }) =>
     clients.some(({ fencing }) => fencing) && nodes.some((node) => isYears(node.wallOffsetMs)),
   "a restart guard": ({ clients }) => clients.some((client) => client.restartGuardMs),
+  "a lock that keeps its keys for a while": hasOp(({ atLeastMs }) => (atLeastMs ?? 0) > 0),
   "a cooldown": ({ clients }) => clients.some(({ cooldownMs }) => cooldownMs),
   "a client that polls": ({ clients }) => clients.some(({ notify }) => notify === false),
 };

@@ -3,8 +3,10 @@
  *
  * @module
  */
+import { AtLeastChecker } from "./at_least_checker.ts";
 import { CooldownChecker } from "./cooldown_checker.ts";
-import type { Call, Held } from "./sim_client.ts";
+import { HealingChecker, isKept } from "./healing_checker.ts";
+import type { Call, Held, SimClient } from "./sim_client.ts";
 import type { Lock } from "./library.ts";
 import type { World } from "./world.ts";
 
@@ -28,6 +30,8 @@ export class Checkers {
   /** Every lock there was, for the picture and for the keys that are left. */
   readonly all: Held[] = [];
   readonly cooldowns: CooldownChecker = new CooldownChecker();
+  readonly healing: HealingChecker;
+  readonly atLeast: AtLeastChecker;
   readonly #overlaps = new Set<string>();
   /** What was adopted by each token. */
   readonly #adopted = new Map<string, Held>();
@@ -36,6 +40,8 @@ export class Checkers {
 
   constructor(world: World) {
     this.#world = world;
+    this.healing = new HealingChecker(world);
+    this.atLeast = new AtLeastChecker(world);
   }
 
   /** A caller has a lock in hand from now on. */
@@ -49,9 +55,11 @@ export class Checkers {
       this.#checkCooldown(held);
       this.#checkTurn(held);
     } else {
+      if (held.givenBy) held.givenBy.takenBy ??= held;
       this.#checkAdopted(held, held.token);
     }
     this.#checkToken(held);
+    this.atLeast.begin(held);
     // Another caller's listener may close the client before this caller goes on.
     const ended = held.client.closed || this.#world.plan.process.stallChance > 0;
     if (held.claimMs <= 0 && !ended) {
@@ -123,6 +131,7 @@ export class Checkers {
         const deeds = ledger.of(value, node.index);
         if (!assumptions.releaseComesLast(deeds) || stillHeld(owner.held)) continue;
         if (owner.held?.handedOver) continue; // until somebody adopts it, or its TTL is over
+        if (owner.held && isKept(owner.held)) continue;
         // A lock whose end nobody has looked at yet has just ended.
         const endedAtMs = owner.held ? owner.held.endedAtMs ?? Infinity : owner.atMs;
         if (endedAtMs > sinceMs) continue;
@@ -239,7 +248,8 @@ export class Checkers {
   #checkClaim(held: Held, remainingMs: number): void {
     const { ledger, loop, plan } = this.#world;
     const { value, resources, extensions } = held.lock;
-    const untilMs = loop.nowMs + remainingMs / (1 - plan.driftFactor / 2) - ROUNDING_MS;
+    const untilMs = loop.nowMs + remainingMs / (1 - plan.driftFactor / 2) -
+      this.#unseenMs(held.client);
     const keeping = ledger.keepingUntil(value, resources, plan.nodes.length, untilMs);
     if (keeping < this.#quorumOf(held)) {
       const text = `${nameOf(held)} claims ${remainingMs.toFixed(3)} ms, for which only ` +
@@ -254,9 +264,19 @@ export class Checkers {
         const text = `${nameOf(held)} was extended though only ${found} nodes still held it`;
         this.#world.fail("extension", text);
       }
+      this.healing.extended(held);
       held.extensions = extensions;
       held.extendedAtMs = loop.nowMs;
     }
+  }
+
+  /**
+   * What a client may have missed of a wall clock that gains on the monotonic one, beyond what the drift allowance covers:
+   * less than the library counts, and the rounding of a reading.
+   */
+  #unseenMs({ index, plan: { monotonicRate, wallRate } }: SimClient): number {
+    const gains = wallRate > monotonicRate || !this.#world.assumptions.clientClocksAgree(index);
+    return gains ? CLOCK_LUMP_MS - DRIFT_ALLOWANCE_MS : ROUNDING_MS;
   }
 
   /** The signal aborts no later than the validity ends. */
@@ -285,9 +305,11 @@ export class Checkers {
     if (!this.#world.assumptions.clientClocksAgree(client.index)) {
       return 2 * (HEARTBEAT_MS + timerMs);
     }
-    if (client.process.wasStopped) return 2 * timerMs;
+    // What a fast wall clock gains from one heartbeat to the end counts only when the timer fires.
     const { monotonicRate, wallRate } = client.plan;
-    const lumpMs = wallRate > monotonicRate ? CLOCK_LUMP_MS : 0;
+    const gainMs = (HEARTBEAT_MS + timerMs) * (wallRate - monotonicRate);
+    const lumpMs = gainMs > 0 ? CLOCK_LUMP_MS + gainMs : 0;
+    if (client.process.wasStopped) return 2 * timerMs + lumpMs;
     return Math.max(timerMs + lumpMs - marginMs, 0) + ROUNDING_MS;
   }
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { EXTEND } from "./library.ts";
+import { EXTEND, EXTEND_MANY } from "./library.ts";
 import type { Fault } from "./plan.ts";
 import type { World } from "./world.ts";
 
@@ -74,7 +74,9 @@ function cause(world: World, fault: Fault): (() => void) | void {
 
 /** Whether bytes on their way to a node hold the command that extends a lock. */
 function isExtension(bytes: string): boolean {
-  return bytes.includes(EXTEND.sha1) || bytes.includes(EXTEND.source);
+  return [EXTEND, EXTEND_MANY].some(({ sha1, source }) =>
+    bytes.includes(sha1) || bytes.includes(source)
+  );
 }
 
 type FaultOf<Kind extends Fault["kind"]> = Extract<Fault, { kind: Kind }>;
@@ -127,6 +129,8 @@ function causeOnNode(
     | "flush"
     | "flush-scripts"
     | "evict"
+    | "full"
+    | "demote"
     | "errors"
     | "foreign"
     | "forge"
@@ -136,7 +140,7 @@ function causeOnNode(
   >,
 ): (() => void) | void {
   if (fault.kind === "foreign") {
-    const value = `another program ${fault.atMs}`;
+    const value = fault.isSet ? undefined : `another program ${fault.atMs}`;
     for (const node of fault.nodes) world.nodes[node].plant(fault.resource, value, fault.ttlMs);
     return;
   }
@@ -170,6 +174,12 @@ function causeOnNode(
     }
     case "forge":
       return node.forge();
+    case "full":
+      node.fill(1);
+      return () => node.fill(-1);
+    case "demote":
+      node.demote();
+      return () => node.promote();
     case "errors":
       node.refusal = fault;
       return () => node.refusal = undefined;

@@ -35,10 +35,16 @@ export class Ledger {
   readonly #deeds = new Map<string, Map<number, Deeds>>();
   /** Called with what no node should ever be brought to do, as it happens. */
   readonly misdeed: (what: string) => void;
+  /** Called with what a full node has refused to a holder. */
+  readonly refused: (what: string) => void;
 
-  /** @param misdeed Called with what no node should ever be brought to do, as it happens. */
-  constructor(misdeed: (what: string) => void) {
+  /**
+   * @param misdeed Called with what no node should ever be brought to do, as it happens.
+   * @param refused Called with what a full node has refused to a holder.
+   */
+  constructor(misdeed: (what: string) => void, refused: (what: string) => void) {
     this.misdeed = misdeed;
+    this.refused = refused;
   }
 
   /** What a node did for a value. */

@@ -151,6 +151,11 @@ const BY_MARK: Readonly<Record<string, readonly [operator: Operator, name: strin
   "database-not-awaited": [part(0), "selecting the database is not waited for"],
   "silent-connection-kept": [never, "a silent connection is kept"],
   "no-reconnect": [never, "a lost connection is not made again"],
+  "group-answers-the-neighbour": [
+    becomes("replies[(index + 1) % replies.length] ?? null"),
+    "a group answers a key with its neighbour's reply",
+  ],
+  "gate-lets-nobody-in": [drop, "a release that is over lets no other begin"],
   "reply-goes-to-the-wrong-command": [sometimes(drop), "a reply goes to the command before"],
   // Waiting.
   "release-forgets-who-waits": [
@@ -267,6 +272,14 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   "extension-shortens-ttl": [
     "an extension shortens the TTL",
     ["if shortens or redis.call('PTTL', key) < tonumber(ttl) then", "if true then"],
+  ],
+  "full-node-ends-readers": [
+    "a full node extends no reader",
+    ["    redis.call('PEXPIRE', key, ttl)\n    redis.call('ZADD'", "    redis.call('ZADD'"],
+  ],
+  "full-node-refuses-adoptions": [
+    "a full node refuses adoptions",
+    ["  redis.call('PEXPIRE', key, lives[index])\n", ""],
   ],
   "adoption-takes-any-key": [
     "a lock of another is adopted",

@@ -25,6 +25,8 @@ export interface Op {
   /** The TTL of these extensions, where it is another. */
   readonly extendTtlMs?: number;
   readonly autoExtend?: boolean;
+  /** For how long its keys live at least, however it ends; left out: 0. */
+  readonly atLeastMs?: number;
   readonly extensionsMax?: number;
   /** When its own signal aborts the call, from its beginning. */
   readonly abortAfterMs?: number;
@@ -105,8 +107,16 @@ export type Fault =
     | { kind: "crash"; node: number; data: "all" | "none" | number; silent: boolean; forMs: number }
     | { kind: "hang"; node: number; forMs: number }
     | { kind: "flush" | "flush-scripts" | "evict"; node: number }
+    | { kind: "full"; node: number; forMs: number }
+    | { kind: "demote"; node: number; forMs: number }
     | { kind: "errors"; node: number; text: string; commands: readonly string[]; forMs: number }
-    | { kind: "foreign"; nodes: readonly number[]; resource: string; ttlMs: number }
+    | {
+      kind: "foreign";
+      nodes: readonly number[];
+      resource: string;
+      ttlMs: number;
+      isSet?: boolean;
+    }
     | { kind: "node-step"; node: number; stepMs: number }
     | { kind: "node-rate"; node: number; rate: number; forMs: number }
     | { kind: "pause" | "suspend"; client: number; forMs: number }
@@ -146,6 +156,8 @@ export interface Plan {
    * one tick; left out: it does not.
    */
   readonly gatherMs?: number;
+  /** How many rounds of one kind a client has under way at a time; left out: as many as the library lets it. */
+  readonly roundsMax?: number;
   readonly network: NetworkManners;
   readonly process: ProcessManners;
   /** Until everything is mended; left out: they all come, once. */

@@ -23,9 +23,14 @@ export function readersOf(
   }).filter(({ remainingMs }) => remainingMs > 0);
 }
 
+/** What text a key has, if it has one: another program may keep something else there. */
+export function textOf(keys: Keyspace, key: string): string | undefined {
+  return keys.type(key) === "string" ? keys.get(key) : undefined;
+}
+
 /** What stands in the way of a value, or is its own: for a reader, its place among the readers. */
 export function heldBy(keys: Keyspace, key: string, value: string, shared: boolean): HeldKey {
-  const found = keys.get(key);
+  const found = textOf(keys, key);
   const remainingMs = Number(keys.remainingMs(key));
   if (!shared || found !== SHARED) return { value: found, remainingMs };
   const own = readersOf(keys, key).find((reader) => reader.value === value);
@@ -45,7 +50,7 @@ function broken(keys: Keyspace, key: string): string | undefined {
   const readers = readersOf(keys, key);
   if (readers.length === 0) return undefined;
   const longestMs = Math.max(...readers.map(({ remainingMs }) => remainingMs));
-  const found = keys.get(key);
+  const found = textOf(keys, key);
   if (found !== SHARED) return `"${key}" is ${found ?? "missing"} though it has readers`;
   const livesMs = Number(keys.remainingMs(key));
   if (livesMs >= longestMs) return undefined;

@@ -79,6 +79,7 @@ export async function run(plan: Plan, traced = false): Promise<Outcome> {
     };
     await loop.run(plan.healAtMs, checkers.check);
     heal(world);
+    checkers.healing.begin();
     // At the end there is a second look. By then keys with long TTLs have expired.
     loop.at(plan.healAtMs + 2 * QUIET_MS, () => checkers.checkOrphans(plan.healAtMs));
     await loop.run(loop.nowMs + OPS_MS + longestMs(plan), checkers.check, () => ops.over);
@@ -91,6 +92,7 @@ export async function run(plan: Plan, traced = false): Promise<Outcome> {
     }
     await loop.run(loop.nowMs + QUIET_MS, checkers.check);
     checkers.checkOrphans();
+    checkers.healing.end();
     await closeAll(world);
   } finally {
     Error.stackTraceLimit = stackTraceLimit;

@@ -41,6 +41,7 @@ export interface ScenarioDetails {
   readonly nodeTimeoutMs?: number;
   readonly login?: Plan["login"];
   readonly gatherMs?: number;
+  readonly roundsMax?: number;
   readonly process?: Partial<Plan["process"]>;
   readonly network?: Partial<Plan["network"]>;
   readonly messages?: Plan["messages"];
@@ -84,6 +85,7 @@ export function scenario(id: string, name: string, details: ScenarioDetails): Sc
     driftFactor: 0.01,
     login: details.login,
     gatherMs: details.gatherMs,
+    roundsMax: details.roundsMax,
     network: { ...STEADY_NETWORK, ...details.network },
     process: { ...STEADY_PROCESS, ...details.process },
     messages: details.messages,

@@ -7,7 +7,9 @@
  * @module
  */
 import { EXTENSION_SCENARIOS } from "./scenarios_extending.ts";
+import { GROUP_SCENARIOS } from "./scenarios_groups.ts";
 import { HANDING_OVER_SCENARIOS } from "./scenarios_handing_over.ts";
+import { HEALING_SCENARIOS } from "./scenarios_healing.ts";
 import { NODE_SCENARIOS } from "./scenarios_nodes.ts";
 import { POOL_SCENARIOS } from "./scenarios_pools.ts";
 import { PROCESS_SCENARIOS } from "./scenarios_processes.ts";
@@ -27,6 +29,8 @@ export const SCENARIOS: readonly Scenario[] = [
   ...WIRE_SCENARIOS,
   ...EXTENSION_SCENARIOS,
   ...HANDING_OVER_SCENARIOS,
+  ...HEALING_SCENARIOS,
+  ...GROUP_SCENARIOS,
   ...WAITING_SCENARIOS,
   ...POOL_SCENARIOS,
   ...READER_SCENARIOS,

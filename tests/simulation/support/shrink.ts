@@ -39,6 +39,7 @@ export async function shrink(plan: Plan): Promise<Shrunk | undefined> {
   if (checker === undefined) return undefined;
   let runs = 1;
   const fails = async (smaller: Plan) => {
+    if (!isSound(smaller)) return false;
     if (++runs > RUNS_MAX) return false;
     try {
       return (await run(smaller)).violations.some((violation) => violation.checker === checker);
@@ -64,6 +65,15 @@ export async function shrink(plan: Plan): Promise<Shrunk | undefined> {
     if (await fails(next)) smallest = next;
   }
   return { plan: smallest, outcome: await run(smallest, true), runs };
+}
+
+/** Whether the library takes its options: a TTL that was drawn longer is another fault. */
+export function isSound({ clients }: Plan): boolean {
+  return clients.every(({ restartGuardMs = Infinity, ops }) =>
+    ops.every(({ ttlMs, extendTtlMs = 0, atLeastMs = 0 }) =>
+      Math.max(ttlMs, extendTtlMs) <= restartGuardMs && atLeastMs <= ttlMs
+    )
+  );
 }
 
 /** Leaves out runs of items that are not needed: long ones first. */

@@ -4,6 +4,8 @@
  * @module
  */
 import {
+  Gate,
+  insideOf,
   type Lock,
   LockOptions,
   parseAddress,
@@ -45,8 +47,15 @@ export interface Held {
   released: boolean;
   /** Whether the caller has handed it over: its keys stay. */
   handedOver: boolean;
-  /** The token by which it was adopted, if it was. */
+  /** The token by which it was adopted, if it was, and the lock that was handed over. */
   readonly token: string | undefined;
+  readonly givenBy: Held | undefined;
+  /** The lock that has adopted this one. */
+  takenBy: Held | undefined;
+  /** For how long its keys are to be kept at least. */
+  readonly atLeastMs: number;
+  /** Until when its keys are kept at least, by the process's monotonic clock. */
+  readonly keptUntilMs: number;
   /** When it was first seen not to be held any more. */
   endedAtMs: number | undefined;
   /** The process's {@linkcode SimProcess.changes} when it was last looked at. */
@@ -100,6 +109,13 @@ export class SimClient {
       value: (suffix = "") => this.#value(random, suffix),
       fraction,
     });
+    const { continuous } = wheel;
+    const look = continuous.look.bind(continuous);
+    continuous.look = () => {
+      const nowMs = look();
+      process.noteLook();
+      return nowMs;
+    };
     const { notify, fencing, restartGuardMs, cooldownMs } = this.plan;
     const delays = { nodeTimeoutMs, retryDelayMs, retryDelayMaxMs };
     const options = { driftFactor, ...delays, notify, fencing, cooldownMs };
@@ -131,6 +147,12 @@ export class SimClient {
     // A listener reads the clocks, and each reading may stall the process: it is there whether or not it writes.
     const onEvent = (event: RedlockEvent) => this.onEvent(event);
     this.redlock = redlockOn(wheel, nodes, { ...options, ...guard, onEvent });
+    const { roundsMax } = plan;
+    if (roundsMax === undefined) return;
+    const gates = ["attempts", "extensions", "releases"].map((kind) => {
+      return [kind, new Gate(wheel, roundsMax)];
+    });
+    Object.assign(insideOf(this.redlock, "acquire lock").client, Object.fromEntries(gates));
   }
 
   /** Puts off what it sends until others of its locks send theirs, if the plan says so. */
@@ -147,7 +169,7 @@ export class SimClient {
   /** Has the checkers look at a lock from the moment on at which the caller has it. */
   track(lock: Lock, op: Op, token?: string): Held {
     const signal = op.ignoresSignal ? undefined : lock.signal;
-    this.#world.values.get(lock.value)!.ttlMs = op.ttlMs;
+    this.#world.values.get(lock.value)!.ttlMs = Math.max(op.ttlMs, op.extendTtlMs ?? 0);
     const held: Held = {
       client: this,
       lock,
@@ -158,6 +180,10 @@ export class SimClient {
       released: false,
       handedOver: false,
       token,
+      givenBy: this.#world.givers.get(token ?? ""),
+      takenBy: undefined,
+      atLeastMs: op.atLeastMs ?? 0,
+      keptUntilMs: this.process.uptimeMs + (op.atLeastMs ?? 0),
       endedAtMs: undefined,
       lookedAt: 0,
       lateSinceMs: undefined,
@@ -196,7 +222,7 @@ export class SimClient {
     }
     value += suffix;
     const { nowMs: atMs } = this.#world.loop;
-    this.#world.values.set(value, { client: this, atMs, ttlMs: 0, held: undefined });
+    this.#world.values.set(value, { value, client: this, atMs, ttlMs: 0, held: undefined });
     return value;
   }
 

@@ -21,7 +21,7 @@ import {
 import { type LockCommand, lockCommands } from "./lock_command.ts";
 import type { MachineClock } from "./machine_clock.ts";
 import type { MessageManners } from "./plan.ts";
-import { brokenReaders, heldBy, type HeldKey, readersOf } from "./readers.ts";
+import { brokenReaders, heldBy, type HeldKey, readersOf, textOf } from "./readers.ts";
 import { RequestReader } from "./request_reader.ts";
 import { RememberingKeyspace } from "./remembering_keyspace.ts";
 import type { SeededRandom } from "./seeded_random.ts";
@@ -31,6 +31,13 @@ import type { Trace } from "./trace.ts";
 const BORN_MS_AGO = 1_000_000_000;
 /** How many databases a node has, and which of them the locks belong in. */
 const DATABASES = 4;
+/** Errors after which a release is not sent again. */
+const FINAL = /^(?:ERR|NOPERM|WRONGTYPE) /u;
+/** What a replica refuses; with scripts, those too that would write nothing. */
+const DEMOTED = {
+  text: "READONLY You can't write against a read only replica.",
+  commands: ["SET", "EVAL", "EVALSHA"],
+};
 /** The server's end of one connection. */
 export interface NodeSession {
   readonly id: number;
@@ -41,6 +48,10 @@ export interface NodeSession {
   reply(bytes: string): void;
   /** Whether the node has not closed it. */
   open: boolean;
+  /** Whether it leads to a server that has become a read-only replica. */
+  readOnly: boolean;
+  /** When it was last asked something over it. */
+  heardAtMs: number;
   /** Whether it repeats, unasked, what came over another one. */
   readonly replayed: boolean;
 }
@@ -80,6 +91,8 @@ export class SimNode {
   readonly #keyspace: RememberingKeyspace;
   readonly #sessions = new Set<NodeSession>();
   #hung = 0;
+  #full = 0;
+  #demoted = 0;
   /** Which keys there were when, as far as anybody looked; only if there is a trace. */
   readonly lives: KeyLife[] = [];
   #inbox: { session: NodeSession; bytes: string }[] = [];
@@ -133,6 +146,18 @@ export class SimNode {
     return [...this.#sessions].filter(({ client }) => alive.has(client)).length;
   }
 
+  /** Whether a client has asked it something since then, over a connection that is still open. */
+  hears(client: string, sinceMs: number): boolean {
+    return [...this.#sessions].some((session) =>
+      session.client === client && session.heardAtMs > sinceMs
+    );
+  }
+
+  /** What stands under a key, or, beside other readers, whether the value does. */
+  holderOf(key: string, value: string, shared: boolean): string | undefined {
+    return heldBy(this.#keyspace, key, value, shared).value;
+  }
+
   /** Takes a connection. */
   accept(client: string, reply: (bytes: string) => void, replayed = false): NodeSession {
     const id = ++this.#connections;
@@ -150,6 +175,8 @@ export class SimNode {
       reader: new RequestReader((words) => this.#onRequest(session, words)),
       reply,
       open: true,
+      readOnly: this.#demoted > 0,
+      heardAtMs: -Infinity,
       replayed,
     };
     this.#sessions.add(session);
@@ -224,6 +251,26 @@ export class SimNode {
     }
   }
 
+  /** Its memory is full, or, with -1, has room again. */
+  fill(by: 1 | -1): void {
+    this.#full += by;
+    this.#state.isFull = this.#full > 0;
+  }
+
+  /**
+   * It becomes a replica: connections lead to the new primary only when its name does, and those that stand never. What it
+   * had its successor has.
+   */
+  demote(): void {
+    this.#demoted++;
+    for (const session of this.#sessions) session.readOnly = true;
+  }
+
+  /** Its name leads to the new primary. */
+  promote(): void {
+    this.#demoted--;
+  }
+
   /** FLUSHALL, from elsewhere. */
   flush(): void {
     for (const keys of this.#state.databases) keys.clear();
@@ -242,10 +289,13 @@ export class SimNode {
     this.#state.scripts.clear();
   }
 
-  /** Puts a key there, if there is none, as another program would that locks the same resource. */
-  plant(key: string, value: string, ttlMs: number): void {
+  /** Puts a key there, if there is none, as another program would: one that locks the same resource, or has a set there. */
+  plant(key: string, value: string | undefined, ttlMs: number): void {
     if (!this.up || this.#keyspace.has(key)) return;
-    this.#keyspace.set(key, value, this.#keyspace.nowMs() + BigInt(ttlMs));
+    const untilMs = this.#keyspace.nowMs() + BigInt(ttlMs);
+    if (value !== undefined) return this.#keyspace.set(key, value, untilMs);
+    this.#keyspace.sortedSet(key, true).add("a member", 1);
+    this.#keyspace.expireAt(key, untilMs);
   }
 
   /** The tickets in the queue for a key, in their order. */
@@ -281,7 +331,7 @@ export class SimNode {
   liveKeys(): { key: string; value: string; remainingMs: number }[] {
     const live = [];
     for (const key of [...this.#keyspace.keys.keys()]) {
-      const value = this.#keyspace.get(key);
+      const value = textOf(this.#keyspace, key);
       if (value === undefined) continue;
       live.push({ key, value, remainingMs: Number(this.#keyspace.remainingMs(key)) });
     }
@@ -300,16 +350,17 @@ export class SimNode {
 
   #onRequest(session: NodeSession, words: string[]): void {
     if (!session.open) return;
-    const replies = this.#refused(words) ?? this.#run(session, words);
+    session.heardAtMs = this.#loop.nowMs;
+    const replies = this.#refused(session, words) ?? this.#run(session, words);
     if (replies === undefined) return;
     if (this.#trace.on) this.#traceCommand(session, words, replies);
     if (this.#sessions.has(session)) session.reply(replies);
   }
 
-  #refused(words: readonly string[]): string | undefined {
-    const { refusal } = this;
+  #refused({ readOnly }: NodeSession, words: readonly string[]): string | undefined {
+    const refusal = readOnly ? DEMOTED : this.refusal;
     if (!refusal?.commands.includes(words[0].toUpperCase())) return undefined;
-    for (const { operation, value } of lockCommands(words)) {
+    for (const { operation, value } of FINAL.test(refusal.text) ? lockCommands(words) : []) {
       if (operation === "release") this.#ledger.of(value, this.index).releaseRefused = true;
     }
     return failure(refusal.text);
@@ -345,8 +396,14 @@ export class SimNode {
     if (session.replayed) this.#ledger.of(value, this.index).reordered = true;
     if (reply.startsWith("-")) {
       // NOSCRIPT is followed by the script; what is refused otherwise stays as it is.
-      if (operation === "release" && !reply.startsWith("-NOSCRIPT")) {
+      if (operation === "release" && FINAL.test(reply.slice(1))) {
         this.#ledger.of(value, this.index).releaseRefused = true;
+      }
+      const holds = before.every(({ value: was }) =>
+        was !== undefined && (was === value || was === replaces)
+      );
+      if (reply.startsWith("-OOM") && holds) {
+        this.#ledger.refused(`${this.name}, which is full, did not ${operation} ${keys.join("+")}`);
       }
       return;
     }

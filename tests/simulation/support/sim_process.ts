@@ -137,9 +137,13 @@ export class SimProcess implements Clock, Turn {
 
   wallMs(): number {
     this.#stall();
+    return Math.floor(this.#clock.wallAt(this.trueMs));
+  }
+
+  /** Its code has compared its clocks: what became of them before does not hide what comes. */
+  noteLook(): void {
     this.#sleptUnseen = this.#suspended;
     this.#setBackUnseen = false;
-    return Math.floor(this.#clock.wallAt(this.trueMs));
   }
 
   setTimer(callback: () => void, delayMs: number): ProcessTimer {

@@ -13,7 +13,7 @@ import {
   type Plan,
 } from "./plan.ts";
 import { SeededRandom } from "./seeded_random.ts";
-import { lostExtensions, sleepsAndLosses, withManners } from "./swarm_callers.ts";
+import { fullAndDemoted, lostExtensions, sleepsAndLosses, withManners } from "./swarm_callers.ts";
 
 /** Every kind of fault that swarms choose from. */
 export const FAULT_KINDS = [
@@ -114,6 +114,7 @@ export function swarmPlan(seed: string | number, { kinds = FAULT_KINDS }: SwarmO
       ),
       ...(kinds === FAULT_KINDS ? waiting.faults : []),
       ...(kinds === FAULT_KINDS ? lostExtensions(seed, nodes, clients.length, healAtMs) : []),
+      ...(kinds === FAULT_KINDS ? fullAndDemoted(seed, nodes, healAtMs) : []),
       ...(kinds === FAULT_KINDS ? sleepsAndLosses(seed, clients.length, healAtMs) : []),
     ],
     messages: waiting.messages,

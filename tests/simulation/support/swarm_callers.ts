@@ -19,7 +19,7 @@ const LISTENED = [
 export function withManners(seed: string | number, clients: ClientPlan[]): ClientPlan[] {
   return [
     ...[withListeners, withHandOvers, withPools, withCooldown, withBusyCallers, withDistances],
-    withReaders,
+    ...[withReaders, withAtLeast],
   ].reduce((plans, change) => change(seed, plans), clients);
 }
 
@@ -91,6 +91,33 @@ function withReaders(seed: string | number, clients: ClientPlan[]): ClientPlan[]
       return reads ? { ...op, shared: true } : op;
     }),
   }));
+}
+
+/** In some runs some locks keep their keys for a while, however they end; of a randomness of its own. */
+function withAtLeast(seed: string | number, clients: ClientPlan[]): ClientPlan[] {
+  const random = new SeededRandom(`${seed} at least`);
+  if (!random.chance(0.25)) return clients;
+  return clients.map((client) => ({
+    ...client,
+    ops: client.ops.map((op) => {
+      const share = random.pick([0, 0, 0.1, 0.7, 1]);
+      return share > 0 ? { ...op, atLeastMs: share * op.ttlMs } : op;
+    }),
+  }));
+}
+
+/** In some runs nodes are full for a while, or become replicas; of a randomness of its own. */
+export function fullAndDemoted(seed: string | number, nodes: number, healAtMs: number): Fault[] {
+  const random = new SeededRandom(`${seed} full and demoted`);
+  return (["full", "demote"] as const).flatMap((kind) => {
+    if (!random.chance(0.2)) return [];
+    return Array.from({ length: random.integer(1, nodes + 1) }, (): Fault => {
+      const atMs = random.integer(0, healAtMs - 1);
+      const forMs = random.pick([500, 3_000, 10_000]) * random.between(0.1, 1);
+      const node = random.integer(0, nodes - 1);
+      return { kind, node, atMs, forMs: Math.min(forMs, healAtMs - atMs) };
+    });
+  });
 }
 
 /** In some runs some callers block their event loop and ask their signals; of a randomness of its own. */

@@ -139,6 +139,7 @@ async function takeAndWork(
     any: op.any,
     mode: op.shared && !client.plan.fencing ? "shared" : "exclusive",
     autoExtend: op.autoExtend,
+    atLeastMs: op.atLeastMs,
     extensionsMax: op.extensionsMax,
     signal: op.abortAfterMs === undefined ? undefined : controller.signal,
   };
@@ -267,6 +268,7 @@ function handOver(world: World, held: Held, op: Op): void {
   if (op.extendsMeanwhile) lock.extend({ ttlMs: op.extendTtlMs }).catch(() => {});
   const token = lock.handOver();
   held.released = held.handedOver = true;
+  world.givers.set(token, held);
   world.trace.add(client.name, `hands over ${lock.resources.join("+")}`);
   const { handsTo = [], ...rest } = op;
   for (const { client, afterMs } of handsTo) {

@@ -33,6 +33,7 @@ export interface Violation {
 
 /** What is known of a value. */
 export interface ValueOwner {
+  readonly value: string;
   readonly client: SimClient;
   /** When it was made. */
   readonly atMs: number;
@@ -58,6 +59,8 @@ export class World {
   readonly calls = new Set<Call>();
   /** Every value that was made, and whose it is. */
   readonly values = new Map<string, ValueOwner>();
+  /** Every lock that was handed over, by its token. */
+  readonly givers = new Map<string, Held>();
   /** What must not be, though all assumptions hold. */
   readonly violations: Violation[] = [];
   /** What must not be, where an assumption does not hold: to be expected. */
@@ -74,7 +77,10 @@ export class World {
     this.plan = plan;
     const { loop } = this;
     this.trace = new Trace(loop, traced);
-    this.ledger = new Ledger((what) => this.fail("nodes", what));
+    this.ledger = new Ledger(
+      (what) => this.fail("nodes", what),
+      (what) => this.fail("full", what),
+    );
     const rateMax = 1 + plan.driftFactor / 2;
     this.nodes = plan.nodes.map(({ rate, wallOffsetMs }, index) => {
       const clock = new MachineClock(0, WALL_MS + wallOffsetMs);

@@ -1,0 +1,176 @@
+/**
+ * Scenarios about many locks of one client that are extended and released in one tick, so that nodes get one script for all.
+ *
+ * @module
+ */
+import type { Fault, Op } from "./plan.ts";
+import { all, expectHeldMs, expectLocks, expectSoon, locksOf, scenario } from "./scenario.ts";
+import type { Scenario } from "./scenario.ts";
+
+const ALL = [0, 1, 2];
+/** How long a client gathers, and when its group of releases is on the way to the nodes. */
+const GATHER_MS = 5;
+const RELEASED_MS = 1_007.4;
+/** After that, how soon somebody who waits has the lock. */
+const HAND_OFF_MS = 15;
+
+/** Locks of one client that end together. */
+function together(resources: readonly string[], more: Partial<Op> = {}): Partial<Op>[] {
+  return resources.map((resource) => ({ resources: [resource], ttlMs: 60_000, ...more }));
+}
+
+/** They are extended in groups, too. */
+const EXTENDED: Partial<Op> = { ttlMs: 3_000, holdMs: 6_000, extendEveryMs: 1_000 };
+
+function onAll(fault: (node: number) => Fault): Fault[] {
+  return ALL.map(fault);
+}
+
+/** Complains unless so many locks of the first client were held for so long. */
+function expectAllHeldMs(count: number, minMs: number): NonNullable<Scenario["missing"]> {
+  return (outcome) => {
+    const times = locksOf(outcome, 0).map(({ spans }) =>
+      spans.reduce((total, [fromMs, toMs]) => total + toMs - fromMs, 0)
+    );
+    if (times.filter((ms) => ms >= minMs).length === count) return undefined;
+    return `the locks were held for ${times.join(", ")} ms, expected ${count} of ${minMs} at least`;
+  };
+}
+
+/** See the module. */
+export const GROUP_SCENARIOS: readonly Scenario[] = [
+  scenario("B1", "a group whose connections are cut on the way is released over the next ones", {
+    gatherMs: GATHER_MS,
+    clients: [
+      together(["a", "b", "c"]),
+      [{ resources: ["c"], atMs: 2_000, ttlMs: 5_000, waitMs: 3_000 }],
+    ],
+    faults: onAll((node) => ({
+      kind: "cut",
+      client: 0,
+      node,
+      requests: "lost",
+      atMs: RELEASED_MS,
+    })),
+    missing: expectLocks(1, 1),
+    catches: ["release-forgotten"],
+  }),
+  scenario(
+    "B1",
+    "a group that arrives in pieces, the last of which is lost, releases nothing twice",
+    {
+      gatherMs: GATHER_MS,
+      network: { splitChance: 1, jitterMs: 1 },
+      clients: [
+        together(["a", "b", "c"]),
+        [{ resources: ["b"], atMs: 2_000, ttlMs: 5_000, waitMs: 3_000 }],
+      ],
+      faults: ALL.flatMap((node): Fault[] =>
+        [0, 0.4, 0.8].map((afterMs) => (
+          { kind: "cut", client: 0, node, requests: "lost", atMs: RELEASED_MS + afterMs }
+        ))
+      ),
+      missing: expectLocks(1, 1),
+    },
+  ),
+  scenario("B2", "a group whose replies are lost has released its locks all the same", {
+    gatherMs: GATHER_MS,
+    clients: [
+      together(["a", "b", "c"]),
+      [{ resources: ["b"], atMs: 500, ttlMs: 5_000, waitMs: 3_000 }],
+    ],
+    faults: onAll((node) => (
+      { kind: "half-open", client: 0, node, directions: ["replies"], atMs: RELEASED_MS }
+    )),
+    missing: all(expectLocks(1, 1), expectSoon(1, RELEASED_MS - 500, 600)),
+  }),
+  scenario("B2", "locks live on if the replies to some of their extensions are lost", {
+    gatherMs: GATHER_MS,
+    clients: [together(["a", "b", "c"], EXTENDED)],
+    faults: [0, 1].map((node) => (
+      { kind: "lost-extension", client: 0, node, reset: node === 0, atMs: 900, forMs: 900 }
+    )),
+    missing: expectAllHeldMs(3, 5_990),
+  }),
+  scenario("B3", "a group whose script the nodes have lost goes out again, whole", {
+    gatherMs: GATHER_MS,
+    clients: [[
+      ...together(["a", "b"], EXTENDED),
+      ...together(["c", "d"]),
+      ...together(["e", "f"], { holdMs: 2_000 }),
+    ]],
+    faults: onAll((node) => ({ kind: "flush-scripts", node, atMs: 1_500 })),
+    missing: expectAllHeldMs(2, 5_990),
+    catches: ["script-never-sent"],
+  }),
+  scenario("B4", "full nodes extend and release groups", {
+    gatherMs: GATHER_MS,
+    clients: [
+      [...together(["a", "b"], EXTENDED), ...together(["c", "d"])],
+      [{ resources: ["c"], atMs: 5_000, ttlMs: 5_000, waitMs: 4_000 }],
+    ],
+    faults: onAll((node) => ({ kind: "full", node, atMs: 500, forMs: 4_000 })),
+    missing: all(expectAllHeldMs(2, 5_990), expectLocks(1, 1)),
+  }),
+  scenario("B5", "a group notifies those who wait for some of its keys, and nobody else", {
+    gatherMs: GATHER_MS,
+    clients: [
+      together(["a", "b", "c", "d"]),
+      [{ resources: ["b"], atMs: 300, waitMs: 3_000 }],
+      [{ resources: ["d"], atMs: 300, shared: true, waitMs: 3_000 }],
+      [{ resources: ["c", "b"], any: true, atMs: 400, waitMs: 3_000 }],
+    ],
+    missing: all(
+      expectSoon(1, RELEASED_MS, HAND_OFF_MS),
+      expectSoon(2, RELEASED_MS, HAND_OFF_MS),
+      expectSoon(3, RELEASED_MS, HAND_OFF_MS),
+    ),
+    catches: ["group-notifies-nobody"],
+  }),
+  scenario("B6", "a key of another type fails for itself, not for the group", {
+    gatherMs: GATHER_MS,
+    clients: [
+      [...together(["a", "b", "c"], EXTENDED), ...together(["d", "e"])],
+      [{ resources: ["d"], atMs: 300, ttlMs: 5_000, waitMs: 3_000 }],
+    ],
+    faults: ["b", "d"].map((resource) => (
+      { kind: "foreign", nodes: [1], resource, ttlMs: 20_000, isSet: true, atMs: 0 }
+    )),
+    missing: all(expectAllHeldMs(3, 5_990), expectSoon(1, RELEASED_MS, HAND_OFF_MS)),
+  }),
+  scenario("B7", "a lock that is gone takes no other one of its group with it", {
+    gatherMs: GATHER_MS,
+    clients: [together(["a", "b", "c"], EXTENDED)],
+    faults: onAll((node) => ({ kind: "evict", node, atMs: 1_500 })), // of a, the first
+    missing: (outcome) => {
+      const held = locksOf(outcome, 0).map(({ lock, spans }) =>
+        `${lock.resources[0]} ${Math.round((spans.at(-1)![1] - spans[0][0]) / 1_000)} s`
+      );
+      return held.join(", ") === "a 2 s, b 6 s, c 6 s" ? undefined : held.join(", ");
+    },
+    catches: ["group-answers-the-neighbour"],
+  }),
+  scenario("B8", "of more releases than may be under way each has its turn", {
+    gatherMs: GATHER_MS,
+    roundsMax: 2,
+    clients: [
+      together(["a", "b", "c", "d", "e"]),
+      [{ resources: ["e"], atMs: 300, ttlMs: 5_000, waitMs: 3_000 }],
+    ],
+    missing: expectSoon(1, RELEASED_MS, HAND_OFF_MS),
+    catches: ["gate-lets-nobody-in"],
+  }),
+  scenario("B9", "readers and exclusive locks of one tick are released each by its own script", {
+    gatherMs: GATHER_MS,
+    clients: [
+      [
+        ...together(["a", "b"]),
+        ...together(["c", "d"], { shared: true }),
+        ...together(["e", "f"], { any: true, resources: ["e", "f"] }),
+      ],
+      [{ resources: ["c"], atMs: 300, ttlMs: 5_000, waitMs: 3_000 }],
+    ],
+    faults: [{ kind: "cut", client: 0, node: 0, requests: "delivered", atMs: RELEASED_MS }],
+    missing: all(expectSoon(1, RELEASED_MS, HAND_OFF_MS), expectHeldMs(0, 1_000, 1_020)),
+  }),
+];
