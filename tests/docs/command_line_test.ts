@@ -94,7 +94,7 @@ Deno.test("docs: every example that skips a held lock makes one attempt, so that
   const run = program.commands.find((command) => command.name() === "run")!;
   const examples = [helpOf(run), ...FENCES.map(({ code }) => code)].join("\n").split("\n")
     .filter((line) => line.includes("--on-held skip"));
-  assertEquals(examples.length, 4);
+  assertEquals(examples.length, 5);
   assertEquals(examples.filter((line) => !line.includes("--wait 0")), []);
 });
 
