@@ -34,13 +34,15 @@ export function processName(): string {
 }
 
 /** The name of the process with these globals. */
-export function nameIn({ Deno: deno, navigator, process }: Globals): string {
+export function nameIn(globals: Globals): string {
+  const { Deno: deno, navigator } = globals;
   try {
     if (deno) {
       const { state } = deno.permissions.querySync({ name: "sys", kind: "hostname" });
       return state === "granted" ? joined(deno.hostname(), deno.pid) : "";
     }
     if (navigator?.userAgent === "Cloudflare-Workers") return ""; // its emulation of Node makes a name up
+    const { process } = globals; // last, because in Deno it loads what emulates Node
     return joined(process?.getBuiltinModule?.("os")?.hostname(), process?.pid);
   } catch {
     return ""; // a name is not worth a failure

@@ -21,9 +21,16 @@ import type { NodeSet } from "./quorum_node.ts";
 /** What votes call each of these. */
 const VOTES: readonly (Vote["outcome"] | undefined)[] = [
   undefined,
-  ...["granted", "granted", "granted"] as const,
-  ...["denied", "denied", "denied"] as const,
-  ...["failed", "failed", "timed-out", "quarantined"] as const,
+  "granted",
+  "granted",
+  "granted",
+  "denied",
+  "denied",
+  "denied",
+  "failed",
+  "failed",
+  "timed-out",
+  "quarantined",
 ];
 /**
  * A node's answer and when it came are one number: microseconds since the request, times this, plus one of the above. So a

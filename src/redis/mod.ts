@@ -25,8 +25,18 @@ export {
   RedisClient,
   type SendOptions,
 } from "./client.ts";
-export type { Address, AddressParts } from "./address.ts";
-export type { Credentials, GetCredentials } from "../credentials.ts";
+export type {
+  /** The address of a server, in one of its forms. */
+  Address,
+  /** The address of a server as an object. */
+  AddressParts,
+} from "./address.ts";
+export type {
+  /** The user and the password of a login. */
+  Credentials,
+  /** Says who logs in, at each login. */
+  GetCredentials,
+} from "../credentials.ts";
 export type { CommandArgument } from "./command_arguments.ts";
 export {
   /** Whether a command whose connection failed was sent. */

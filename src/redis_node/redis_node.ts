@@ -121,6 +121,9 @@ export class RedisNode implements QuorumNode, ReplyReceiver<Asked> {
   }
 
   release(request: QuorumRequest, nodeIndex: number): void {
+    const { crowded } = this.#connection;
+    // Nothing of it is there, so a server that hangs is not given one command more for each lock.
+    if (crowded && !request.maySet!(nodeIndex)) return request.answer(nodeIndex, UNSENT, crowded);
     this.#grouping.ask(releaseOperation(request), request, nodeIndex);
   }
 

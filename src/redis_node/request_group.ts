@@ -40,13 +40,19 @@ export class RequestGroup implements QuorumRequest {
 /** A group that takes further requests. The nodes of a client are asked the same in the same order, so they share it. */
 class OpenGroup {
   readonly single: Operation;
-  readonly requests: QuorumRequest[] = [];
+  readonly requests: QuorumRequest[];
   /** The keys of the requests up to the last question for them. */
   #keys: Set<string> | undefined = undefined;
   #sent: RequestGroup | undefined = undefined;
 
-  constructor(single: Operation) {
+  constructor(single: Operation, first: QuorumRequest) {
     this.single = single;
+    this.requests = [first];
+  }
+
+  /** Whether a request is its first. */
+  begins(request: QuorumRequest): boolean {
+    return this.requests[0] === request;
   }
 
   /** Adds a request, unless the group is full or a node has sent it; returns whether it did. */
@@ -78,16 +84,19 @@ class OpenGroup {
 /** Sends a request to the node. */
 type Send = (operation: Operation, request: QuorumRequest, nodeIndex: number) => void;
 
-/** The group of one node. */
+/** The group of one node. One request alone takes no memory. */
 export class Grouping {
   /** Whether the server takes groups, as far as is known of this connection. */
   enabled = false;
   readonly #connection: CommandSender;
   readonly #send: Send;
-  #group: OpenGroup | undefined = undefined;
-  /** How many of its requests this node was asked. */
-  #count = 0;
+  /** The first request of this tick, and what it asks. */
+  #first: QuorumRequest | undefined = undefined;
+  #operation: Operation | undefined = undefined;
   #nodeIndex = 0;
+  /** The group that begins with it, once there is a second one, and how many of its requests this node was asked. */
+  #group: OpenGroup | undefined = undefined;
+  #count = 0;
 
   /**
    * @param connection The node's connection.
@@ -100,48 +109,53 @@ export class Grouping {
 
   /** Puts a request for one key to the node, with others of its kind in this tick if there is a script for many. */
   ask(operation: Operation, request: QuorumRequest, nodeIndex: number): void {
-    const { open } = this.#connection;
-    if (!open || !this.enabled || !GROUP_OPERATIONS.has(operation)) {
+    const connection = this.#connection;
+    if (!connection.open || !this.enabled || !GROUP_OPERATIONS.has(operation)) {
       return this.#send(operation, request, nodeIndex);
     }
-    if (nodeIndex !== this.#nodeIndex) this.flush(); // another client uses this node
-    this.#nodeIndex = nodeIndex;
-    this.#add(operation, request);
-    if (++this.#count === 1) this.#connection.writeSoon!();
-    else if (this.#count === GROUP_LENGTH_MAX) this.flush();
+    // Another client may use this node, too.
+    const goesOn = operation === this.#operation && nodeIndex === this.#nodeIndex;
+    if (this.#count === 0 || !goesOn || !this.#add(request)) {
+      this.flush();
+      this.#first = request;
+      this.#operation = operation;
+      this.#nodeIndex = nodeIndex;
+      connection.writeSoon!();
+    }
+    if (++this.#count === GROUP_LENGTH_MAX) this.flush();
   }
 
-  #add(operation: Operation, request: QuorumRequest): void {
+  /** Adds a request behind the first, unless its group takes no more; returns whether it did. */
+  #add(request: QuorumRequest): boolean {
     const { shared } = request;
-    if (shared instanceof OpenGroup && (this.#group ?? shared) === shared) {
-      if (shared.requests[this.#count] === request) { // another node was asked the same before
-        this.#group = shared;
-        return;
+    if (shared instanceof OpenGroup && shared.requests[this.#count] === request) {
+      if (this.#group ? this.#group === shared : this.#count === 1 && shared.begins(this.#first!)) {
+        this.#group = shared; // another node was asked the same before
+        return true;
       }
     }
-    const group = this.#group;
-    const goesOn = group?.single === operation && group.requests.length === this.#count;
-    if (!goesOn || !group.push(request)) {
-      this.flush();
-      this.#group = new OpenGroup(operation);
-      this.#group.push(request);
-    }
-    request.shared = this.#group;
+    const group = this.#group ??= new OpenGroup(this.#operation!, this.#first!);
+    if (group.requests.length !== this.#count || !group.push(request)) return false;
+    request.shared = group;
+    return true;
   }
 
   /** Sends the group, if there is one that names one of the keys. */
   flushFor(keys: readonly string[]): void {
-    if (this.#group?.names(keys)) this.flush();
+    if (this.#count === 0) return;
+    const { keys: [key] } = this.#first!;
+    if (this.#group ? this.#group.names(keys) : keys.includes(key)) this.flush();
   }
 
   /** Sends the group, if there is one. */
   flush(): void {
-    const [group, count] = [this.#group, this.#count];
-    this.#group = undefined;
+    const count = this.#count;
+    if (count === 0) return;
+    const first = this.#first!;
+    const group = this.#group;
+    this.#first = this.#group = undefined;
     this.#count = 0;
-    if (!group) return;
-    const { single, requests } = group;
-    if (count === 1) this.#send(single, requests[0], this.#nodeIndex);
-    else this.#send(GROUP_OPERATIONS.get(single)!, group.take(count), this.#nodeIndex);
+    if (count === 1) return this.#send(this.#operation!, first, this.#nodeIndex);
+    this.#send(GROUP_OPERATIONS.get(this.#operation!)!, group!.take(count), this.#nodeIndex);
   }
 }

@@ -35,7 +35,7 @@ Deno.test("ioredis_cluster.ts locks, waits, fences and shares on a cluster if al
       () => second.acquire(["one", "two"], { waitMs: 0 }),
       QuorumError,
     );
-    assert(error.message.includes("a hash tag in the name of each resource"), error.message);
+    assert(error.message.includes("a hash tag in each resource"), error.message);
   }
   for (const { cluster } of [one, other]) {
     const ended = new Promise((resolve) => cluster.once("end", resolve));

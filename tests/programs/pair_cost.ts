@@ -46,6 +46,11 @@ const LETTER_E = 0x45;
 const OK = new TextEncoder().encode("+OK\r\n");
 const ONE = new TextEncoder().encode(":1\r\n");
 
+/** The reply to a group. */
+function ones(count: number): Uint8Array<ArrayBuffer> {
+  return new TextEncoder().encode(`*${count}\r\n${":1\r\n".repeat(count)}`);
+}
+
 /** What went out on all streams. */
 const sent = { writes: 0, bytes: 0, commands: 0 };
 
@@ -85,6 +90,7 @@ class GrantingStream implements Transport {
   /** Answers the command at `at` and returns where the next begins. */
   #answer(bytes: Uint8Array, at: number): number {
     let words = 0;
+    let keys = 0;
     let reply = OK;
     if (bytes[at++] !== STAR) throw new Error("a command is expected");
     for (; bytes[at] !== LINE_FEED; at++) {
@@ -99,9 +105,13 @@ class GrantingStream implements Transport {
       }
       at++;
       if (word === 0 && bytes[at] === LETTER_E) reply = ONE;
+      for (let digit = 0; word === 2 && reply === ONE && digit < length; digit++) {
+        keys = keys * 10 + bytes[at + digit]! - 0x30;
+      }
       at += length + 2;
     }
     sent.commands++;
+    if (reply === ONE && keys > 1) reply = ones(keys);
     this.#replies.set(reply, this.#end);
     this.#end += reply.length;
     return at;
@@ -227,7 +237,7 @@ async function countKept(redlock: Redlock): Promise<number> {
 const addresses = Array.from({ length: NODES }, (_, index) => `redis://127.0.0.1:${index + 1}`);
 
 async function warmClient(open: () => Transport): Promise<Redlock> {
-  const redlock = createRedlock(addresses, { connect: () => Promise.resolve(open()) });
+  const redlock = createRedlock(addresses, { connect: () => Promise.resolve(open()), label: "" });
   await pairs(redlock, WARM_UP_PAIRS);
   return redlock;
 }
