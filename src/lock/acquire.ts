@@ -101,7 +101,6 @@ import { queueKey } from "../waiting/queue_names.ts";
 import { crowded, modeOf, reportAbort } from "./refusal.ts";
 import { renew } from "./renewal.ts";
 import { undo } from "./undo.ts";
-import { watch } from "./forgotten.ts";
 
 /**
  * Makes attempts until one wins the lock or the wait is over. A call that may wait takes its turn: only the first call of
@@ -143,10 +142,10 @@ export async function acquire(call: LockCall): Promise<Lock | undefined> {
   }
   settleTurn(call, held);
   if (!held.active) held.leaveLocalQueue(); // lost while it was reported
-  const extends_ = call.settings.autoExtend ?? call.purpose === "use";
-  if (extends_) renew(held);
+  const extending = call.settings.autoExtend ?? call.purpose === "use";
+  if (extending) renew(held);
   const lock = new Lock(held.handOut());
-  if (extends_ && call.purpose !== "use") watch(lock, held);
+  if (extending && call.purpose !== "use") held.endWith(lock);
   return lock;
 }
 

@@ -7,7 +7,8 @@
  *
  * **What aborts the signal?** {@linkcode HeldLock.lose}. It is called by the timer wheel when the validity is about to
  * be over (`onDue`), by code that reads the signal later than that (`lostError`), by an extension that a majority
- * denied, when the client closes (`onClosed`), and when nobody has the handle any more (`forgotten.ts`).
+ * denied, when the client closes (`onClosed`), and in place of an extension
+ * if nobody has the handle any more.
  *
  * **Where is the program notified?** In the async context of the call that won the lock, a microtask after the loss; if
  * the lock has no listener, in that of the code that first read its signal. Code that reads the signal earlier is
@@ -33,7 +34,6 @@ import type { ClientState } from "../client_state.ts";
 import { holderOf } from "../holder.ts";
 import { hasTicket, isKept, leaveQueues, undo, undoFormer } from "./undo.ts";
 import { clockedSignal } from "./lock_signal.ts";
-import { type Forgettable, watch } from "./forgotten.ts";
 import { whyOver } from "./why_over.ts";
 import { OwnContext } from "../time/own_context.ts";
 import { TimerEntry } from "../time/timer_wheel.ts";
@@ -41,7 +41,7 @@ import { warnOfLoss } from "../console_warnings.ts";
 import { driftMs, expiryMarginMs } from "../time/validity.ts";
 
 /** One lock. It waits in the timer wheel for its next extension or the end of its validity, whichever is first. */
-export class HeldLock extends TimerEntry implements Forgettable {
+export class HeldLock extends TimerEntry {
   readonly settings: Settings;
   readonly resources: readonly string[];
   /** The round that won it. */
@@ -65,10 +65,10 @@ export class HeldLock extends TimerEntry implements Forgettable {
   /** What the signal aborts with, and whether it has. */
   declare abortReason?: { readonly reason: unknown };
   declare aborted?: boolean;
-  /** How many of its handle and its signals are not collected yet, if that matters. */
-  declare watched?: number;
-  /** The signal that the program has, if it may be collected. */
+  /** The signal that the program has, if that may be collected. */
   declare lent?: WeakRef<AbortSignal>;
+  /** The handle, if the lock ends when neither that nor a signal is left. */
+  #handle: WeakRef<object> | undefined = undefined;
   #released: Promise<boolean> | undefined = undefined;
 
   /**
@@ -132,19 +132,17 @@ export class HeldLock extends TimerEntry implements Forgettable {
 
   /** Aborts when the lock is lost. Made when it is first read, because many callers never do. */
   get signal(): AbortSignal {
-    const collectable = this.watched !== undefined;
-    const known = collectable ? this.lent?.deref() : this.#controller?.signal;
+    const known = this.#handle ? this.lent?.deref() : this.#controller?.signal;
     if (known) return known;
     const controller = this.#controller ??= new AbortController();
     this.context ??= new OwnContext();
     const look = () => this.#abortSignal();
     look();
-    if (!collectable) return clockedSignal(controller.signal, look);
+    if (!this.#handle) return clockedSignal(controller.signal, look);
     // What is made of this one, by `AbortSignal.any()` too, follows the signal of the controller: so it aborts with the
     // lock, even if this one was collected before.
     const lent = clockedSignal(AbortSignal.any([controller.signal]), look);
     this.lent = new WeakRef(lent);
-    watch(lent, this);
     return lent;
   }
 
@@ -173,6 +171,11 @@ export class HeldLock extends TimerEntry implements Forgettable {
   inContext(call: () => void): void {
     if (this.context) this.context.run(call);
     else call();
+  }
+
+  /** Has it end in place of an extension once `handle` and its signals are garbage: nobody could release it then. */
+  endWith(handle: object): void {
+    if (globalThis.WeakRef) this.#handle = new WeakRef(handle); // some workers have none
   }
 
   /** Has `extend` called at a time of the continuous clock, if the lock has no end by then. */
@@ -308,15 +311,13 @@ export class HeldLock extends TimerEntry implements Forgettable {
     // mutation: extended-by-monotonic-clock-alone
     const extendsNow = this.#extendMs! <= this.client.wheel.continuous.nowMs();
     if (extendsNow) {
+      if (this.#handle && !this.#handle.deref() && !this.lent?.deref()) {
+        return this.lose("forgotten", new Error("nobody has the lock or its signal any more"));
+      }
       this.#extendMs = undefined;
       this.inContext(() => this.#extend?.(this));
     }
     this.#schedule();
-  }
-
-  /** Part of {@linkcode Forgettable}: nobody can release it, and nobody works under it. */
-  onForgotten(): void {
-    this.lose("forgotten", new Error("its handle was garbage-collected, and it was not released"));
   }
 
   override onClosed(): void {
