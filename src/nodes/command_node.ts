@@ -4,14 +4,13 @@
  * @module
  */
 import type { LockNode } from "../quorum/lock_node.ts";
-import { RedisError } from "../redis/errors.ts";
 import { RedisNode } from "../redis_node/redis_node.ts";
 import { TimerWheel } from "../time/timer_wheel.ts";
-import { ChannelSubscription } from "./channel_subscription.ts";
-import { connectionError, Exchanges } from "./exchanges.ts";
+import { toError } from "../to_error.ts";
 import { type CommandNodeOptions, resolveNodeOptions } from "./command_node_options.ts";
 import { OrderedSender } from "./ordered_sender.ts";
 import { publishedNode } from "./published_node.ts";
+import { replyErrorOf } from "./read_reply.ts";
 
 /**
  * Makes a node of any client for one Redis or Valkey server: with fencing tokens, inspection and health check, and with
@@ -53,22 +52,19 @@ import { publishedNode } from "./published_node.ts";
 export function commandNode(options: CommandNodeOptions): LockNode {
   const { subscribe, resends, ...client } = resolveNodeOptions(options);
   const wheel = new TimerWheel();
-  const exchanges = new Exchanges(client, wheel);
-  const publish = async (channel: string) => {
-    const { answers: [answer] } = await exchanges.run([["PUBLISH", channel, ""]]);
-    return !(answer instanceof RedisError);
-  };
   const node = new RedisNode({
     name: client.name,
     wheel,
     resends,
     open: (events = {}) => new OrderedSender(client, wheel, events),
-    subscribe: subscribe &&
-      ((channel, owner) => new ChannelSubscription({ subscribe, publish }, wheel, channel, owner)),
-    close() {
-      exchanges.endAll(connectionError(client.name, "the node was closed", "unknown"));
-      wheel.close();
-    },
+    subscribe: subscribe && (async (...args) => {
+      try {
+        return await subscribe(...args);
+      } catch (thrown) {
+        throw replyErrorOf(thrown) ?? toError(thrown);
+      }
+    }),
+    close: () => wheel.close(),
   });
   return publishedNode(node);
 }

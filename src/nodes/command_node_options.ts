@@ -4,7 +4,7 @@
  * @module
  */
 import { checkOptions, checkPositiveMs, checkType } from "../validate.ts";
-import type { SubscribeChannel } from "./channel_subscription.ts";
+import type { SubscribeChannel } from "../redis_node/command_sender.ts";
 
 /** The default of {@linkcode CommandNodeOptions.timeoutMs}. */
 const TIMEOUT_MS = 2_000;
@@ -47,12 +47,14 @@ export interface CommandNodeOptions {
     | undefined;
   /**
    * Subscribes to a channel on a connection of its own. Resolves once the server has confirmed it, to a function that ends
-   * the subscription. If it rejects, takes longer than 10 s, or the subscription is lost, the node subscribes again after
-   * 500 ms, and after longer and longer delays of up to 30 s. Every 10 s the node sends a message to itself, and takes the
-   * subscription as lost if it does not arrive. Missing: calls that wait for a lock poll.
+   * the subscription. If it rejects, takes longer than 10 s, or the subscription is lost, the node subscribes again: after
+   * 50 ms at most, after longer and longer delays of up to 2 s, and when the node is back. Every 12 s the node sends a
+   * message to itself, and takes the subscription as lost if it does not arrive within 2 s. Missing: calls that wait for
+   * a lock poll.
    *
    * @param channel The channel.
    * @param listener Its `onMessage` must be called with each message, and its `onLost` when the subscription is lost.
+   * @param signal Aborts when the node needs the subscription no longer, also before it has begun.
    */
   readonly subscribe?: SubscribeChannel | undefined;
   /**

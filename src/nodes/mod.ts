@@ -18,7 +18,12 @@
  *
  * @module
  */
-export type { ChannelListener, SubscribeChannel } from "./channel_subscription.ts";
+export type {
+  /** Receives what a subscription brings. */
+  ChannelListener,
+  /** Subscribes to a channel. */
+  SubscribeChannel,
+} from "../redis_node/command_sender.ts";
 export { commandNode } from "./command_node.ts";
 export type { CommandNodeOptions } from "./command_node_options.ts";
 export type {

@@ -8,7 +8,6 @@ import type { ReplyReceiver } from "../redis/command_queue.ts";
 import type { Command } from "../redis/encoder.ts";
 import type { ConnectionError, ReplyError } from "../redis/errors.ts";
 import type { AvailabilityEvents } from "../redis/availability.ts";
-import type { SubscriberOwner } from "../redis/subscriber.ts";
 import type { TimerWheel } from "../time/timer_wheel.ts";
 
 /** What a release needs of a request. */
@@ -89,13 +88,24 @@ export interface SenderEvents extends AvailabilityEvents {
   onWriting?(): void;
 }
 
-/** A subscription to one channel. */
-export interface Subscription {
-  /** Finds out whether the server is still there. Missing: nothing but the client behind it can. */
-  ask?(): void;
-  /** Ends the subscription; nothing is reported any more. */
-  close(): Promise<void>;
+/** Receives what a subscription brings. */
+export interface ChannelListener {
+  /**
+   * Must be called for each message of the channel.
+   *
+   * @param message The message, as text or as its bytes in UTF-8.
+   */
+  onMessage(message: string | Uint8Array): void;
+  /** Should be called when the subscription is lost, so that the node subscribes again and callers ask meanwhile. */
+  onLost(): void;
 }
+
+/** Subscribes to a channel. See {@linkcode CommandNodeOptions.subscribe}. */
+export type SubscribeChannel = (
+  channel: string,
+  listener: ChannelListener,
+  signal: AbortSignal,
+) => Promise<() => unknown>;
 
 /** How one server is reached. */
 export interface ServerAccess {
@@ -107,8 +117,8 @@ export interface ServerAccess {
   readonly resends?: boolean;
   /** Makes a sender: the node's own, or one more for a diagnosis. */
   open(events?: SenderEvents): CommandSender;
-  /** Subscribes to a channel, and again whenever the subscription is lost. Missing: waiting calls poll. */
-  subscribe?: ((channel: string, owner: SubscriberOwner) => Subscription) | undefined;
+  /** Subscribes to a channel, until the signal aborts. Missing: waiting calls poll. */
+  readonly subscribe?: SubscribeChannel | undefined;
   /** Closes what the senders and subscriptions share, after them. */
   close?(): void;
 }

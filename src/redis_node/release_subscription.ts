@@ -1,47 +1,76 @@
 /**
  * How a Redis node notifies its client of releases: by messages on a channel of the client's own.
  *
+ * The subscription is kept: it is made again whenever it is lost, after delays that grow. Each time, and whenever the
+ * connection for commands was made again, a message to itself shows whether messages arrive.
+ *
  * @module
  */
 import type { ReleaseListener } from "../quorum/queue_ticket.ts";
-import { ReplyError } from "../redis/errors.ts";
+import { ConnectionError, ReplyError } from "../redis/errors.ts";
 import { timeReplyMs } from "../redis/reply.ts";
-import type { SubscriberOwner } from "../redis/subscriber.ts";
-import type { CommandSender, ServerAccess, Subscription } from "./command_sender.ts";
+import { settledWithin } from "../time/settled_within.ts";
+import type { TimerEntry } from "../time/timer_wheel.ts";
+import type { ChannelListener, CommandSender, ServerAccess } from "./command_sender.ts";
 import { repliesTo } from "./replies_to.ts";
 import { readMessage, WAKE_CHANNEL } from "./scripts/queue.ts";
-import type { TimerEntry } from "../time/timer_wheel.ts";
 
+/** First delay before subscribing again, in milliseconds; doubled for each further loss, with jitter down to one half. */
+const RETRY_MS = 50;
+/** Longest such delay, in milliseconds. */
+const RETRY_MS_MAX = 2_000;
+/** How long a subscription must last for the delay to start over, in milliseconds. */
+const STABLE_MS = 2_000;
+/** Longest wait for a client to subscribe, in milliseconds, because some clients wait forever. */
+const SUBSCRIBE_MS_MAX = 10_000;
+/** Longest wait for the end of a subscription, in milliseconds. */
+const CLOSE_MS_MAX = 250;
+/** Longest wait for a message to itself, in milliseconds. */
+const HEARD_MS_MAX = 2_000;
+/** How often a client is probed, in milliseconds: most do not notice that a connection on which they only receive is silent. */
+const PROBE_MS = 10_000;
 /** After this many probes in a row without a receiver the subscription is taken for dead, or messages for lost. */
 const UNHEARD_MAX = 3;
 /** How long to wait before the next probe, in milliseconds. */
 const UNHEARD_DELAY_MS = 100;
 /** How long to wait before the next probe after an error, in milliseconds. */
 const BUSY_DELAY_MS = 500;
-
 /** After this many subscriptions in a row without an answer, while commands are answered, the server refuses them. */
 const UNANSWERED_MAX = 5;
 
 const decoder = /* @__PURE__ */ new TextDecoder("utf-8", { ignoreBOM: true });
 
-/** The notifications of one node: subscribes, and probes each subscription by a message to itself. */
-export class ReleaseSubscription implements SubscriberOwner {
+/** What was asked of the server or of a client: it ends by this once it has begun. */
+interface Attempt {
+  readonly ended: AbortController;
+  readonly end: Promise<() => unknown>;
+}
+
+/** The notifications of one node. */
+export class ReleaseSubscription {
   readonly #server: ServerAccess;
   readonly #commands: CommandSender;
-  #subscriber: Subscription | undefined = undefined;
   #listener: ReleaseListener | undefined = undefined;
   #nodeIndex = 0;
-  /** Whether the server has confirmed the subscription. */
-  #subscribed = false;
+  #open = false;
+  /** What was asked for last; `undefined` if that is over. */
+  #attempt: Attempt | undefined = undefined;
+  /** How many were lost in a row. */
+  #losses = 0;
+  /** When the server confirmed it, by the monotonic clock; `undefined` if it has not. */
+  #sinceMs: number | undefined = undefined;
   /** Whether the replies to a probe are due. */
   #probing = false;
+  /** Whether a message has come since the last probe. */
+  #heard = false;
   /** How many probes in a row have had no receiver. */
   #unheard = 0;
   /** How many subscriptions in a row have had no answer. */
   #unanswered = 0;
   /** Whether this subscription replaces one on which nothing was received. */
   #renewed = false;
-  #retry: TimerEntry | undefined = undefined;
+  /** Waits for what was asked for, or for the next step. */
+  #timer: TimerEntry | undefined = undefined;
   #listening = false;
   #refused = false;
   #closing: Promise<unknown> = Promise.resolve();
@@ -62,29 +91,27 @@ export class ReleaseSubscription implements SubscriberOwner {
 
   /** Subscribes; does nothing if that was begun before. */
   open(listener: ReleaseListener, nodeIndex: number): void {
-    if (this.#subscriber || this.#refused) return;
+    if (this.#open || this.#refused) return;
+    this.#open = true;
     this.#listener = listener;
     this.#nodeIndex = nodeIndex;
-    this.#subscriber = this.#server.subscribe!(WAKE_CHANNEL + listener.id, this);
+    this.#begin();
   }
 
   /** Ends the subscription; resolves once its connection is closed. */
   close(): Promise<unknown> {
-    const subscriber = this.#subscriber;
-    this.#subscriber = undefined;
-    this.#subscribed = this.#listening = false;
-    if (this.#retry) this.#server.wheel.cancel(this.#retry);
-    if (subscriber) this.#closing = Promise.all([this.#closing, subscriber.close()]);
-    return this.#closing;
+    this.#open = false;
+    this.#losses = 0;
+    const closing = this.#closing;
+    const closed = Promise.all([closing, this.#end()]);
+    return settledWithin(this.#server.wheel, closed, CLOSE_MS_MAX);
   }
 
   /** The connection for commands has been made; what ended the one before may have ended the subscription's, too. */
   onCommandsPossible(): void {
     // mutation: subscription-outlives-its-server
-    if (this.#subscribed) {
-      this.#probe(); // this may be another server
-      this.#subscriber!.ask?.();
-    }
+    if (this.#sinceMs !== undefined) this.#probe(); // this may be another server
+    else if (this.#open && !this.#attempt) this.#begin();
   }
 
   /** The server does not allow what it takes. */
@@ -95,25 +122,70 @@ export class ReleaseSubscription implements SubscriberOwner {
     this.#listener?.onUnsupported(this.#nodeIndex, error);
   }
 
-  onSubscribed(): void {
-    this.#subscribed = true;
-    this.#unanswered = 0;
-    this.#probe();
+  #begin(): void {
+    const ended = new AbortController();
+    const isLive = () => this.#attempt === attempt;
+    const listener: ChannelListener = {
+      onMessage: (message) => isLive() && this.#onMessage(message),
+      onLost: () => isLive() && this.#lose(),
+    };
+    // Later, because the client may call the listener at once.
+    const end = Promise.resolve().then(() => {
+      return this.#server.subscribe!(this.#channel, listener, ended.signal);
+    });
+    const attempt = this.#attempt = { ended, end };
+    this.#wait(SUBSCRIBE_MS_MAX, listener.onLost);
+    end.then(() => {
+      if (!isLive()) return;
+      this.#sinceMs = this.#server.wheel.clock.monotonicMs();
+      this.#unanswered = 0;
+      this.#probe();
+    }, (error) => isLive() && this.#onFailed(error));
   }
 
-  onUnsubscribed(): void {
-    this.#subscribed = this.#listening = false;
-    this.#listener!.onUnsubscribed(this.#nodeIndex);
+  get #channel(): string {
+    return WAKE_CHANNEL + this.#listener!.id;
   }
 
-  onUnanswered(error: Error): void {
-    if (this.#commands.open && ++this.#unanswered >= UNANSWERED_MAX) this.onRefused(error);
+  #onFailed(error: Error): void {
+    const unanswered = error instanceof ConnectionError && error.outcome === "unknown" &&
+      this.#commands.open && ++this.#unanswered >= UNANSWERED_MAX;
+    if (unanswered || error instanceof ReplyError && error.commandRefused) this.onRefused(error);
+    else this.#lose();
   }
 
   /** Text that is no ticket is a probe, or sent by somebody else; the listener ignores tickets that it does not know. */
-  onMessage(bytes: Uint8Array): void {
-    const message = readMessage(decoder.decode(bytes));
+  #onMessage(bytes: string | Uint8Array): void {
+    this.#heard = true;
+    const text = ArrayBuffer.isView(bytes) ? decoder.decode(bytes) : bytes;
+    const message = typeof text === "string" ? readMessage(text) : undefined;
     if (message) this.#listener!.onReleased(this.#nodeIndex, message);
+  }
+
+  #lose(): void {
+    const { clock, random } = this.#server.wheel;
+    if (clock.monotonicMs() - (this.#sinceMs ?? Infinity) >= STABLE_MS) this.#losses = 0;
+    this.#end();
+    const delayMs = Math.min(RETRY_MS * 2 ** this.#losses++, RETRY_MS_MAX);
+    this.#wait(delayMs * (1 + random.fraction()) / 2, () => this.#begin());
+    this.#listener!.onUnsubscribed(this.#nodeIndex);
+  }
+
+  /** Ends what was asked for last, as soon as it has begun. */
+  #end(): Promise<unknown> {
+    const attempt = this.#attempt;
+    this.#attempt = this.#sinceMs = undefined;
+    this.#listening = false;
+    if (this.#timer) this.#server.wheel.cancel(this.#timer);
+    if (!attempt) return this.#closing;
+    attempt.ended.abort();
+    const ended = attempt.end.then((end) => end()).catch(() => {});
+    return this.#closing = ended;
+  }
+
+  #wait(delayMs: number, next: () => unknown): void {
+    if (this.#timer) this.#server.wheel.cancel(this.#timer);
+    this.#timer = this.#server.wheel.deadline(delayMs, next as () => void);
   }
 
   /** The subscription may have died unnoticed. If a new one has no receiver either, the server drops messages. */
@@ -122,45 +194,50 @@ export class ReleaseSubscription implements SubscriberOwner {
     if (this.#renewed) {
       return this.onRefused(new Error(`${this.#server.name} does not deliver published messages`));
     }
-    const listener = this.#listener!;
-    this.close();
+    this.#end();
     this.#unheard = 0;
     this.#renewed = true;
-    this.open(listener, this.#nodeIndex);
-  }
-
-  #probeLater(delayMs: number): void {
-    this.#retry = this.#server.wheel.after(delayMs, () => this.#probe());
+    this.#begin();
   }
 
   /** Asks for the time and sends a message to itself, which shows that `PUBLISH` is allowed and that messages arrive. */
-  async #probe(): Promise<void> {
-    if (this.#probing || !this.#subscribed) return;
+  async #probe(again = false): Promise<void> {
+    if (this.#probing) return;
+    const attempt = this.#attempt;
     this.#probing = true;
+    this.#heard = false;
+    const probe = () => this.#probe(again);
     const sentMs = this.#server.wheel.clock.monotonicMs();
-    const commands = [["TIME"], ["PUBLISH", WAKE_CHANNEL + this.#listener!.id, ""]];
+    const commands = [["TIME"], ["PUBLISH", this.#channel, ""]];
     const [time, received] = await repliesTo(this.#commands, commands).catch(() => []);
     this.#probing = false;
-    if (!this.#subscribed) return;
+    if (this.#sinceMs === undefined) return;
+    if (this.#attempt !== attempt) return void this.#probe();
     if (received === undefined) {
+      this.#listening = false;
       this.#listener!.onUnsubscribed(this.#nodeIndex); // until commands are possible again
-      if (this.#commands.open) this.#probeLater(BUSY_DELAY_MS);
+      if (this.#commands.open) this.#wait(BUSY_DELAY_MS, probe);
     } else if (received instanceof ReplyError) {
       if (received.commandRefused) this.onRefused(received);
-      else this.#probeLater(BUSY_DELAY_MS);
+      else this.#wait(BUSY_DELAY_MS, probe);
     } else if (typeof received === "number" && received > 0) {
       this.#unheard = 0;
       this.#renewed = false;
+      const known = again && this.#listening;
       this.#listening = true;
       const timeMs = timeReplyMs(time);
       const { receivedAtMs: receivedMs } = this.#commands;
       const reading = timeMs === undefined ? undefined : { timeMs, sentMs, receivedMs };
-      this.#listener!.onSubscribed(this.#nodeIndex, reading);
+      if (!known) this.#listener!.onSubscribed(this.#nodeIndex, reading);
+      this.#wait(HEARD_MS_MAX, () => {
+        if (!this.#heard) this.#lose();
+        else if (this.#commands.unconnected) this.#wait(PROBE_MS, () => this.#probe(true));
+      });
     } else {
       if (this.#listening) this.#listener!.onUnsubscribed(this.#nodeIndex);
       this.#listening = false;
       if (++this.#unheard >= UNHEARD_MAX) this.#onNeverHeard();
-      else this.#probeLater(UNHEARD_DELAY_MS);
+      else this.#wait(UNHEARD_DELAY_MS, probe);
     }
   }
 }

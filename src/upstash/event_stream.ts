@@ -26,8 +26,9 @@ export function subscribeOver(
   headers: Record<string, string>,
   errorOf: ErrorOf,
 ): SubscribeChannel {
-  return async (channel, listener) => {
+  return async (channel, listener, signal) => {
     const ended = new AbortController();
+    signal.addEventListener("abort", () => ended.abort());
     const timer = systemClock.setTimer(() => ended.abort(), CONFIRM_MS_MAX);
     const message = `message,${channel},`;
     try {

@@ -23,7 +23,7 @@ Deno.test("commandNode() locks, extends, inspects, releases and counts through o
     assert(next.fencingToken > lock.fencingToken);
     await next.release();
     const [report] = (await check(redlock)).nodes;
-    assertEquals([report.reachable, report.role], [true, "master"]);
+    assertEquals([report.reachable, report.role, report.refused], [true, "master", undefined]);
     await redlock.close();
   });
 });

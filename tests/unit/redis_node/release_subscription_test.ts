@@ -1,0 +1,341 @@
+import { assertEquals } from "@std/assert";
+import type { ReplyReceiver } from "../../../src/redis/command_queue.ts";
+import { ConnectionError, ReplyError } from "../../../src/redis/errors.ts";
+import type { RawReply } from "../../../src/redis/reply.ts";
+import type {
+  ChannelListener,
+  CommandSender,
+  LockCommand,
+  SubscribeChannel,
+} from "../../../src/redis_node/command_sender.ts";
+import { ReleaseSubscription } from "../../../src/redis_node/release_subscription.ts";
+import { TimerWheel } from "../../../src/time/timer_wheel.ts";
+import { advanceUntil, FakeClock, runMicrotasks } from "../../support/fake_clock.ts";
+
+const RETRY_MS = 50;
+const RETRY_MS_MAX = 2_000;
+const STABLE_MS = 2_000;
+const SUBSCRIBE_MS_MAX = 10_000;
+const CLOSE_MS_MAX = 250;
+const HEARD_MS_MAX = 2_000;
+const PROBE_MS = 10_000;
+/** The clock of the tests goes on in steps of this, in milliseconds. */
+const STEP_MS = 8;
+
+/** One call of the client's function, and what the test makes of it. */
+interface Attempt {
+  readonly listener: ChannelListener;
+  readonly channel: string;
+  readonly signal: AbortSignal;
+  /** The server confirms it. */
+  confirm(): Promise<void>;
+  fail(error: unknown): Promise<void>;
+  /** How often it was ended. */
+  ended: number;
+}
+
+/** A subscription on faked time, through a client in the test's hands. */
+class Bench {
+  /** Whether the client calls `onLost` before it returns. */
+  losesAtOnce = false;
+  /** What the server replies to a message; nothing if it cannot be reached. */
+  receivers: RawReply | undefined = 1;
+  /** Whether messages arrive. */
+  silent = false;
+  /** How many messages were published. */
+  published = 0;
+  readonly events: string[] = [];
+  readonly attempts: Attempt[] = [];
+  readonly clock = new FakeClock();
+  readonly wheel = new TimerWheel(this.clock);
+  readonly subscription: ReleaseSubscription;
+
+  constructor(unconnected = true) {
+    const commands: CommandSender = {
+      readyAtMs: 0,
+      receivedAtMs: 0,
+      open: true,
+      unconnected,
+      crowded: undefined,
+      submit: (command, receiver, context, tag) => {
+        this.#execute(command, receiver, context, tag);
+      },
+      close: () => Promise.resolve(),
+    };
+    const subscribe: SubscribeChannel = (...args) => this.#begin(...args);
+    const server = { name: "a", wheel: this.wheel, open: () => commands, subscribe };
+    this.subscription = new ReleaseSubscription(server, commands);
+    this.subscription.open({
+      id: "me",
+      onSubscribed: () => this.events.push("subscribed"),
+      onUnsubscribed: () => this.events.push("unsubscribed"),
+      onUnsupported: (_nodeIndex, error) => this.events.push(`refused: ${error.message}`),
+      onReleased: (_nodeIndex, { ticketId }) => this.events.push(`message: ${ticketId}`),
+    }, 0);
+  }
+
+  #begin(
+    channel: string,
+    listener: ChannelListener,
+    signal: AbortSignal,
+  ): Promise<() => unknown> {
+    const { promise, resolve, reject } = Promise.withResolvers<() => unknown>();
+    const attempt: Attempt = {
+      listener,
+      channel,
+      signal,
+      ended: 0,
+      confirm: () => {
+        resolve(() => attempt.ended++);
+        return runMicrotasks();
+      },
+      fail: (error) => {
+        reject(error);
+        return runMicrotasks();
+      },
+    };
+    this.attempts.push(attempt);
+    if (this.losesAtOnce) listener.onLost();
+    return promise;
+  }
+
+  #execute<Context>(
+    { args: [name, channel] }: LockCommand,
+    receiver: ReplyReceiver<Context>,
+    context: Context,
+    tag: number,
+  ): void {
+    if (this.receivers === undefined) {
+      const error = new ConnectionError("no reply", { address: "a", outcome: "unknown" });
+      return receiver.onFailure(error, context, tag);
+    }
+    if (name === "TIME") return receiver.onReply(["1700000000", "0"], context, tag);
+    this.published++;
+    assertEquals(channel, this.attempt.channel);
+    if (!this.silent) this.attempt.listener.onMessage("");
+    receiver.onReply(this.receivers, context, tag);
+  }
+
+  /** The latest attempt. */
+  get attempt(): Attempt {
+    return this.attempts.at(-1)!;
+  }
+
+  /** How often each attempt was ended. */
+  get ended(): number[] {
+    return this.attempts.map(({ ended }) => ended);
+  }
+
+  /** Waits until the client is asked again, and returns for how long, in milliseconds. */
+  async retried(): Promise<number> {
+    const [{ length }, startMs] = [this.attempts, this.clock.monotonicMs()];
+    while (this.attempts.length === length) await this.clock.advance(STEP_MS);
+    return this.clock.monotonicMs() - startMs;
+  }
+
+  close(): Promise<unknown> {
+    return advanceUntil(this.clock, this.subscription.close());
+  }
+}
+
+/** Registers a test; nothing may keep the process alive at its end. */
+function test(name: string, run: (bench: Bench) => Promise<void>, unconnected = true): void {
+  Deno.test(`ReleaseSubscription ${name}`, async () => {
+    const bench = new Bench(unconnected);
+    await runMicrotasks();
+    await run(bench);
+    await bench.close();
+    assertEquals([bench.clock.timersAlive, bench.wheel.size], [0, 0]);
+  });
+}
+
+test("subscribes at once, and passes text and bytes on", async (bench) => {
+  assertEquals([bench.attempt.channel, bench.events], ["hasp:wake:me", []]);
+  await bench.attempt.confirm();
+  bench.attempt.listener.onMessage("me:1");
+  bench.attempt.listener.onMessage(new TextEncoder().encode("me:2"));
+  assertEquals(bench.events, ["subscribed", "message: me:1", "message: me:2"]);
+});
+
+test("ends what was lost, and subscribes again after a delay", async (bench) => {
+  await bench.attempt.confirm();
+  bench.attempt.listener.onLost();
+  assertEquals(bench.events, ["subscribed", "unsubscribed"]);
+  await bench.clock.advance(RETRY_MS / 2 - 1);
+  assertEquals([bench.ended, bench.attempt.signal.aborted], [[1], true]);
+  await bench.retried();
+  await bench.attempt.confirm();
+  assertEquals([bench.events.at(-1), bench.ended], ["subscribed", [1, 0]]);
+});
+
+test("receives nothing more from a subscription that was lost", async (bench) => {
+  const first = bench.attempt;
+  await first.confirm();
+  first.listener.onLost();
+  first.listener.onLost();
+  first.listener.onMessage("me:1");
+  await bench.retried();
+  await bench.attempt.confirm();
+  first.listener.onLost();
+  first.listener.onMessage("me:2");
+  await bench.clock.advance(RETRY_MS_MAX);
+  assertEquals(bench.events, ["subscribed", "unsubscribed", "subscribed"]);
+  assertEquals(bench.ended, [1, 0]);
+});
+
+test("waits longer after each loss in a row, and starts over once a subscription has lasted", async (bench) => {
+  const delays: number[] = [];
+  for (let losses = 0; losses < 12; losses++) {
+    if (losses % 2 === 0) await bench.attempt.fail(new Error("socket closed"));
+    else {
+      await bench.attempt.confirm();
+      await bench.clock.advance(STABLE_MS / 2); // a server that accepts it and ends it soon
+      bench.attempt.listener.onLost();
+      await runMicrotasks();
+    }
+    delays.push(await bench.retried());
+  }
+  const longest = delays.map((_, losses) => Math.min(RETRY_MS * 2 ** losses, RETRY_MS_MAX));
+  assertEquals(delays.map((delay, at) => delay >= longest[at] / 2), delays.map(() => true));
+  assertEquals(
+    delays.map((delay, at) => delay < longest[at] + 2 * STEP_MS),
+    delays.map(() => true),
+  );
+  await bench.attempt.confirm();
+  await bench.clock.advance(STABLE_MS);
+  bench.attempt.listener.onLost();
+  assertEquals(await bench.retried() < RETRY_MS + 2 * STEP_MS, true);
+});
+
+test("subscribes at once when commands are possible again", async (bench) => {
+  for (let losses = 0; losses < 10; losses++) {
+    await bench.attempt.fail(new Error("socket closed"));
+    if (losses < 9) await bench.retried();
+  }
+  const { length } = bench.attempts;
+  bench.subscription.onCommandsPossible();
+  await runMicrotasks();
+  assertEquals(bench.attempts.length, length + 1);
+  bench.subscription.onCommandsPossible(); // while that is under way
+  await bench.attempt.confirm();
+  bench.subscription.onCommandsPossible();
+  await runMicrotasks();
+  assertEquals([bench.attempts.length, bench.published], [length + 1, 2]);
+});
+
+test("ends a subscription that is lost before it is confirmed, once it is", async (bench) => {
+  const first = bench.attempt;
+  first.listener.onLost();
+  await bench.retried();
+  await bench.attempt.confirm();
+  await first.confirm();
+  assertEquals([bench.events, bench.ended], [["unsubscribed", "subscribed"], [1, 0]]);
+});
+
+test("reports once that it is lost, if the client calls onLost and rejects too", async (bench) => {
+  bench.attempt.listener.onLost();
+  await bench.attempt.fail(new Error("socket closed"));
+  await bench.retried();
+  assertEquals([bench.events, bench.attempts.length], [["unsubscribed"], 2]);
+});
+
+test("subscribes again after a client that calls onLost at once, and ends what it began", async (bench) => {
+  await bench.attempt.confirm();
+  bench.attempt.listener.onLost();
+  bench.losesAtOnce = true;
+  await bench.retried();
+  bench.losesAtOnce = false;
+  await bench.attempt.confirm();
+  await bench.retried();
+  await bench.attempt.confirm();
+  assertEquals(bench.events, ["subscribed", "unsubscribed", "unsubscribed", "subscribed"]);
+  assertEquals(bench.ended, [1, 1, 0]);
+});
+
+test("subscribes again if the client does not settle in time", async (bench) => {
+  const first = bench.attempt;
+  await bench.clock.advance(SUBSCRIBE_MS_MAX + RETRY_MS + 50);
+  assertEquals([bench.events, bench.attempts.length], [["unsubscribed"], 2]);
+  await bench.attempt.confirm();
+  await first.confirm();
+  assertEquals([bench.events.at(-1), bench.ended], ["subscribed", [1, 0]]);
+  await bench.clock.advance(SUBSCRIBE_MS_MAX * 2);
+  assertEquals(bench.attempts.length, 2);
+});
+
+test("of a client subscribes again if its messages to itself no longer arrive, and reports once that it is subscribed", async (bench) => {
+  await bench.attempt.confirm();
+  await bench.clock.advance(4 * (PROBE_MS + HEARD_MS_MAX) + 50);
+  assertEquals([bench.published, bench.attempts.length, bench.events], [5, 1, ["subscribed"]]);
+  bench.silent = true;
+  await bench.clock.advance(PROBE_MS + 2 * HEARD_MS_MAX);
+  assertEquals([bench.events, bench.ended.slice(0, 1)], [["subscribed", "unsubscribed"], [1]]);
+  bench.silent = false;
+  await bench.attempt.confirm();
+  await bench.clock.advance(4 * PROBE_MS);
+  assertEquals([bench.events.at(-1), bench.attempts.length], ["subscribed", 2]);
+});
+
+test("on a connection of its own is probed once", async (bench) => {
+  await bench.attempt.confirm();
+  await bench.clock.advance(10 * PROBE_MS);
+  assertEquals([bench.published, bench.attempts.length], [1, 1]);
+}, false);
+
+test("stays while the server cannot be asked for a message", async (bench) => {
+  await bench.attempt.confirm();
+  bench.receivers = undefined;
+  await bench.clock.advance(2 * PROBE_MS);
+  assertEquals([bench.ended, bench.published], [[0], 1]);
+  bench.receivers = 1;
+  await bench.clock.advance(2 * PROBE_MS);
+  assertEquals([bench.events.at(-1), bench.attempts.length], ["subscribed", 1]);
+});
+
+test("gives up for good if the server refuses the command", async (bench) => {
+  await bench.attempt.fail(new ReplyError("NOPERM this user has no permissions"));
+  await bench.clock.advance(RETRY_MS_MAX * 2);
+  const refused = "refused: NOPERM this user has no permissions";
+  assertEquals([bench.events, bench.attempts.length], [[refused], 1]);
+});
+
+test("tries again after an error of the server that may pass", async (bench) => {
+  await bench.attempt.fail(new ReplyError("LOADING Redis is loading the dataset in memory"));
+  await bench.retried();
+  await bench.attempt.confirm();
+  assertEquals(bench.events, ["unsubscribed", "subscribed"]);
+});
+
+test("is ended by close(), and reports nothing more", async (bench) => {
+  await bench.attempt.confirm();
+  await bench.close();
+  assertEquals(bench.ended, [1]);
+  bench.attempt.listener.onMessage("me:1");
+  bench.attempt.listener.onLost();
+  await bench.clock.advance(RETRY_MS_MAX);
+  assertEquals([bench.events, bench.attempts.length], [["subscribed"], 1]);
+});
+
+test("is ended by close() while it waits to subscribe again", async (bench) => {
+  await bench.attempt.confirm();
+  bench.attempt.listener.onLost();
+  await bench.close();
+  await bench.clock.advance(RETRY_MS_MAX);
+  assertEquals([bench.ended, bench.attempts.length], [[1], 1]);
+});
+
+test("that is closed before it is confirmed is ended once it is", async (bench) => {
+  const beforeMs = bench.clock.monotonicMs();
+  await bench.close();
+  assertEquals(bench.clock.monotonicMs() - beforeMs < CLOSE_MS_MAX + 50, true);
+  await bench.attempt.confirm();
+  assertEquals([bench.events, bench.ended], [[], [1]]);
+});
+
+test("closes although the client fails to subscribe meanwhile, whose signal aborts", async (bench) => {
+  const closed = bench.close();
+  assertEquals(bench.attempt.signal.aborted, true);
+  await bench.attempt.fail(new ReplyError("NOPERM"));
+  await closed;
+  assertEquals([bench.events, bench.attempts.length], [[], 1]);
+});
