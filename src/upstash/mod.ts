@@ -96,8 +96,10 @@ function checked(options: UpstashNodeOptions): UpstashNodeOptions & { readonly u
     const message = "'url' must be the database's REST URL: https://host, without credentials";
     throw new TypeError(`Cannot ${ATTEMPT} as ${message}`);
   }
-  if (typeof token !== "string" || token === "") {
-    throw new TypeError(`Cannot ${ATTEMPT} as 'token' must be a non-empty string`);
+  // Some runtimes repeat what they refuse in a header.
+  if (typeof token !== "string" || !/^[\x21-\x7e]+$/u.test(token)) {
+    const message = "'token' must be a non-empty string of visible ASCII characters";
+    throw new TypeError(`Cannot ${ATTEMPT} as ${message}`);
   }
   if (!base.pathname.endsWith("/")) base.pathname += "/";
   return { url: base, token, timeoutMs };

@@ -173,6 +173,10 @@ Deno.test("upstashNode() reports bad options, and shows no secret", () => {
     [{ url: "https://:secret@eu-1.example.com", token: "t" }, "'url' must be"],
     [{ url, token: "" }, "'token' must be a non-empty string"],
     [{ url }, "'token' must be a non-empty string"],
+    [
+      { url, token: "my\nsecret" },
+      "'token' must be a non-empty string of visible ASCII characters",
+    ],
     [{ url, token: "t", timeout: 1 }, "option 'timeout' is unknown"],
   ];
   for (const [options, message] of wrong) {
