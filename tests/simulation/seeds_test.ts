@@ -2,7 +2,7 @@ import { assert, assertEquals } from "@std/assert";
 import { findRuntime } from "../../scripts/find_runtimes.ts";
 import { plainCommand } from "../support/plain_command.ts";
 import { run } from "./support/run.ts";
-import { shrink } from "./support/shrink.ts";
+import { isSound, shrink } from "./support/shrink.ts";
 import { swarmPlan } from "./support/swarm.ts";
 
 /** How many seeds are run each time, and for how long at the most, in milliseconds: machines differ. */
@@ -96,4 +96,15 @@ Deno.test("shrink() leaves of a failing plan what the failure needs", async () =
   assertEquals(shrunk.outcome.violations[0]?.checker, "progress");
   assertEquals(shrunk.plan.faults, []);
   assertEquals(await shrink(plan), undefined);
+});
+
+Deno.test("shrink() tries no plan whose options the library refuses", () => {
+  const drawn = Array.from({ length: 200 }, (_, seed) => swarmPlan(seed));
+  assertEquals(drawn.filter((plan) => !isSound(plan)), []);
+  const guarded = drawn.find(({ clients }) => clients[0].restartGuardMs !== undefined)!;
+  const [client] = guarded.clients;
+  const ops = client.ops.map((op) => ({ ...op, ttlMs: client.restartGuardMs! + 1 }));
+  assertEquals(isSound({ ...guarded, clients: [{ ...client, ops }] }), false);
+  const kept = client.ops.map((op) => ({ ...op, atLeastMs: op.ttlMs + 1 }));
+  assertEquals(isSound({ ...guarded, clients: [{ ...client, ops: kept }] }), false);
 });

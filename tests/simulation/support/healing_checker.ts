@@ -57,16 +57,12 @@ export class HealingChecker {
   /**
    * A lock was extended. Each node that its client can reach has it within two extensions.
    *
-   * Not looked at is a key that has somebody else's value, of a node that has lost some of several keys, a lock that two
-   * extend at the same time, because its extensions are not one behind the other, and a lock of a client with a restart
-   * guard, which gives no keys to a node that it keeps out. Nor are runs in which clients list different nodes.
+   * Not looked at is a key that has somebody else's value, of a node that has lost some of several keys, and a lock that two
+   * extend at the same time, because its extensions are not one behind the other.
    */
   extended(held: Held): void {
     const { loop, plan, assumptions } = this.#world;
     if (loop.nowMs < plan.healAtMs || held.extendsTwice || !held.lock.held) return;
-    if (held.client.plan.restartGuardMs !== undefined || !assumptions.clientsListTheSameNodes) {
-      return;
-    }
     const { client, lock: { value, resources } } = held;
     const slowMs = client.nodeTimeoutMs(this.#world.values.get(value)!.ttlMs);
     for (const node of this.#reachable(client)) {

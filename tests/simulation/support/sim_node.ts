@@ -146,10 +146,10 @@ export class SimNode {
     return [...this.#sessions].filter(({ client }) => alive.has(client)).length;
   }
 
-  /** Whether a client has asked it something since then, over a connection that is still open. */
+  /** Whether a client has asked it something since then, over a connection for commands that is still open. */
   hears(client: string, sinceMs: number): boolean {
     return [...this.#sessions].some((session) =>
-      session.client === client && session.heardAtMs > sinceMs
+      session.client === client && session.heardAtMs > sinceMs && !session.state.subscriptions?.size
     );
   }
 
@@ -399,9 +399,8 @@ export class SimNode {
       if (operation === "release" && FINAL.test(reply.slice(1))) {
         this.#ledger.of(value, this.index).releaseRefused = true;
       }
-      const holds = before.every(({ value: was }) =>
-        was !== undefined && (was === value || was === replaces)
-      );
+      const standing = operation === "acquire" ? replaces : value; // a request that is repeated holds nothing
+      const holds = standing !== undefined && before.every((was) => was.value === standing);
       if (reply.startsWith("-OOM") && holds) {
         this.#ledger.refused(`${this.name}, which is full, did not ${operation} ${keys.join("+")}`);
       }
