@@ -88,7 +88,7 @@ async function lookAround(t: Deno.TestContext, tab: Tab, address: string): Promi
   });
   await t.step("search finds a heading and a symbol of the API", async () => {
     await show(tab, address, 1_440);
-    for (const [words, found] of [["replace a node", "operations"], ["LockHeldError", "api/"]]) {
+    for (const [words, found] of [["replace a node", "runbook"], ["LockHeldError", "api/"]]) {
       await search(tab, words);
       const first = "document.querySelector('a.result')";
       await tab.until(`${first}?.innerText.includes(${JSON.stringify(words.slice(1))})`);
