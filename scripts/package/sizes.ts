@@ -11,7 +11,7 @@ import type { Consumer } from "./consumer.ts";
 import { ROOT } from "./tools.ts";
 
 /** Everything of the main entry point in one piece, minified and compressed: a larger one fails the check, in bytes. */
-const GZIP_BYTES_MAX = 41_700;
+const GZIP_BYTES_MAX = 46_900;
 
 /** A program that needs nothing but an error's class must not carry the rest, in bytes before compression. */
 const SHAKEN_BYTES_MAX = 1_100;

@@ -238,7 +238,6 @@ const LIMITS: Record<string, readonly string[]> = {
   "shortest and longest": ["TTL_MS_MIN", "TTL_MS_MAX"],
   "commands that wait": ["QUEUE_LENGTH_MAX"],
   "attempts, extensions and releases": ["ROUNDS_MAX"],
-  "releases kept": ["PENDING_RELEASES_MAX"],
   "resources in cooldown": ["COOLDOWNS_MAX"],
   "silence after which": ["STALL_TIMEOUT_MS_MIN"],
   "bytes and elements": ["REPLY_BYTES_MAX", "REPLY_ELEMENTS_MAX"],

@@ -8,6 +8,7 @@ export * from "../../src/redis_node/scripts/adopt.ts";
 export * from "../../src/redis_node/scripts/creation.ts";
 export * from "../../src/redis_node/scripts/extend.ts";
 export * from "../../src/redis_node/scripts/fencing.ts";
+export * from "../../src/redis_node/scripts/group.ts";
 export * from "../../src/redis_node/scripts/pool.ts";
 export * from "../../src/redis_node/scripts/queue.ts";
 export * from "../../src/redis_node/scripts/readers.ts";
