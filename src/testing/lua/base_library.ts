@@ -30,8 +30,8 @@ const MATH = new Library("math", {
   floor: (args) => Math.floor(numberAt(args, 0)),
   fmod: (args) => numberAt(args, 0) % numberAt(args, 1),
   huge: Infinity,
-  max: (args) => extreme(args, (number, best) => number > best),
-  min: (args) => extreme(args, (number, best) => number < best),
+  max: (args) => extreme(args, 1),
+  min: (args) => extreme(args, -1),
   pow: (args) => power(numberAt(args, 0), numberAt(args, 1), machine.site.line),
   sqrt: (args) => Math.sqrt(numberAt(args, 0)),
 });
@@ -101,11 +101,12 @@ function nextOf(args: Value[]): Value | Value[] {
   return key === undefined ? undefined : [key, table.get(key)];
 }
 
-function extreme(args: Value[], isBetter: (number: number, best: number) => boolean): number {
+/** The greatest number, or with the sign -1 the least. */
+function extreme(args: Value[], sign: 1 | -1): number {
   let best = numberAt(args, 0);
   for (let at = 1; at < args.length; at++) {
     const number = numberAt(args, at);
-    if (isBetter(number, best)) best = number;
+    if (sign === 1 ? number > best : number < best) best = number;
   }
   return best;
 }

@@ -190,28 +190,29 @@ class Compiler {
       const value = this.#expression(values[0]);
       return (frame) => set(frame, value(frame));
     }
-    const setters = targets.map((each) => this.#setter(each));
+    // Tables and keys are evaluated before the values.
+    const parts: Evaluate[] = [];
+    const setters = targets.map((each) => this.#setter(each, parts));
     const all = this.#list(values);
     return (frame) => {
-      const prepared = setters.map((prepare) => prepare(frame));
+      const places: Value[] = [];
+      for (let at = 0; at < parts.length; at++) places.push(parts[at](frame));
       const list = all(frame);
       // Lua assigns the last one first.
-      for (let at = prepared.length - 1; at >= 0; at--) prepared[at](list[at]);
+      for (let at = setters.length - 1; at >= 0; at--) setters[at](frame, list[at], places);
     };
   }
 
-  /** Evaluates what a target consists of, then sets it. */
-  #setter(target: Target): (frame: Frame) => (value: Value) => void {
-    if (target.kind === "variable") {
-      const set = assignment(target.variable);
-      return (frame) => (value) => set(frame, value);
-    }
-    const [table, key] = [this.#expression(target.table), this.#expression(target.key)];
+  /** Sets a target whose table and key stand among the places. */
+  #setter(
+    target: Target,
+    parts: Evaluate[],
+  ): (frame: Frame, value: Value, places: Value[]) => void {
+    if (target.kind === "variable") return assignment(target.variable);
+    const start = parts.length;
+    parts.push(this.#expression(target.table), this.#expression(target.key));
     const site = { line: target.line, name: nameOf(target.table) };
-    return (frame) => {
-      const [container, field] = [table(frame), key(frame)];
-      return (value) => setIndex(container, field, value, site);
-    };
+    return (_frame, value, places) => setIndex(places[start], places[start + 1], value, site);
   }
 
   #while(test: Evaluate, body: Execute): Execute {
@@ -328,10 +329,11 @@ class Compiler {
     const singles = expressions.slice(0, -1).map((expression) => this.#expression(expression));
     const all = this.#all(last);
     return (frame) => {
-      const list = singles.map((single) => single(frame));
+      const list: Value[] = [];
+      for (let at = 0; at < singles.length; at++) list.push(singles[at](frame));
       const rest = all(frame);
-      if (Array.isArray(rest)) list.push(...rest);
-      else list.push(rest);
+      if (!Array.isArray(rest)) list.push(rest);
+      else for (let at = 0; at < rest.length; at++) list.push(rest[at]);
       return list;
     };
   }

@@ -135,6 +135,7 @@ export function toReply(value: Value, depth = 0): Reply {
   if (depth > REPLY_DEPTH_MAX) {
     throw new UnsupportedError(`a reply with more than ${REPLY_DEPTH_MAX} levels`);
   }
+  if (value.isList) return value.list.map((item) => toReply(item, depth + 1));
   const error = value.get("err");
   if (typeof error === "string") return new CommandError(toText(error));
   const status = value.get("ok");

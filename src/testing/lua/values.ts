@@ -113,6 +113,11 @@ export class LuaTable {
     else (this.#fields ??= new Map()).set(key, value);
   }
 
+  /** Whether there is nothing but the list. */
+  get isList(): boolean {
+    return this.#fields === undefined;
+  }
+
   /** The length; a table with holes has several, and which one Lua takes cannot be known here. */
   get length(): number {
     for (const key of this.#fields?.keys() ?? []) {
