@@ -35,6 +35,7 @@ import { holderOf } from "../holder.ts";
 import { hasTicket, isKept, leaveQueues, undo, undoFormer } from "./undo.ts";
 import { clockedSignal } from "./lock_signal.ts";
 import { whyOver } from "./why_over.ts";
+import { timersAreObjects } from "../time/clock.ts";
 import { OwnContext } from "../time/own_context.ts";
 import { TimerEntry } from "../time/timer_wheel.ts";
 import { warnOfLoss } from "../console_warnings.ts";
@@ -173,9 +174,12 @@ export class HeldLock extends TimerEntry {
     else call();
   }
 
-  /** Has it end in place of an extension once `handle` and its signals are garbage: nobody could release it then. */
+  /**
+   * Has it end in place of an extension once `handle` and its signals are garbage: nobody could release it then. Not in
+   * Deno before 2.8, which collects a lent signal that has listeners; nor in workers, of which that is not known.
+   */
   endWith(handle: object): void {
-    if (globalThis.WeakRef) this.#handle = new WeakRef(handle); // some workers have none
+    if (timersAreObjects) this.#handle = new WeakRef(handle);
   }
 
   /** Has `extend` called at a time of the continuous clock, if the lock has no end by then. */

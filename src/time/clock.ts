@@ -41,6 +41,9 @@ function setAlive(timer: TimerHandle, alive: boolean): void {
   }
 }
 
+/** Whether the runtime's timers are objects, as far as one was set: numbers are those of workers, and of Deno before 2.8. */
+export let timersAreObjects = false;
+
 /** The clocks and timers of the runtime. */
 export const systemClock: Clock = {
   monotonicMs: () => performance.now(),
@@ -48,6 +51,7 @@ export const systemClock: Clock = {
   setTimer(callback, delayMs) {
     const timer = setTimeout(callback, Math.max(delayMs, 0));
     setAlive(timer, false);
+    timersAreObjects = typeof timer === "object";
     return timer;
   },
   clearTimer: (timer) => clearTimeout(timer as number),
