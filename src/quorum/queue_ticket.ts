@@ -42,14 +42,6 @@ export function splitTicket(text: string): TicketParts | undefined {
   };
 }
 
-/** The first ticket of a queue, which was notified. */
-export interface NotifiedFirst {
-  /** The ticket; of a pool, as it stands in the queue of one key. */
-  readonly ticketId: string;
-  /** For how long others wait for it to take the key, in milliseconds. */
-  readonly patienceMs: number;
-}
-
 /** The position of a ticket in one node's queues for its keys. */
 export interface QueuePosition {
   /** How long a key is held, in milliseconds. `Infinity`: it does not expire. 0: all are free, but others are ahead. */
@@ -72,8 +64,8 @@ export interface QueuePosition {
   readonly free?: number;
   /** Only with a pool: the index of a key that is free, but for another ticket, or -1. */
   readonly kept?: number;
-  /** The first in the queue, if the keys are free and it was notified; with a pool, the first in that of `kept`. */
-  readonly first?: NotifiedFirst;
+  /** How long it is another's turn for keys that are free, in milliseconds; with a pool, for `kept`. Missing or 0: it is not. */
+  readonly turnMs?: number;
 }
 
 /** A waiting call of this client in the queues of the nodes. */
@@ -84,11 +76,6 @@ export interface QueueTicket {
    * number of the key follows, from 1.
    */
   readonly ticketId: string;
-  /**
-   * The tickets that it has waited for without success: first ones that were notified and have not used their turn. If
-   * the first in the queue is one of them, it takes keys that are free, and the node drops all ahead.
-   */
-  readonly stuck: readonly string[];
   /** Its place in the order: when its client joined, in microseconds, by the clock that all clients share. */
   readonly score: number;
   /** Whether a quorum of nodes has put it in their queues with this score or an earlier one. */
@@ -115,9 +102,8 @@ export interface TimeReading {
 }
 
 /**
- * What a node reports about a key that a ticket waits for. `first`: the key is free, and the ticket is the first in its
- * queue. `next`: the key is free, the first was notified, and the ticket watches it. `taken`: the first took the key, and
- * the ticket watches it.
+ * What a node reports about a key that a ticket waits for. `first`: the key is free, and it is the ticket's turn. `next`: the
+ * key is free, it is another's turn, and the ticket watches that. `taken`: the other took the key.
  */
 export type QueueNotice = "first" | "next" | "taken";
 
@@ -127,8 +113,8 @@ export interface QueueMessage {
   readonly ticketId: string;
   /** What happened, and where the ticket stands. */
   readonly notice: QueueNotice;
-  /** Only with `next`: the ticket that was notified. */
-  readonly first?: NotifiedFirst;
+  /** Only with `next`: how long the turn lasts, in milliseconds. */
+  readonly turnMs?: number;
   /** The index of the key in the pool that the ticket waits for. Missing: it waits for no pool. */
   readonly place?: number | undefined;
 }

@@ -47,15 +47,14 @@ type PositionReply = [
   timeUs: number,
   foreign: number,
   value: RawReply,
-  patienceMs: number,
-  first: RawReply,
+  turnMs: number,
   free?: number,
   kept?: number,
 ];
 /** How many parts it has: without those two, and with them. */
-export const POSITION_LENGTHS: readonly number[] = [9, 11];
+export const POSITION_LENGTHS: readonly number[] = [8, 10];
 /** Which of them are texts. */
-export const TEXTS_AT: readonly number[] = [6, 8];
+export const TEXTS_AT: readonly number[] = [6];
 
 // Acquisitions
 
@@ -99,9 +98,8 @@ function acquisition(script: Script, queues = false): Operation {
 }
 
 /** What the scripts get of a ticket. */
-function ticketArgs({ ticketId, stuck, score, agreed }: QueueTicket): string[] {
-  const overtaken = stuck.length > 0 ? ` ${stuck.join(" ")} ` : "";
-  return [ticketId, overtaken, String(score), agreed ? "1" : ""];
+function ticketArgs({ ticketId, score, agreed }: QueueTicket): string[] {
+  return [ticketId, String(score), agreed ? "1" : ""];
 }
 
 /** How a request for a lock is put to a node; `queues` if that is to put the request's ticket in the queues. */
@@ -333,7 +331,7 @@ export function detailOf(
  * @param reply The reply of {@linkcode ACQUIRE_OR_WAIT}, or of a script of its kind.
  */
 function queuePosition(reply: RawReply): QueuePosition {
-  const [pttl, ahead, length, score, timeUs, foreign, value, patienceMs, first, free, kept = 0] =
+  const [pttl, ahead, length, score, timeUs, foreign, value, turnMs, free, kept = 0] =
     reply as PositionReply;
   return {
     // PTTL replies 0 in the last millisecond of a key, and -2 for a key that is missing.
@@ -344,7 +342,7 @@ function queuePosition(reply: RawReply): QueuePosition {
     timeMs: timeUs / 1_000,
     foreign: foreign === 1,
     value: String(textReply(value)),
-    first: patienceMs > 0 ? { ticketId: String(textReply(first)), patienceMs } : undefined,
+    turnMs,
     ...free === undefined ? {} : { free, kept: kept - 1 },
   };
 }

@@ -1,13 +1,13 @@
 /**
  * Waiting to be notified: this client's ticket in the queues of all clients for one lock.
  *
- * **What it knows** is in three objects: where it stands ({@linkcode Ticket}), whether those whose turn it is use it
- * ({@linkcode WatchedFirsts}), and how clients of other libraries share the lock ({@linkcode ContendedResource}).
+ * **What it knows** is in two objects: where it stands ({@linkcode Ticket}), and how clients of other libraries share the
+ * lock ({@linkcode ContendedResource}). Whose turn it is, and until when, is what the nodes know: it only knows when to look.
  *
  * **When it asks**: at the earliest of these times, because a notification is a hint and never more.
  *
  * - A node has notified it (`#planNotified`), unless the lock is left to clients of other libraries for a moment.
- * - The first in the queue was notified, and has not used its turn in time (`WatchedFirsts.dueMs`).
+ * - Another's turn should be over (`#lookMs`).
  * - So many of the keys in its way have expired that a quorum is possible; or, ever more rarely, nothing has happened
  *   (`#planUnnotified`).
  * - Too few nodes can notify it, so it polls (`#planAsk`); or one more can than when it last asked (`#joinMs`).
@@ -28,7 +28,6 @@ import { Pause } from "../time/pause.ts";
 import type { Random } from "../time/random.ts";
 import { pollingDelayMs } from "./polling.ts";
 import { Ticket, type WaitingCall } from "./ticket.ts";
-import { WatchedFirsts } from "./watched_firsts.ts";
 
 /** By how much longer each wait is than the one before if the vote was split. */
 const SPLIT_FACTOR = 4;
@@ -38,12 +37,14 @@ const IDLE_MS_MIN = 500;
 const IDLE_MS_MAX = 60_000;
 /** By how much later each asks for each ticket ahead of it, in milliseconds, when a key expires. */
 const STAGGER_MS = 20;
-/** By how much later at most it overtakes because of that, in milliseconds. */
+/** By how much later at most it looks because of that, in milliseconds. */
 const STAGGER_MS_MAX = 200;
 /** Shortest wait for the other nodes' notifications, in milliseconds. */
 const GRACE_MS_MIN = 2;
 /** The longest round trip that is believed, in milliseconds: one that took longer was held up. */
 const ROUND_TRIP_MS_MAX = 100;
+/** By how much later it looks at most because the nodes' messages come one by one, in milliseconds. */
+const LOOK_MS_MAX = 2;
 /** How many round trips pass between two polls while subscriptions are being made; doubled each time. */
 const POLL_FACTOR = 8;
 /** The longest round trip that counts for that, in milliseconds: a client that connects is busy, and the nodes are not. */
@@ -76,7 +77,11 @@ export class QueuedWaiter implements NotificationHandler {
   /** When to ask, by the monotonic clock: because of a notification, and otherwise. */
   #notifiedMs = Infinity;
   #askMs = Infinity;
-  readonly #firsts: WatchedFirsts;
+  /** When another's turn should be over, by the same clock; and for which key of a pool. */
+  #lookMs = Infinity;
+  #lookPlace: number | undefined = undefined;
+  /** One bit a node: those on which the key was taken since. */
+  #takenOn = 0;
   /** Plans the next ask again, while too few nodes have answered the last one. */
   #planAgain: (() => void) | undefined = undefined;
   /** How long the slowest node took to answer last, in milliseconds. */
@@ -100,14 +105,13 @@ export class QueuedWaiter implements NotificationHandler {
     this.#wanted = { keys, pool: pool !== undefined, mode };
     this.#notifications = notifications;
     this.#nodeSet = nodeSet;
-    this.#firsts = new WatchedFirsts(nodeSet.quorum);
     this.ticket = this.#newTicket();
     notifications.enter(this.ticket.name, this);
   }
 
-  /** Only with a pool: a key that is free for the ticket, or for a first that has not used its turn. */
+  /** Only with a pool: a key that is free for the ticket, or for another whose turn should be over. */
   get place(): number | undefined {
-    return this.notified ? this.#notifiedPlace : this.#firsts.place;
+    return this.notified ? this.#notifiedPlace : this.#lookPlace;
   }
 
   /** Begins an attempt; returns the ticket that the nodes are to put in their queues, if one of them can notify it. */
@@ -138,20 +142,19 @@ export class QueuedWaiter implements NotificationHandler {
   ): Promise<void> {
     this.#roundTripMs = Math.min(denied.slowestMs, ROUND_TRIP_MS_MAX);
     this.#unanswered = denied.unanswered;
-    this.ticket.stuck = [];
-    if (denied.granted > 0) this.#firsts.postpone(denied.elapsedMs);
+    if (denied.granted > 0) this.#lookMs += denied.elapsedMs; // meanwhile it had keys that another needs
     this.#notifiedMs = Infinity;
     if (this.#notifiedOn !== 0) this.#planNotified();
     this.#plan(attempt, denied);
     const dueMs = () => {
       const notifiedMs = Math.max(this.#notifiedMs, this.#resource.sharedUntilMs);
-      return Math.min(notifiedMs, this.#askMs, this.#firsts.dueMs);
+      return Math.min(notifiedMs, this.#askMs, this.#lookMs);
     };
     await this.#sleepUntil(dueMs, limitMs, signal);
     this.#planAgain?.(); // grants may have come since, of which no node reports to the ticket
     this.#planAgain = undefined;
     this.notified = this.#notifiedOn !== 0;
-    if (!this.notified) this.ticket.stuck = this.#firsts.overdue(this.#nowMs); // it overtakes these
+    if (this.#lookMs <= this.#nowMs) this.#lookMs = Infinity;
   }
 
   /**
@@ -173,7 +176,7 @@ export class QueuedWaiter implements NotificationHandler {
     }
   }
 
-  onReleased(nodeIndex: number, { notice, first, place }: QueueMessage): void {
+  onReleased(nodeIndex: number, { notice, turnMs, place }: QueueMessage): void {
     if (this.#parked) return; // the lock is this client's: its release takes the ticket out and notifies the next
     const bit = 1 << nodeIndex;
     if (notice === "first") {
@@ -184,13 +187,16 @@ export class QueuedWaiter implements NotificationHandler {
       this.#notifiedOn |= bit;
       this.#idles = this.ticket.joins = 0;
       if (this.#pause) this.#planNotified();
-    } else if (!this.#firsts.watches(place)) {
+    } else if (!this.#watches(place)) {
       return;
     } else if (notice === "taken") {
-      this.#firsts.onTaken(nodeIndex);
-    } else if (first) {
-      const shareMs = this.#resource.shareMsMax(this.#nowMs);
-      this.#firsts.onNotified(nodeIndex, first, this.#nowMs, shareMs);
+      this.#takenOn |= bit;
+      // mutation: first-overtaken-though-it-took-the-key
+      if (this.#isTaken) this.#lookMs = Infinity;
+    } else {
+      if (this.#takenOn & bit) this.#takenOn = 0; // and released again
+      // mutation: notified-first-never-overtaken
+      if (!this.#isTaken) this.#lookIn(turnMs! + this.#graceMs(LOOK_MS_MAX));
     }
     this.#pause?.end();
   }
@@ -210,7 +216,7 @@ export class QueuedWaiter implements NotificationHandler {
   /** The lock is this client's, until {@linkcode requeue}. */
   park(): void {
     this.#parked = true;
-    this.#firsts.clear();
+    this.#lookMs = Infinity;
     this.#resource.noteWon(this.#nowMs);
   }
 
@@ -225,7 +231,6 @@ export class QueuedWaiter implements NotificationHandler {
     }
     this.#parked = this.notified = false;
     this.#splits = this.#idles = this.ticket.joins = 0;
-    this.ticket.stuck = [];
   }
 
   /**
@@ -270,7 +275,7 @@ export class QueuedWaiter implements NotificationHandler {
     this.#askMs = Math.min(this.#planAsk(attempt, denied), this.#joinMs());
   }
 
-  /** When to ask after an attempt though nothing happens, by the monotonic clock. May plan to overtake the first, too. */
+  /** When to ask after an attempt though nothing happens, by the monotonic clock. May plan to look, too. */
   #planAsk(attempt: number, denied: Round): number {
     const { hasQuorum, isReady } = this.#notifications;
     const { quorum } = this.#nodeSet;
@@ -314,7 +319,7 @@ export class QueuedWaiter implements NotificationHandler {
       delaysMs.push(pollMsMax * this.#random.fraction());
     }
     if (freeInMs > 0) delaysMs.push(freeInMs + STAGGER_MS * ahead);
-    else if (ahead > 0) this.#watchFirsts(positions, ahead);
+    else if (ahead > 0) this.#planLook(positions, ahead, denied.granted);
     // mutation: unnotified-waiter-never-asks
     return this.#nowMs + Math.min(...delaysMs);
   }
@@ -326,13 +331,39 @@ export class QueuedWaiter implements NotificationHandler {
     return Math.min(idleMs, IDLE_MS_MAX) * (1 + this.#random.fraction()) / 2;
   }
 
-  /** Watches those that the nodes have notified of keys that are free. */
-  #watchFirsts(positions: readonly QueuePosition[], ahead: number): void {
+  /**
+   * Plans to look when it may be the ticket's turn on a quorum of nodes.
+   *
+   * @param granted How many nodes granted the last attempt.
+   */
+  #planLook(positions: readonly QueuePosition[], ahead: number, granted: number): void {
     const staggerMs = Math.min(STAGGER_MS * (ahead - 1), STAGGER_MS_MAX);
-    const moreMs = staggerMs + this.#resource.shareMsMax(this.#nowMs);
-    for (const { first, kept } of positions) {
-      if (first && this.#firsts.watches(kept)) this.#firsts.watch(first, this.#nowMs, moreMs);
-    }
+    const turns = positions.filter(({ turnMs, kept }) => turnMs && this.#watches(kept))
+      .map(({ turnMs }) => turnMs!).sort((one, other) => one - other);
+    const needed = Math.min(this.#nodeSet.quorum - granted, turns.length);
+    if (needed > 0) this.#lookIn(turns[needed - 1] + staggerMs);
+  }
+
+  /** Looks in so many milliseconds, unless it does so before. */
+  #lookIn(delayMs: number): void {
+    const moreMs = this.#resource.shareMsMax(this.#nowMs);
+    // mutation: stuck-first-never-overtaken
+    const lookMs = this.#nowMs + delayMs + moreMs;
+    this.#lookMs = Math.min(this.#lookMs, lookMs);
+  }
+
+  /** Whether it watches whose turn it is for a key; if for no other key of the pool, it does from now on. */
+  #watches(place: number | undefined): boolean {
+    if (place === this.#lookPlace) return true;
+    if (this.#lookMs !== Infinity) return false;
+    this.#lookPlace = place;
+    this.#takenOn = 0;
+    return true;
+  }
+
+  /** Whether the key was taken by the one whose turn it was. */
+  get #isTaken(): boolean {
+    return bitCount(this.#takenOn) >= this.#nodeSet.quorum;
   }
 
   /**

@@ -31,7 +31,6 @@ export interface WaitingCall {
 
 /** The ticket of one caller after another, until its client has the lock. */
 export class Ticket implements QueueTicket {
-  stuck: readonly string[] = [];
   /** See {@linkcode QueueTicket}; 0 until the ticket is first sent. */
   score = 0;
   agreed = false;

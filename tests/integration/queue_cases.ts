@@ -15,6 +15,8 @@ import { check, LONG_MS, within } from "../../src/testing/lock_node/bench.ts";
 import type { NodeToTest } from "../../src/testing/mod.ts";
 import { systemClock } from "../../src/time/clock.ts";
 import { systemRandom } from "../../src/time/random.ts";
+import { PATIENCE_MS_MIN } from "../../src/redis_node/scripts/queue.ts";
+import { delay } from "@std/async/delay";
 import { FakeRequest } from "../support/fake_request.ts";
 
 /** The index that nodes are asked with: any but the first. */
@@ -119,13 +121,17 @@ const QUEUE_CASES: readonly Case[] = [
     const behind = await bench.expect("queued", "acquire", { keys, ticket: second });
     check(behind!.ahead === 0, "a ticket that got the key is still in the queue");
   }],
-  ["a ticket that is overdue takes a free key", async (bench) => {
+  ["a free key is for the next ticket when the first's turn is over", async (bench) => {
     const { keys, value, first, second } = await heldWithTickets(bench);
     await bench.expect("queued", "acquire", { keys, ticket: first });
     await bench.expect("queued", "acquire", { keys, ticket: second });
     await bench.expect("granted", "release", { keys, value });
-    const overdue: QueueTicket = { ...second, stuck: [first.ticketId] };
-    await bench.expect("granted", "acquire", { keys, ticket: overdue });
+    const { turnMs } = (await bench.expect("queued", "acquire", { keys, ticket: second }))!;
+    check(turnMs! > 0 && turnMs! <= PATIENCE_MS_MIN, `the first has its turn for ${turnMs} ms`);
+    await delay(turnMs! + 1);
+    await bench.expect("granted", "acquire", { keys, ticket: second });
+    const late = await bench.expect("queued", "acquire", { keys, ticket: first });
+    check(late!.length === 1, "the first was not dropped");
   }],
   ["leaveQueue() takes a ticket out of the queue", async (bench) => {
     const { keys, value, first, second, listener } = await heldWithTickets(bench);
@@ -165,7 +171,6 @@ async function heldWithTickets(bench: QueueBench) {
   const ticket = (number: number): QueueTicket => ({
     ticketId: `${listener.id}:${number}`,
     agreed: false,
-    stuck: [],
     score: score + number * 1_000,
     onEnqueued() {},
   });

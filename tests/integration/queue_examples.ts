@@ -7,8 +7,8 @@ import { ACQUIRE_OR_WAIT } from "../../src/redis_node/scripts/acquire.ts";
 import { RELEASE_QUEUED } from "../../src/redis_node/scripts/release.ts";
 import { CHANNELS, type Command, type Step } from "./random_commands.ts";
 
-function joining(ticket: string, score: string, stuck = ""): Command {
-  return ["EVAL", ACQUIRE_OR_WAIT.source, "1", "a", "v", "60000", "", ticket, stuck, score, ""];
+function joining(ticket: string, score: string): Command {
+  return ["EVAL", ACQUIRE_OR_WAIT.source, "1", "a", "v", "60000", "", ticket, score, ""];
 }
 
 function releasing(...parting: string[]): Command {
@@ -30,7 +30,9 @@ export const QUEUE_EXAMPLES: readonly (readonly Step[])[] = [
     joining("y:1", "5000100000"),
     joining("x:2", "5000200000"),
     ["DEL", "a"],
-    joining("y:1", "5000100000", "1"),
+    joining("x:2", "5000200000"),
+    ["PEXPIRE", "hasp:turn:a", "2000"],
+    joining("y:1", "5000100000"),
   ],
   // One that won the key but not the lock goes back before those who came later.
   [

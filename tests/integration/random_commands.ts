@@ -244,13 +244,6 @@ const lock = weighted([12, word("a", "a", "a", "b")], [1, word(...LOCKS)]);
 const locks = fc.array(lock, { minLength: 1, maxLength: 3 })
   .map((keys) => [String(keys.length), ...keys]);
 const holder = word("v", "w", "0".repeat(39) + "a", "0".repeat(39) + "g");
-const stuck = weighted([
-  12,
-  word("", "", " x:1 ", " y:1 x:2 x:1:70 ", " gone:1 ", " x:1.1 y:2:70.1 "),
-], [
-  1,
-  word("x:1", "1"),
-]);
 const lockLife = weighted([8, word("60000", "90000")], [1, life]);
 /** What a release says of its ticket: none, that it leaves the queues, or the score with which it goes back. */
 const parting = fc.oneof(
@@ -267,7 +260,7 @@ const agreed = word("", "", "1");
 /** What a call for any of a pool says of its ticket. */
 const standing = fc.oneof(
   fc.constant([]),
-  fc.tuple(ticket, stuck, ticketScore, agreed),
+  fc.tuple(ticket, ticketScore, agreed),
 );
 const poolScript = fc.tuple(pool, holder, lockLife, standing)
   .map(([pool, value, life, standing]) => {
@@ -286,11 +279,15 @@ const queueScript = weighted(
   [4, poolScript],
 ).map((words) => ["EVAL", ...words]);
 const queue = word(...QUEUES);
+/** Where it is kept whose turn it is. */
+const turn = word("hasp:turn:a", "hasp:turn:a", "hasp:turn:b");
 const queueCommand: fc.Arbitrary<Command> = weighted(
   [20, queueScript],
   [3, fc.tuple(fc.constant("DEL"), lock)],
   [1, fc.tuple(fc.constant("DEL"), queue)],
   [3, fc.tuple(fc.constant("SET"), lock, holder)],
+  [3, fc.tuple(fc.constant("PEXPIRE"), turn, word("2000", "3000", "4000"))],
+  [1, fc.tuple(fc.constant("SET"), turn, strangeTicket)],
   [3, fc.tuple(fc.constant("ZADD"), queue, ticketScore, strangeTicket)],
   [1, fc.tuple(fc.constant("ZADD"), lock, ticketScore, ticket)],
   [1, fc.tuple(fc.constant("SET"), queue, holder)],

@@ -26,10 +26,9 @@ export const TICKET_ID = "id:1";
 export const SCORE = 1_700_000_000_000_000;
 
 /** The ticket of a caller that waits. */
-export function ticketOf(...stuck: string[]): QueueTicket {
+export function ticketOf(): QueueTicket {
   return {
     ticketId: TICKET_ID,
-    stuck,
     score: SCORE,
     agreed: false,
     onEnqueued() {},

@@ -45,7 +45,7 @@ export interface Call {
   readonly ttlMs: number;
   readonly counterFloor: number | undefined;
   /** The priority of an acquisition; `undefined` without a ticket. */
-  readonly priority: "in-order" | "overdue" | undefined;
+  readonly priority: "in-order" | undefined;
   readonly atMs: number;
 }
 
@@ -170,10 +170,10 @@ export class KeyspaceNode implements QuorumNode {
   notify(
     member: string,
     notice: queue.QueueNotice = "first",
-    first = { ticketId: this.queue()[0] ?? "", patienceMs: 50 },
+    turnMs = 50,
   ): void {
     const { ticketId = member, place } = queue.splitTicket(member) ?? {};
-    this.#listener!.onReleased(this.#nodeIndex, { ticketId, notice, first, place });
+    this.#listener!.onReleased(this.#nodeIndex, { ticketId, notice, turnMs, place });
   }
 
   /** Ends the subscription, for the time being. */
@@ -388,7 +388,7 @@ export class KeyspaceNode implements QuorumNode {
 
   #note(operation: Operation, request: Pick<QuorumRequest, "keys" | "value" | "ttlMs" | "ticket">) {
     const { keys, value, ttlMs, ticket, counterFloor } = request as QuorumRequest;
-    const priority = ticket && (ticket.stuck.length > 0 ? "overdue" : "in-order");
+    const priority = ticket && "in-order";
     const atMs = this.#clock.monotonicMs();
     this.calls.push({ operation, keys, value, ttlMs, counterFloor, priority, atMs });
   }

@@ -192,8 +192,8 @@ export class NodeBench extends StreamBench implements ReleaseListener {
     this.notices.push(["unsupported", nodeIndex, error.message]);
   }
 
-  onReleased(nodeIndex: number, { ticketId, notice, first, place }: QueueMessage): void {
-    const more = [first, place].filter((part) => part !== undefined);
+  onReleased(nodeIndex: number, { ticketId, notice, turnMs, place }: QueueMessage): void {
+    const more = [turnMs, place].filter((part) => part !== undefined);
     this.notices.push([notice, nodeIndex, ticketId, ...more]);
   }
 

@@ -38,7 +38,7 @@ if ours[1] then redis.call('DEL', unpack(ours)) end
 if redis.pcall('EXISTS', unpack(queues)) ~= 0 then
   for index, key in ipairs(KEYS) do
     local isFree = replies[index] == 1 or not found[index]
-    if isFree and redis.pcall('EXISTS', queues[index]) ~= 0 and notify(key) then
+    if isFree and redis.pcall('EXISTS', queues[index]) ~= 0 and notify(key, nil, not found[index]) then
       replies[index] = 2 * replies[index]
     end
   end
@@ -46,7 +46,7 @@ end
 return replies
 `,
   ),
-  sha1: "f62698ae7e5ec41260c198e4e4bcad0b4b3153c4",
+  sha1: "a80ce5613c4674a0f5aee4ef348f29560253a919",
 };
 
 /**

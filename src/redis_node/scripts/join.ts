@@ -20,8 +20,7 @@ export const JOINING = `local function scoreOf(keys, ticket, since, agreed)
   local score, known, last = tonumber(since), nil, nil
   for _, key in ipairs(keys) do
     local queue = 'hasp:queue:' .. key
-    local found = redis.call('ZSCORE', queue, ticket) or redis.pcall('GET', 'hasp:late:' .. ticket)
-    known = tonumber(found) or known
+    known = tonumber(redis.call('ZSCORE', queue, ticket) or nil) or known
     last = tonumber(redis.call('ZRANGE', queue, -1, -1, 'WITHSCORES')[2]) or last
   end
   if score > now + 250000 then score = known or now + 250000 end
@@ -45,7 +44,8 @@ end
 
 /**
  * The end of a script that sets nothing: puts the ticket into the queues of all keys, and replies where it stands; 0 without
- * one. By then there are `lives`, what `PTTL` says of each key, and what `blocks` returned: `wait` and `first`.
+ * one. By then there are `lives`, what `PTTL` says of each key, and `wait`, what `blocks` returned. A key that is held is
+ * nobody's turn.
  */
 export const JOIN = `if not ticket then return 0 end
 local score, now = scoreOf(KEYS, ticket, since, agreed)
@@ -57,7 +57,8 @@ for index, key in ipairs(KEYS) do
   if life ~= -2 then
     local isForeign, value = holderOf(key)
     foreign, holder = math.max(foreign, isForeign), value or holder
+    redis.pcall('DEL', 'hasp:turn:' .. key)
   end
 end
-return { held, ahead, length, score, now, foreign, holder, wait, first }
+return { held, ahead, length, score, now, foreign, holder, wait }
 `;

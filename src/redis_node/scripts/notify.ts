@@ -6,13 +6,15 @@
  */
 
 /**
- * `notify(key, own)` notifies the first ticket in a key's queue, and the watchers: the second, the fifth and the last
- * ticket. Each watcher gets the first's ticket and how long to wait for it. Drops first tickets whose clients are gone:
- * nobody subscribes to their channels. (`PUBLISH` counts those who subscribe to a pattern, too.) Returns for how long the
- * caller waits for the first, and the first. Returns `false` if it notified nobody, because the first ticket is `own`,
- * because the queue is empty, or because the node refuses what it takes.
+ * `notify(key, own, kept)` gives the turn for a key to the first ticket in its queue, and notifies it and the
+ * watchers: the second, the fifth and the last ticket, each with how long to wait for it. Drops tickets whose clients are
+ * gone: nobody subscribes to their channels. (`PUBLISH` counts those who subscribe to a pattern, too.) If it is to be `kept`,
+ * a turn that is not over stays whose it is. Returns for how long the caller waits;
+ * `false` if the ticket is `own`, if the queue is empty, or if the node refuses what it takes.
  *
- * A ticket has its client's patience at its end, in milliseconds: the farther a client is, the longer it is waited for.
+ * `turn(key)` is the ticket in a key's queue whose turn it is, and how long its turn lasts yet: if 0 or less, it is over.
+ *
+ * A ticket has its client's patience at its end, in milliseconds: the farther a client is, the longer its turn.
  */
 export const NOTIFY = `local function publish(ticket, message)
   local id = ticket:match('^(.-):')
@@ -31,23 +33,32 @@ local function watchers(queue, from)
   local last = redis.pcall('ZRANGE', queue, -1, -1)[1]
   return { near[1], near[4] or last, last }
 end
-local function notify(key, own)
-  local queue = 'hasp:queue:' .. key
+local function turn(key)
+  local ticket = redis.pcall('GET', 'hasp:turn:' .. key)
+  if type(ticket) ~= 'string' then return nil end
+  if type(redis.pcall('ZSCORE', 'hasp:queue:' .. key, ticket)) ~= 'string' or gone(ticket) then return nil end
+  return ticket, redis.pcall('PTTL', 'hasp:turn:' .. key) - 3000
+end
+local function notify(key, own, kept)
+  local queue, ticket, left = 'hasp:queue:' .. key, nil, 0
+  if kept then ticket, left = turn(key) end
+  if ticket and ticket ~= own and left > 0 then return left end
   while true do
     local first = redis.pcall('ZRANGE', queue, 0, 0)[1]
     if not first or first == own then return false end
     local receivers = gone(first) and 0 or publish(first, first)
     if receivers ~= 0 then
-      if type(receivers) ~= 'number' then return false end
       local wait, before = patience(first), first
+      local set = redis.pcall('SET', 'hasp:turn:' .. key, first, 'PX', wait + 3000)
+      if type(receivers) ~= 'number' or set.err then return false end
       for _, watcher in ipairs(watchers(queue, 1)) do
         if watcher ~= before and watcher ~= own then
-          local received = publish(watcher, watcher .. '+' .. wait .. ':' .. first)
+          local received = publish(watcher, watcher .. '+' .. wait)
           if received ~= 0 then wait = math.max(wait, patience(watcher)) + 50 end
         end
         before = watcher
       end
-      return wait, first
+      return wait
     end
     if type(redis.pcall('ZREM', queue, first)) == 'table' then return false end
   end
@@ -59,8 +70,8 @@ end
  * many as are `known` to have been notified. The fifth watches the first of them. Drops tickets whose clients are gone.
  * Returns whether somebody but `own` waits. See `readers.ts`.
  *
- * `pass(key, own, held)` is `notify` if the key is free, and `rouse` if readers hold it, by what it holds: of every script
- * after which somebody else may be the first. Returns nothing, or `false`, if nobody waits.
+ * `pass(key, own, held, kept)` is `notify` if the key is free, and `rouse` if readers hold it, by what it holds: of every
+ * script after which somebody else may be the first. Returns nothing, or `false`, if nobody waits.
  */
 export const PASS = `local function reads(ticket)
   return ticket:find('^[^:]*:R')
@@ -75,7 +86,7 @@ local function rouse(key, own, from, known)
       first = first or ticket
       if not reads(ticket) then break end
       if index > 4 then
-        publish(ticket, ticket .. '+' .. patience(first) .. ':' .. first)
+        publish(ticket, ticket .. '+' .. patience(first))
       elseif index > known then
         publish(ticket, ticket)
       end
@@ -83,31 +94,32 @@ local function rouse(key, own, from, known)
   end
   return first ~= nil
 end
-local function pass(key, own, held)
-  if not held then return notify(key, own) end
+local function pass(key, own, held, kept)
+  if not held then return notify(key, own, kept) end
   if held == 'hasp:shared' then return rouse(key, own, 0, 0) end
 end
 `;
 
 /**
- * `take(key, own, stuck)` takes a ticket out of a key's queue that is about to get the key, and reports to the watchers
- * that the key is taken. If `stuck` is no empty text, drops all tickets ahead of it too, and notifies each: one that asks
- * again within a second gets its place back. Returns those and their scores.
+ * `take(key, own, overtakes)` takes a ticket out of a key's queue that is about to get the key, and ends its turn. Reports to
+ * the watchers that the key is taken. If it `overtakes`, drops all tickets ahead of it, too, and notifies each: one that
+ * asks again gets its place back if a quorum has agreed on its score. Returns those.
  *
- * `blocks(key, own, stuck, since, agreed)` is `notify`, but if the first is one of the tickets in `stuck` that `own` has
- * waited for, with a space before and behind each, it notifies nobody and returns `false`. So it does if a quorum has
- * `agreed` on the score `since` of `own`, and the first's is later: then `own` has only lost its place on this node.
+ * `blocks(key, own, since, agreed)`, of a free key: for how long `own` has to wait, because it is another ticket's turn;
+ * gives the first its turn if nobody has one. `false` if it has not to, and then also whether it overtakes: the turn of one
+ * ahead is over. If a quorum has `agreed` on the score `since` of `own`, and the first's is later, it has only lost its place
+ * on this node.
  */
-export const TAKE = `local function take(key, own, stuck)
+export const TAKE = `local function take(key, own, overtakes)
   local queue = 'hasp:queue:' .. key
-  local rank = stuck == '' and 0 or redis.call('ZRANK', queue, own) or 1
-  local overtaken = rank > 0 and redis.call('ZRANGE', queue, 0, rank - 1, 'WITHSCORES') or {}
-  for index = 1, #overtaken, 2 do
-    redis.call('ZREM', queue, overtaken[index])
-    redis.pcall('SET', 'hasp:late:' .. overtaken[index], overtaken[index + 1], 'PX', 1000)
-    publish(overtaken[index], overtaken[index])
+  local rank = overtakes and (redis.call('ZRANK', queue, own) or 1) or 0
+  local overtaken = rank > 0 and redis.call('ZRANGE', queue, 0, rank - 1) or {}
+  for _, ticket in ipairs(overtaken) do
+    redis.call('ZREM', queue, ticket)
+    publish(ticket, ticket)
   end
   redis.call('ZREM', queue, own)
+  redis.call('DEL', 'hasp:turn:' .. key)
   local before
   for _, watcher in ipairs(watchers(queue, 0)) do
     if watcher ~= before then publish(watcher, watcher .. '-') end
@@ -115,12 +127,14 @@ export const TAKE = `local function take(key, own, stuck)
   end
   return overtaken
 end
-local function blocks(key, own, stuck, since, agreed)
-  if stuck ~= '' or agreed == '1' then
-    local first = redis.pcall('ZRANGE', 'hasp:queue:' .. key, 0, 0, 'WITHSCORES')
-    if first[1] and stuck:find(' ' .. first[1] .. ' ', 1, true) then return false end
-    if first[2] and agreed == '1' and tonumber(since) < tonumber(first[2]) then return false end
-  end
+local function blocks(key, own, since, agreed)
+  local first = redis.pcall('ZRANGE', 'hasp:queue:' .. key, 0, 0, 'WITHSCORES')
+  if not first[1] or first[1] == own then return false end
+  if agreed == '1' and tonumber(since) < tonumber(first[2]) then return false end
+  local ticket, left = turn(key)
+  if ticket == own then return false end
+  if ticket and left > 0 then return left end
+  if ticket then return false, true end
   return notify(key, own)
 end
 `;

@@ -14,7 +14,7 @@ import { lua, type Script } from "./script.ts";
 
 /**
  * `KEYS` the pool; `ARGV` the number of the key that is asked for, from 1, value, TTL, the hint of a fencing token or an
- * empty text; and, if its caller waits, ticket, stuck, score and agreed: sets the key, leaves the queues of the pool, and
+ * empty text; and, if its caller waits, ticket, score and agreed: sets the key, leaves the queues of the pool, and
  * passes notifications for the others on. Returns 1, or the counter. If the key is held, or is for
  * another ticket, it sets nothing, and the ticket stands in all queues of the pool, with the score that it gets in that of
  * the key.
@@ -23,12 +23,11 @@ import { lua, type Script } from "./script.ts";
  * 2 for the second, and so on. With a ticket there are the parts that `ACQUIRE_OR_WAIT` returns: the shortest time for
  * which a key is held (-2 if one is free, but for another ticket), the least number of tickets ahead (if a key is free,
  * but for another ticket, that in its queue), the greatest number of all tickets, the ticket's score, the node's time,
- * whether a key holds what is no value of this library, and an empty text; how long to wait for the first ticket in the
- * queue of a key that is free, but for that ticket, and the ticket, else 0 and an empty text. The bit mask follows, and the
- * number of that key, or 0.
+ * whether a key holds what is no value of this library, and an empty text; how long it is another's turn for a key that is
+ * free, else 0. The bit mask follows, and the number of that key, or 0.
  *
- * A first ticket in `stuck` is overtaken as by `ACQUIRE_OR_WAIT`. If it waits for the same pool, it is dropped from all
- * queues of the pool, not from one queue after the other.
+ * A ticket whose turn is over is overtaken as by `ACQUIRE_OR_WAIT`: all that are ahead and wait for the same pool are dropped
+ * from all its queues, not from one queue after the other.
  */
 export const ACQUIRE_ANY: Script = {
   source: /* @__PURE__ */ lua(
@@ -37,18 +36,21 @@ export const ACQUIRE_ANY: Script = {
     TAKE,
     JOINING,
     FENCE,
-    `local place, value, ttl, hint, ticket, stuck, since, agreed = unpack(ARGV)
+    `local place, value, ttl, hint, ticket, since, agreed = unpack(ARGV)
 place = tonumber(place)
 local key = KEYS[place]
 local blocked = redis.call('EXISTS', key) == 1
-if not blocked and ticket then blocked = blocks(key, ticket .. place, stuck, since, agreed) end
+local overtakes
+if not blocked and ticket then blocked, overtakes = blocks(key, ticket .. place, since, agreed) end
 if not blocked then
-  local first = ticket and take(key, ticket .. place, stuck)[1]
-  local pooled = first and first:match('^(.*%.)%d+$') or ticket
+  local leaving = ticket and take(key, ticket .. place, overtakes) or {}
+  leaving[#leaving + 1] = ticket and ticket .. place
   for index, name in ipairs(ticket and KEYS or {}) do
     if index ~= place then
-      local left = redis.call('ZREM', 'hasp:queue:' .. name, ticket .. index, pooled .. index) > 0
-      if left then pass(name, nil, redis.pcall('GET', name)) end
+      local names = {}
+      for _, one in ipairs(leaving) do names[#names + 1] = (one:match('^(.*%.)%d+$') or one) .. index end
+      local left = redis.call('ZREM', 'hasp:queue:' .. name, unpack(names)) > 0
+      if left then pass(name, nil, redis.pcall('GET', name), true) end
     end
   end
   local granted = hint == '' and 1 or fence({ key }, 0, hint, 1)
@@ -65,23 +67,25 @@ if not ticket then
 end
 local score, now = scoreOf({ key }, ticket .. place, since, agreed)
 local held, ahead, kept, behind
-local length, foreign, wait, first = 0, 0, 0, ''
+local length, foreign, wait = 0, 0, 0
 for index, name in ipairs(KEYS) do
   local life, rank, size = lives[index], stand(name, ticket .. index, score)
   ahead, length = math.min(ahead or rank, rank), math.max(length, size)
   if life ~= -2 then
     foreign = math.max(foreign, (holderOf(name)))
+    if index == place then redis.call('DEL', 'hasp:turn:' .. name) end
   elseif rank == 0 then
     free = free + math.floor(2 ^ (index - 1))
   elseif not kept then
-    kept, behind, first = index, rank, redis.call('ZRANGE', 'hasp:queue:' .. name, 0, 0)[1]
-    wait = patience(first)
+    local whose, left = turn(name)
+    kept, behind = index, rank
+    wait = whose and math.max(left, 1) or patience(redis.call('ZRANGE', 'hasp:queue:' .. name, 0, 0)[1])
   end
   if life ~= -1 and (not held or held == -1 or life < held) then held = life end
   held = held or -1
 end
-return { held, behind or ahead, length, score, now, foreign, '', wait, first, free, kept or 0 }
+return { held, behind or ahead, length, score, now, foreign, '', wait, free, kept or 0 }
 `,
   ),
-  sha1: "e72077a82c276a18c6f3b7f43dc7ba15ae8a0120",
+  sha1: "9825ec6601745845777a6549011e5c6e4bd4f371",
 };

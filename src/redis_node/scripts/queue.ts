@@ -6,15 +6,17 @@
  * the nodes' clocks. Every node so gets the same score for the same ticket, and all nodes have the same order. The patience
  * is how long the client is waited for, in milliseconds: its distance decides it.
  *
- * A client subscribes to one channel, `hasp:wake:<client id>`. A script that frees a key publishes the first ticket to
- * its client's channel. It also publishes the second, the fifth and the last ticket to theirs, each with a plus sign, how
- * long to wait, and the first ticket: if the first does not take the key in time, one of these does, and drops all who
- * are ahead of it. So the script that takes the key publishes to the same ones, with a minus sign. If nobody subscribes to
- * the first's channel, its client is gone: the script drops the ticket and goes on with the next one.
+ * A client subscribes to one channel, `hasp:wake:<client id>`. A script that frees a key gives the first ticket its turn: it
+ * keeps under `hasp:turn:<key>` whose turn it is, and for how long by its own clock, and publishes the ticket to its client's
+ * channel. If nobody subscribes to that, the client is gone: the script drops the ticket and goes on with the next one. It
+ * also publishes the second, the fifth and the last ticket to theirs, each with a plus sign and how long the turn lasts: then
+ * one of these asks, and a script that finds the turn over drops all who are ahead of the caller. So the script that takes
+ * the key publishes to the same ones, with a minus sign. There is no turn while no ticket was notified that the key is free, as
+ * after the end of its TTL: then the next ask has the first ticket notified.
  *
  * A ticket leaves the queue when its client gets the key, gives up, is gone, or is overtaken. A client that got the key
- * but not the lock is put back with its old score; and so is one that was overtaken because it
- * was slow, and asks within a second: its score is kept under `hasp:late:<ticket>` until then.
+ * but not the lock is put back with its old score; and so is one that was overtaken because it was slow, if a quorum has
+ * agreed on its score.
  *
  * No client can gain much by a wrong clock. A score that is ahead of the node's clock is cut, and a new ticket passes
  * only tickets whose scores are at most {@linkcode QUEUE_LEAD_MS} before that of the last one. Any other new ticket that
@@ -41,26 +43,25 @@ export const WAKE_CHANNEL = "hasp:wake:";
 export const NOTIFIED_SUFFIX = "+";
 /** See {@linkcode NOTIFIED_SUFFIX}. */
 export const TAKEN_SUFFIX = "-";
-/** What precedes a ticket that was overtaken in the name under which its score is kept for a second. */
-export const LATE_PREFIX = "hasp:late:";
-/** For how long it is kept, in milliseconds. */
-export const LATE_MS = 1_000;
-/** For how long the first is waited for at least and at most, in milliseconds. */
+/** What precedes a key in the name under which it is kept whose turn it is. */
+export const TURN_PREFIX = "hasp:turn:";
+/** For how long it is kept that a turn is over, in milliseconds. */
+export const TURN_OVER_MS = 3_000;
+/** For how long a turn lasts at least and at most, in milliseconds. */
 export const PATIENCE_MS_MIN = 50;
 export const PATIENCE_MS_MAX = 1_000;
 
-/** What follows the ticket in a message: nothing, `-`, or `+<patience>:<first>`. */
-const NEWS = /^(?:(-)|\+(\d+):(.*))?$/su;
+/** What follows the ticket in a message: nothing, `-`, or `+<how long the turn lasts>`. */
+const NEWS = /^(?:(-)|\+(\d+))?$/u;
 
 /** Reads a message on a client's channel; `undefined` if it is for no ticket. */
 export function readMessage(text: string): QueueMessage | undefined {
   const { ticketId, place, rest } = splitTicket(text) ?? {};
   const news = NEWS.exec(rest ?? " ");
   if (!ticketId || !news) return undefined;
-  const [, taken, patienceMs, first] = news;
-  if (first === undefined) return { ticketId, place, notice: taken ? "taken" : "first" };
-  const notified = { ticketId: first, patienceMs: Number(patienceMs) };
-  return { ticketId, place, notice: "next", first: notified };
+  const [, taken, turnMs] = news;
+  if (turnMs === undefined) return { ticketId, place, notice: taken ? "taken" : "first" };
+  return { ticketId, place, notice: "next", turnMs: Number(turnMs) };
 }
 
 /**

@@ -67,15 +67,13 @@ end
 `;
 
 /**
- * `KEYS` resources; `ARGV` value, TTL; ticket, stuck, score, agreed as for `ACQUIRE_OR_WAIT`, or an empty text if the caller does
+ * `KEYS` resources; `ARGV` value, TTL; ticket, score, agreed as for `ACQUIRE_OR_WAIT`, or an empty text if the caller does
  * not queue, or nothing if it passes those that wait: makes the value a reader of all keys and leaves their queues, or
  * changes no key and stands in their queues. A key that is not free must be held by readers, and no writer may be ahead of the
  * caller. It shortens no deadline, because it may come twice, and late. Returns 1, or what `ACQUIRE_OR_WAIT` returns.
  *
- * A caller that does not queue waits for writers as well, also while the key is free: else those that only try would pass a
- * writer that has just been notified, again and again. But nobody drops a writer that is stopped if all others only try. So
- * the first one that is denied keeps for which writer under `hasp:turn:<key>`, and notifies that one. After 1.5 s such callers
- * pass it, for as long again.
+ * A caller that does not queue waits for the turn of writers as well: else those that only try would pass a writer that has
+ * just been notified, again and again.
  */
 export const ACQUIRE_SHARED: Script = {
   source: /* @__PURE__ */ lua(
@@ -84,35 +82,25 @@ export const ACQUIRE_SHARED: Script = {
     TAKE,
     JOINING,
     READERS,
-    `local function waitsFor(key, writer)
-  local turn = 'hasp:turn:' .. key
-  if redis.pcall('GET', turn) ~= writer then
-    redis.pcall('SET', turn, writer, 'PX', 3000)
-    notify(key)
-  end
-  return (tonumber(redis.pcall('PTTL', turn)) or 0) > 1500
-end
-local value, ttl, ticket, stuck, since, agreed = unpack(ARGV)
-stuck = stuck or ''
-local blocked, lives, wait, first = false, {}, 0, ''
+    `local value, ttl, ticket, since, agreed = unpack(ARGV)
+local blocked, lives, overtakes, wait = false, {}, {}, 0
 for index, key in ipairs(KEYS) do
   lives[index] = redis.call('PTTL', key)
   blocked = blocked or lives[index] ~= -2 and redis.pcall('GET', key) ~= 'hasp:shared'
 end
-local overtakes = false
+local passes = false
 for index, key in ipairs(ticket and not blocked and KEYS or {}) do
   local isFree = lives[index] == -2
   local writer, dropped = writerAhead(key, ticket)
   if dropped and not isFree then rouse(key, ticket, 0, 0) end
-  if writer and isFree and ticket == '' then
-    blocked = blocked or waitsFor(key, writer)
-  elseif writer and isFree then
-    local patience, notified = blocks(key, ticket, stuck, since, agreed)
-    if patience then blocked, wait, first = true, math.max(wait, patience), notified end
-  elseif writer and not stuck:find(' ' .. writer .. ' ', 1, true) then
+  if writer and isFree then
+    local left, isOver = blocks(key, ticket, since, agreed)
+    if left then blocked, wait = true, math.max(wait, left) end
+    overtakes[index] = isOver
+  elseif writer then
     blocked = true
   end
-  overtakes = overtakes or writer
+  passes = passes or writer
 end
 if ticket == '' then ticket = nil end
 if not blocked then
@@ -124,8 +112,8 @@ if not blocked then
     if lives[index] == -2 then redis.call('SET', key, 'hasp:shared', 'PX', ttl) end
     settle(key)
     if ticket then
-      local rank = not overtakes and redis.call('ZRANK', 'hasp:queue:' .. key, ticket) or 0
-      take(key, ticket, overtakes and stuck or '')
+      local rank = not passes and redis.call('ZRANK', 'hasp:queue:' .. key, ticket) or 0
+      take(key, ticket, overtakes[index])
       rouse(key, nil, 0, lives[index] == -2 and 0 or 3)
       if rank > 3 then rouse(key, nil, rank - 3, 0) end
     end
@@ -135,7 +123,7 @@ end
 `,
     JOIN,
   ),
-  sha1: "4c4193d92c817b26353d72131070e0a41f99e37f",
+  sha1: "ba04ff6118ca7e6c5e49f4ffbd289a3107e5c113",
 };
 
 /**
@@ -169,7 +157,7 @@ end
 return reply
 `,
   ),
-  sha1: "bae57c65c95c3956674fefc97c9345fc6745fee1",
+  sha1: "41f54bc6e954dddaeb2425c68fc3fc5b146b953a",
 };
 
 /**
@@ -193,5 +181,5 @@ end
 `,
     RELEASE_ALL,
   ),
-  sha1: "b16be5ab61bb1fe0d01548c44b4331e580d7d9a0",
+  sha1: "636c397574799d87459a8f0d88a940f755c71ed3",
 };

@@ -22,11 +22,11 @@ end
 if redis.pcall('EXISTS', 'hasp:queue:' .. key) == 0 then return found and 1 or 0 end
 `,
     NOTIFY,
-    `local notified = notify(key)
+    `local notified = notify(key, nil, not found)
 return found and (notified and 2 or 1) or 0
 `,
   ),
-  sha1: "ed44a691a208ef473e9803dbc71d4101f342cd9c",
+  sha1: "5abfac67f7a86b462077c7dd4b7682d955db9747",
 };
 
 /**
@@ -51,7 +51,7 @@ for index, key in ipairs(KEYS) do
     redis.pcall('PEXPIRE', queue, 180000)
   end
   if left or ours[index] or not (held[index] or pooled or value == '') then
-    waiting = pass(key, score and own, held[index]) or waiting
+    waiting = pass(key, score and own, held[index], not ours[index]) or waiting
   end
 end
 return failure or count == (pooled and 1 or #KEYS) and (waiting and 2 or 1) or 0
@@ -82,5 +82,5 @@ end
 `,
     RELEASE_ALL,
   ),
-  sha1: "2d0d6cc00402e80372d5e37b8c97af1e4e7c2d05",
+  sha1: "7dd2dda0a941efa4a0417660294bd5a4af7a59f1",
 };

@@ -208,8 +208,8 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "release-notifies-nobody": [
     "a release notifies nobody",
-    ["local notified = notify(key)", "local notified = false"],
-    ["waiting = pass(key, score and own, held[index]) or waiting", ""],
+    ["local notified = notify(key, nil, not found)", "local notified = false"],
+    ["waiting = pass(key, score and own, held[index], not ours[index]) or waiting", ""],
   ],
   "group-notifies-nobody": [
     "releases of one tick notify nobody",
@@ -222,8 +222,8 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   "newcomers-overtake": [
     "newcomers pass those who wait",
     [
-      "for _, key in ipairs(ticket and not blocked and KEYS or {}) do",
-      "for _, key in ipairs({}) do",
+      "for index, key in ipairs(ticket and not blocked and KEYS or {}) do\n  local left, isOver",
+      "for index, key in ipairs({}) do\n  local left, isOver",
     ],
   ],
   "dead-waiter-notified": [
@@ -253,7 +253,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "notification-of-a-pool-kept": [
     "one that has a key of a pool keeps the notification of another",
-    ["if left then pass(name, nil, redis.pcall('GET', name)) end", ""],
+    ["if left then pass(name, nil, redis.pcall('GET', name), true) end", ""],
   ],
   "extension-steals": [
     "an extension steals",
@@ -290,7 +290,7 @@ const IN_SCRIPTS: Readonly<Record<string, readonly [name: string, ...ScriptEdit[
   ],
   "readers-pass-who-waits": [
     "a reader enters beside others though a writer waits",
-    ["elseif writer and not stuck:find(' ' .. writer .. ' ', 1, true) then", "elseif false then"],
+    ["elseif writer then", "elseif false then"],
   ],
   "entered-reader-notifies-nobody": [
     "a reader that enters does not notify the next",

@@ -181,7 +181,6 @@ Deno.test("commandNode() takes a place in the queue for no proof that nothing wa
     round.ticket = {
       ticketId: "me:1",
       agreed: false,
-      stuck: [],
       score: 1,
       onEnqueued: nothing,
     };

@@ -26,7 +26,7 @@ interface Call {
 
 const ticket = ticketOf();
 const counterFloor = 77;
-const TICKET = [TICKET_ID, "", SCORE, ""] as const;
+const TICKET = [TICKET_ID, SCORE, ""] as const;
 
 /** Every request about `keys` that takes a script. */
 function callsOf(keys: readonly string[], value = "v", ttlMs = 1_000): Call[] {
@@ -41,14 +41,6 @@ function callsOf(keys: readonly string[], value = "v", ttlMs = 1_000): Call[] {
         ] as const
         : [["acquire", { counterFloor }, ACQUIRE_COUNTED, [...set, counterFloor]]] as const,
       ["acquire", { ticket }, ACQUIRE_OR_WAIT, [...set, "", ...TICKET]],
-      ["acquire", { ticket: ticketOf("stuck:1") }, ACQUIRE_OR_WAIT, [
-        ...set,
-        "",
-        TICKET_ID,
-        " stuck:1 ",
-        SCORE,
-        "",
-      ]],
       ["acquire", { ticket, counterFloor }, ACQUIRE_OR_WAIT, [...set, counterFloor, ...TICKET]],
       ["adopt", { replaces: "old" }, ADOPT, [...set, "old"]],
       ["adopt", { replaces: "old", counterFloor }, ADOPT, [...set, "old", counterFloor]],

@@ -81,11 +81,11 @@ test.queueing("RedisNode guards extensions and requests with a ticket, too", asy
   assertEquals(extension.outcomes, ["quarantined"]);
   const ticket = ticketOf();
   const request = await acquire(bench, { ticket });
-  const words = [...EXTENSION, "", TICKET_ID, "", `${SCORE}`, ""];
+  const words = [...EXTENSION, "", TICKET_ID, `${SCORE}`, ""];
   assertEquals(bench.written, wire("EVALSHA", ACQUIRE_OR_WAIT.sha1, ...words) + AGE);
   await bench.answer(":1\r\n" + age(0));
   assertEquals(request.outcomes, ["quarantined"]);
-  const queued = "*9\r\n:500\r\n:0\r\n:1\r\n:1\r\n:1\r\n:0\r\n$0\r\n\r\n:0\r\n$0\r\n\r\n";
+  const queued = "*8\r\n:500\r\n:0\r\n:1\r\n:1\r\n:1\r\n:0\r\n$0\r\n\r\n:0\r\n";
   assertEquals(await outcome(bench, queued + age(0), { ticket }), "queued");
 });
 

@@ -10,9 +10,8 @@ import { LOST, NAME } from "../../support/stream_bench.ts";
 const ticket = ticketOf();
 const counterFloor = 77;
 const POOL = { keys: ["k", "l"], place: 0, free: [] };
-const POSITION =
-  "*9\r\n:700\r\n:2\r\n:5\r\n:77\r\n:1700000000250000\r\n:1\r\n$1\r\nv\r\n:60\r\n$3\r\nx:1\r\n";
-const POOL_POSITION = POSITION.replace("*9", "*11") + ":2\r\n:1\r\n";
+const POSITION = "*8\r\n:700\r\n:2\r\n:5\r\n:77\r\n:1700000000250000\r\n:1\r\n$1\r\nv\r\n:60\r\n";
+const POOL_POSITION = POSITION.replace("*8", "*10") + ":2\r\n:1\r\n";
 const COUNTS = Object.fromEntries(
   [1, 2, 3, 4, 1_000_001, 1_700_000_000_000_000, Number.MAX_SAFE_INTEGER]
     .map((count) => [`:${count}\r\n`, "granted"]),
@@ -100,10 +99,10 @@ const REPLIES = [
   ...[":9007199254740993", "*3\r\n:500\r\n:0\r\n:1", "*4\r\n:700\r\n:0\r\n:1\r\n:1"],
   ...[
     "*6\r\n:700\r\n:0\r\n:1\r\n:1\r\n:1\r\n$1\r\nv",
-    "*9\r\n$3\r\n700\r\n:0\r\n:1\r\n:1\r\n:1\r\n:1\r\n$1\r\nv\r\n:0\r\n$0\r\n",
-    "*9\r\n:700\r\n$-1\r\n:1\r\n:1\r\n:1\r\n:1\r\n$1\r\nv\r\n:0\r\n$0\r\n",
-    "*9\r\n:700\r\n:0\r\n+1\r\n:1\r\n:1\r\n:1\r\n$1\r\nv\r\n:0\r\n$0\r\n",
-    "*9\r\n:700\r\n:0\r\n:1\r\n:1\r\n:1\r\n:1\r\n*0\r\n:0\r\n$0\r\n",
+    "*8\r\n$3\r\n700\r\n:0\r\n:1\r\n:1\r\n:1\r\n:1\r\n$1\r\nv\r\n:0",
+    "*8\r\n:700\r\n$-1\r\n:1\r\n:1\r\n:1\r\n:1\r\n$1\r\nv\r\n:0",
+    "*8\r\n:700\r\n:0\r\n+1\r\n:1\r\n:1\r\n:1\r\n$1\r\nv\r\n:0",
+    "*8\r\n:700\r\n:0\r\n:1\r\n:1\r\n:1\r\n:1\r\n*0\r\n:0",
   ],
 ].map((reply) => `${reply}\r\n`).concat(POSITION, POOL_POSITION);
 
@@ -135,7 +134,7 @@ for (const [what, operation, keys, parts, meanings] of KINDS) {
         timeMs: 1_700_000_000_250,
         foreign: true,
         value: "v",
-        first: { ticketId: "x:1", patienceMs: 60 },
+        turnMs: 60,
         ...reply === POOL_POSITION ? { free: 2, kept: 0 } : {},
       };
       const detail = counts ? Number(reply.slice(1)) : outcome === "queued" ? position : undefined;

@@ -56,15 +56,13 @@ Deno.test("the scripts' numbers and names are those of their constants", () => {
     RELEASE,
     RELEASE_QUEUED,
   } = scripts;
-  const { LATE_MS, LATE_PREFIX, PATIENCE_MS_MAX, PATIENCE_MS_MIN } = scripts;
+  const { PATIENCE_MS_MAX, PATIENCE_MS_MIN, TURN_OVER_MS, TURN_PREFIX } = scripts;
   const { QUEUE_LEAD_MS, QUEUE_TTL_MS, NOTIFIED_SUFFIX, TAKEN_SUFFIX, WAKE_CHANNEL } = scripts;
   const expected: readonly (readonly [Script[], string[]])[] = [
     [[ACQUIRE_OR_WAIT], [
       `last - ${QUEUE_LEAD_MS}000 `,
       `now + ${QUEUE_LEAD_MS}000 `,
       `.. '${TAKEN_SUFFIX}'`,
-      `'${LATE_PREFIX}' .. `,
-      `'PX', ${LATE_MS})`,
     ]],
     [[ACQUIRE_OR_WAIT, RELEASE_QUEUED], [`queue, ${QUEUE_TTL_MS})`]],
     [[ACQUIRE_OR_WAIT, RELEASE, RELEASE_QUEUED], [
@@ -72,6 +70,8 @@ Deno.test("the scripts' numbers and names are those of their constants", () => {
       `'${scripts.queueOf("")}' .. key`,
       `.. '${NOTIFIED_SUFFIX}'`,
       `or ${PATIENCE_MS_MIN}, ${PATIENCE_MS_MAX})`,
+      `'PX', wait + ${TURN_OVER_MS})`,
+      `'PTTL', '${TURN_PREFIX}' .. key) - ${TURN_OVER_MS}\n`,
     ]],
     [[ACQUIRE_COUNTED, ACQUIRE_OR_WAIT, ADOPT, RAISE], [
       ` ${HINT_TOLERANCE_MS * 1_000} `,
