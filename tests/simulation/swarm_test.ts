@@ -67,6 +67,10 @@ const KINDS: Readonly<Record<string, (plan: Plan) => boolean>> = {
   "fencing with a clock of a node that is years off": ({ clients, nodes }) =>
     clients.some(({ fencing }) => fencing) && nodes.some((node) => isYears(node.wallOffsetMs)),
   "a restart guard": ({ clients }) => clients.some((client) => client.restartGuardMs),
+  "a lock that is adopted right before all is mended": ({ clients, healAtMs }) =>
+    hasOp(({ atMs, holdMs, handsTo }) =>
+      handsTo !== undefined && Math.abs(atMs + holdMs + 300 - healAtMs) < 1
+    )({ clients } as Plan),
   "a lock that keeps its keys for a while": hasOp(({ atLeastMs }) => (atLeastMs ?? 0) > 0),
   "a cooldown": ({ clients }) => clients.some(({ cooldownMs }) => cooldownMs),
   "a client that polls": ({ clients }) => clients.some(({ notify }) => notify === false),

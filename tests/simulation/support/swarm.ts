@@ -13,7 +13,13 @@ import {
   type Plan,
 } from "./plan.ts";
 import { SeededRandom } from "./seeded_random.ts";
-import { fullAndDemoted, lostExtensions, sleepsAndLosses, withManners } from "./swarm_callers.ts";
+import {
+  fullAndDemoted,
+  lostExtensions,
+  missedAdoption,
+  sleepsAndLosses,
+  withManners,
+} from "./swarm_callers.ts";
 
 /** Every kind of fault that swarms choose from. */
 export const FAULT_KINDS = [
@@ -90,7 +96,9 @@ export function swarmPlan(seed: string | number, { kinds = FAULT_KINDS }: SwarmO
     partialWriteChance: random.pick([0, 0, 0.2]),
     slowWriteChance: random.pick([0, 0, 0, 0.1]),
   };
-  const clients = withManners(seed, clientPlans(random, healAtMs, rate));
+  const callers = withManners(seed, clientPlans(random, healAtMs, rate));
+  const missed = missedAdoption(seed, kinds === FAULT_KINDS ? nodes : 0, callers, healAtMs);
+  const { clients } = missed;
   const waiting = waitingPlan(new SeededRandom(`${seed} waiting`), nodes, healAtMs);
   const restartGuardMs = guardPlan(new SeededRandom(`${seed} guard`), clients);
   const clocks = clockPlan(new SeededRandom(`${seed} wrong clocks`));
@@ -115,6 +123,7 @@ export function swarmPlan(seed: string | number, { kinds = FAULT_KINDS }: SwarmO
       ...(kinds === FAULT_KINDS ? waiting.faults : []),
       ...(kinds === FAULT_KINDS ? lostExtensions(seed, nodes, clients.length, healAtMs) : []),
       ...(kinds === FAULT_KINDS ? fullAndDemoted(seed, nodes, healAtMs) : []),
+      ...missed.faults,
       ...(kinds === FAULT_KINDS ? sleepsAndLosses(seed, clients.length, healAtMs) : []),
     ],
     messages: waiting.messages,

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { ClientPlan, Fault } from "./plan.ts";
+import { type ClientPlan, type Fault, type Op, PLAIN_OP } from "./plan.ts";
 import { SeededRandom } from "./seeded_random.ts";
 
 /** The shortest lock of a run in which clients may be far away, in milliseconds. */
@@ -104,6 +104,42 @@ function withAtLeast(seed: string | number, clients: ClientPlan[]): ClientPlan[]
       return share > 0 ? { ...op, atLeastMs: share * op.ttlMs } : op;
     }),
   }));
+}
+
+/**
+ * In some runs a client that adopts a lock cannot reach a node, and works on after everything was mended, or does not; of a
+ * randomness of its own.
+ */
+export function missedAdoption(
+  seed: string | number,
+  nodes: number,
+  clients: readonly ClientPlan[],
+  healAtMs: number,
+): { readonly clients: readonly ClientPlan[]; readonly faults: readonly Fault[] } {
+  const random = new SeededRandom(`${seed} missed adoption`);
+  if (nodes < 3 || clients.length < 2 || !random.chance(0.15)) return { clients, faults: [] };
+  const [giver, ...others] = clients;
+  const taker = random.integer(1, others.length);
+  const holdMs = random.pick([500, 1_200, 3_500]);
+  const op: Op = {
+    ...PLAIN_OP,
+    atMs: Math.max(healAtMs - holdMs - 300, 0),
+    resources: [random.pick(["a", "d", "d"])],
+    ttlMs: random.pick([12_000, 40_000]),
+    holdMs,
+    extendEveryMs: random.pick([300, 700]),
+    atLeastMs: random.pick([0, 0, 2_000]),
+    handsTo: [{ client: taker, afterMs: random.pick([0, 20, 200]) }],
+  };
+  const fault: Fault = {
+    kind: "partition",
+    clients: [taker],
+    nodes: [random.integer(0, nodes - 1)],
+    directions: ["requests", "replies"],
+    atMs: Math.max(healAtMs - 1_000, 0),
+    forMs: Math.min(1_000, healAtMs),
+  };
+  return { clients: [{ ...giver, ops: [...giver.ops, op] }, ...others], faults: [fault] };
 }
 
 /** In some runs nodes are full for a while, or become replicas; of a randomness of its own. */
