@@ -189,7 +189,7 @@ function causeOnNode(
       node.liveKeys(); // removes the keys that have expired, as a server does by itself: they do not come back
       return node.clock.change({ wallStepMs: fault.stepMs }, world.loop.nowMs);
     case "node-rate": {
-      const before = node.clock.wallRate;
+      const before = world.plan.nodes[fault.node].rate; // not that of a fault that is over by then
       if (fault.rate > 1 + world.plan.driftFactor / 2) world.assumptions.noteFastNode();
       node.clock.change({ wallRate: fault.rate }, world.loop.nowMs);
       return () => node.clock.change({ wallRate: before }, world.loop.nowMs);
