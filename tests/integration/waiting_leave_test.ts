@@ -57,7 +57,7 @@ Deno.test("a call whose waitMs is over leaves the queue on every node, and repor
   assertEquals(error.waiters, 2);
   assertMatch(
     error.message,
-    /^Cannot acquire lock "job": someone else holds it; waited \d+ ms; (?:its key expires in \d+ ms unless it is extended; )?0 of 5 nodes granted it, [345] denied/,
+    /^Cannot acquire lock "job": someone else (?:\(\S+\) )?holds it; waited \d+ ms; (?:its key expires in \d+ ms unless it is extended; )?0 of 5 nodes granted it, [345] denied/,
   );
   await queueOfLength(servers, QUEUE, 1);
   assertEquals((await holder.inspect("job")).waiters, 1);
