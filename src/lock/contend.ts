@@ -98,8 +98,10 @@ export async function wait(call: LockCall, denied: Round): Promise<void> {
  * gets it.
  */
 async function pauseAfterSplit(call: LockCall, denied: Round): Promise<void> {
-  const { client: { wheel }, settings: { signal } } = call;
-  const longestMs = Math.max(denied.slowestMs * SPLIT_PAUSE_FACTOR, SPLIT_PAUSE_MS_MIN);
+  const { client: { wheel }, settings: { signal, nodeTimeoutMs } } = call;
+  // A process that stood still has measured that, not the way to a node.
+  const roundTripMs = Math.min(denied.slowestMs, nodeTimeoutMs);
+  const longestMs = Math.max(roundTripMs * SPLIT_PAUSE_FACTOR, SPLIT_PAUSE_MS_MIN);
   call.split = false;
   call.retries++;
   await pause(wheel, longestMs * wheel.random.fraction(), signal);

@@ -21,6 +21,11 @@ const FAIR_SEEDS = {
   692: "others may go on until the request of a client that is far away arrives, also in a pool",
   693: "others may go on until the request of a client that is far away arrives",
 };
+const SHORT_PAUSE_SEED = 40_010_689;
+Deno.test(`seed ${SHORT_PAUSE_SEED}: a process that stood still tries again soon after votes were split`, async () => {
+  assertEquals((await run(swarmPlan(SHORT_PAUSE_SEED))).violations, []);
+});
+
 for (const [seed, what] of Object.entries(FAIR_SEEDS)) {
   Deno.test(`seed ${seed}: ${what}`, async () => {
     assertEquals((await run(swarmPlan(Number(seed)))).violations, []);

@@ -45,11 +45,6 @@ export class MachineClock {
     return this.#wallMs + (trueMs - this.#sinceMs) * this.#wallRate;
   }
 
-  /** How many milliseconds the wall clock makes of one. */
-  get wallRate(): number {
-    return this.#wallRate;
-  }
-
   /** When, in true time, the monotonic clock will show `monotonicMs`, if nothing changes. */
   trueAt(monotonicMs: number): number {
     if (this.#suspended) return Infinity;

@@ -30,7 +30,7 @@ export const REGRESSION_SCENARIOS: readonly Scenario[] = [
   ),
   scenario("R4", "counters that cannot agree are not raised beyond the time of an answer", {
     options: { fencing: true },
-    clients: [[{ ttlMs: 1_000, holdMs: 10 }, { kind: "tryAcquire", atMs: 2_000 }]],
+    clients: [[{ ttlMs: 1_000, holdMs: 10 }, { waitMs: 1, atMs: 2_000 }]],
     faults: [
       { kind: "flush", node: 1, atMs: 500 },
       { kind: "crash", node: 2, data: "all", silent: false, atMs: 600, forMs: 5_000 },

@@ -75,7 +75,7 @@ export async function runOp(
         return await inspect(world, client, op);
       case "close":
         client.closed = true;
-        await client.call("close", closeMs(world), client.redlock.close());
+        await client.call("close", closeMs(world, client), client.redlock.close());
         return true;
       default:
         return await takeAndWork(world, client, op, token);
@@ -88,8 +88,12 @@ export async function runOp(
   }
 }
 
-function closeMs({ plan: { process } }: World): number {
-  return CLOSE_MS + SLACK_MS + 10 * process.timerLateMs +
+/** Each reply to what was sent before begins a grace again, as long as any are under way. */
+function closeMs({ plan: { process, faults } }: World, { index }: SimClient): number {
+  const slowMs = faults.map((each) =>
+    each.kind === "slow" && each.client === index ? each.extraMs : 0
+  );
+  return CLOSE_MS + SLACK_MS + Math.max(0, ...slowMs) + 10 * process.timerLateMs +
     (process.stallChance > 0 ? STALLED_MS : 0);
 }
 
