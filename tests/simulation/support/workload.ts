@@ -219,7 +219,7 @@ class Listener {
     if (this.#done || this.#world.loop.nowMs >= this.#world.plan.healAtMs) return;
     if (this.#op.listener!.does === "close") {
       this.#done = client.closed = true;
-      client.call("close", closeMs(this.#world), client.redlock.close());
+      client.call("close", closeMs(this.#world, client), client.redlock.close());
     } else if (this.#held) {
       this.#done = true;
       release(this.#world, this.#held, this.#bounds).catch(() => {});
