@@ -16,7 +16,7 @@ import type { NodeToTest } from "../../src/testing/mod.ts";
 import { systemClock } from "../../src/time/clock.ts";
 import { systemRandom } from "../../src/time/random.ts";
 import { PATIENCE_MS_MIN } from "../../src/redis_node/scripts/queue.ts";
-import { delay } from "@std/async/delay";
+import { setTimeout as delay } from "node:timers/promises";
 import { FakeRequest } from "../support/fake_request.ts";
 
 /** The index that nodes are asked with: any but the first. */
