@@ -131,10 +131,13 @@ export class HealingChecker {
   }
 
   /** How much longer an attempt may still be under way, or a lock that ran out keeps its keys. */
-  #slowMs(client: SimClient, { held, ttlMs }: ValueOwner): number {
+  #slowMs(client: SimClient, { held }: ValueOwner): number {
     const { driftFactor, process } = this.#world.plan;
     const stalledMs = process.stallChance > 0 ? 3 * process.stallMaxMs : 0;
-    if (held) return stalledMs + (held.released ? 0 : 2 * driftFactor * ttlMs);
+    const ttlsMs = client.plan.ops.map(({ ttlMs, extendTtlMs = 0 }) =>
+      Math.max(ttlMs, extendTtlMs)
+    );
+    if (held) return stalledMs + (held.released ? 0 : 2 * driftFactor * Math.max(0, ...ttlsMs));
     return stalledMs + client.plan.connectTimeoutMs + 3 * client.nodeTimeoutMs(30_000);
   }
 }

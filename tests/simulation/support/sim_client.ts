@@ -169,7 +169,7 @@ export class SimClient {
   /** Has the checkers look at a lock from the moment on at which the caller has it. */
   track(lock: Lock, op: Op, token?: string): Held {
     const signal = op.ignoresSignal ? undefined : lock.signal;
-    this.#world.values.get(lock.value)!.ttlMs = Math.max(op.ttlMs, op.extendTtlMs ?? 0);
+    this.#world.values.get(lock.value)!.ttlMs = op.ttlMs;
     const held: Held = {
       client: this,
       lock,
