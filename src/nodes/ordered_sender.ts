@@ -8,7 +8,7 @@
  * There is no connection here, so the node counts as down after two failures in a row or one time-out, and `PING` finds
  * out when the server is back. If the client refuses at once, each piece of commands has such a `PING` ahead of it, so the
  * node is back with the client. If the client is silent, commands fail at once, because a `PING` would hold them up.
- * *
+ *
  * @module
  */
 import { type CommandOutcome, ConnectionError } from "../redis/errors.ts";
