@@ -35,7 +35,7 @@ import { holderOf } from "../holder.ts";
 import { hasTicket, isKept, leaveQueues, undo, undoFormer } from "./undo.ts";
 import { clockedSignal } from "./lock_signal.ts";
 import { whyOver } from "./why_over.ts";
-import { timersAreObjects } from "../time/clock.ts";
+import { keepsSignals } from "../time/clock.ts";
 import { OwnContext } from "../time/own_context.ts";
 import { TimerEntry } from "../time/timer_wheel.ts";
 import { warnOfLoss } from "../console_warnings.ts";
@@ -179,7 +179,7 @@ export class HeldLock extends TimerEntry {
    * Deno before 2.8, which collects a lent signal that has listeners; nor in workers, of which that is not known.
    */
   endWith(handle: object): void {
-    if (timersAreObjects) this.#handle = new WeakRef(handle);
+    if (keepsSignals()) this.#handle = new WeakRef(handle);
   }
 
   /** Has `extend` called at a time of the continuous clock, if the lock has no end by then. */

@@ -41,8 +41,19 @@ function setAlive(timer: TimerHandle, alive: boolean): void {
   }
 }
 
-/** Whether the runtime's timers are objects, as far as one was set: numbers are those of workers, and of Deno before 2.8. */
-export let timersAreObjects = false;
+/** Whether the runtime's timers are objects, as far as one was set: numbers are those of workers. */
+let timersAreObjects = false;
+
+/**
+ * Whether the runtime keeps a signal that has listeners and to which nothing else refers. Deno does from 2.8 on, by whose
+ * version it is decided, because npm packages may see the timers of Node there. For workers it is not known.
+ */
+export function keepsSignals(): boolean {
+  const { Deno } = globalThis as { Deno?: { readonly version?: { readonly deno: string } } };
+  if (!Deno?.version) return timersAreObjects;
+  const [major, minor] = Deno.version.deno.split(".").map(Number);
+  return major! > 2 || major === 2 && minor! >= 8;
+}
 
 /** The clocks and timers of the runtime. */
 export const systemClock: Clock = {
