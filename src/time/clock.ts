@@ -15,7 +15,10 @@ export interface Clock {
   monotonicMs(): number;
   /** Returns the milliseconds since the Unix epoch, by the machine's wall clock. */
   wallMs(): number;
-  /** Calls `callback` once after `delayMs` milliseconds, soon if that is negative. The timer does not keep the process alive. */
+  /**
+   * Calls `callback` once after `delayMs` milliseconds, soon if that is negative. The timer does
+   * not keep the process alive.
+   */
   setTimer(callback: () => void, delayMs: number): TimerHandle;
   /** Cancels a timer; does nothing if it has fired already. */
   clearTimer(timer: TimerHandle): void;
@@ -41,18 +44,22 @@ function setAlive(timer: TimerHandle, alive: boolean): void {
   }
 }
 
-/** Whether the runtime's timers are objects, as far as one was set: numbers are those of workers. */
+/**
+ * Whether the runtime's timers are objects, as far as one was set: numbers are those of workers.
+ */
 let timersAreObjects = false;
 
 /**
- * Whether the runtime keeps a signal that has listeners and to which nothing else refers. Deno does from 2.8 on, by whose
- * version it is decided, because npm packages may see the timers of Node there. For workers it is not known.
+ * Whether the runtime keeps a signal that has listeners and to which nothing else refers. Deno does
+ * from 2.8 on. Its version decides, because npm packages may see the timers of Node there. For
+ * workers it is not known.
  */
 export function keepsSignals(): boolean {
-  const { Deno } = globalThis as { Deno?: { readonly version?: { readonly deno: string } } };
-  if (!Deno?.version) return timersAreObjects;
-  const [major, minor] = Deno.version.deno.split(".").map(Number);
-  return major! > 2 || major === 2 && minor! >= 8;
+  const { navigator } = globalThis as { navigator?: { readonly userAgent?: string } };
+  const version = /^Deno\/(\d+)\.(\d+)/u.exec(navigator?.userAgent ?? "");
+  if (!version) return timersAreObjects;
+  const [major, minor] = [Number(version[1]), Number(version[2])];
+  return major > 2 || major === 2 && minor >= 8;
 }
 
 /** The clocks and timers of the runtime. */

@@ -1,10 +1,11 @@
 /**
- * Holds `MemoryRedis` to a real redis-server: the same random commands over two connections, the same bytes back.
+ * Holds `MemoryRedis` to a real redis-server: the same random commands over two connections, the
+ * same bytes back.
  *
- * A failure names the seed and the shortest sequence that shows it. Time passes in both at the same places: where a
- * key was given a life of a millisecond, the real server is waited for and the clock of the other one is stepped.
- * Left out is what differs by nature: TIME (which a position in a queue carries, too), CLIENT ID, most of INFO, and a
- * PTTL's last milliseconds.
+ * A failure names the seed and the shortest sequence that shows it. Time passes in both at the same
+ * places: where a key was given a life of a millisecond, the real server is waited for and the
+ * clock of the other one is stepped. Left out is what differs by nature: TIME (which a position in
+ * a queue carries, too), CLIENT ID, most of INFO, and a PTTL's last milliseconds.
  */
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
@@ -40,6 +41,13 @@ const CLOCK_TOLERANCE_MS = 60_000;
 const DEADLINE_MS_MAX = 180_000;
 /** A key with a life of one millisecond is gone after this long. */
 const EXPIRED_AFTER_MS = 3;
+/**
+ * In this time no turn ends: the shortest lasts 50 ms. If the real server took longer, its replies
+ * may differ by that.
+ */
+const TURN_KEPT_MS = 30;
+/** Times that a sequence is compared again because the machine was too busy for it. */
+const REPEATS_MAX = 10;
 
 const latin1 = new TextDecoder("latin1");
 
@@ -116,7 +124,9 @@ async function realReplies(
   return connections.map(({ transcript }) => transcript);
 }
 
-/** What the server in memory answers over each connection, piece by piece where the steps say so. */
+/**
+ * What the server in memory answers over each connection, piece by piece where the steps say so.
+ */
 function memoryReplies(options: { password?: string }, steps: readonly Step[]): string[] {
   let nowMs = Date.now();
   const clock = { monotonicMs: () => nowMs, wallMs: () => nowMs } as Clock;
@@ -132,7 +142,8 @@ function memoryReplies(options: { password?: string }, steps: readonly Step[]): 
 }
 
 /**
- * Makes replies comparable: lives of keys and counters that started from the clock are rounded.
+ * Makes replies comparable: lives of keys, what is left of a turn, and counters that started from
+ * the clock are rounded.
  */
 function assertSameReplies(actual: string, expected: string, tookMs: number): void {
   const lives: number[] = [];
@@ -140,7 +151,7 @@ function assertSameReplies(actual: string, expected: string, tookMs: number): vo
     replies.replace(/(\$2\r\nid\r\n):\d+/gu, "$1:id").replace(
       /(\$7\r\nversion\r\n)\$\d+\r\n[\d.]+/gu,
       "$1version",
-    ).replace(/^:(\d{4,13})\r$/gmu, (_, digits) => {
+    ).replace(/^:(\d{2,13})\r$/gmu, (_, digits) => {
       lives.push(Number(digits));
       return ":life\r";
     }).replace(/^([:,]?)(\d{16})\r$/gmu, (reply, kind, digits) => {
@@ -215,17 +226,24 @@ async function compare(
       fc.boolean(),
       fc.nat(9),
       async (drawn, loggedOut, isNew, full) => {
-        const clean = cleaner.ask([...login, ["FLUSHALL"], ["SCRIPT", "FLUSH"], ...fill(0)]);
-        await Promise.all([first.reset(), second.reset(), clean]);
         // Some begin without having logged in; all have by their end, so that what they did shows.
         const logins = loggedOut === 0 ? [] : loginSteps;
         const work = full < drawn.length ? drawn.toSpliced(full, 0, FULL) : drawn;
         const steps = [...logins, ...(isNew ? RESP3 : []), ...work, ...loginSteps, ...LOOKS];
-        const startMs = performance.now();
-        const expected = await realReplies([first, second], steps, cleaner);
-        const tookMs = performance.now() - startMs;
-        const actual = memoryReplies(options, steps);
-        expected.forEach((replies, over) => assertSameReplies(actual[over], replies, tookMs));
+        for (let repeats = 0;; repeats++) {
+          const clean = cleaner.ask([...login, ["FLUSHALL"], ["SCRIPT", "FLUSH"], ...fill(0)]);
+          await Promise.all([first.reset(), second.reset(), clean]);
+          const startMs = performance.now();
+          const expected = await realReplies([first, second], steps, cleaner);
+          const tookMs = performance.now() - startMs;
+          const actual = memoryReplies(options, steps);
+          try {
+            expected.forEach((replies, over) => assertSameReplies(actual[over], replies, tookMs));
+            return;
+          } catch (error) {
+            if (tookMs < TURN_KEPT_MS || repeats === REPEATS_MAX) throw error;
+          }
+        }
       },
     ),
     {
